@@ -1,0 +1,107 @@
+"""Validators of arguments; each returns the canonical value or raises :class:`ArgumentError` in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dpsub.errors import ArgumentError
+
+
+def integer(
+    name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None, at_most_name: str | None = None
+) -> int:
+    """Return `value` as int; `at_most_name` names the upper limit in the message ("n" gives "at most n = 300").
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is not a whole number or lies outside the limits.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}")
+    try:
+        result = operator.index(value)
+    except TypeError:
+        if not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
+            raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}") from None
+        result = int(value)
+    if at_least is not None and result < at_least:
+        raise ArgumentError(f"{name} must be at least {at_least}, got {name} = {result}")
+    if at_most is not None and result > at_most:
+        limit = f"{at_most_name} = {at_most}" if at_most_name else f"{at_most}"
+        raise ArgumentError(f"{name} must be at most {limit}, got {name} = {result}")
+    return result
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """Return `value` as a finite float within the limits (`above` and `below` are strict).
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is not a finite number or lies outside the limits.
+    """
+    try:
+        if isinstance(value, (bool, np.bool_, str)):
+            raise TypeError
+        result = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be a number, got {name} = {value!r}") from None
+    if not math.isfinite(result):
+        raise ArgumentError(f"{name} must be finite, got {name} = {result}")
+    for bad, rule in (
+        (above is not None and not result > above, f"above {above}"),
+        (at_least is not None and not result >= at_least, f"at least {at_least}"),
+        (below is not None and not result < below, f"below {below}"),
+        (at_most is not None and not result <= at_most, f"at most {at_most}"),
+    ):
+        if bad:
+            raise ArgumentError(f"{name} must be {rule}, got {name} = {result:g}")
+    return result
+
+
+def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarray:
+    """Return `value` as a float array without NaN or infinity, of `ndim` dimensions where given.
+
+    Raises
+    ------
+    ArgumentError
+        If an entry is not finite or the number of dimensions differs.
+    """
+    array = np.asarray(value, dtype=float)
+    if ndim is not None and array.ndim != ndim:
+        raise ArgumentError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+    bad = int(array.size - np.count_nonzero(np.isfinite(array)))
+    if bad:
+        raise ArgumentError(f"{name} must be finite, got {bad} NaN or infinite value(s) among {array.size}; remove them")
+    return array
+
+
+def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
+    """Return `value` if it is one of `choices`, else name the nearest one.
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is not among `choices`.
+    """
+    known = sorted(choices)
+    if isinstance(value, str) and value in known:
+        return value
+    near = difflib.get_close_matches(str(value), known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    raise ArgumentError(f"unknown {name} {value!r}; {hint}")

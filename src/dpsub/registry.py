@@ -1,0 +1,78 @@
+"""Registration by discovery: a module of a package that defines a concrete subclass is a member."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from dpsub import checks
+from dpsub.errors import PlanError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """All concrete subclasses of `base` defined in the modules of `package`, by their class attribute `name`.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package whose modules are imported on first use.
+    base : type
+        The abstract class that members extend.
+    noun : str
+        What a member is called in messages ("sampler").
+
+    Raises
+    ------
+    PlanError
+        If two members share a name (on first use).
+    """
+
+    def __init__(self, package: str, base: type[T], noun: str) -> None:
+        self._package, self._base, self._noun = package, base, noun
+
+    @cached_property
+    def _members(self) -> dict[str, type[T]]:
+        found: dict[str, type[T]] = {}
+        root = importlib.import_module(self._package)
+        for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}."):
+            module = importlib.import_module(info.name)
+            for member in vars(module).values():
+                if (
+                    not inspect.isclass(member)
+                    or member.__module__ != module.__name__
+                    or not issubclass(member, self._base)
+                    or inspect.isabstract(member)
+                ):
+                    continue
+                name = member.__dict__.get("name")
+                if not isinstance(name, str):
+                    continue
+                if name in found:
+                    raise PlanError(
+                        f"two {self._noun}s are named {name!r} ({found[name].__module__} and {member.__module__}); rename one"
+                    )
+                found[name] = member
+        return dict(sorted(found.items()))
+
+    def names(self) -> tuple[str, ...]:
+        """Sorted names of all members."""
+        return tuple(self._members)
+
+    def members(self) -> dict[str, type[T]]:
+        """Members by name."""
+        return dict(self._members)
+
+    def get(self, name: str) -> type[T]:
+        """Return the member called `name`.
+
+        Raises
+        ------
+        ArgumentError
+            If there is none; the message proposes the nearest name.
+        """
+        return self._members[checks.one_of(self._noun, name, self._members)]
