@@ -87,7 +87,7 @@ def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarra
         raise ArgumentError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
-        raise ArgumentError(f"{name} must be finite, got {bad} NaN or infinite value(s) among {array.size}; remove them")
+        raise ArgumentError(f"{name} must be finite, got {bad} NaN or infinite among {array.size} values; remove them")
     return array
 
 

@@ -53,9 +53,8 @@ class Registry(Generic[T]):
                 if not isinstance(name, str):
                     continue
                 if name in found:
-                    raise PlanError(
-                        f"two {self._noun}s are named {name!r} ({found[name].__module__} and {member.__module__}); rename one"
-                    )
+                    both = f"{found[name].__module__} and {member.__module__}"
+                    raise PlanError(f"two {self._noun}s are named {name!r} ({both}); rename one")
                 found[name] = member
         return dict(sorted(found.items()))
 
