@@ -1,0 +1,44 @@
+"""Samplers: randomised maps from a frame to a sample. They know nothing of privacy."""
+
+from __future__ import annotations
+
+from dpsub.registry import Registry
+from dpsub.samplers.base import Multistage, Sampler
+from dpsub.samplers.must import MustOO, MustOW, MustWO, MustWW
+from dpsub.samplers.one_stage import Poisson, Wor, Wr
+
+__all__ = [
+    "REGISTRY",
+    "Multistage",
+    "MustOO",
+    "MustOW",
+    "MustWO",
+    "MustWW",
+    "Poisson",
+    "Sampler",
+    "Wor",
+    "Wr",
+    "of_sizes",
+]
+
+REGISTRY: Registry[Sampler] = Registry("dpsub.samplers", Sampler, "sampler")  # type: ignore[type-abstract]
+
+
+def of_sizes(name: str, *, n: int, m: int, b: int | None = None) -> Sampler:
+    """Return the sampler called `name` of (expected) size m from n records.
+
+    Parameters
+    ----------
+    name : str
+        Identifier, e.g. "must_ow".
+    n, m : int
+        Frame and sample size. Poisson gets the rate m / n.
+    b : int, optional
+        Size of the first stage; ignored by one-stage samplers.
+
+    Raises
+    ------
+    ArgumentError
+        Unknown name, or sizes that the sampler can't have.
+    """
+    return REGISTRY.get(name).of_sizes(n, m, b)
