@@ -146,7 +146,7 @@ class StagedSampler(Sampler):
         for position in reversed(range(len(self.stages))):
             if isinstance(self.stages[position], WithReplacement):
                 labels = index_draws.uniform(rng, slots[position], int(needed.sum()))
-                samples = index_draws.aggregate(labels, needed, counts)
+                samples = index_draws.aggregate(labels, slots[position], needed, counts)
                 needed, counts = samples.distinct, samples.counts
             elif position == 0:
                 labels = index_draws.distinct_rows(rng, frame.n, needed)

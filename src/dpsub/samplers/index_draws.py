@@ -58,43 +58,52 @@ def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.nda
     return labels[present] if int(sizes.min(initial=width)) < width else labels.ravel()
 
 
-def aggregate(labels: np.ndarray, sizes: np.ndarray, counts: np.ndarray | None) -> Samples:
+def aggregate(labels: np.ndarray, n: int, sizes: np.ndarray, counts: np.ndarray | None) -> Samples:
     """Merge equal labels within each row.
 
     Parameters
     ----------
     labels : ndarray of int, shape (sum(sizes),)
-        Rows one after the other.
+        Rows one after the other, values 0..n-1. Overwritten.
+    n : int
+        Number of labels.
     sizes : ndarray, shape (rows,)
-        Row lengths.
+        Row lengths, at least one of them positive.
     counts : ndarray of int, shape (sum(sizes),), or None
         How often each entry counts; None for once each.
     """
-    width = int(sizes.max(initial=0))
+    rows, width = len(sizes), int(sizes.max(initial=0))
     shift = 0 if counts is None else int(counts.max(initial=1)).bit_length()
-    absent = int(labels.max(initial=0)) + 1
-    wide = np.int64 if (absent + 1) << shift >= 2**31 else labels.dtype
-    # label and count share one key, so that a plain sort of the rows carries the counts along
-    keys = labels if counts is None else (labels.astype(wide) << shift) | counts.astype(wide)
-    if len(sizes) * width == len(labels):
-        table = keys.reshape(len(sizes), width).copy()
-    else:
-        table = np.full((len(sizes), width), absent << shift, dtype=wide)
+    keys = labels
+    if counts is not None:
+        # label and count share one key, so that a plain sort of the rows carries the counts along
+        keys = labels.astype(np.int32 if (n + 1) << shift < 2**31 else np.int64)
+        keys <<= shift
+        keys |= counts
+    ragged = rows * width != len(labels)
+    if ragged:
+        # absent entries hold n and sort behind all labels
+        table = np.full((rows, width), n << shift, dtype=keys.dtype)
         table[np.arange(width) < sizes[:, None]] = keys
+    else:
+        table = keys.reshape(rows, width)
     table.sort(axis=1)
     sorted_labels = table >> shift if shift else table
     first = np.empty(table.shape, dtype=bool)
     first[:, :1] = True
     np.not_equal(sorted_labels[:, 1:], sorted_labels[:, :-1], out=first[:, 1:])
     starts = np.flatnonzero(first)
-    merged_labels = sorted_labels.ravel()[starts]
+    merged = sorted_labels.ravel()[starts]
+    ends = np.searchsorted(starts, np.arange(0, rows + 1) * width)
     if counts is None:
-        merged_counts: np.ndarray = np.diff(starts, append=table.size).astype(np.int32)
+        merged_counts = np.empty(len(starts), dtype=np.int32)
+        np.subtract(starts[1:], starts[:-1], out=merged_counts[:-1], casting="same_kind")
+        merged_counts[-1:] = table.size - starts[-1:]
     else:
-        merged_counts = np.add.reduceat((table & ((1 << shift) - 1)).ravel(), starts) if len(starts) else starts
-    distinct = first.sum(axis=1)
-    if len(sizes) * width != len(labels):
-        real = merged_labels < absent
-        distinct = distinct - (sizes < width)
-        merged_labels, merged_counts = merged_labels[real], merged_counts[real]
-    return Samples(merged_labels, merged_counts, np.concatenate(([0], np.cumsum(distinct))))
+        table &= (1 << shift) - 1
+        merged_counts = np.add.reduceat(table.ravel(), starts)
+    if ragged:
+        real = merged < n
+        ends[1:] -= np.cumsum(sizes < width)
+        merged, merged_counts = merged[real], merged_counts[real]
+    return Samples(merged, merged_counts, ends)
