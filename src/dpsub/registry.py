@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dpsub import checks
 from dpsub.errors import PlanError
@@ -32,7 +32,7 @@ class Registry(Generic[T]):
         If two members share a name (on first use).
     """
 
-    def __init__(self, package: str, base: type[T], noun: str) -> None:
+    def __init__(self, package: str, base: Any, noun: str) -> None:
         self._package, self._base, self._noun = package, base, noun
 
     @cached_property

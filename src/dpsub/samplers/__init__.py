@@ -21,7 +21,7 @@ __all__ = [
     "of_sizes",
 ]
 
-REGISTRY: Registry[Sampler] = Registry("dpsub.samplers", Sampler, "sampler")  # type: ignore[type-abstract]
+REGISTRY: Registry[Sampler] = Registry("dpsub.samplers", Sampler, "sampler")
 
 
 def of_sizes(name: str, *, n: int, m: int, b: int | None = None) -> Sampler:

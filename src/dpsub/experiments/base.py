@@ -1,0 +1,79 @@
+"""What an experiment is: declared columns, cells, and a run over replicates."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpsub import checks
+from dpsub.errors import PlanError
+
+
+class Experiment(abc.ABC):
+    """One experiment of a paper: a grid of cells, each repeated, one record a replicate (or a grid point).
+
+    Class attributes
+    ----------------
+    name : identifier in the configuration and of the record files.
+    columns : the record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
+    variants : the readings of the paper that the experiment knows (design: stated, as_done, consistent).
+    needs_data : data sets that `run` reads, by the names under which their prepared files are passed.
+    timed : True if the records hold clock times, which are kept apart from compared results.
+    """
+
+    name: ClassVar[str]
+    columns: ClassVar[dict[str, str]]
+    variants: ClassVar[tuple[str, ...]]
+    needs_data: ClassVar[tuple[str, ...]] = ()
+    timed: ClassVar[bool] = False
+
+    def replicates(self, settings: Mapping[str, Any]) -> int:
+        """Return the number of replicates; 1 for a deterministic grid."""
+        return checks.integer("replicates", settings.get("replicates", 1), at_least=1)
+
+    @abc.abstractmethod
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Raise ArgumentError or PlanError if the settings contradict each other; cheap, called before any work."""
+
+    @abc.abstractmethod
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        """Compute the records of `replicates`.
+
+        Parameters
+        ----------
+        settings : mapping
+            ``config["experiments"][name]``.
+        variant : str
+            One of `variants`.
+        replicates : range
+            Which repetitions; the result of a repetition does not depend on which others are computed with it.
+        root : int
+            The configuration's seed.
+        data : mapping of str to Path
+            Prepared data files, one for each of `needs_data`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Exactly the declared columns, in order of cells, then replicates.
+        """
+
+    def frame(self, rows: Any) -> pd.DataFrame:
+        """Return `rows` (a mapping of columns or a list of records) as a frame with the declared columns and types.
+
+        Raises
+        ------
+        PlanError
+            If a declared column is missing or an undeclared one is there.
+        """
+        frame = pd.DataFrame(rows)
+        if set(frame.columns) != set(self.columns):
+            odd = sorted(set(frame.columns) ^ set(self.columns))
+            raise PlanError(f"records of {self.name} must have the declared columns, got a difference in {odd}")
+        return frame[list(self.columns)].astype(self.columns)
