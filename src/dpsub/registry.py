@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -12,6 +13,11 @@ from dpsub import checks
 from dpsub.errors import PlanError
 
 T = TypeVar("T")
+
+
+def _name(member: type) -> str | None:
+    name = member.__dict__.get("name")
+    return name if isinstance(name, str) else None
 
 
 class Registry(Generic[T]):
@@ -25,6 +31,8 @@ class Registry(Generic[T]):
         The abstract class that members extend.
     noun : str
         What a member is called in messages ("sampler").
+    key : callable, optional
+        Name of a member, None for a class that is not one; default is the class attribute `name`.
 
     Raises
     ------
@@ -32,8 +40,10 @@ class Registry(Generic[T]):
         If two members share a name (on first use).
     """
 
-    def __init__(self, package: str, base: Any, noun: str) -> None:
-        self._package, self._base, self._noun = package, base, noun
+    def __init__(
+        self, package: str, base: Any, noun: str, *, key: Callable[[type], str | None] = _name
+    ) -> None:
+        self._package, self._base, self._noun, self._key = package, base, noun, key
 
     @cached_property
     def _members(self) -> dict[str, type[T]]:
@@ -49,8 +59,8 @@ class Registry(Generic[T]):
                     or inspect.isabstract(member)
                 ):
                     continue
-                name = member.__dict__.get("name")
-                if not isinstance(name, str):
+                name = self._key(member)
+                if name is None:
                     continue
                 if name in found:
                     both = f"{found[name].__module__} and {member.__module__}"

@@ -1,0 +1,16 @@
+"""Tables, figures and claims of the papers: what people see, made from records."""
+
+from __future__ import annotations
+
+from dpsub.artefacts.base import Artefact, values_frame
+from dpsub.registry import Registry
+
+
+def _identifier(member: type) -> str | None:
+    name = member.__dict__.get("name")
+    return f"{member.paper}/{name}" if isinstance(name, str) else None  # type: ignore[attr-defined]
+
+
+REGISTRY: Registry[Artefact] = Registry("dpsub.artefacts", Artefact, "artefact", key=_identifier)
+
+__all__ = ["REGISTRY", "Artefact", "values_frame"]

@@ -1,0 +1,1 @@
+"""Artefacts of the MUST paper, one a module."""
