@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from dpsub import checks
 from dpsub.errors import PlanError
@@ -65,7 +65,7 @@ class Registry(Generic[T]):
                 if name in found:
                     both = f"{found[name].__module__} and {member.__module__}"
                     raise PlanError(f"two {self._noun}s are named {name!r} ({both}); rename one")
-                found[name] = member
+                found[name] = cast("type[T]", member)
         return dict(sorted(found.items()))
 
     def names(self) -> tuple[str, ...]:
