@@ -1,0 +1,181 @@
+"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsub import checks
+from dpsub.errors import ArgumentError
+from dpsub.multiplicity import MultiplicityLaw
+from dpsub.profiles.base import Profile, nonnegative
+
+_CHUNK = 200_000  # group terms evaluated at once; with their temporaries about 30 MB
+_NEGLIGIBLE = 40.0  # terms whose sum is below exp(-40) = 4e-18 of the result can't change it in double precision
+_OVERFLOWS = 700.0
+
+
+@dataclass(frozen=True, eq=False)
+class Amplified:
+    """What a subsampled mechanism satisfies, point by point along the base profile.
+
+    Attributes
+    ----------
+    epsilon, delta : ndarray
+        The base mechanism's point, delta = delta_M(epsilon), exact.
+    epsilon_amplified, delta_amplified : ndarray
+        The subsampled mechanism is (epsilon', delta')-DP: an upper bound under the sampler's neighbouring relation.
+    eta : float
+        Inclusion probability of one record.
+    log_delta, log_delta_amplified : ndarray
+        The same deltas where they underflow; -inf where exactly 0.
+    """
+
+    epsilon: np.ndarray
+    delta: np.ndarray
+    epsilon_amplified: np.ndarray
+    delta_amplified: np.ndarray
+    eta: float
+    log_delta: np.ndarray
+    log_delta_amplified: np.ndarray
+
+
+def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Amplified:
+    """Amplify a base mechanism by a sampler, of which only its multiplicity law matters.
+
+        epsilon' = log(1 + eta (exp(epsilon) - 1)),    eta = sum over l >= 1 of P(L = l),
+        delta'   = sum over l >= 1 of P(L = l) delta_l(epsilon),
+
+    with the white-box group profiles delta_l at the *base* epsilon. The sum has positive terms only and is taken in log
+    space. Every row of MUST's Table 2 is this with another law.
+
+    Parameters
+    ----------
+    law : MultiplicityLaw
+        Law of the number of copies of one record; P(L = 0) < 1.
+    profile : Profile
+        Profile of the base mechanism at distance 1.
+    epsilon : array_like
+        Base epsilon in nats, at least 0, any shape.
+
+    Returns
+    -------
+    Amplified
+        Arrays of the shape of `epsilon`; an upper bound (exact for laws on {0, 1}).
+
+    Raises
+    ------
+    ArgumentError
+        If an epsilon is negative or not finite, or the law never includes a record.
+
+    References
+    ----------
+    must, Theorem 5 and Table 2; balle, Theorems 8 to 11.
+    """
+    order = nonnegative("epsilon", epsilon)
+    eta = min(law.eta, 1.0)
+    log_delta = profile.log_delta(order)
+    log_delta_amplified = _log_mixture(law.log_pmf, profile, order.ravel()).reshape(order.shape)[()]
+    return Amplified(
+        epsilon=order[()],
+        delta=profile.delta(order),
+        epsilon_amplified=amplified_epsilon(order, eta),
+        delta_amplified=np.exp(log_delta_amplified),
+        eta=eta,
+        log_delta=log_delta,
+        log_delta_amplified=log_delta_amplified,
+    )
+
+
+def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
+    """Return epsilon' = log1p(eta expm1(epsilon)), at most epsilon.
+
+    Parameters
+    ----------
+    epsilon : array_like
+        Base epsilon in nats, at least 0.
+    eta : float
+        Inclusion probability in (0, 1].
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    References
+    ----------
+    must, Theorem 5.
+    """
+    order = nonnegative("epsilon", epsilon)
+    rate = checks.real("eta", eta, above=0, at_most=1)
+    small = np.log1p(rate * np.expm1(np.minimum(order, _OVERFLOWS)))
+    large = order + math.log(rate) + np.log1p((1 - rate) / rate * np.exp(-order))
+    # Rounding must not turn "no amplification" (eta = 1) into a gain or a loss of one unit in the last place.
+    result = order if rate == 1 else np.minimum(np.where(order > _OVERFLOWS, large, small), order)
+    return result[()]
+
+
+def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
+    """Return the base epsilon = log1p(expm1(epsilon') / eta) that a target epsilon' allows, at least epsilon'.
+
+    Parameters
+    ----------
+    epsilon_amplified : array_like
+        Target of the subsampled mechanism in nats, at least 0.
+    eta : float
+        Inclusion probability in (0, 1].
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    References
+    ----------
+    must, Theorem 5 solved for epsilon.
+    """
+    target = nonnegative("epsilon_amplified", epsilon_amplified)
+    rate = checks.real("eta", eta, above=0, at_most=1)
+    with np.errstate(divide="ignore"):
+        log_lift = target + np.log(-np.expm1(-target)) - math.log(rate)
+    moderate = np.minimum(target, _OVERFLOWS)
+    with np.errstate(over="ignore"):
+        small = np.log1p(np.expm1(moderate) / rate)
+    large = log_lift + np.log1p(np.exp(-np.maximum(log_lift, 0.0)))
+    result = target if rate == 1 else np.maximum(np.where(log_lift > 30, large, small), target)
+    return result[()]
+
+
+def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np.ndarray:
+    """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders.
+
+    Terms are taken in blocks of increasing l. delta_l <= 1, so the remaining probability bounds what is left: an order
+    for which that no longer counts is dropped.
+    """
+    support = np.flatnonzero(log_pmf[1:] > -np.inf) + 1
+    if support.size == 0:
+        raise ArgumentError("a multiplicity law must include a record with positive probability, got P(L = 0) = 1")
+    log_tail = np.logaddexp.accumulate(log_pmf[support][::-1])[::-1]
+    total = np.full(order.shape, -np.inf)
+    active = np.arange(order.size)
+    first, width = 0, 32
+    while first < support.size and active.size:
+        last = first + min(width, max(1, _CHUNK // active.size))
+        occurrences = support[first:last, np.newaxis]
+        terms = log_pmf[occurrences] + profile.group_log_delta(order[active], occurrences)
+        total[active] = np.logaddexp(total[active], _log_sum(terms))
+        if last < support.size:
+            active = active[log_tail[last] > total[active] - _NEGLIGIBLE]
+        first, width = last, 2 * width
+    return total
+
+
+def _log_sum(terms: np.ndarray) -> np.ndarray:
+    """log of the sum of exp(terms) over the first axis; -inf where all terms are."""
+    peak = terms.max(axis=0)
+    safe = np.where(peak > -np.inf, peak, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(terms - safe).sum(axis=0)) + safe

@@ -1,0 +1,63 @@
+"""The profile of Laplace noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsub import checks
+from dpsub.profiles.base import Profile
+
+
+@dataclass(frozen=True)
+class LaplaceProfile(Profile):
+    """Profile of f(x) + Laplace noise with theta = Delta_1 / b.
+
+    The loss of the worst pair lies in [-theta, theta]. Optimal rejection regions are the whole line for
+    epsilon < -theta, a half-line up to theta, and nothing beyond, so that
+
+        delta(epsilon) = max(0, 1 - exp((epsilon - theta) / 2), 1 - exp(epsilon)).
+
+    The last term, absent from the printed formula, is the larger one only for epsilon < -theta: for every
+    epsilon >= -theta the printed formula is exact, below it the printed one is too small.
+
+    Parameters
+    ----------
+    ratio : float
+        theta, above 0.
+
+    References
+    ----------
+    must, Theorem 1(a); balle, Theorem 3 (both for epsilon >= 0).
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(-np.expm1(self._exponent(epsilon, occurrences)))
+
+    def delta(self, epsilon: ArrayLike) -> np.ndarray:
+        return -np.expm1(self._exponent(checks.finite_array("epsilon", epsilon), 1)) + 0.0
+
+    def epsilon(self, delta: ArrayLike) -> np.ndarray:
+        """Return theta + 2 log(1 - delta), or log(1 - delta) where that is smaller (delta > 1 - exp(-theta))."""
+        target = checks.finite_array("delta", delta)
+        if target.size:
+            checks.real("delta", target.min(), at_least=0)
+            checks.real("delta", target.max(), below=1)
+        log_complement = np.log1p(-target)
+        root = np.atleast_1d(np.minimum(log_complement, self.ratio + 2 * log_complement))
+        # The closed form may sit a rounding error on the wrong side; its own condition is log(1 - delta).
+        for _ in range(4):
+            low = self._exponent(root, 1) < np.atleast_1d(log_complement)
+            root = np.where(low, np.nextafter(root, np.inf), root)
+        return root.reshape(target.shape)[()]
+
+    def _exponent(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        """log(1 - delta), at most 0."""
+        order = np.asarray(epsilon, dtype=float)
+        return np.minimum(np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0)
