@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -56,13 +57,33 @@ class Samples:
     @property
     def sizes(self) -> np.ndarray:
         """Number of draws in each subset, with multiplicity, shape (n_subsets,)."""
-        total = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
-        return total[self.offsets[1:]] - total[self.offsets[:-1]]
+        return self.totals(self.counts).astype(np.int64)
+
+    def totals(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of `values` (one an entry of `indices`) over each subset, shape (n_subsets,)."""
+        sums = np.zeros(self.n_subsets)
+        occupied = self.distinct > 0
+        if occupied.any():
+            # an empty subset has no segment of its own: reduceat must not see it
+            sums[occupied] = np.add.reduceat(values, self.offsets[:-1][occupied])
+        return sums
 
     def __len__(self) -> int:
         return self.n_subsets
 
-    def __getitem__(self, i: int) -> Sample:
+    @overload
+    def __getitem__(self, i: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> Samples: ...
+
+    def __getitem__(self, i: int | slice) -> Sample | Samples:
+        """Return subset `i`, or for a slice of step 1 the block of these subsets."""
+        if isinstance(i, slice):
+            start, stop, _ = i.indices(self.n_subsets)
+            offsets = self.offsets[start : stop + 1]
+            part = slice(offsets[0], offsets[-1])
+            return Samples(self.indices[part], self.counts[part], offsets - offsets[0])
         if not -self.n_subsets <= i < self.n_subsets:
             raise IndexError(f"subset {i} of {self.n_subsets}")
         part = slice(self.offsets[i % self.n_subsets], self.offsets[i % self.n_subsets + 1])

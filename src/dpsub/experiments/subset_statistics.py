@@ -1,0 +1,116 @@
+"""MUST, experiment 1: private mean and variance by subsampling bootstrap (Section 4.2.1, Table 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks, samplers
+from dpsub.experiments.base import Experiment
+from dpsub.frame import Frame
+from dpsub.procedures.noise_plan import plan_noise
+from dpsub.procedures.subset_bootstrap import release, subset_statistics
+from dpsub.samplers import Sampler
+from dpsub.streams import stream
+
+ONE_STAGE = ("nonprivate", "poisson", "wor", "wr")
+TWO_STAGE = ("must_ow", "must_ww")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One scheme at one first-stage size (b = 0: none), with its noise."""
+
+    scheme: str
+    b: int
+    sampler: Sampler
+    sigma_mean: float
+    sigma_variance: float
+    expected_variance: float
+
+    @property
+    def key(self) -> dict[str, Any]:
+        return {"scheme": self.scheme, "b": self.b}
+
+
+class SubsetStatistics(Experiment):
+    """Mean and variance of N(0, 1) data from the average of T noisy subset statistics.
+
+    Variants: `stated` scales the noise to range / n and does not clip, as the paper says; `consistent` clips the data
+    to [lower, upper], scales to the sensitivity of a subset's statistic (range / m) and calibrates analytically;
+    Poisson then divides by the fixed m and is calibrated under add_remove (erratum E4).
+    All schemes of a replicate see the same data set.
+    """
+
+    name: ClassVar[str] = "subset_statistics"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "scheme": "str", "b": "int64", "sigma_mean": "float64", "sigma_variance": "float64",
+        "mean": "float64", "variance": "float64", "expected_variance": "float64", "distinct": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        checks.real("epsilon_amplified", settings["epsilon_amplified"], above=0)
+        checks.integer("subsets", settings["subsets"], at_least=1)
+        checks.integer("m", settings["m"], at_least=2)
+        checks.real("upper", settings["upper"], above=settings["lower"])
+        for variant in self.variants:
+            list(self.cells(settings, variant))
+
+    def cells(self, settings: Mapping[str, Any], variant: str) -> Iterator[Cell]:
+        """Yield the cells in the order of Table 5."""
+        n, m, lower, upper = settings["n"], settings["m"], float(settings["lower"]), float(settings["upper"])
+        grid = [(scheme, 0) for scheme in ONE_STAGE] + [(scheme, b) for scheme in TWO_STAGE for b in settings["b"]]
+        for scheme, b in grid:
+            sampler = samplers.of_sizes("poisson" if scheme == "nonprivate" else scheme, n=n, m=m, b=b or None)
+            fixed_poisson = variant == "consistent" and scheme == "poisson"
+            width = upper - lower
+            if variant == "stated":
+                sensitivities = (width / n, width**2 / n)
+            elif fixed_poisson:
+                # sum over a fixed m; adding a record moves the centred sum of squares by at most range^2
+                sensitivities = (max(abs(lower), abs(upper)) / m, width**2 / (m - 1))
+            else:
+                sensitivities = (width / m, width**2 / m)
+            sigmas = [0.0, 0.0]
+            if scheme != "nonprivate":
+                law = sampler.multiplicity_law(n)
+                sigmas = [
+                    plan_noise(
+                        law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=sensitivity,
+                        calibration="classical" if variant == "stated" else "analytic",
+                    ).sigma
+                    for sensitivity in sensitivities
+                ]  # fmt: skip
+            expected = {"wr": 1 - 1 / n, "must_ow": 1 - 1 / (b or n), "must_ww": (1 - 1 / (b or n)) * (1 - 1 / n)}
+            yield Cell(scheme, b, sampler, sigmas[0], sigmas[1], expected.get(scheme, 1.0))
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        n, m, subsets = settings["n"], settings["m"], settings["subsets"]
+        frame = Frame(n)
+        rows = []
+        sets = {}
+        for replicate in replicates:
+            x = stream(root, experiment=self.name, cell={"n": n}, role="data", replicate=replicate).standard_normal(n)
+            sets[replicate] = np.clip(x, settings["lower"], settings["upper"]) if variant == "consistent" else x
+        for cell in self.cells(settings, variant):
+            key = {**cell.key, "n": n, "m": m, "subsets": subsets}
+            fixed = m if variant == "consistent" and cell.scheme == "poisson" else None
+            for replicate in replicates:
+                rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
+                samples = cell.sampler.draw_block(frame, subsets, rng)
+                mean, variance = subset_statistics(sets[replicate], samples, fixed)
+                noise = stream(root, experiment=self.name, cell=key, role="noise", replicate=replicate)
+                rows.append((
+                    replicate, cell.scheme, cell.b, cell.sigma_mean, cell.sigma_variance,
+                    release(mean, cell.sigma_mean, noise), release(variance, cell.sigma_variance, noise),
+                    cell.expected_variance, float(samples.distinct.mean()),
+                ))  # fmt: skip
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

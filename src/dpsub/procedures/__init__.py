@@ -1,0 +1,1 @@
+"""Procedures: what is computed on samples of data, and the noise that it needs."""
