@@ -1,0 +1,148 @@
+"""Provenance: which code made a result, on what, with which versions."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import importlib.util
+import platform
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+_PACKAGES = ("matplotlib", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy")
+
+
+def closure(*modules: str) -> tuple[str, ...]:
+    """Return all modules of the package that importing `modules` brings in, sorted, themselves included.
+
+    Imports are read from the source, nothing is run; those inside functions count, those under ``TYPE_CHECKING`` don't.
+    Importing a package whose members are found by discovery (it makes a ``Registry``) brings in all its modules;
+    importing only one of its modules does not.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If one of `modules` does not exist.
+    """
+    for name in modules:
+        if _source(name) is None:
+            raise ModuleNotFoundError(f"no module named {name!r}", name=name)
+    top = {name.partition(".")[0] for name in modules}
+    done: set[tuple[str, bool]] = set()
+    waiting = [(name, True) for name in modules]  # False: only run on the way to one of its modules, not asked for
+    while waiting:
+        name, asked = waiting.pop()
+        path = _source(name)
+        if path is None or {(name, asked), (name, True)} & done:
+            continue
+        done.add((name, asked))
+        waiting += [(found, True) for found in _imports(name, path) if found.partition(".")[0] in top]
+        if "." in name:
+            waiting.append((name.rpartition(".")[0], False))
+        if asked:
+            waiting += [(found, True) for package in _discovered(path) for found in _modules_of(package)]
+    return tuple(sorted({name for name, _ in done}))
+
+
+def digest(*modules: str, files: Iterable[Path] = ()) -> str:
+    """Return the SHA-256 sum of the code of the import closure of `modules`, and of the scripts `files`.
+
+    Comments, layout and docstrings do not count: they cannot change a result.
+    """
+    total = hashlib.sha256()
+    named = [(name, _source(name)) for name in (closure(*modules) if modules else ())]
+    for name, path in [*named, *((path.name, path) for path in sorted(files))]:
+        total.update(f"{name}\0{_code(path) if path else ''}\0".encode())
+    return total.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 sum of the file at `path`."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of this package, and of the packages that numbers pass through."""
+    found = {"python": platform.python_version(), "dpsub": importlib.metadata.version("dpsub")}
+    return found | {name: importlib.metadata.version(name) for name in _PACKAGES}
+
+
+@cache
+def _source(module: str) -> Path | None:
+    """Return the source file of `module`, None for what has none (a name that is not a module, an empty namespace)."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    return Path(spec.origin)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def _code(path: Path) -> str:
+    tree = _tree(path)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and body:
+            match body[0]:
+                case ast.Expr(value=ast.Constant(value=str())):
+                    del body[0]
+    return ast.dump(tree)
+
+
+@cache
+def _imports(module: str, path: Path) -> tuple[str, ...]:
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found: list[str] = []
+    waiting: list[ast.AST] = [_tree(path)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = importlib.util.resolve_name("." * node.level + base, package)
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                found.append(inner if base.partition(".")[0] == module.partition(".")[0] and _source(inner) else base)
+    return tuple(found)
+
+
+@cache
+def _discovered(path: Path) -> tuple[str, ...]:
+    """Return the packages for which the module at `path` makes a registry."""
+    return tuple(
+        node.args[0].value
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Registry"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    )
+
+
+def _modules_of(package: str) -> list[str]:
+    path = _source(package)
+    if path is None:
+        return []
+    found = []
+    for file in sorted(path.parent.rglob("*.py")):
+        parts = file.relative_to(path.parent).with_suffix("").parts
+        found.append(".".join((package, *(parts[:-1] if parts[-1] == "__init__" else parts))))
+    return [name for name in found if name != package]
