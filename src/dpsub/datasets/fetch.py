@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,8 +9,9 @@ from pathlib import Path
 
 from dpsub import checks
 from dpsub.datasets import sources as tables
-from dpsub.datasets.sources import Source
-from dpsub.datasets.transfer import Limits, UnavailableError, bring
+from dpsub.datasets.download import bring
+from dpsub.datasets.sources import Source, checksum
+from dpsub.datasets.transfer import Limits, UnavailableError
 from dpsub.errors import DataError
 
 ENVIRONMENT_VARIABLE = "DPSUB_DATA"
@@ -48,8 +48,7 @@ def verify(path: Path, source: Source) -> Path:
     DataError
         If the SHA-256 sum differs; the message names the file, the sum expected and the sum found.
     """
-    with path.open("rb") as raw:
-        found = hashlib.file_digest(raw, "sha256").hexdigest()
+    found = checksum(path)
     if found != source.sha256:
         size = path.stat().st_size
         raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,6 +65,12 @@ class Source:
                 raise DataError(f"an address of {self.file} must start with http:// or https://, got {url!r}")
 
 
+def checksum(path: Path) -> str:
+    """Return the SHA-256 sum of the file at `path` as 64 lower-case hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def read(path: Path) -> tuple[Source, ...]:
     """Return all sources of the table at `path`, in its order.
 
@@ -80,7 +87,7 @@ def read(path: Path) -> tuple[Source, ...]:
             reader = csv.DictReader(table)
             header, rows = tuple(reader.fieldnames or ()), list(reader)
     except OSError as problem:
-        raise DataError(f"the table of sources {path} must be readable, got: {problem.strerror}; name another") from None
+        raise DataError(f"the table of sources {path} must be readable, got: {problem.strerror}") from None
     if header != COLUMNS:
         raise DataError(f"{path} must have the columns {','.join(COLUMNS)}, got {','.join(header)}; correct its header")
     found: dict[tuple[str, str], Source] = {}

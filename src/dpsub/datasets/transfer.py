@@ -1,4 +1,4 @@
-"""One file over HTTP: resumed where it broke off, bounded in time, checked before it gets its name."""
+"""One file from one address over HTTP: resumed where it broke off, and bounded in time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pooch
 import requests
 import urllib3
 from tqdm import tqdm
 
-from dpsub.datasets.sources import Source
+from dpsub.datasets.sources import Source, checksum
 from dpsub.errors import DataError
 
 _CHUNK = 1 << 16
@@ -27,10 +26,6 @@ _MAX_REDIRECTS = 5
 
 class UnavailableError(DataError):
     """No address gives the file now: no network, no such page, broken or stalled for good."""
-
-
-class WrongContentError(DataError):
-    """An address gave a complete file, but another one than the table of sources says."""
 
 
 class _BrokenError(Exception):
@@ -48,9 +43,9 @@ class Limits:
     Parameters
     ----------
     connect : float
-        Seconds to reach a host (per network address).
+        Seconds to reach a host (per network address); twice as long until it answers.
     stall : float
-        Seconds without an answer, and the window over which the speed is judged.
+        Seconds without a byte, and the window over which the speed is judged.
     slowest : float
         Bytes per second below which a transfer counts as stalled.
     attempts : int
@@ -93,7 +88,7 @@ class Resuming:
                 if attempt == self.limits.attempts or not (problem.retry or progress):
                     raise UnavailableError(str(problem)) from None
                 time.sleep(self.limits.pause)
-        self.found = pooch.file_hash(str(self.part))
+        self.found = f"{checksum(self.part)} ({self._have()} bytes)"
         os.replace(self.part, output_file)
 
     def _have(self) -> int:
@@ -122,10 +117,10 @@ class Resuming:
             with self.part.open("ab" if appends else "wb") as out, tqdm(**shown, unit_scale=True, disable=None) as bar:
                 for chunk in itertools.chain([first], chunks):
                     size += len(chunk)
-                    if size > self.source.bytes:
-                        break  # too long: the checksum will say so, and there is no need to read on
                     out.write(chunk)
                     bar.update(len(chunk))
+                    if size > self.source.bytes:
+                        break  # too long: the checksum will say so, and there is no need to read on
             announced = response.headers.get("Content-Length", "")
         if size < self.source.bytes and not (announced.isdecimal() and size == start + int(announced)):
             raise _BrokenError(f"the transfer ended after {size} of {self.source.bytes} bytes", retry=False)
@@ -149,7 +144,7 @@ class Resuming:
                 return session.get(url, headers=headers, stream=True, timeout=(self.limits.connect, self.limits.stall))
 
         try:
-            response = _within(self.limits.connect + self.limits.stall, ask)
+            response = _within(2 * self.limits.connect, ask)
         except requests.TooManyRedirects:
             raise _BrokenError(f"more than {_MAX_REDIRECTS} redirects", retry=False) from None
         except requests.exceptions.SSLError:
@@ -166,7 +161,8 @@ class Resuming:
         response.close()
         if status == 416:  # the partial file is not a beginning of what this server holds
             self.part.unlink(missing_ok=True)
-        raise _BrokenError(f"the server answered with HTTP status {status}", retry=status in (416, 429) or status >= 500)
+        passing = status in (416, 429) or status >= 500
+        raise _BrokenError(f"the server answered with HTTP status {status}", retry=passing)
 
     def _chunks(self, response: requests.Response) -> Iterator[bytes]:
         """Yield what arrives, as it arrives, as long as it arrives fast enough."""
@@ -210,55 +206,3 @@ def _within(seconds: float, call: Callable[[], requests.Response]) -> requests.R
     if isinstance(result, Exception):
         raise result
     return result
-
-
-def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> Path:
-    """Download `source` to ``<folder>/<file>``, asking its addresses in turn, and return the path.
-
-    Parameters
-    ----------
-    source : Source
-        What to download, with its checksum.
-    folder : Path
-        Made if missing. Until the checksum is right the file's name does not exist; what has arrived waits in
-        ``<file>.part``.
-    limits : Limits
-        Time limits.
-    down : set of str
-        Hosts that could not be reached; passed over, and added to.
-
-    Raises
-    ------
-    WrongContentError
-        If an address gave a complete file with another checksum and no other address gave the right one.
-    UnavailableError
-        If no address gave a complete file; the message has each one's reason.
-    """
-    reasons, wrong = [], ""
-    for url in source.urls:
-        if urlsplit(url).netloc in down:
-            reasons.append(f"{url}: the host was given up")
-            continue
-        for _ in range(2):  # a resumed file may mix two versions: then once more, from the start
-            downloader = Resuming(source, folder / f"{source.file}.part", limits, down)
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                path = pooch.retrieve(url, f"sha256:{source.sha256}", source.file, folder, downloader=downloader)
-            except UnavailableError as problem:
-                reasons.append(f"{url}: {problem}")
-                break
-            except OSError as problem:
-                rule = f"{folder} must be writable ({problem.strerror})"
-                raise DataError(f"{rule}; name another folder for raw data") from None
-            except ValueError:  # pooch found another checksum, and removed the file
-                wrong = wrong or f"{downloader.found} from {url}"
-                if not downloader.resumed:
-                    break
-            else:
-                return Path(path)
-    if wrong:
-        raise WrongContentError(
-            f"{source.file} must have the SHA-256 sum {source.sha256}, got {wrong}; "
-            f"put the original file into {folder}, or switch downloads off to work with the stand-in"
-        )
-    raise UnavailableError("; ".join(reasons) or f"no address of {source.file} is known")

@@ -1,0 +1,67 @@
+"""Simulated data of the main paper's first two experiments, one data set per replicate and stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpsub import checks
+
+
+def normal_datasets(n: int, rngs: Iterable[np.random.Generator]) -> np.ndarray:
+    """Draw one data set of `n` independent N(0, 1) values from each generator.
+
+    Parameters
+    ----------
+    n : int
+        Records of a data set, at least 1.
+    rngs : iterable of numpy.random.Generator
+        One stream (role "data") per replicate, so that a data set does not depend on which others are drawn with it.
+
+    Returns
+    -------
+    ndarray, shape (replicates, n)
+
+    References
+    ----------
+    must, Section 4.2.1.
+    """
+    n = checks.integer("n", n, at_least=1)
+    return np.reshape([rng.standard_normal(n) for rng in rngs], (-1, n))
+
+
+def linear_datasets(
+    n: int, beta: Iterable[float], rngs: Iterable[np.random.Generator]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw one regression data set y = beta_0 + beta_1 x_1 + beta_2 x_2 + e from each generator.
+
+    The predictors and the errors are independent N(0, 1); from each stream x_1 is drawn first, then x_2, then e.
+
+    Parameters
+    ----------
+    n : int
+        Records of a data set, at least 1.
+    beta : iterable of float
+        Intercept and slopes; any number of slopes.
+    rngs : iterable of numpy.random.Generator
+        One stream (role "data") per replicate.
+
+    Returns
+    -------
+    X : ndarray, shape (replicates, n, len(beta))
+        Predictors; the first column is the intercept's 1.
+    y : ndarray, shape (replicates, n)
+        Responses.
+
+    References
+    ----------
+    must, Section 4.2.2.
+    """
+    n = checks.integer("n", n, at_least=1)
+    coefficients = checks.finite_array("beta", list(beta), ndim=1)
+    p = checks.integer("the number of coefficients", coefficients.size, at_least=1)
+    drawn = np.reshape([rng.standard_normal((p, n)) for rng in rngs], (-1, p, n))
+    slopes, errors = drawn[:, :-1], drawn[:, -1]
+    X = np.concatenate([np.ones((len(drawn), 1, n)), slopes], axis=1).transpose(0, 2, 1).copy()
+    return X, X @ coefficients + errors
