@@ -49,25 +49,6 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     return frame
 
 
-def key(**fields: object) -> str:
-    """Return the key of a table's row, "field=value; field=value", numbers in their shortest form."""
-    return "; ".join(f"{name}={_shortest(value)}" for name, value in fields.items())
-
-
-def fields_of(row: str) -> dict[str, str]:
-    """Return the fields of a row key; a text without "=" (the identifier of a claim) becomes the field "claim"."""
-    if "=" not in row:
-        return {"claim": row}
-    return dict(part.strip().split("=", 1) for part in row.split(";"))
-
-
-def _shortest(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    number = float(value)  # type: ignore[arg-type]
-    return str(int(number)) if number.is_integer() else repr(number)
-
-
 class Artefact(ABC):
     """One numbered table or figure, or the claims of a paper's text.
 
@@ -105,6 +86,10 @@ class Artefact(ABC):
     @abstractmethod
     def values(self, records: Records) -> pd.DataFrame:
         """Return the numbers that can be compared with printed ones, in the columns `VALUE_COLUMNS`."""
+
+    def formulas(self) -> Mapping[tuple[str, str], str]:
+        """Return formulas in LaTeX that stand in the table like printed values, by (row, column)."""
+        return {}
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         """Return the figure and the numbers plotted in it (figures only).

@@ -1,0 +1,34 @@
+"""Table 7: bias and error of the regression coefficients of experiment 2."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from dpsub.artefacts import statistics
+from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.artefacts.layout import Layout
+from dpsub.artefacts.must.rows import estimate_row
+from dpsub.artefacts.must.table6 import regression_cells
+
+
+class Table7(Artefact):
+    """How far the private coefficients are from the true ones."""
+
+    name = "table7"
+    kind = "table"
+    caption = (
+        "Bias and root mean squared error of the three regression coefficients in experiment 2 over repeated data "
+        "sets, with standard errors."
+    )
+    experiments = ("linear_regression",)
+    layout = Layout(panels=("epsilon_amplified",), stub=("scheme",), heads=("column", "coefficient"))
+
+    def values(self, records: Records) -> pd.DataFrame:
+        rows = []
+        cells = regression_cells(self.needed(records, "linear_regression"))
+        for column, summary in (("bias", statistics.mean), ("rmse", statistics.root_mean_square)):
+            for row, variant, cell in cells:
+                for coefficient in ("beta0", "beta1", "beta2"):
+                    estimate = summary(cell[f"error_{coefficient}"].to_numpy())
+                    rows.append(estimate_row(f"{row}; coefficient={coefficient}", column, variant, estimate))
+        return values_frame(rows)

@@ -1,0 +1,39 @@
+"""Thresholds and crossovers of Section S8: where delta' falls below delta, and where two delta' curves meet."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.artefacts.layout import Layout
+from dpsub.artefacts.must.labels import in_order
+from dpsub.published import row_key
+
+
+class ThresholdsS8(Artefact):
+    """Exact roots beside the last points of the grid that the printed thresholds come from."""
+
+    name = "thresholds_s8"
+    kind = "table"
+    caption = (
+        "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
+        "the same delta', for all six pairs. `stated` are exact roots, `as_done` the last points of a grid of epsilon."
+    )
+    experiments = ("amplification_crossings",)
+    layout = Layout(panels=("kind", "mechanism"), stub=("scheme", "other"), heads=("column",))
+
+    def values(self, records: Records) -> pd.DataFrame:
+        frame = in_order(self.needed(records, "amplification_crossings"), by=("variant", "scheme"))
+        rows = []
+        for kind, columns in (
+            ("threshold", ("epsilon", "delta")),
+            ("crossover", ("epsilon", "delta", "delta_amplified")),
+        ):
+            for record in frame[frame["kind"] == kind].to_dict("records"):
+                other = {"other": record["other"]} if record["other"] else {}
+                row = row_key(mechanism=record["mechanism"], kind=kind, scheme=record["scheme"], **other)
+                rows += [
+                    {"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+                    for name in columns
+                ]
+        return values_frame(rows)

@@ -1,0 +1,8 @@
+"""How figures look: one style sheet, one colour and marker a sampler, files with the same bytes each time."""
+
+from __future__ import annotations
+
+from dpsub.figures.style import axis, finish, new, panel_letter, scheme_label, scheme_style
+from dpsub.figures.writing import figure_bytes
+
+__all__ = ["axis", "figure_bytes", "finish", "new", "panel_letter", "scheme_label", "scheme_style"]

@@ -1,0 +1,83 @@
+"""Colours, markers and labels of samplers, axes and the visible data label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpsub.samplers import REGISTRY
+
+NONPRIVATE = {"label": "non-private", "color": "black", "marker": "*"}
+# Curves that lie on each other stay visible by their dashes.
+DASHES: dict[str, Any] = {
+    "nonprivate": "-",
+    "poisson": (0, (6, 1.5)),
+    "wor": "-",
+    "wr": (0, (4, 1.5)),
+    "must_wo": (0, (1, 1.2)),
+    "must_ow": (0, (5, 1.2, 1, 1.2)),
+    "must_ww": (0, (2.5, 1)),
+}
+VARIANT_LABELS = {"stated": "as stated", "as_done": "as done", "consistent": "consistent", "rigorous": "rigorous"}
+
+
+def sheet() -> str:
+    """Return the path of the style sheet."""
+    return str(resources.files("dpsub.figures") / "dpsub.mplstyle")
+
+
+def new(rows: int, columns: int, *, width: float, height: float, **options: Any) -> tuple[Figure, np.ndarray]:
+    """Return an empty figure in the house style and its axes, shape (rows, columns); sizes in inches."""
+    with style.context(sheet(), after_reset=True):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, axes
+
+
+def scheme_label(scheme: str) -> str:
+    """Return the display name of a sampler, "non-private" for the baseline."""
+    return NONPRIVATE["label"] if scheme == "nonprivate" else REGISTRY.get(scheme).label
+
+
+def scheme_style(scheme: str) -> dict[str, Any]:
+    """Return label, colour, marker and dashes of a sampler as keyword arguments of ``Axes.plot``."""
+    if scheme == "nonprivate":
+        return {**NONPRIVATE, "linestyle": DASHES[scheme]}
+    sampler = REGISTRY.get(scheme)
+    return {
+        "label": sampler.label,
+        "color": sampler.colour,
+        "marker": sampler.marker,
+        "linestyle": DASHES.get(scheme, "-"),
+    }
+
+
+def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> None:
+    """Name the axes and fix their limits where given."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if xlim is not None:
+        axes.set_xlim(xlim)
+    if ylim is not None:
+        axes.set_ylim(ylim)
+
+
+def panel_letter(axes: Axes, text: str) -> None:
+    """Write what a panel shows above its upper left corner."""
+    axes.annotate(text, (0, 1), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
+                  fontsize=8, ha="left", va="bottom")
+
+
+def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
+    """Print on the figure what data it was made from, unless these are real or simulated."""
+    odd = sorted(set(data_labels) - {"", "real"})
+    if odd:
+        figure.text(0.995, 0.995, f"{', '.join(odd)} data", ha="right", va="top", fontsize=8, color="#B00020",
+                    weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
+    return figure

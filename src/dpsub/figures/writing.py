@@ -1,0 +1,24 @@
+"""Figures as bytes that do not depend on the moment or the process that wrote them."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from dpsub.figures.style import sheet
+
+FORMATS = ("pdf", "png")
+_METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "png": {"Software": None},
+}
+
+
+def figure_bytes(figure: Figure, form: str) -> bytes:
+    """Return the file content of `figure` as "pdf" or "png", without dates or versions."""
+    buffer = io.BytesIO()
+    with style.context(sheet(), after_reset=True):
+        figure.savefig(buffer, format=form, metadata=_METADATA[form])
+    return buffer.getvalue()
