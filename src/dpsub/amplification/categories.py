@@ -82,7 +82,7 @@ def aligned_profile(law: MultiplicityLaw, profile: Profile, epsilons: ArrayLike)
 
     References
     ----------
-    must, Section 3.3 and Figure 4.
+    must, Section 3.2 and Figure 4.
     """
     order = checks.finite_array("epsilons", epsilons)
     if order.size and order.min() <= 0:

@@ -40,7 +40,7 @@ def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float) -
 
     References
     ----------
-    must, Equation (9) and footnote 4; balle, Section 2.
+    must, Equation (9) and footnote 4; balle, Section 3.
     """
     order = checks.real("epsilon", epsilon, above=0)
     target = checks.real("delta", delta, above=0, below=1)

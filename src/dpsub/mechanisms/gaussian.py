@@ -24,7 +24,7 @@ class Gaussian(Mechanism):
 
     References
     ----------
-    must, Theorem 1; balle, Section 2 (output perturbation).
+    must, Theorem 1; balle, Section 3 (output perturbation).
     """
 
     name: ClassVar[str] = "gaussian"

@@ -23,7 +23,7 @@ class Laplace(Mechanism):
 
     References
     ----------
-    must, Theorem 1; balle, Section 2 (output perturbation).
+    must, Theorem 1; balle, Section 3 (output perturbation).
     """
 
     name: ClassVar[str] = "laplace"

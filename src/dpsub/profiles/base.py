@@ -97,7 +97,7 @@ class Profile(ABC):
 
         References
         ----------
-        balle, Section 4 (white-box group privacy).
+        balle, Section 3 (white-box group privacy).
         """
         return replace(self, ratio=checks.integer("occurrences", occurrences, at_least=1) * self.ratio)
 

@@ -44,13 +44,13 @@ class LaplaceProfile(Profile):
         return -np.expm1(self._exponent(checks.finite_array("epsilon", epsilon), 1)) + 0.0
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return theta + 2 log(1 - delta), or log(1 - delta) where that is smaller (delta > 1 - exp(-theta))."""
+        """Return theta + 2 log(1 - delta), or log(1 - delta) where that is larger (delta > 1 - exp(-theta))."""
         target = checks.finite_array("delta", delta)
         if target.size:
             checks.real("delta", target.min(), at_least=0)
             checks.real("delta", target.max(), below=1)
         log_complement = np.log1p(-target)
-        root = np.atleast_1d(np.minimum(log_complement, self.ratio + 2 * log_complement))
+        root = np.atleast_1d(np.maximum(log_complement, self.ratio + 2 * log_complement))
         # The closed form may sit a rounding error on the wrong side; its own condition is log(1 - delta).
         for _ in range(4):
             low = self._exponent(root, 1) < np.atleast_1d(log_complement)
