@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsub.artefacts.base import Artefact, values_frame
+from dpsub.artefacts.base import Artefact, OutputDirs, build, printed_rows, values_frame
 from dpsub.registry import Registry
 
 
@@ -13,4 +13,4 @@ def _identifier(member: type) -> str | None:
 
 REGISTRY: Registry[Artefact] = Registry("dpsub.artefacts", Artefact, "artefact", key=_identifier)
 
-__all__ = ["REGISTRY", "Artefact", "values_frame"]
+__all__ = ["REGISTRY", "Artefact", "OutputDirs", "build", "printed_rows", "values_frame"]

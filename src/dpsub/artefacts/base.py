@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
+from dpsub import published as printed_numbers
+from dpsub.artefacts.cells import table_cells
 from dpsub.artefacts.layout import Layout
+from dpsub.artefacts.rendering import latex, markdown
+from dpsub.comparison import VALUE_COLUMNS, compare
 from dpsub.errors import DataError
+from dpsub.figures.writing import FORMATS, figure_bytes
+from dpsub.records import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Records = Mapping[str, pd.DataFrame]
 KINDS = ("table", "figure", "claims")
-VALUE_COLUMNS = ("row", "column", "variant", "value", "standard_error", "replicates", "lower", "upper", "note")
 NUMERIC = ("value", "standard_error", "replicates", "lower", "upper")
 
 
@@ -91,6 +98,10 @@ class Artefact(ABC):
         """Return formulas in LaTeX that stand in the table like printed values, by (row, column)."""
         return {}
 
+    def quotes(self) -> Mapping[tuple[str, str], tuple[str, str, str]]:
+        """Return which printed numbers of other artefacts stand in this table: (row, column) -> their full key."""
+        return {}
+
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         """Return the figure and the numbers plotted in it (figures only).
 
@@ -129,3 +140,100 @@ class Artefact(ABC):
             if experiment in records:
                 found |= set(records[experiment]["data"].dropna().astype(str))
         return tuple(sorted(found - {""}))
+
+
+@dataclass(frozen=True)
+class OutputDirs:
+    """Where files go: tables, figures, comparisons, and what depends on the clock.
+
+    Parameters
+    ----------
+    tables, figures, comparison, timings : Path
+        Folders; each paper gets a folder of its own inside.
+    """
+
+    tables: Path
+    figures: Path
+    comparison: Path
+    timings: Path
+
+    @classmethod
+    def under(cls, results: Path) -> OutputDirs:
+        """Return the folders of a results tree."""
+        return cls(
+            results / "tables", results / "figures", results / "comparison", results / "run" / "timings" / "tables"
+        )
+
+    def files(self, artefact: Artefact) -> dict[str, Path]:
+        """Return the files that `build` writes for `artefact`, by role."""
+        forms = FORMATS if artefact.kind == "figure" else ("md", "tex")
+        place = self.figures if artefact.kind == "figure" else self.timings if artefact.timed else self.tables
+        found = {form: place / artefact.paper / f"{artefact.name}.{form}" for form in ("csv", *forms)}
+        return {**found, "comparison": self.comparison / artefact.paper / f"{artefact.name}.csv"}
+
+
+def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
+    """Return the printed numbers of `artefact`, and of others that it quotes; empty if the paper prints none."""
+    names = [artefact.name, *sorted({name for name, _, _ in artefact.quotes().values()})]
+    known = printed_numbers.artefacts(artefact.paper, folder)
+    frames = [printed_numbers.load(artefact.paper, name, folder) for name in dict.fromkeys(names) if name in known]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(printed_numbers.COLUMNS))
+
+
+def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: OutputDirs) -> dict[str, Path]:
+    """Make an artefact and write its files, each under a temporary name first; the same input gives the same bytes.
+
+    Parameters
+    ----------
+    artefact : Artefact
+        What to make.
+    records : mapping of str to DataFrame
+        Rows of each experiment, with `variant` and `data`.
+    published : DataFrame
+        Printed numbers, as `printed_rows` returns them; rows of other artefacts are used only where quoted.
+    dirs : OutputDirs
+        Where to write.
+
+    Returns
+    -------
+    dict of str to Path
+        The files written, by role ("csv", "md", "tex", "pdf", "png", "comparison").
+
+    Raises
+    ------
+    DataError
+        If records are missing or contradict each other; nothing is written then.
+    """
+    values, labels = artefact.values(records), artefact.labels(records)
+    own = published[published["artefact"] == artefact.name]
+    comparison = compare(own, values, labels)
+    content: dict[str, bytes] = {"comparison": csv_bytes(comparison)}
+    if artefact.kind == "figure":
+        figure, numbers = artefact.draw(records)
+        content |= {form: figure_bytes(figure, form) for form in FORMATS} | {"csv": csv_bytes(numbers)}
+    else:
+        cells = table_cells(pd.concat([own, _quoted(artefact, published)]), values, comparison, artefact.formulas())
+        shown = ", ".join(label for label in labels if label != "real")
+        content["csv"] = csv_bytes(cells)
+        content["md"] = markdown(artefact.caption, artefact.layout, cells, shown).encode()
+        content["tex"] = latex(artefact.caption, artefact.layout, cells, shown).encode()
+    files = dirs.files(artefact)
+    for role, path in files.items():
+        replace_file(path, content[role])
+    return files
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """Return `frame` as CSV with shortest round-trip floats."""
+    return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def _quoted(artefact: Artefact, published: pd.DataFrame) -> pd.DataFrame:
+    """Return the printed numbers that stand elsewhere in the paper, under the keys of `artefact`."""
+    found = {tuple(row[name] for name in ("artefact", "row", "column")): row for row in published.to_dict("records")}
+    rows = [
+        {**found[source], "row": row, "column": column}
+        for (row, column), source in artefact.quotes().items()
+        if source in found
+    ]
+    return pd.DataFrame(rows, columns=published.columns)

@@ -9,10 +9,10 @@ import pandas as pd
 from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.labels import in_order
+from dpsub.artefacts.must.labels import SCHEMES, in_order
 from dpsub.artefacts.must.rows import estimate_row
 from dpsub.errors import DataError
-from dpsub.published import row_key
+from dpsub.published import parse_row_key, row_key
 
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
 REFERENCE = "poisson"
@@ -33,12 +33,12 @@ class Table8(Artefact):
         "seed, with 95 % Student intervals."
     )
     experiments = ("noise_calibration", "composition", "adult_logistic")
-    layout = Layout(panels=("solver",), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("solver", "statistic"), stub=("scheme",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
-        return values_frame(
-            [*self._noise(records), *self._metrics(records), *self._composed(records), *self._differences(records)]
-        )
+        rows = [*self._noise(records), *self._metrics(records), *self._composed(records), *self._differences(records)]
+        order = {name: rank for rank, name in enumerate(SCHEMES)}
+        return values_frame(sorted(rows, key=lambda row: order[parse_row_key(row["row"])["scheme"]]))
 
     def _noise(self, records: Records) -> list[dict[str, Any]]:
         noise = self.needed(records, "noise_calibration")
@@ -76,7 +76,8 @@ class Table8(Artefact):
                     continue
                 rows.append(estimate_row(row, metric, str(variant), statistics.mean(values), note))
                 if values.size > 1:
-                    rows.append(estimate_row(row, f"{metric}_sd", str(variant), statistics.deviation(values), note))
+                    spread = row_key(scheme=scheme, **fields, statistic="sd_over_seeds")
+                    rows.append(estimate_row(spread, metric, str(variant), statistics.deviation(values), note))
         return rows
 
     def _composed(self, records: Records) -> list[dict[str, Any]]:
@@ -104,6 +105,6 @@ class Table8(Artefact):
                     if len(pairs) < 2:
                         continue
                     estimate = statistics.paired_difference(pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy())
-                    row = row_key(scheme=scheme, solver="difference_to_poisson")
+                    row = row_key(scheme=scheme, statistic="difference_to_poisson")
                     rows.append(estimate_row(row, metric, str(variant), estimate))
         return rows

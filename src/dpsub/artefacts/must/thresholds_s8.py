@@ -22,6 +22,15 @@ class ThresholdsS8(Artefact):
     experiments = ("amplification_crossings",)
     layout = Layout(panels=("kind", "mechanism"), stub=("scheme", "other"), heads=("column",))
 
+    def quotes(self) -> dict[tuple[str, str], tuple[str, str, str]]:
+        return {
+            (row_key(mechanism=mechanism, kind="threshold", scheme=scheme), "delta"): (
+                "claims", f"s8_threshold_{mechanism}_{printed}", "delta_threshold",
+            )
+            for mechanism in ("laplace", "gaussian")
+            for scheme, printed in (("wr", "WR"), ("must_ow", "MUST.OW"), ("must_ww", "MUST.WW"))
+        }
+
     def values(self, records: Records) -> pd.DataFrame:
         frame = in_order(self.needed(records, "amplification_crossings"), by=("variant", "scheme"))
         rows = []
