@@ -137,22 +137,28 @@ class StagedSampler(Sampler):
         n_subsets = checks.integer("n_subsets", n_subsets, at_least=1)
         slots = self.slots(frame.n)
         last = self.stages[-1]
+        sizes = None
         if isinstance(last, Poisson):
-            needed = rng.binomial(slots[-1], last.rate, n_subsets)
+            sizes = rng.binomial(slots[-1], last.rate, n_subsets)
+            width = int(sizes.max())
         else:
             assert isinstance(last, WithoutReplacement | WithReplacement)
-            needed = np.full(n_subsets, last.size)
-        counts: np.ndarray | None = None
-        for position in reversed(range(len(self.stages))):
-            if isinstance(self.stages[position], WithReplacement):
-                labels = index_draws.uniform(rng, slots[position], int(needed.sum()))
-                samples = index_draws.aggregate(labels, slots[position], needed, counts)
-                needed, counts = samples.distinct, samples.counts
-            elif position == 0:
-                labels = index_draws.distinct_rows(rng, frame.n, needed)
-                ones = np.ones(len(labels), dtype=np.int32) if counts is None else counts
-                samples = Samples(labels, ones, np.concatenate(([0], np.cumsum(needed))))
-        return samples
+            width = last.size
+        # groups of final draws that are copies of one slot; None: every draw is its own
+        first: np.ndarray | None = None
+        labels = None
+        for stage, n_slots in zip(reversed(self.stages), reversed(slots), strict=True):
+            if isinstance(stage, WithReplacement):
+                labels, first = index_draws.regroup(rng, n_slots, first, (n_subsets, width), sizes)
+        if first is None:
+            needed = np.full(n_subsets, width) if sizes is None else sizes
+            indices = index_draws.distinct_rows(rng, frame.n, needed)
+            offsets = np.concatenate(([0], np.cumsum(needed)))
+            return Samples(indices, np.ones(len(indices), dtype=np.int32), offsets)
+        starts, counts, offsets = index_draws.groups(first, sizes)
+        if labels is not None and isinstance(self.stages[0], WithReplacement):
+            return Samples(labels.ravel().take(starts), counts, offsets)
+        return Samples(index_draws.distinct_rows(rng, frame.n, np.diff(offsets)), counts, offsets)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsub.sample import Samples
-
 
 def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> np.ndarray:
     """Independent uniform indices 0..n-1, in the narrowest integer type (less memory, faster sorting)."""
@@ -58,52 +56,64 @@ def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.nda
     return labels[present] if int(sizes.min(initial=width)) < width else labels.ravel()
 
 
-def aggregate(labels: np.ndarray, n: int, sizes: np.ndarray, counts: np.ndarray | None) -> Samples:
-    """Merge equal labels within each row.
+def regroup(
+    rng: np.random.Generator, n: int, first: np.ndarray | None, shape: tuple[int, int], sizes: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give each group of entries an independent uniform label 0..n-1 and merge the groups of a row that share one.
 
     Parameters
     ----------
-    labels : ndarray of int, shape (sum(sizes),)
-        Rows one after the other, values 0..n-1. Overwritten.
+    rng : numpy.random.Generator
     n : int
         Number of labels.
-    sizes : ndarray, shape (rows,)
-        Row lengths, at least one of them positive.
-    counts : ndarray of int, shape (sum(sizes),), or None
-        How often each entry counts; None for once each.
+    first : ndarray of bool, shape (rows, width), or None
+        Where a new group begins; the entries of a group are neighbours in a row. None: each entry is its own group.
+    shape : (rows, width)
+    sizes : ndarray, shape (rows,), or None
+        How many entries of each row are present; the others are at its end. None: all.
+
+    Returns
+    -------
+    labels : ndarray of int, shape (rows, width)
+        Sorted rows; absent entries at the end hold n.
+    first : ndarray of bool, shape (rows, width)
+        Where a new label begins, False for absent entries.
     """
-    rows, width = len(sizes), int(sizes.max(initial=0))
-    shift = 0 if counts is None else int(counts.max(initial=1)).bit_length()
-    keys = labels
-    if counts is not None:
-        # label and count share one key, so that a plain sort of the rows carries the counts along
-        keys = labels.astype(np.int32 if (n + 1) << shift < 2**31 else np.int64)
-        keys <<= shift
-        keys |= counts
-    ragged = rows * width != len(labels)
-    if ragged:
-        # absent entries hold n and sort behind all labels
-        table = np.full((rows, width), n << shift, dtype=keys.dtype)
-        table[np.arange(width) < sizes[:, None]] = keys
+    total = shape[0] * shape[1]
+    if first is None:
+        labels = uniform(rng, n, total)
     else:
-        table = keys.reshape(rows, width)
-    table.sort(axis=1)
-    sorted_labels = table >> shift if shift else table
-    first = np.empty(table.shape, dtype=bool)
-    first[:, :1] = True
-    np.not_equal(sorted_labels[:, 1:], sorted_labels[:, :-1], out=first[:, 1:])
+        fresh = uniform(rng, n, int(np.count_nonzero(first)))
+        # rows without any group come first at most with absent entries, which are overwritten below
+        labels = fresh.take(np.cumsum(first.ravel(), dtype=np.intp) - 1, mode="clip") if len(fresh) else fresh
+        labels = labels if len(fresh) else np.zeros(total, dtype=fresh.dtype)
+    labels = labels.reshape(shape)
+    if sizes is not None:
+        present = np.arange(shape[1]) < sizes[:, None]
+        np.copyto(labels, n, where=~present)
+    labels.sort(axis=1)
+    begins = np.empty(shape, dtype=bool)
+    # one pass over the flat table is faster than one over each row; the first column is set after it
+    flat = labels.ravel()
+    np.not_equal(flat[1:], flat[:-1], out=begins.ravel()[1:])
+    begins[:, :1] = True
+    if sizes is not None:
+        begins &= present
+    return labels, begins
+
+
+def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `first` marks: flat starts and sizes of groups, shape (groups,); row offsets, shape (rows + 1,)."""
+    rows, width = first.shape
     starts = np.flatnonzero(first)
-    merged = sorted_labels.ravel()[starts]
-    ends = np.searchsorted(starts, np.arange(0, rows + 1) * width)
-    if counts is None:
-        merged_counts = np.empty(len(starts), dtype=np.int32)
-        np.subtract(starts[1:], starts[:-1], out=merged_counts[:-1], casting="same_kind")
-        merged_counts[-1:] = table.size - starts[-1:]
+    offsets = np.searchsorted(starts, np.arange(rows + 1) * width)
+    counts = np.empty(len(starts), dtype=np.int32)
+    np.subtract(starts[1:], starts[:-1], out=counts[:-1], casting="same_kind")
+    if sizes is None:
+        counts[-1:] = first.size - starts[-1:]
     else:
-        table &= (1 << shift) - 1
-        merged_counts = np.add.reduceat(table.ravel(), starts)
-    if ragged:
-        real = merged < n
-        ends[1:] -= np.cumsum(sizes < width)
-        merged, merged_counts = merged[real], merged_counts[real]
-    return Samples(merged, merged_counts, ends)
+        # the last group of a row must not run on over absent entries, or over the empty rows that follow it
+        occupied = np.flatnonzero(offsets[1:] > offsets[:-1])
+        last = offsets[1:][occupied] - 1
+        counts[last] = occupied * width + sizes[occupied] - starts[last]
+    return starts, counts, offsets

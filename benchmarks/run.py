@@ -1,0 +1,157 @@
+"""Print how fast the package is, as ratios to named peers measured in the same run. Seconds are indicative.
+
+Run with ``make bench``. Each line ends with the bound that the ratio is meant to keep, and whether it did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import plain_loops
+
+from dpsub import samplers, settings
+from dpsub.experiments.linear_regression import LinearRegression
+from dpsub.experiments.subset_statistics import SubsetStatistics
+from dpsub.frame import Frame
+from dpsub.samplers import index_draws
+from dpsub.streams import stream
+
+SIZES = ((300, 50, 30), (1000, 200, 100), (30969, 500, 300), (10**7, 500, 300))
+SUBSETS = 500
+
+
+def best(work: Callable[[], object], repeats: int) -> float:
+    """Shortest of `repeats` runs, in seconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+class Board:
+    """Prints lines and remembers whether all bounds were kept."""
+
+    def __init__(self) -> None:
+        self.kept = True
+
+    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None:
+        """`ours` and `theirs` in seconds; the ratio ours / theirs must be at most `at_most`."""
+        ratio = ours / theirs
+        good = ratio <= at_most
+        self.kept &= good
+        print(f"{what:<44} {ours * 1e6:12.2f} us  {peer:<38} {theirs * 1e6:12.2f} us  "
+              f"ratio {ratio:8.4f}  bound {at_most:g}  {'kept' if good else 'BROKEN'}", flush=True)  # fmt: skip
+
+
+def draws(board: Board) -> None:
+    """Draws of one subset, against NumPy's own index draws for the same number of indices."""
+    for n, b, m in SIZES:
+        rng = np.random.default_rng(0)
+        frame = Frame(n)
+        tag = f"(n={n}, b={b}, m={m})"
+
+        def choice(size: int, n: int = n, rng: np.random.Generator = rng) -> float:
+            return best(lambda: [rng.choice(n, size, replace=False) for _ in range(SUBSETS)], 5)
+
+        def integers(size: int, n: int = n, rng: np.random.Generator = rng) -> float:
+            return best(lambda: rng.integers(n, size=(SUBSETS, size)), 25)
+
+        peers = {
+            "poisson": ("choice(n, m)", choice(m)),
+            "wor": ("choice(n, m)", choice(m)),
+            "wr": ("integers(n, m)", integers(m)),
+            "must_wo": ("integers(n, b) + choice(b, m)", integers(b) + choice(m)),
+            "must_ow": ("choice(n, b) + integers(b, m)", choice(b) + integers(m)),
+            "must_ww": ("integers(n, b) + integers(b, m)", integers(b) + integers(m)),
+        }
+        raw = best(lambda n=n, m=m, rng=rng: index_draws.uniform(rng, n, SUBSETS * m), 25)
+        theirs = integers(m)
+        board.line(f"indices with replacement {tag}", raw / SUBSETS, "integers(n, m)", theirs / SUBSETS, at_most=1.5)
+        sizes = np.full(SUBSETS, m)
+        raw = best(lambda n=n, sizes=sizes, rng=rng: index_draws.distinct_rows(rng, n, sizes), 15)
+        theirs = choice(m)
+        board.line(f"indices without replacement {tag}", raw / SUBSETS, "choice(n, m)", theirs / SUBSETS, at_most=1.5)
+        seconds = {}
+        for name, (peer, theirs) in peers.items():
+            sampler = samplers.of_sizes(name, n=n, m=m, b=b)
+            seconds[name] = best(lambda s=sampler, f=frame, rng=rng: s.draw_block(f, SUBSETS, rng), 25) / SUBSETS
+            board.line(f"{name} {tag}", seconds[name], peer, theirs / SUBSETS, at_most=3)
+        board.line(f"poisson {tag}", seconds["poisson"], "our wor", seconds["wor"], at_most=2)
+
+
+def growth(board: Board) -> None:
+    """The cost of a draw must not grow with the frame."""
+    rng = np.random.default_rng(0)
+    for name in samplers.REGISTRY.names():
+        if name == "multistage":
+            continue
+        cost = []
+        for n in (10**5, 10**8):
+            sampler = samplers.of_sizes(name, n=n, m=300, b=500)
+            cost.append(best(lambda s=sampler, n=n: s.draw_block(Frame(n), SUBSETS, rng), 25) / SUBSETS)
+        board.line(f"{name} at n = 10^8", cost[1], "itself at n = 10^5", cost[0], at_most=1.5)
+
+
+def experiments(board: Board, config: dict) -> None:
+    """A complete variant of experiments 1 and 2, against loops over the same draws."""
+    root = config["seed"]
+    one = config["experiments"]["subset_statistics"]
+    experiment = SubsetStatistics()
+    replicates = range(experiment.replicates(one))
+    ours = best(lambda: experiment.run(settings=one, variant="stated", replicates=replicates, root=root, data={}), 2)
+    x = np.random.default_rng(0).standard_normal(one["n"])
+    cells = list(experiment.cells(one, "stated"))
+
+    def loop_one() -> None:
+        for cell in cells:
+            block = cell.sampler.draw_block(Frame(one["n"]), one["subsets"], np.random.default_rng(1))
+            plain_loops.subset_statistics(x, block)
+
+    board.line("experiment 1, one variant, a repeat", ours / len(replicates), "loop over subsets, a repeat",
+               best(loop_one, 2), at_most=1 / 5)  # fmt: skip
+    print(f"  experiment 1, one variant complete ({len(replicates)} repeats): {ours:.2f} s")
+
+    two = config["experiments"]["linear_regression"]
+    regression = LinearRegression()
+    replicates = range(regression.replicates(two))
+    ours = best(lambda: regression.run(settings=two, variant="stated", replicates=replicates, root=root, data={}), 2)
+
+    def loop_two() -> None:
+        rng = stream(root, experiment="bench", cell={}, role="data", replicate=0)
+        x = np.column_stack([np.ones(two["n"]), rng.standard_normal((two["n"], 2))])
+        y = x @ np.asarray(two["beta"], dtype=float) + rng.standard_normal(two["n"])
+        for cell, *_ in regression.descents({**two, "iterations": 16}, "stated", range(1), root):
+            block = cell.sampler.draw_block(Frame(two["n"]), two["iterations"], rng)
+            noise = cell.sigma * rng.standard_normal((two["iterations"], 3)) if cell.sigma else None
+            plain_loops.linear_regression_path(
+                x, y, block, noise, np.asarray(two["initial"], dtype=float),
+                clip=cell.descent.clip, learning_rate=two["learning_rate"],
+            )  # fmt: skip
+
+    board.line("experiment 2, one variant, a repeat", ours / len(replicates), "loop over records, a repeat",
+               best(loop_two, 1), at_most=1 / 50)  # fmt: skip
+    print(f"  experiment 2, one variant complete ({len(replicates)} repeats): {ours:.2f} s")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=Path, default=Path("config.yaml"))
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a bound is broken")
+    arguments = parser.parse_args()
+    board = Board()
+    draws(board)
+    growth(board)
+    experiments(board, settings.load([arguments.config]))
+    print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
+    return int(arguments.strict and not board.kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
