@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 LOG_NEGLIGIBLE = -1500.0
 """States below exp(-1500) are dropped from chains: no double-precision result can contain them (the smallest is
@@ -26,13 +26,16 @@ def _stirling_error(n: np.ndarray) -> np.ndarray:
 def _deviance(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """x log(x / mean) + mean - x for x, mean > 0, without cancellation where x is near the mean."""
     d = (x - mean) / mean
-    with np.errstate(divide="ignore", invalid="ignore"):
-        plain = x * np.log(x / mean) + mean - x
-    # (1 + d) log(1 + d) - d = sum over k >= 2 of (-d)^k / (k (k - 1))
-    near = np.zeros_like(d)
-    for k in range(20, 1, -1):
-        near = near * -d + 1.0 / (k * (k - 1))
-    return np.where(np.abs(d) < 0.1, mean * near * d * d, plain)
+    value = np.asarray(x * np.log(x / mean) + mean - x)
+    close = np.abs(d) < 0.1
+    if close.any():
+        # (1 + d) log(1 + d) - d = sum over k >= 2 of (-d)^k / (k (k - 1))
+        near_d = d[close]
+        near = np.zeros_like(near_d)
+        for k in range(20, 1, -1):
+            near = near * -near_d + 1.0 / (k * (k - 1))
+        value[close] = np.broadcast_to(mean, d.shape)[close] * near * near_d * near_d
+    return value
 
 
 def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float) -> np.ndarray:
@@ -48,15 +51,17 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
     Notes
     -----
     Saddle-point form of the binomial probability: exact identity in terms of the Stirling error and the deviance,
-    so that no large terms cancel. Relative error of the probability is a few 1e-15 for n up to 1e9.
+    so that no large terms cancel. What is left is the rounding of the logarithm itself and of n p: relative errors of
+    the probability stay below 2e-13 within 20 standard deviations for n up to 1e6, and reach 2e-11 there at n = 1e9.
 
     References
     ----------
     C. Loader, "Fast and accurate computation of binomial probabilities" (2000).
     """
-    k, n, p = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float), np.asarray(p, float))
-    inside = (k > 0) & (k < n) & (p > 0) & (p < 1)
-    ks, ns, ps = np.where(inside, k, 1.0), np.where(inside, n, 2.0), np.where(inside, p, 0.5)
+    k, n, p = np.asarray(k, float), np.asarray(n, float), np.asarray(p, float)
+    # what does not depend on p is computed once, before it is broadcast
+    between, proper = (k > 0) & (k < n), (p > 0) & (p < 1)
+    ks, ns, ps = np.where(between, k, 1.0), np.where(between, n, 2.0), np.where(proper, p, 0.5)
     body = (
         _stirling_error(ns) - _stirling_error(ks) - _stirling_error(ns - ks)
         - _deviance(ks, ns * ps) - _deviance(ns - ks, ns * (1 - ps))
@@ -66,7 +71,7 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
         none = np.where(n == 0, 0.0, n * np.log1p(-p))
         every = np.where(n == 0, 0.0, n * np.log(p))
     edge = np.where(k == 0, none, np.where(k == n, every, -np.inf))
-    return np.where(inside, body, edge)
+    return np.where(between & proper, body, edge)
 
 
 def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int, drawn: int) -> np.ndarray:
@@ -116,5 +121,9 @@ def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
 
 def mix_rows(log_weights: np.ndarray, log_rows: np.ndarray) -> np.ndarray:
     """Return log sum_j exp(log_weights[j] + log_rows[j, :]), shape (log_rows.shape[1],)."""
+    terms = log_weights[:, None] + log_rows
+    peak = terms.max(axis=0)
+    safe = np.where(peak > -np.inf, peak, 0.0)
+    terms -= safe
     with np.errstate(divide="ignore"):
-        return np.asarray(logsumexp(log_weights[:, None] + log_rows, axis=0))
+        return np.asarray(np.log(np.exp(terms, out=terms).sum(axis=0)) + safe)
