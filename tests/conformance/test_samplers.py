@@ -1,0 +1,136 @@
+"""The contract of every sampler, over the registry and its examples."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpsub.frame import Frame
+from dpsub.relations import Relation
+from dpsub.samplers import REGISTRY, Sampler
+
+EXAMPLES = [(s, n) for name in REGISTRY.names() for s, n in REGISTRY.get(name).examples()]
+every_example = pytest.mark.parametrize(("sampler", "n"), EXAMPLES, ids=[f"{s}-{n}" for s, n in EXAMPLES])
+
+
+def is_random_size(sampler: Sampler) -> bool:
+    """Whether a sampler has a Poisson stage, and so no fixed number of draws."""
+    return "Poisson" in repr(sampler)
+
+
+def fixed_size(sampler: Sampler) -> int:
+    last = sampler.stages[-1]  # type: ignore[attr-defined]
+    return int(last.size)
+
+
+def test_every_sampler_has_examples() -> None:
+    assert {s.name for s, _ in EXAMPLES} == set(REGISTRY.names())
+    assert {"poisson", "wor", "wr", "must_ow", "must_wo", "must_ww", "must_oo", "multistage"} <= set(REGISTRY.names())
+
+
+def test_display_attributes_tell_the_papers_samplers_apart() -> None:
+    shown = [REGISTRY.get(name) for name in ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")]
+    for attribute in ("label", "colour", "marker"):
+        assert len({getattr(s, attribute) for s in shown}) == len(shown)
+
+
+@pytest.mark.parametrize("name", REGISTRY.names())
+def test_relation_is_declared(name: str) -> None:
+    expected = Relation.ADD_REMOVE if name == "poisson" else Relation.SUBSTITUTE
+    assert REGISTRY.get(name).relation is expected
+
+
+@every_example
+def test_is_a_frozen_value(sampler: Sampler, n: int) -> None:
+    assert dataclasses.is_dataclass(sampler)
+    field = dataclasses.fields(sampler)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(sampler, field, 1)
+    assert dataclasses.replace(sampler) == sampler
+    assert repr(dataclasses.replace(sampler)) == repr(sampler)
+
+
+@every_example
+def test_law_is_a_law(sampler: Sampler, n: int) -> None:
+    law = sampler.multiplicity_law(n)
+    assert np.all(law.log_pmf <= 0)
+    assert law.pmf.sum() == pytest.approx(1, abs=2e-14)
+    assert law.eta == pytest.approx(1 - law.pmf[0], abs=2e-14)
+    assert law.log_eta == pytest.approx(np.log(law.eta), abs=1e-13)
+    assert not law.log_pmf.flags.writeable
+
+
+@every_example
+def test_distinct_law_is_a_law_with_mean_n_eta(sampler: Sampler, n: int) -> None:
+    distinct = sampler.distinct_law(n)
+    assert distinct.sum() == pytest.approx(1, abs=2e-14)
+    assert len(distinct) <= n + 1
+    mean = np.arange(len(distinct)) @ distinct
+    assert mean == pytest.approx(n * sampler.multiplicity_law(n).eta, rel=2e-13)
+    assert mean == pytest.approx(sampler.expected_distinct(n), rel=2e-13)
+
+
+@every_example
+def test_expected_copies_sum_to_the_size(sampler: Sampler, n: int) -> None:
+    if is_random_size(sampler):
+        last = sampler.stages[-1]  # type: ignore[attr-defined]
+        expected = sampler.slots(n)[-1] * last.rate  # type: ignore[attr-defined]
+    else:
+        expected = fixed_size(sampler)
+    assert n * sampler.multiplicity_law(n).mean == pytest.approx(expected, rel=2e-13)
+
+
+@every_example
+def test_samples_are_well_formed(sampler: Sampler, n: int) -> None:
+    samples = sampler.draw_block(Frame(n), 300, np.random.default_rng(1))
+    assert samples.n_subsets == len(samples) == 300
+    assert samples.offsets[0] == 0 and samples.offsets[-1] == len(samples.indices) == len(samples.counts)
+    assert samples.indices.dtype.kind == samples.counts.dtype.kind == "i"
+    assert samples.indices.min() >= 0 and samples.indices.max() < n
+    assert samples.counts.min() >= 1
+    for i in range(300):
+        sample = samples[i]
+        assert len(np.unique(sample.indices)) == len(sample.indices) == samples.distinct[i]
+        assert sample.size == samples.sizes[i]
+    possible = np.flatnonzero(sampler.distinct_law(n) > 0)
+    assert set(samples.distinct.tolist()) <= set(possible.tolist())
+    assert samples.counts.max() < len(sampler.multiplicity_law(n).log_pmf)
+    if not is_random_size(sampler):
+        assert set(samples.sizes.tolist()) == {fixed_size(sampler)}
+
+
+@every_example
+def test_same_stream_same_sample(sampler: Sampler, n: int) -> None:
+    first, again, other = (sampler.draw_block(Frame(n), 50, np.random.default_rng(seed)) for seed in (5, 5, 6))
+    for field in ("indices", "counts", "offsets"):
+        assert np.array_equal(getattr(first, field), getattr(again, field))
+    assert not all(np.array_equal(getattr(first, f), getattr(other, f)) for f in ("indices", "counts", "offsets"))
+
+
+@every_example
+def test_one_draw_is_a_block_of_one(sampler: Sampler, n: int) -> None:
+    one = sampler.draw(Frame(n), np.random.default_rng(3))
+    block = sampler.draw_block(Frame(n), 1, np.random.default_rng(3))
+    assert np.array_equal(one.indices, block.indices)
+    assert np.array_equal(one.counts, block.counts)
+
+
+@every_example
+def test_global_generator_is_left_alone(sampler: Sampler, n: int) -> None:
+    before = np.random.get_state(legacy=False)  # noqa: NPY002 (it is the global state that is looked at)
+    sampler.draw_block(Frame(n), 20, np.random.default_rng(2))
+    sampler.multiplicity_law(n)
+    after = np.random.get_state(legacy=False)  # noqa: NPY002
+    assert np.array_equal(before["state"]["key"], after["state"]["key"])
+    assert before["state"]["pos"] == after["state"]["pos"]
+
+
+@every_example
+def test_analysis_does_not_change_the_sampler(sampler: Sampler, n: int) -> None:
+    before = repr(sampler)
+    law = sampler.multiplicity_law(n)
+    sampler.draw(Frame(n), np.random.default_rng(0))
+    assert repr(sampler) == before
+    assert np.array_equal(law.log_pmf, sampler.multiplicity_law(n).log_pmf)

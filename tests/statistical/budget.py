@@ -1,0 +1,54 @@
+"""The error budget of the statistical suite, and the exact test that all of it uses.
+
+By chance, the whole suite may fail once in 10,000 runs. Each test has a share of that, and divides its share by the
+number of cases it looks at (Bonferroni): no retries, no normal approximations in far tails.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import binom
+
+from dpsub.streams import stream
+
+TOTAL = 1e-4
+
+SHARES = {
+    "joint law": 2e-5,
+    "multiplicity law": 1e-5,
+    "distinct law": 1e-5,
+    "pairs of records": 1e-5,
+    "consecutive subsets": 1e-5,
+    "forward draws": 1e-5,
+    "paper sizes": 1e-5,
+    "replicates": 1e-5,
+}
+"""Chance of a false alarm that each test may use up."""
+
+
+def level(share: str, cases: int) -> float:
+    """Return the level of one of `cases` p-values of the test that has this share."""
+    return SHARES[share] / cases
+
+
+def p_value(observed: np.ndarray, probabilities: np.ndarray, n_draws: int) -> float:
+    """Return a p-value that is valid exactly: the smallest two-sided binomial one, times the number of cells.
+
+    Parameters
+    ----------
+    observed : ndarray, shape (cells,)
+        How many of the independent draws fell into each cell. The cells need not be disjoint.
+    probabilities : ndarray, shape (cells,)
+        Of each cell, under the null.
+    n_draws : int
+        Number of draws.
+    """
+    p = np.clip(probabilities, 0.0, 1.0)
+    lower, upper = binom.cdf(observed, n_draws, p), binom.sf(observed - 1, n_draws, p)
+    two_sided = 2 * np.minimum(lower, upper)
+    return float(min(1.0, two_sided.min() * len(p)))
+
+
+def rng(test: str, case: object = 0, replicate: int = 0) -> np.random.Generator:
+    """Return the stream of one case of one test."""
+    return stream(20231220, experiment=f"test of {test}", cell={"case": str(case)}, role="sample", replicate=replicate)
