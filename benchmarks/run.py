@@ -148,7 +148,7 @@ def main() -> int:
     board = Board()
     draws(board)
     growth(board)
-    experiments(board, settings.load([arguments.config]))
+    experiments(board, settings.load([arguments.config], schema=Path("workflow/schemas/config.schema.yaml")))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)
 
