@@ -36,7 +36,7 @@ def linear_datasets(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw one regression data set y = beta_0 + beta_1 x_1 + beta_2 x_2 + e from each generator.
 
-    The predictors and the errors are independent N(0, 1); from each stream x_1 is drawn first, then x_2, then e.
+    The predictors and the errors are independent N(0, 1); each stream gives the predictors record by record, then e.
 
     Parameters
     ----------
@@ -60,8 +60,11 @@ def linear_datasets(
     """
     n = checks.integer("n", n, at_least=1)
     coefficients = checks.finite_array("beta", list(beta), ndim=1)
-    p = checks.integer("the number of coefficients", coefficients.size, at_least=1)
-    drawn = np.reshape([rng.standard_normal((p, n)) for rng in rngs], (-1, p, n))
-    slopes, errors = drawn[:, :-1], drawn[:, -1]
-    X = np.concatenate([np.ones((len(drawn), 1, n)), slopes], axis=1).transpose(0, 2, 1).copy()
+    slopes = checks.integer("the number of slopes", coefficients.size - 1, at_least=0)
+    generators = list(rngs)
+    X = np.ones((len(generators), n, slopes + 1))
+    errors = np.empty((len(generators), n))
+    for i, rng in enumerate(generators):
+        X[i, :, 1:] = rng.standard_normal((n, slopes))
+        errors[i] = rng.standard_normal(n)
     return X, X @ coefficients + errors

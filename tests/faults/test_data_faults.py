@@ -1,0 +1,312 @@
+"""Damaged, missing and misplaced data files: each is refused in a sentence that says what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpsub.datasets import adult, adult_raw, adult_table, fetch, sources
+from dpsub.errors import ArgumentError, DataError
+
+ROOT = Path(__file__).parents[2]
+LINE = "{}, {}, {}, HS-grad, 9, {}, {}, Husband, White, {}, {}, {}, 40, United-States, {}"
+N_DATA, N_TEST = 12, 6
+
+
+def lines(n: int, dot: str) -> list[str]:
+    """Return records that differ in every feature; those with i % 4 == 1 have an income above 50K."""
+    work, married, sex = ("Private", "State-gov"), ("Divorced", "Married-civ-spouse"), ("Male", "Female")
+    occupation = ("Craft-repair", "Exec-managerial", "Sales", "Other-service")
+    income = ("<=50K", ">50K", "<=50K", "<=50K")
+    return [
+        LINE.format(
+            20 + i, work[i % 2], 1000 + 7 * i, married[i // 2 % 2], occupation[i % 4], sex[i % 3 == 0], 10 * i, i,
+            income[i % 4] + dot,
+        )
+        for i in range(n)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A small pair of good files and what they must give; a test damages one of them."""
+    good = {"adult.data": lines(N_DATA, ""), "adult.test": ["|1x3 Cross validator", *lines(N_TEST, ".")]}
+    for name, content in good.items():
+        (tmp_path / name).write_text("\n".join(content) + "\n\n")
+    parts = [adult_raw.read(tmp_path / name) for name in ("adult.test", "adult.data")]
+    table = adult.unscaled(pd.concat(parts))
+    expected = adult.Acceptance(
+        from_test=N_TEST, from_data=N_DATA, first_fnlwgt=1000, n_train=14,
+        positives_train=int(table["income"].iloc[:14].sum()), positives_test=int(table["income"].iloc[14:].sum()),
+        digest=adult.digest(table),
+    )  # fmt: skip
+    return tmp_path, good["adult.data"], expected
+
+
+def prepare(files, content: str | bytes | None = None) -> pd.DataFrame:
+    folder, _, expected = files
+    if isinstance(content, bytes):
+        (folder / "adult.data").write_bytes(content)
+    elif content is not None:
+        (folder / "adult.data").write_text(content)
+    return adult.prepare(folder / "adult.data", folder / "adult.test", expected=expected)
+
+
+def test_the_small_files_are_good(files):
+    assert prepare(files).shape == (N_DATA + N_TEST, 14)
+
+
+def damage(good: list[str]) -> dict[str, tuple[str | bytes, str]]:
+    """Return kinds of damage: the content of adult.data, and the message that must come."""
+    text = "\n".join(good)
+
+    def third(old: str, new: str) -> str:
+        assert old in good[2]
+        return "\n".join([*good[:2], good[2].replace(old, new, 1), *good[3:]])
+
+    def order(*rows: int) -> str:
+        return "\n".join(good[row] for row in rows)
+
+    whole = "must be a whole number, got "
+    return {
+        "cut within a line": (text[:-60], r"must have 15 fields, got \d+ in line 12; it is truncated"),
+        "cut after a line": (order(*range(11)), "adult.data must give 12 complete United States records, got 11"),
+        "doubled line": (order(*range(12), 0), "must give 12 complete United States records, got 13"),
+        "reordered, the first": (order(*range(11, -1, -1)), "first record of .* must have fnlwgt 1000, got 1077"),
+        "reordered, across the parts": (order(0, 11, *range(2, 11), 1), "must hold 4 incomes above 50K, got 3"),
+        "reordered, within a part": (order(0, 3, 1, 2, *range(4, 12)), "a value or the order of the records differs"),
+        "one bit of a digit": (text.replace(" 1014,", " 1015,"), "a value or the order of the records differs"),
+        "one bit out of ASCII": (text.encode().replace(b"Sales", b"\xd3ales"), "must be ASCII text, got another byte"),
+        "one bit of a category": (third("Sales", "Salas"), "occupation must be a category .* got 'Salas' in line 3"),
+        "changed label": (third("<=50K", ">50K"), "must hold 4 incomes above 50K, got 5"),
+        "missing column": (text.replace(" HS-grad,", ""), "15 fields, got 14 in line 1;"),
+        "missing column in one line": (third(" HS-grad,", ""), "15 fields, got 14 in line 3;"),
+        "added column": (third("<=50K", "<=50K, 1"), "15 fields, got 16 in line 3;"),
+        "exchanged columns": (third("White, Male", "Male, White"), "race must be a category"),
+        "NaN": (third("22,", "nan,"), f"age {whole}'nan' in line 3"),
+        "blank": (third(" 9,", " ,"), f"education_num {whole}'' in line 3"),
+        "missing number": (third(" 40,", " ?,"), rf"hours_per_week {whole}'\?'"),
+        "missing sex": (third("Male", "?"), "sex must be a category"),
+        "negative number": (third(" 40,", " -40,"), f"hours_per_week {whole}'-40'"),
+        "fraction": (third(" 40,", " 40.5,"), f"hours_per_week {whole}'40.5'"),
+        "web page": ("<!DOCTYPE html>\n<html></html>", "must hold comma-separated records, got a web page"),
+        "empty": ("", "must hold records, got none"),
+        "the other file": ("\n".join(["|1x3 Cross validator", *lines(N_TEST, ".")]), "must give 12 .*, got 6"),
+    }
+
+
+@pytest.mark.parametrize("kind", damage(lines(N_DATA, "")))
+def test_a_damaged_file_is_refused_with_the_reason(files, kind):
+    content, message = damage(files[1])[kind]
+    with pytest.raises(DataError, match=message):
+        prepare(files, content)
+
+
+def test_windows_line_ends_do_no_harm(files):
+    assert prepare(files, "\r\n".join(files[1]).encode()).shape == (N_DATA + N_TEST, 14)
+
+
+def test_a_missing_file_is_named(files):
+    (files[0] / "adult.data").unlink()
+    with pytest.raises(DataError, match=r"adult\.data must be readable, got: No such file or directory"):
+        prepare(files)
+
+
+# -- where files are looked for ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """A table of sources without addresses, and a function that puts a file into a folder."""
+    monkeypatch.delenv("DPSUB_DATA", raising=False)
+    body = b"1, 2, 3\n"
+    (tmp_path / "body").write_bytes(body)
+    table = tmp_path / "SOURCES.csv"
+    with table.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(sources.COLUMNS)
+        for name in ("a.csv", "b.csv"):
+            writer.writerow(["toy", name, "", "none", sources.checksum(tmp_path / "body"), len(body), "with, comma"])
+
+    def put(folder: str, *names: str, content: bytes = body) -> Path:
+        (tmp_path / folder / "toy").mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (tmp_path / folder / "toy" / name).write_bytes(content)
+        return tmp_path / folder
+
+    def obtain(**options) -> fetch.Obtained:
+        return fetch.obtain("toy", **{"sources": table, "raw": tmp_path / "raw", "fallback": "error", **options})
+
+    return put, obtain, monkeypatch, table
+
+
+def test_the_environment_goes_before_the_folder_and_the_folder_before_raw(places):
+    put, obtain, monkeypatch, _ = places
+    for name in ("environment", "folder", "raw"):
+        put(name, "a.csv", "b.csv")
+    monkeypatch.setenv("DPSUB_DATA", str(put("environment")))
+    found = [obtain(folder=put("folder"))]
+    monkeypatch.delenv("DPSUB_DATA")
+    found += [obtain(folder=put("folder")), obtain()]
+    assert [one.paths["a.csv"].parts[-3] for one in found] == ["environment", "folder", "raw"]
+    assert {one.label for one in found} == {"real"}
+
+
+def test_a_folder_without_this_data_set_is_passed_over(places):
+    put, obtain, _, _ = places
+    other = put("raw", "a.csv", "b.csv").parent / "others"
+    (other / "another").mkdir(parents=True)
+    assert obtain(folder=other).paths["b.csv"].parts[-3] == "raw"
+
+
+def test_a_folder_that_does_not_exist_or_lacks_a_file_stops(places):
+    put, obtain, monkeypatch, _ = places
+    with pytest.raises(DataError, match=r"the data folder must be an existing folder, got .*nowhere"):
+        obtain(folder=put("raw").parent / "nowhere")
+    monkeypatch.setenv("DPSUB_DATA", str(put("half", "a.csv")))
+    with pytest.raises(DataError, match=r"DPSUB_DATA must hold all files of toy, got no .*b\.csv"):
+        obtain()
+    assert obtain(files=["a.csv"]).label == "real"
+
+
+@pytest.mark.parametrize("place", ["folder", "raw"])
+@pytest.mark.parametrize("fallback", fetch.FALLBACKS)
+def test_a_wrong_checksum_stops_whatever_the_fallback(places, place, fallback):
+    put, obtain, _, _ = places
+    put(place, "a.csv", "b.csv")
+    put(place, "a.csv", content=b"1, 2, 7\n")  # one bit of the last digit
+    found = sources.checksum(put(place) / "toy" / "a.csv")
+    with pytest.raises(DataError, match=rf"a\.csv must have the SHA-256 sum [0-9a-f]{{64}} \(8 bytes\), got {found}"):
+        obtain(fallback=fallback, **({"folder": put("folder")} if place == "folder" else {}))
+
+
+def test_unknown_data_sets_and_files_are_named(places):
+    _, obtain, _, table = places
+    with pytest.raises(ArgumentError, match="unknown data set 'toyy'; did you mean 'toy'"):
+        sources.of("toyy", table)
+    with pytest.raises(ArgumentError, match=r"unknown file of toy 'c\.csv'; did you mean"):
+        obtain(files=["c.csv"])
+    with pytest.raises(ArgumentError, match="unknown fallback 'synthetik'; did you mean 'synthetic'"):
+        obtain(fallback="synthetik")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("dataset,", "data set,", "must have the columns dataset,file,urls"),
+        (",8,", ",eight,", "bytes in line 2 of .* must be a whole number, got 'eight'"),
+        (",8,", ",0,", "bytes of a.csv must be positive"),
+        ("b.csv", "a.csv", "must name every file once, got toy/a.csv twice"),
+        ("a.csv", "../a.csv", "file must be a plain file name, got '../a.csv'"),
+        (",none,", ",none,0", "sha256 of a.csv must be 64 lower-case hexadecimal digits"),
+        ("a.csv,", "a.csv,ftp://x/a", "must start with http:// or https://, got 'ftp://x/a'"),
+        (',"with, comma"', ",with, comma", "line 2 of .* must have 7 fields; quote"),
+    ],
+)
+def test_a_wrong_table_of_sources_is_refused(places, old, new, message):
+    _, obtain, _, table = places
+    table.write_text(table.read_text().replace(old, new))
+    with pytest.raises(DataError, match=message):
+        obtain()
+
+
+def test_a_missing_table_of_sources_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"the table of sources .* must be readable, got: No such file"):
+        sources.read(tmp_path / "none.csv")
+
+
+# -- the prepared table -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def prepared(files):
+    path = files[0] / "interim" / "adult.parquet"
+    adult.write(prepare(files), path, label="real", sources={}, n_train=14)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "must have the SHA-256 sum .* prepare the data again"),
+        (lambda path: path.unlink(), "and its description must be readable, got: No such file"),
+        (lambda path: path.with_suffix(".json").unlink(), "and its description must be readable, got: No such file"),
+        (lambda path: path.with_suffix(".json").write_text("{"), "adult.json must describe adult.parquet, got"),
+        (lambda path: path.with_suffix(".json").write_text("{}"), "adult.json must describe adult.parquet, got"),
+    ],
+)
+def test_a_damaged_prepared_table_is_refused(prepared, harm, message):
+    harm(prepared)
+    with pytest.raises(DataError, match=message):
+        adult.load(prepared)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="white"), "must have the columns age, .*, got age"),
+        (lambda t: t.assign(age=t["age"].where(t.index != 3)), r"must lie in \[0, 1\], got another one in age"),
+        (lambda t: t.assign(fnlwgt=2 * t["fnlwgt"]), r"must lie in \[0, 1\], got another one in fnlwgt"),
+        (lambda t: t.assign(income=0.5), "income must be 0 or 1 in every row"),
+    ],
+)
+def test_a_wrong_table_is_not_written(prepared, change, message):
+    table = pd.read_parquet(prepared)
+    with pytest.raises(DataError, match=message):
+        adult.write(change(table), prepared.with_name("new.parquet"), label="real", sources={}, n_train=14)
+    assert not prepared.with_name("new.parquet").exists()
+
+
+def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
+    table = pd.read_parquet(prepared)
+    moved = []
+
+    def interrupted(source, target):
+        if moved:
+            raise KeyboardInterrupt
+        moved.append(target)
+        Path(source).rename(target)
+
+    monkeypatch.setattr(adult_table.os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        adult.write(table.iloc[::-1], prepared, label="real", sources={}, n_train=14)
+    with pytest.raises(DataError, match="must have the SHA-256 sum"):
+        adult.load(prepared)
+
+
+# -- the script -------------------------------------------------------------------------------------------------------
+
+
+def script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    surroundings = {key: value for key, value in os.environ.items() if key != "DPSUB_DATA"} | environment
+    command = [sys.executable, str(ROOT / "workflow/scripts/prepare_adult.py"), *arguments]
+    return subprocess.run(command, env=surroundings, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_script_announces_the_stand_in_and_writes_it(tmp_path):
+    output = tmp_path / "adult.parquet"
+    done = script("--raw", str(tmp_path / "raw"), "--no-download", "--output", str(output))
+    assert done.returncode == 0, done.stderr
+    assert "working with a synthetic stand-in (no adult.data: downloads are switched off)" in done.stderr
+    assert json.loads(output.with_suffix(".json").read_text())["label"] == "synthetic"
+    assert adult.load(output).label == "synthetic"
+
+
+def test_the_script_stops_in_one_sentence(tmp_path):
+    (tmp_path / "mine" / "adult").mkdir(parents=True)
+    for name in adult.FILES:
+        (tmp_path / "mine" / "adult" / name).write_text("39, State-gov\n")
+    output = tmp_path / "adult.parquet"
+    done = script("--raw", str(tmp_path / "raw"), "--output", str(output), DPSUB_DATA=str(tmp_path / "mine"))
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert "adult.data must have the SHA-256 sum 5b00264637" in done.stderr
+    assert not output.exists()
