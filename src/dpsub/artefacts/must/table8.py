@@ -38,7 +38,7 @@ class Table8(Artefact):
     def values(self, records: Records) -> pd.DataFrame:
         rows = [*self._noise(records), *self._metrics(records), *self._composed(records), *self._differences(records)]
         order = {name: rank for rank, name in enumerate(SCHEMES)}
-        return values_frame(sorted(rows, key=lambda row: order[parse_row_key(row["row"])["scheme"]]))
+        return values_frame(sorted(rows, key=lambda row: order[parse_row_key(str(row["row"]))["scheme"]]))
 
     def _noise(self, records: Records) -> list[dict[str, Any]]:
         noise = self.needed(records, "noise_calibration")

@@ -1,0 +1,125 @@
+"""Figures 5 and S1: eta and delta' - delta over the sizes of both stages, as contours and as surfaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.figures import axis, finish, new, panel_letter, scheme_label
+from dpsub.published import row_key
+
+SCHEMES = ("must_ow", "must_ww")
+MAP = "viridis"
+LEVELS = 9
+# panel -> (mechanism whose rows are read, column, label); eta does not depend on the mechanism
+PANELS = (
+    ("laplace", "eta", "η"),
+    ("laplace", "delta_difference", "δ′ − δ, Laplace"),
+    ("gaussian", "delta_difference", "δ′ − δ, Gaussian"),
+)
+
+
+def surface(frame: pd.DataFrame, scheme: str, mechanism: str, column: str) -> pd.DataFrame:
+    """Return the values of one panel, one row a b and one column an m."""
+    here = frame[(frame["scheme"] == scheme) & (frame["mechanism"] == mechanism)]
+    return here.pivot(index="b", columns="m", values=column)
+
+
+class Figure5(Artefact):
+    """Contours over m (across) and b (up), both in records."""
+
+    name = "figure5"
+    kind = "figure"
+    caption = (
+        "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
+        "1) over the sizes of the second stage, m, and of the first, b; upper row MUST.OW, lower row MUST.WW."
+    )
+    experiments = ("design_surface",)
+
+    def values(self, records: Records) -> pd.DataFrame:
+        """Return the share of grid steps in m, and in b, along which each surface rises."""
+        frame = self.needed(records, "design_surface", variants=("stated",))
+        rows = []
+        for scheme in SCHEMES:
+            for mechanism, column, _ in PANELS:
+                table = surface(frame, scheme, mechanism, column).to_numpy()
+                if min(table.shape) < 2:
+                    continue
+                row = row_key(scheme=scheme, quantity=column, mechanism=mechanism)
+                rows += [
+                    {"row": row, "column": f"rises_with_{name}", "variant": "stated",
+                     "value": float(np.mean(np.diff(table, axis=direction) > 0))}
+                    for direction, name in ((1, "m"), (0, "b"))
+                ]
+        return values_frame(rows)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "design_surface", variants=("stated",))
+        figure, grid = new(2, 3, width=7.2, height=4.6, sharex=True, sharey=True)
+        _panels(frame, grid, _contours)
+        return finish(figure, self.labels(records)), _plotted(frame)
+
+
+class FigureS1(Artefact):
+    """The six surfaces of Figure 5 in three dimensions."""
+
+    name = "figureS1"
+    kind = "figure"
+    caption = (
+        "The surfaces of Figure 5: eta and delta' - delta at epsilon = 1 over the sizes m and b of the two stages; "
+        "upper row MUST.OW, lower row MUST.WW."
+    )
+    experiments = ("design_surface",)
+
+    def values(self, records: Records) -> pd.DataFrame:
+        return values_frame([])
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "design_surface", variants=("stated",))
+        figure, grid = new(2, 3, width=7.4, height=5.0, subplot_kw={"projection": "3d"})
+        _panels(frame, grid, _surface)
+        return finish(figure, self.labels(records)), _plotted(frame)
+
+
+def _panels(frame: pd.DataFrame, grid: np.ndarray, paint: Any) -> None:
+    """Fill the panels; both samplers share the levels of a quantity, so that the rows compare by eye."""
+    for column, (mechanism, quantity, label) in enumerate(PANELS):
+        tables = [surface(frame, scheme, mechanism, quantity) for scheme in SCHEMES]
+        low, high = min(table.min().min() for table in tables), max(table.max().max() for table in tables)
+        for row, (scheme, table) in enumerate(zip(SCHEMES, tables, strict=True)):
+            axes = grid[row, column]
+            paint(axes, table, float(low), float(high))
+            panel_letter(axes, f"{scheme_label(scheme)}: {label}")
+
+
+def _contours(axes: Axes, table: pd.DataFrame, low: float, high: float) -> None:
+    m, b = table.columns.to_numpy(float), table.index.to_numpy(float)
+    axis(axes, x="m", y="b", xlim=(m.min(), m.max()), ylim=(b.min(), b.max()))
+    axes.pcolormesh(m, b, table.to_numpy(), cmap=MAP, vmin=low, vmax=high, shading="gouraud", alpha=0.45,
+                    rasterized=True)
+    own = np.linspace(table.min().min(), table.max().max(), LEVELS)[1:-1]
+    lines = axes.contour(m, b, table.to_numpy(), levels=own, colors="black", linewidths=0.7)
+    axes.clabel(lines, fontsize=6, fmt=lambda value: f"{value:.3g}", inline_spacing=2)
+    axes.grid(False)
+
+
+def _surface(axes: Any, table: pd.DataFrame, low: float, high: float) -> None:
+    m, b = np.meshgrid(table.columns.to_numpy(float), table.index.to_numpy(float))
+    axes.plot_surface(m, b, table.to_numpy(), cmap=MAP, vmin=low, vmax=high, rcount=18, ccount=18, linewidth=0.2,
+                      edgecolor="#404040", alpha=0.9)
+    axes.set_xlabel("m", labelpad=-4)
+    axes.set_ylabel("b", labelpad=-4)
+    axes.tick_params(labelsize=5.5, pad=-2)
+    axes.locator_params(nbins=4)
+    axes.view_init(elev=22, azim=-55)
+    axes.set_box_aspect(None, zoom=0.86)
+
+
+def _plotted(frame: pd.DataFrame) -> pd.DataFrame:
+    kept = ["scheme", "m", "b", "mechanism", "eta", "delta", "delta_amplified", "delta_difference"]
+    return frame.loc[frame["scheme"].isin(SCHEMES), kept].reset_index(drop=True)
