@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ Frames = Mapping[str, pd.DataFrame]
 EQUAL = 1e-9  # relative: two formulas of one number, evaluated along different roads
 
 
-class Lacking(Exception):
+class LackingError(Exception):
     """The records of this run lack what a statement is about; the message is the reason."""
 
 
@@ -31,41 +33,60 @@ class Answer:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement: the experiments that it needs, and the question to their records of one variant.
+    """A statement of the text.
 
-    `column` names the quantity where the paper prints a number with the statement.
+    Parameters
+    ----------
+    row : str
+        Its identifier among the published claims.
+    needs : tuple of str
+        Experiments whose records it is put to, one variant at a time.
+    ask : callable
+        Answers for the frames of one variant, by experiment; raises :class:`LackingError` where they do not suffice.
+    column : str
+        Name of the quantity where the paper prints a number with the statement.
+    shared : mapping
+        Further frames for `ask`, always of the same variant: name -> (experiment, variant).
+    variants : tuple of str
+        The variants that it is about.
     """
 
     row: str
     needs: tuple[str, ...]
     ask: Callable[[Frames], Answer]
     column: str = "holds"
+    shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    variants: tuple[str, ...] = VARIANTS
 
     def answers(self, records: Frames) -> Iterator[dict[str, Any]]:
-        """Yield a row of a values frame for each variant that all needed experiments have.
-
-        Without any, or where records are lacking, the row of `stated` has no value and says why.
-        """
-        base = {"row": self.row, "column": self.column}
-        missing = [name for name in self.needs if name not in records or records[name].empty]
-        if missing:
-            yield {**base, "variant": "stated", "note": f"this run has no records of {', '.join(missing)}"}
-            return
-        for variant in VARIANTS:
-            frames = {name: records[name][records[name]["variant"] == variant] for name in self.needs}
+        """Yield a row of a values frame for each variant; where `stated` lacks records, its row says why."""
+        for variant in self.variants:
+            base = {"row": self.row, "column": self.column, "variant": variant}
             try:
-                absent = [name for name, frame in frames.items() if frame.empty]
-                if absent:
-                    raise Lacking(f"this run has no {variant} records of {', '.join(absent)}")
+                frames = {name: of_variant(records, name, variant) for name in self.needs}
+                frames |= {name: of_variant(records, *place) for name, place in self.shared.items()}
                 answer = self.ask(frames)
-            except Lacking as reason:
+            except LackingError as reason:
                 if variant == "stated":
-                    yield {**base, "variant": variant, "note": str(reason)}
+                    yield {**base, "note": str(reason)}
                 continue
-            yield {
-                **base, "variant": variant, "value": float(answer.holds), "lower": answer.lower, "upper": answer.upper,
-                "note": answer.note,
-            }  # fmt: skip
+            bounds = {"lower": answer.lower, "upper": answer.upper}
+            yield {**base, "value": float(answer.holds), **bounds, "note": answer.note}
+
+
+def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
+    """Return the records of an experiment in one variant.
+
+    Raises
+    ------
+    LackingError
+        If there are none.
+    """
+    frame = records.get(experiment, pd.DataFrame({"variant": []}))
+    frame = frame[frame["variant"] == variant]
+    if frame.empty:
+        raise LackingError(f"this run has no {variant} records of {experiment}")
+    return frame
 
 
 def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
@@ -73,7 +94,7 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
 
     Raises
     ------
-    Lacking
+    LackingError
         If there is none, or not every value of a tuple is found.
     """
     for name, wanted in fields.items():
@@ -81,7 +102,7 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
         frame = frame[frame[name].isin(values)]
         absent = [value for value in values if not (frame[name] == value).any()]
         if absent:
-            raise Lacking(f"this run has no records of {name} {', '.join(str(value) for value in absent)}")
+            raise LackingError(f"this run has no records of {name} {', '.join(str(value) for value in absent)}")
     return frame
 
 
@@ -90,21 +111,26 @@ def by_scheme(frame: pd.DataFrame, value: str, index: Sequence[str], schemes: Se
 
     Raises
     ------
-    Lacking
+    LackingError
         If a scheme is absent at some combination.
     """
     chosen = pick(frame, scheme=tuple(schemes))
     wide = chosen.pivot_table(index=list(index), columns="scheme", values=value, aggfunc="first")[list(schemes)]
     if wide.isna().to_numpy().any():
-        raise Lacking(f"this run lacks {value} of a sampler at some {', '.join(index)}")
+        raise LackingError(f"this run lacks {value} of a sampler at some {', '.join(index)}")
     return wide
 
 
 def increasing(columns: Sequence[np.ndarray | pd.Series]) -> bool:
     """Return whether each array lies strictly below the next one, everywhere."""
-    return all(bool(np.all(np.asarray(a) < np.asarray(b))) for a, b in zip(columns, columns[1:], strict=False))
+    return all(bool(np.all(np.asarray(a) < np.asarray(b))) for a, b in itertools.pairwise(columns))
 
 
 def equal(a: np.ndarray | pd.Series, b: np.ndarray | pd.Series) -> bool:
     """Return whether two arrays agree up to the rounding of their formulas."""
     return bool(np.allclose(np.asarray(a), np.asarray(b), rtol=EQUAL, atol=0))
+
+
+def per_scheme(values: pd.Series, form: str = "g") -> str:
+    """Return "name value, name value", without NaN."""
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if not math.isnan(value))

@@ -1,0 +1,205 @@
+"""Statements of the paper on the utility experiments and on distinct records, each as a predicate on records."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from dpsub.artefacts.must.predicates import (
+    Answer,
+    Frames,
+    LackingError,
+    Statement,
+    equal,
+    of_variant,
+    per_scheme,
+    pick,
+)
+from dpsub.comparison import NOT_REAL
+
+ONE_STAGE = ("poisson", "wor", "wr")
+MUST = ("must_ow", "must_ww")
+PRIVATE = (*ONE_STAGE, *MUST)
+COEFFICIENTS = ("error_beta0", "error_beta1", "error_beta2")
+METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
+SUBSET_SIZE = 30  # m of experiment 1: b <= m is where the paper speaks of a small b
+
+
+def bias_of_mean(frames: Frames) -> Answer:
+    """Section 4.2.1: bias of order 1e-3, read as below 1e-2."""
+    mean = pick(frames["subset_statistics"], scheme=PRIVATE).groupby(["scheme", "b"])["mean"].mean()
+    return Answer(bool((mean.abs() < 1e-2).all()), f"largest |mean| {mean.abs().max():.2g}")
+
+
+def bias_of_variance(frames: Frames) -> Answer:
+    """Section 4.2.1: bias of order 1e-2, read as below 1e-1, where b is not small."""
+    frame = pick(frames["subset_statistics"], scheme=PRIVATE)
+    bias = frame[(frame["b"] == 0) | (frame["b"] > SUBSET_SIZE)].groupby(["scheme", "b"])["variance"].mean() - 1
+    return Answer(bool((bias.abs() < 1e-1).all()), f"largest |bias| {bias.abs().max():.2g} outside b <= m")
+
+
+def biased_for_small_b(frames: Frames) -> Answer:
+    """Section 4.2.1: every mean estimate for b <= m lies below 1 by more than two standard errors."""
+    frame = pick(frames["subset_statistics"], scheme=MUST)
+    groups = frame[frame["b"] <= SUBSET_SIZE].groupby(["scheme", "b"])
+    estimate, error = groups["variance"].mean(), groups["variance"].sem()
+    if estimate.empty or bool(error.isna().any()):
+        raise LackingError("this run has no b <= m, or one replicate only")
+    exact = groups["expected_variance"].first()
+    note = f"means {estimate.min():.3f} to {estimate.max():.3f}, expected {exact.min():.3f} to {exact.max():.3f}"
+    return Answer(bool((estimate + 2 * error < 1).all()), note)
+
+
+def _spreads(frames: Frames, parameter: str) -> pd.Series:
+    spread = pick(frames["subset_statistics"], scheme=PRIVATE).groupby(["scheme", "b"])[parameter].std()
+    if bool(spread.isna().any()):
+        raise LackingError("this run has one replicate only")
+    return spread
+
+
+def steadier(parameter: str) -> Statement:
+    """Return the statement that MUST has the smaller SD over repeats; SDs of MUST are averaged over b."""
+
+    def ask(frames: Frames) -> Answer:
+        spread = _spreads(frames, parameter).groupby(level="scheme").mean()
+        holds = spread[list(MUST)].max() < spread[list(ONE_STAGE)].min()
+        return Answer(bool(holds), f"SD: {per_scheme(spread, '.4f')}")
+
+    return Statement(f"table5_sd_{parameter}", ("subset_statistics",), ask)
+
+
+def steadier_at_small_b(frames: Frames) -> Answer:
+    """Section 4.2.1: SD of the variance estimate at the smallest and the largest b."""
+    spread = _spreads(frames, "variance")
+    pairs = {scheme: spread[scheme].sort_index() for scheme in MUST}
+    if any(len(curve) < 2 for curve in pairs.values()):
+        raise LackingError("this run has one value of b only")
+    note = ", ".join(f"{scheme} {curve.iloc[0]:.4f} to {curve.iloc[-1]:.4f}" for scheme, curve in pairs.items())
+    return Answer(all(bool(curve.iloc[0] < curve.iloc[-1]) for curve in pairs.values()), note)
+
+
+def _regression(frames: Frames) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Records of experiment 2: the private schemes, the non-private baseline."""
+    frame = frames["linear_regression"]
+    return pick(frame, scheme=PRIVATE), pick(frame, scheme="nonprivate")
+
+
+def error_above_baseline(frames: Frames) -> Answer:
+    """Section 4.2.2: mean and SD of the RMSE of the predictions."""
+    private, baseline = _regression(frames)
+    summary = private.groupby(["epsilon_amplified", "scheme"])["rmse"].agg(["mean", "std"])
+    if bool(summary.isna().any(axis=None)):
+        raise LackingError("this run has one replicate only")
+    limits = (float(baseline["rmse"].mean()), float(baseline["rmse"].std()))
+    above = int((summary["mean"] > limits[0]).sum()), int((summary["std"] > limits[1]).sum())
+    note = f"mean above {limits[0]:.4f} in {above[0]}, SD above {limits[1]:.4f} in {above[1]} of {len(summary)} cases"
+    return Answer(above == (len(summary), len(summary)), note)
+
+
+def ww_lowest(frames: Frames) -> Answer:
+    """Section 4.2.2: mean RMSE at the smallest eps'."""
+    private, _ = _regression(frames)
+    mean = private[private["epsilon_amplified"] == private["epsilon_amplified"].min()].groupby("scheme")["rmse"].mean()
+    return Answer(mean.idxmin() == "must_ww", per_scheme(mean, ".4f"))
+
+
+def _coefficient_errors(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    return (frame[list(COEFFICIENTS)] ** 2).groupby([frame[name] for name in by]).mean() ** 0.5
+
+
+def coefficients_above_baseline(frames: Frames) -> Answer:
+    """Section 4.2.2: RMSE of the coefficients."""
+    private, baseline = _regression(frames)
+    limit = _coefficient_errors(baseline, ["scheme"]).iloc[0]
+    above = (_coefficient_errors(private, ["epsilon_amplified", "scheme"]) > limit).to_numpy()
+    return Answer(bool(above.all()), f"in {above.sum()} of {above.size} cases")
+
+
+def must_coefficients_smaller(frames: Frames) -> Answer:
+    """Section 4.2.2: RMSE of the coefficients at the smallest eps'."""
+    private, _ = _regression(frames)
+    lowest = private[private["epsilon_amplified"] == private["epsilon_amplified"].min()]
+    errors = _coefficient_errors(lowest, ["scheme"])
+    must, others = errors.loc[list(MUST)].max(), errors.loc[list(ONE_STAGE)].min()
+    return Answer(bool((must < others).all()), f"largest ratio {(must / others).max():.2f}")
+
+
+def ow_best(frames: Frames) -> Answer:
+    """Section 4.2.3: means over seeds of the metrics on the test part."""
+    frame = pick(frames["adult_logistic"], solver="dp_sgd", scheme=PRIVATE)
+    labels = sorted(set(frame["data"]) - {"real"})
+    if labels:
+        raise LackingError(f"{NOT_REAL} but {', '.join(labels)}")
+    mean = frame.groupby("scheme")[list(METRICS)].mean()
+    best = mean.idxmax()
+    spread = frame[frame["scheme"] == "must_ow"]["accuracy"].std()
+    lead = mean.loc["must_ow", "accuracy"] - mean["accuracy"].drop("must_ow").max()
+    note = f"best in {(best == 'must_ow').sum()} of {len(METRICS)} metrics; accuracy {lead:+.4f} on the next best"
+    seeds = "" if math.isnan(spread) else f", SD over seeds {spread:.4f}"
+    return Answer(bool((best == "must_ow").all()), note + seeds)
+
+
+def _distinct(frames: Frames) -> pd.DataFrame:
+    """Exact mean number of distinct records, a row an experiment, a column a scheme."""
+    frame = pick(frames["distinct_counts"], scheme=(*PRIVATE, "must_wo"))
+    return frame.pivot(index="experiment", columns="scheme", values="law_mean")
+
+
+def fewest_distinct(frames: Frames) -> Answer:
+    """Section 4.3."""
+    mean = _distinct(frames)
+    others = mean[["poisson", "wor", "wr", "must_wo"]].min(axis=1)
+    return Answer(
+        bool(((mean["must_ww"] < mean["must_ow"]) & (mean["must_ow"] < others)).all()), per_scheme(mean.iloc[-1], ".1f")
+    )
+
+
+def same_distinct(row: str, one: str, other: str) -> Statement:
+    """Return a statement of Section 4.3 that two schemes have the same mean."""
+
+    def ask(frames: Frames) -> Answer:
+        mean = _distinct(frames)
+        return Answer(equal(mean[one], mean[other]), per_scheme(mean[[one, other]].iloc[-1], ".4f"))
+
+    return Statement(row, ("distinct_counts",), ask)
+
+
+def wr_between(frames: Frames) -> Answer:
+    """Section 4.3."""
+    mean = _distinct(frames)
+    between = (mean["must_ow"] < mean["wr"]) & (mean["wr"] < mean["wor"])
+    return Answer(bool(between.all()), per_scheme(mean.iloc[-1], ".1f"))
+
+
+def is_real(records: Frames) -> str:
+    """Return the reason why the Adult records cannot be compared, "" if they can.
+
+    Raises
+    ------
+    LackingError
+        If there are none.
+    """
+    labels = sorted(set(of_variant(records, "adult_logistic", "stated")["data"]) - {"real"})
+    return f"{NOT_REAL} but {', '.join(labels)}" if labels else ""
+
+
+STATISTICS = ("subset_statistics",)
+REGRESSION = ("linear_regression",)
+UTILITY = (
+    Statement("exp1_bias_mu", STATISTICS, bias_of_mean, column="order_of_bias_mu"),
+    Statement("exp1_bias_tau2", STATISTICS, bias_of_variance, column="order_of_bias_tau2"),
+    Statement("table5_bias_small_b", STATISTICS, biased_for_small_b),
+    steadier("mean"),
+    steadier("variance"),
+    Statement("table5_sd_b", STATISTICS, steadier_at_small_b),
+    Statement("table6_rmse_baseline", REGRESSION, error_above_baseline),
+    Statement("table6_ww_lowest", REGRESSION, ww_lowest),
+    Statement("table7_rmse_baseline", REGRESSION, coefficients_above_baseline),
+    Statement("table7_must_smaller", REGRESSION, must_coefficients_smaller),
+    Statement("table8_ow_best", ("adult_logistic",), ow_best),
+    Statement("table9_ww_lowest", ("distinct_counts",), fewest_distinct),
+    same_distinct("table9_wr_wo_equal", "wr", "must_wo"),
+    Statement("table9_wr_between", ("distinct_counts",), wr_between),
+    same_distinct("table9_poisson_mean", "poisson", "wor"),
+)
