@@ -208,7 +208,7 @@ def read(path: Path) -> tuple[pd.DataFrame, Origin]:
     return frame.astype(columns), origin
 
 
-def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
     """Return the records in `paths` by experiment, all parts and variants together.
 
     The rows stand in order of variants as given, then replicates, then cells, whatever the parts; the columns
@@ -218,8 +218,8 @@ def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str]) -> dict[
     ----------
     paths : iterable of Path
         Every part of every variant that is wanted.
-    config_digests : mapping
-        For each experiment the digest of the configuration that is being run.
+    config_digests : mapping, optional
+        For each experiment the digest of the configuration that is being run; by default that of its first record.
 
     Raises
     ------
@@ -227,9 +227,12 @@ def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str]) -> dict[
         As :func:`read`, if a part is missing, or if a record was made from another configuration.
     """
     found: dict[str, dict[str, list[tuple[Origin, pd.DataFrame]]]] = defaultdict(lambda: defaultdict(list))
+    expected = dict(config_digests or {})
     for path in paths:
         frame, origin = read(path)
-        if origin.config_digest != config_digests.get(origin.experiment):
+        if config_digests is None:
+            expected.setdefault(origin.experiment, origin.config_digest)
+        if origin.config_digest != expected.get(origin.experiment):
             raise DataError(
                 f"the record file {path} must be made from the present configuration of {origin.experiment}, "
                 "got one from another; delete it and run again"

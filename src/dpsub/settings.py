@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +193,7 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
             known = sorted(problem.schema.get("properties", {}))
             unknown = sorted(set(value) - set(known))[0]
             full = _path([*problem.absolute_path, unknown])
-            return f"unknown configuration key {full!r}; {_nearest(unknown, known)}"
+            return f"unknown configuration key {full!r}; {nearest(unknown, known)}"
         case "required":
             missing = sorted(set(rule) - set(value))[0]
             return f"{_path([*problem.absolute_path, missing])} is missing; add it"
@@ -213,9 +213,9 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
         case "exclusiveMaximum":
             return f"{path} must be below {rule}, got {value}"
         case "enum":
-            return f"unknown value {_shown(value)} of {path}; {_nearest(str(value), [str(item) for item in rule])}"
+            return f"unknown value {_shown(value)} of {path}; {nearest(str(value), [str(item) for item in rule])}"
         case "format":
-            return f"unknown {rule} {value!r} in {path}; {_nearest(value, sorted(_formats()[rule]))}"
+            return f"unknown {rule} {value!r} in {path}; {nearest(value, sorted(_formats()[rule]))}"
         case "minItems":
             return f"{path} must have at least {rule} value(s), got {len(value)}"
         case "maxItems":
@@ -227,7 +227,8 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
     return f"{path} must keep the rule {problem.validator} = {rule}, got {_shown(value)}"
 
 
-def _nearest(word: str, known: list[str]) -> str:
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return a hint: the known word nearest to `word`, or all of them."""
     near = difflib.get_close_matches(word, known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
 

@@ -1,0 +1,110 @@
+"""Tables, figures and claims from records; nothing heavy is computed, so a figure is restyled without new records.
+
+REQUIRED INPUTS: the records of the artefact's experiments, its printed numbers in data/published
+OUTPUTS: <results>/tables, <results>/figures, <results>/comparison; clock times in <results>/run/timings
+"""
+
+from dpsub import published
+
+
+def product_of(wildcards):
+    return PRODUCTS[f"{wildcards.paper}/{wildcards.artefact}"]
+
+
+def records_of(wildcards):
+    return shown(PLAN.records(*product_of(wildcards).artefact.experiments))
+
+
+def printed_numbers(wildcards):
+    """Return the files of printed numbers that the artefact is compared with, or quotes."""
+    artefact = product_of(wildcards).artefact
+    names = {artefact.name, *(name for name, _, _ in artefact.quotes().values())}
+    folder = ROOT / "data/published"
+    known = published.artefacts(artefact.paper, folder)
+    return [str(folder / artefact.paper / f"{name}.csv") for name in sorted(names) if name in known]
+
+
+def pattern(kind, timed, role):
+    """Return the path of one file of artefacts of this kind, with wildcards for paper and name."""
+    for product in PLAN.products:
+        if (product.artefact.kind == "figure") == (kind == "figure") and product.artefact.timed == timed:
+            path = product.files[role]
+            return str(path.parent.parent / "{paper}" / f"{{artefact}}{path.suffix}")
+    return f"{RESULTS}/{kind}-{timed}/{{paper}}/{{artefact}}.{role}"  # no such artefact in this plan
+
+
+def names(kind, timed=False):
+    return one_of(
+        product.artefact.name
+        for product in PLAN.products
+        if (product.artefact.kind == "figure") == (kind == "figure") and product.artefact.timed == timed
+    )
+
+
+def listed(path, category):
+    """Register a file for Snakemake's own report."""
+    labels = {"artefact": "{artefact}", "format": Path(path).suffix[1:]}
+    return report(path, caption="../report/artefact.rst", category=category, subcategory="{paper}", labels=labels)
+
+
+rule build_table:
+    input:
+        records=records_of,
+        published=printed_numbers,
+    output:
+        csv=listed(pattern("table", False, "csv"), "Tables"),
+        md=pattern("table", False, "md"),
+        tex=pattern("table", False, "tex"),
+        comparison=f"{RESULTS}/comparison/{{paper}}/{{artefact}}.csv",
+    log:
+        f"{RESULTS}/logs/build_table/{{paper}}/{{artefact}}.log",
+    benchmark:
+        f"{RESULTS}/run/timings/jobs/build_table/{{paper}}/{{artefact}}.tsv"
+    wildcard_constraints:
+        paper=one_of(product.artefact.paper for product in PLAN.products),
+        artefact=names("table"),
+    params:
+        script=script("build_artefact.py"),
+        code=lambda wildcards: code(
+            "build_artefact.py", type(product_of(wildcards).artefact).__module__, "dpsub.artefacts.base", "dpsub.records"
+        ),
+        caption=lambda wildcards: product_of(wildcards).artefact.caption,
+        name=lambda wildcards: f"{wildcards.paper}/{wildcards.artefact}",
+        published=str(ROOT / "data/published"),
+        results=RESULTS,
+        digests=lambda wildcards: [
+            f"{name}={PLAN.config_digest(name)}" for name in product_of(wildcards).artefact.experiments
+        ],
+    shell:
+        "exec {PYTHON} {params.script:q} --artefact {params.name} --published {params.published:q}"
+        " --results {params.results:q} --records {input.records:q} --configurations {params.digests:q} > {log:q} 2>&1"
+
+
+use rule build_table as build_timing_table with:
+    output:
+        csv=pattern("table", True, "csv"),
+        md=pattern("table", True, "md"),
+        tex=pattern("table", True, "tex"),
+        comparison=f"{RESULTS}/comparison/{{paper}}/{{artefact}}.csv",
+    log:
+        f"{RESULTS}/logs/build_timing_table/{{paper}}/{{artefact}}.log",
+    benchmark:
+        f"{RESULTS}/run/timings/jobs/build_timing_table/{{paper}}/{{artefact}}.tsv"
+    wildcard_constraints:
+        paper=one_of(product.artefact.paper for product in PLAN.products),
+        artefact=names("table", timed=True),
+
+
+use rule build_table as build_figure with:
+    output:
+        csv=pattern("figure", False, "csv"),
+        pdf=pattern("figure", False, "pdf"),
+        png=listed(pattern("figure", False, "png"), "Figures"),
+        comparison=f"{RESULTS}/comparison/{{paper}}/{{artefact}}.csv",
+    log:
+        f"{RESULTS}/logs/build_figure/{{paper}}/{{artefact}}.log",
+    benchmark:
+        f"{RESULTS}/run/timings/jobs/build_figure/{{paper}}/{{artefact}}.tsv"
+    wildcard_constraints:
+        paper=one_of(product.artefact.paper for product in PLAN.products),
+        artefact=names("figure"),

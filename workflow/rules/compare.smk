@@ -1,0 +1,36 @@
+"""Every printed number beside ours, and the verdicts against those that are known.
+
+REQUIRED INPUTS: <results>/comparison/<paper>/<artefact>.csv, data/expected_verdicts.csv
+OUTPUTS: <results>/comparison.csv, <results>/run/verdicts.txt
+"""
+
+
+rule collect_comparison:
+    input:
+        shown(product.files["comparison"] for product in PLAN.products),
+    output:
+        f"{RESULTS}/comparison.csv",
+    log:
+        f"{RESULTS}/logs/collect_comparison.log",
+    params:
+        script=script("collect_comparison.py"),
+        code=code("collect_comparison.py", "dpsub.comparison"),
+    shell:
+        "exec {PYTHON} {params.script:q} --output {output:q} {input:q} > {log:q} 2>&1"
+
+
+rule check_verdicts:
+    input:
+        comparison=rules.collect_comparison.output,
+        expected=str(ROOT / "data/expected_verdicts.csv"),
+    output:
+        f"{RESULTS}/run/verdicts.txt",
+    log:
+        f"{RESULTS}/logs/check_verdicts.log",
+    params:
+        script=script("check_verdicts.py"),
+        code=code("check_verdicts.py", "dpsub.comparison"),
+        mode=PLAN.config["verdicts"],
+    shell:
+        "exec {PYTHON} {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"
+        " --mode {params.mode} --output {output:q} > {log:q} 2>&1"

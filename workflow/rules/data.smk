@@ -1,0 +1,31 @@
+"""Raw files are found or downloaded, checked, and prepared; or a labelled stand-in is made.
+
+REQUIRED INPUTS: data/SOURCES.csv; the folder in DPSUB_DATA or the config, data/raw, or the network
+OUTPUTS: data/interim/<results folder>/<data set>.parquet and .json
+"""
+
+INTERIM = PLAN.data_file("{data_set}")
+
+
+rule prepare_data:
+    output:
+        table=str(INTERIM),
+        description=str(INTERIM.with_suffix(".json")),
+    log:
+        f"{RESULTS}/logs/prepare_data/{{data_set}}.log",
+    benchmark:
+        f"{RESULTS}/run/timings/jobs/prepare_data/{{data_set}}.tsv"
+    wildcard_constraints:
+        data_set=one_of(PLAN.data_sets(*PLAN.experiments)),
+    params:
+        script=lambda wildcards: script(f"prepare_{wildcards.data_set}.py"),
+        code=lambda wildcards: code(f"prepare_{wildcards.data_set}.py", f"dpsub.datasets.{wildcards.data_set}"),
+        sources=str(ROOT / "data/SOURCES.csv"),
+        given=os.environ.get("DPSUB_DATA", ""),
+        folder=PLAN.config["data"]["folder"] or "",
+        fallback=PLAN.config["data"]["fallback"],
+        download="--download" if PLAN.config["data"]["download"] else "--no-download",
+    priority: 100
+    shell:
+        "exec {PYTHON} {params.script:q} --sources {params.sources:q} --folder {params.folder:q} --raw data/raw"
+        " --fallback {params.fallback} {params.download} --output {output.table:q} > {log:q} 2>&1"

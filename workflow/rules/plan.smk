@@ -1,0 +1,60 @@
+"""The plan of the run, from the configuration and the registries.
+
+REQUIRED INPUTS: `config`, workflow/schemas/config.schema.yaml
+OUTPUTS: PLAN and the functions with which the rules look into it
+"""
+
+import json
+import re
+import shlex
+import sys
+
+from snakemake.exceptions import WorkflowError
+
+from dpsub import provenance, settings
+from dpsub.errors import DpsubError
+from dpsub.plan import Plan
+
+try:
+    PLAN = Plan(settings.validate(config, schema=ROOT / "workflow/schemas/config.schema.yaml"))
+except DpsubError as problem:
+    raise WorkflowError(str(problem)) from None
+
+RESULTS = str(PLAN.results)
+PYTHON = shlex.quote(sys.executable)
+PRODUCTS = {product.artefact.identifier: product for product in PLAN.products}
+PARTS = {(part.experiment, part.variant, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)}
+
+
+def script(name):
+    """Return the path of a job's script."""
+    return str(ROOT / "workflow/scripts" / name)
+
+
+def code(name, *modules):
+    """Return the digest of a script and of all that `modules` import: a job runs again when that code changes."""
+    return provenance.digest(*modules, files=[ROOT / "workflow/scripts" / name])
+
+
+def one_of(names):
+    """Return the pattern of a wildcard that stands for one of `names`."""
+    return "|".join(sorted(re.escape(name) for name in set(names))) or "(?!)"
+
+
+def shown(paths):
+    return [str(path) for path in paths]
+
+
+def data_files(*experiments):
+    return {name: str(PLAN.data_file(name)) for name in PLAN.data_sets(*experiments)}
+
+
+def targets():
+    """Return the files of each target that has a name."""
+    return {product.target: shown(product.files.values()) for product in PLAN.products}
+
+
+def everything():
+    files = [path for paths in targets().values() for path in paths]
+    files += shown(PLAN.records(*PLAN.experiments))
+    return [*files, rules.check_verdicts.output, rules.write_report.output, rules.describe_run.output]

@@ -1,0 +1,41 @@
+"""What a reader opens first, and what says how it was made.
+
+REQUIRED INPUTS: <results>/comparison.csv and all tables and figures
+OUTPUTS: <results>/report/index.md, <results>/run/config.yaml, <results>/run/environment.json
+"""
+
+
+rule describe_run:
+    output:
+        config=f"{RESULTS}/run/config.yaml",
+        environment=f"{RESULTS}/run/environment.json",
+    log:
+        f"{RESULTS}/logs/describe_run.log",
+    params:
+        script=script("describe_run.py"),
+        code=code("describe_run.py", "dpsub.provenance"),
+        config=json.dumps(PLAN.config),
+        versions=json.dumps(provenance.versions()),
+    shell:
+        "exec {PYTHON} {params.script:q} --settings {params.config:q} --config {output.config:q}"
+        " --environment {output.environment:q} > {log:q} 2>&1"
+
+
+rule write_report:
+    input:
+        comparison=rules.collect_comparison.output,
+        environment=rules.describe_run.output.environment,
+        artefacts=[path for paths in targets().values() for path in paths],
+        data=[
+            str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets(*PLAN.experiments)
+        ],
+    output:
+        report(f"{RESULTS}/report/index.md", caption="../report/report.rst", category="Report"),
+    log:
+        f"{RESULTS}/logs/write_report.log",
+    params:
+        script=script("write_report.py"),
+        code=code("write_report.py", "dpsub.report"),
+        results=RESULTS,
+    shell:
+        "exec {PYTHON} {params.script:q} --results {params.results:q} --output {output:q} > {log:q} 2>&1"

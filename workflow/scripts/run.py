@@ -1,0 +1,178 @@
+"""Run the workflow: one run a results folder, checked before it starts, with progress and a summary at the end.
+
+By hand: python workflow/scripts/run.py --cores 2 [--config workflow/smoke.yaml] [table8 figure4 ...] [-- snakemake options]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import one_sentence
+import summary
+from progress import Progress, duration, sentence_in
+
+from dpsub import lock, settings
+from dpsub.datasets import fetch
+from dpsub.errors import PlanError
+from dpsub.plan import Plan
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
+ROOM = 100 << 20  # bytes; a full run needs about half of it
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=Path, nargs="*", default=[], help="YAML files over config.yaml, in order")
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="jobs at a time (%(default)s)")
+    parser.add_argument("targets", nargs="*", help="tables and figures to make; everything by default")
+    own, _, extra = _split(sys.argv[1:])
+    options = parser.parse_args(own)
+    if options.cores < 1:
+        raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
+    config = settings.load([ROOT / "config.yaml", *options.config], schema=SCHEMA)
+    plan = Plan(config)
+    _check_targets(plan, options.targets)
+    with lock.hold(plan.results) as descriptor:
+        _check_room(plan.results)
+        _check_data(plan)
+        run = Run(plan, options.config, options.cores, descriptor)
+        sys.exit(run.go([*options.targets, *extra]))
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
+    items = list(arguments)
+    if "--" not in items:
+        return items, "", []
+    at = items.index("--")
+    return items[:at], "--", items[at + 1 :]
+
+
+def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
+    known = [product.target for product in plan.products]
+    for target in targets:
+        if target not in known and target != "all" and not Path(target).suffix:
+            near = settings.nearest(target, known)
+            raise PlanError(f"unknown target {target!r}; {near}")
+
+
+def _check_room(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < ROOM:
+        raise PlanError(
+            f"the disk of the results folder {folder} must have {ROOM >> 20} MiB free, got {free >> 20} MiB; "
+            "free some space or set another results_dir"
+        )
+
+
+def _check_data(plan: Plan) -> None:
+    """Verify the raw files that are there, so that a damaged one stops the run before any work."""
+    chosen = plan.config["data"]
+    for name in plan.data_sets(*plan.experiments):
+        fetch.obtain(
+            name,
+            sources=ROOT / "data/SOURCES.csv",
+            raw=Path("data/raw"),
+            folder=Path(chosen["folder"]) if chosen["folder"] else None,
+            files=importlib.import_module(f"dpsub.datasets.{name}").FILES,
+            download=False,
+            fallback="synthetic",
+        )
+
+
+class Run:
+    """One call of Snakemake, watched."""
+
+    def __init__(self, plan: Plan, configs: Sequence[Path], cores: int, descriptor: int) -> None:
+        self.plan, self.cores, self.descriptor = plan, cores, descriptor
+        self.log = plan.results / "logs" / "snakemake.log"
+        self.command = [
+            *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", str(cores)),
+            *("--workflow-profile", str(ROOT / "workflow/profiles/default"), "--nocolor"),
+            *(["--configfile", *(str(path) for path in configs)] if configs else []),
+        ]
+        self.signals: list[int] = []
+        self.child: subprocess.Popen[str] | None = None
+
+    def go(self, arguments: Sequence[str]) -> int:
+        """Run Snakemake, show its progress, and return the exit status."""
+        started = time.monotonic()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._forward)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._clear_leftovers()
+        shares = {name: len(self.plan.parts(name)) for name in self.plan.experiments}
+        progress = Progress(shares, self.cores)
+        status = self._watch(arguments, progress)
+        if self.signals:
+            print(f"stopped after {duration(time.monotonic() - started)}; run again to go on from here", flush=True)
+            return 128 + self.signals[0]
+        if status:
+            self._explain(progress)
+            return 1
+        if "--dry-run" in arguments or "-n" in arguments:
+            print(f"{progress.total} jobs to do; see {self.log}")
+            return 0
+        lines = summary.lines(self.plan, made=progress.total, seconds=time.monotonic() - started)
+        print("\n".join(lines), flush=True)
+        return 0
+
+    def _watch(self, arguments: Sequence[str], progress: Progress) -> int:
+        with self.log.open("w", encoding="utf-8") as log:
+            self.child = subprocess.Popen(
+                [*self.command, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+                pass_fds=[self.descriptor],
+                preexec_fn=one_sentence.die_with_parent,
+            )
+            assert self.child.stdout is not None
+            for line in self.child.stdout:
+                log.write(line)
+                if shown := progress.feed(line):
+                    print(shown, flush=True)
+                    log.flush()
+            return self.child.wait()
+
+    def _forward(self, number: int, _frame: object) -> None:
+        """Pass a signal on: the first one lets running jobs end, the second one ends them."""
+        self.signals.append(number)
+        if self.child is None:
+            raise SystemExit(128 + number)
+        if len(self.signals) == 1:
+            print("stopping after the jobs that are running; signal again to stop them, too", flush=True)
+            self.child.send_signal(signal.SIGTERM)
+        else:
+            os.killpg(self.child.pid, signal.SIGKILL)
+
+    def _clear_leftovers(self) -> None:
+        """Remove Snakemake's locks that a killed run has left: the results lock is ours, so nobody works here."""
+        locks = Path(".snakemake/locks")
+        if locks.is_dir() and any(locks.iterdir()):
+            with self.log.open("w", encoding="utf-8") as log:
+                subprocess.run([*self.command, "--unlock"], stdout=log, stderr=subprocess.STDOUT, check=False)
+
+    def _explain(self, progress: Progress) -> None:
+        logs = [Path(path) for path in progress.failed_logs]
+        for path in logs:
+            print(f"error: {sentence_in(path)} (log: {path})", file=sys.stderr)
+        if not logs:
+            print(f"error: {sentence_in(self.log)} (log: {self.log})", file=sys.stderr)
+        print("finished jobs are kept; run again to go on from here", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    one_sentence.run(main)
