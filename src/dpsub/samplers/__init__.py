@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpsub import checks
 from dpsub.registry import Registry
 from dpsub.samplers.base import Multistage, Sampler
 from dpsub.samplers.must import MustOO, MustOW, MustWO, MustWW
@@ -41,4 +42,4 @@ def of_sizes(name: str, *, n: int, m: int, b: int | None = None) -> Sampler:
     ArgumentError
         Unknown name, or sizes that the sampler can't have.
     """
-    return REGISTRY.get(name).of_sizes(n, m, b)
+    return REGISTRY.get(name).of_sizes(checks.integer("n", n, at_least=1), m, b)

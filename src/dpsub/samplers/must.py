@@ -26,7 +26,7 @@ class TwoStage(StagedSampler):
         object.__setattr__(self, "b", checks.integer("b", self.b, at_least=1))
         object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
         if self.second is WithoutReplacement:
-            checks.integer("m (second stage without replacement)", self.m, at_most=self.b, at_most_name="b")
+            checks.integer("m", self.m, at_most=self.b, at_most_name="b")
 
     def slots(self, n: int) -> list[int]:
         if self.first is WithoutReplacement:
