@@ -103,7 +103,7 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) ->
     # ratio that is therefore no larger than the root.
     quantile = float(ndtri(target))
     root_of_bound = math.hypot(quantile, math.sqrt(2 * order))
-    by_half_line = quantile + root_of_bound if quantile > 0 else 2 * order / (root_of_bound - quantile)
+    by_half_line = quantile + root_of_bound if quantile >= 0 else 2 * order / (root_of_bound - quantile)
     low = max(2 * math.sqrt(2) * float(erfinv(target)), by_half_line)
     while excess(low) > 0:  # rounding only
         low *= 1 - 1e-12

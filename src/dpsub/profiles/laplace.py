@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,8 +38,11 @@ class LaplaceProfile(Profile):
     name: ClassVar[str] = "laplace"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        exponent = self._exponent(epsilon, occurrences)
         with np.errstate(divide="ignore"):
-            return np.log(-np.expm1(self._exponent(epsilon, occurrences)))
+            # Each form loses digits where the other one keeps them: delta near 1, delta near 0.
+            near_one = np.log1p(-np.exp(np.minimum(exponent, -0.5)))
+            return np.where(exponent < -math.log(2), near_one, np.log(-np.expm1(exponent)))[()]
 
     def delta(self, epsilon: ArrayLike) -> np.ndarray:
         return -np.expm1(self._exponent(checks.finite_array("epsilon", epsilon), 1)) + 0.0

@@ -1,0 +1,145 @@
+"""Theorems of amplification as identities and inequalities over random laws, ratios and epsilons."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dpsub import profiles, samplers
+from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
+from dpsub.multiplicity import MultiplicityLaw
+from dpsub.profiles import LaplaceProfile
+
+EPSILONS = st.one_of(st.just(0.0), st.floats(1e-12, 500.0))
+ETAS = st.floats(1e-12, 1.0)
+RATIOS = st.floats(1e-3, 5.0)
+NAMES = st.sampled_from(profiles.REGISTRY.names())
+SLACK = 1 + 1e-12
+
+
+@st.composite
+def laws(draw: st.DrawFn, max_copies: int = 12) -> MultiplicityLaw:
+    """Laws on 0..l_max with some impossible counts and at least one way to include the record."""
+    weights = draw(st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1.0)), min_size=1, max_size=max_copies))
+    pmf = np.array([draw(st.floats(0.0, 2.0)), *weights, draw(st.floats(1e-6, 1.0))])
+    with np.errstate(divide="ignore"):
+        return MultiplicityLaw(np.log(pmf / pmf.sum()))
+
+
+@st.composite
+def sizes(draw: st.DrawFn) -> tuple[int, int, int]:
+    """n, b, m with m <= b <= n, so that every scheme exists."""
+    n = draw(st.integers(2, 200))
+    b = draw(st.integers(1, n))
+    return n, b, draw(st.integers(1, b))
+
+
+@given(EPSILONS, ETAS)
+def test_amplify_then_invert_is_the_identity(epsilon: float, eta: float) -> None:
+    assert float(base_epsilon(amplified_epsilon(epsilon, eta), eta)) == pytest.approx(epsilon, rel=1e-11, abs=0)
+
+
+@given(EPSILONS, ETAS)
+def test_invert_then_amplify_is_the_identity(target: float, eta: float) -> None:
+    assert float(amplified_epsilon(base_epsilon(target, eta), eta)) == pytest.approx(target, rel=1e-11, abs=0)
+
+
+@given(EPSILONS, ETAS, ETAS)
+def test_epsilon_grows_with_eta_and_never_exceeds_the_base(epsilon: float, one: float, other: float) -> None:
+    low, high = (float(amplified_epsilon(epsilon, eta)) for eta in sorted((one, other)))
+    assert 0 <= low <= high * SLACK
+    assert high <= epsilon
+
+
+@given(laws(), NAMES, RATIOS, st.floats(0.0, 20.0))
+def test_delta_lies_between_its_smallest_and_largest_group(
+    law: MultiplicityLaw, name: str, ratio: float, epsilon: float
+) -> None:
+    profile = profiles.of(name, ratio)
+    largest = law.log_pmf.size - 1
+    value = float(amplify(law, profile, epsilon).log_delta_amplified)
+    upper = law.log_eta + float(profile.group(largest).log_delta(epsilon))
+    lower = law.log_eta + float(profile.log_delta(epsilon))
+    room = 1e-12 * (1 + abs(upper)) if np.isfinite(upper) else 0.0
+    assert value <= upper + room
+    assert value >= lower - 1e-12 * (1 + abs(lower)) if np.isfinite(lower) else value >= lower
+
+
+@given(laws(), NAMES, RATIOS)
+def test_amplified_profile_decreases_in_epsilon(law: MultiplicityLaw, name: str, ratio: float) -> None:
+    result = amplify(law, profiles.of(name, ratio), np.linspace(0, 8, 60))
+    assert (np.diff(result.delta_amplified) <= 1e-14).all()
+    assert (np.diff(result.epsilon_amplified) > 0).all()
+    assert (result.delta_amplified <= result.eta * SLACK).all()
+
+
+@given(laws(), laws(), st.floats(0.0, 1.0), NAMES, RATIOS, st.floats(0.0, 8.0))
+def test_delta_is_linear_in_the_law(
+    first: MultiplicityLaw, second: MultiplicityLaw, share: float, name: str, ratio: float, epsilon: float
+) -> None:
+    size = max(first.log_pmf.size, second.log_pmf.size)
+    padded = [np.pad(law.pmf, (0, size - law.log_pmf.size)) for law in (first, second)]
+    with np.errstate(divide="ignore"):
+        mixed = MultiplicityLaw(np.log(share * padded[0] + (1 - share) * padded[1]))
+    profile = profiles.of(name, ratio)
+    parts = [float(amplify(law, profile, epsilon).delta_amplified) for law in (first, second)]
+    expected = share * parts[0] + (1 - share) * parts[1]
+    assert float(amplify(mixed, profile, epsilon).delta_amplified) == pytest.approx(expected, rel=1e-11, abs=1e-300)
+
+
+@given(sizes())
+def test_order_of_the_inclusion_probabilities(size: tuple[int, int, int]) -> None:
+    """MUST.WW and MUST.OW never above WR, WR never above WOR; and the laws carry these closed forms."""
+    n, b, m = size
+    closed = {
+        "must_ow": b / n * (-np.expm1(m * np.log1p(-1 / b)) if b > 1 else 1.0),
+        "wr": -np.expm1(m * np.log1p(-1 / n)),
+        "wor": m / n,
+    }
+    eta = {
+        name: samplers.of_sizes(name, n=n, b=b, m=m).multiplicity_law(n).eta
+        for name in ("must_ww", "must_ow", "must_wo", "wr", "wor")
+        if name != "must_ow" or b < n
+    }
+    eta.setdefault("must_ow", eta["wr"])
+    for name, value in closed.items():
+        assert eta[name] == pytest.approx(value, rel=1e-12)
+    assert eta["must_wo"] == pytest.approx(eta["wr"], rel=1e-12)
+    assert eta["must_ww"] <= eta["must_ow"] * SLACK
+    assert eta["must_ow"] <= eta["wr"] * SLACK
+    assert eta["wr"] <= eta["wor"] * SLACK
+
+
+@given(sizes(), NAMES, RATIOS, st.floats(0.0, 8.0))
+def test_with_and_then_without_replacement_is_with_replacement(
+    size: tuple[int, int, int], name: str, ratio: float, epsilon: float
+) -> None:
+    n, b, m = size
+    profile = profiles.of(name, ratio)
+    wo, wr = (samplers.of_sizes(scheme, n=n, b=b, m=m).multiplicity_law(n) for scheme in ("must_wo", "wr"))
+    one, other = (float(amplify(law, profile, epsilon).delta_amplified) for law in (wo, wr))
+    assert one == pytest.approx(other, rel=1e-11, abs=1e-300)
+
+
+@given(st.floats(1e-6, 1 - 1e-6), RATIOS, st.floats(0.0, 3.0))
+def test_boundary_is_exactly_where_a_single_copy_has_no_delta(rate: float, ratio: float, factor: float) -> None:
+    epsilon = factor * ratio
+    result = amplify(MultiplicityLaw.single(rate), LaplaceProfile(ratio), epsilon)
+    kind = category(epsilon, float(result.delta), float(result.epsilon_amplified), float(result.delta_amplified))
+    if epsilon >= ratio:
+        assert kind == "boundary"
+    elif epsilon == 0 or float(result.epsilon_amplified) >= epsilon:
+        assert kind == "weak_type_2"
+    else:
+        assert kind == "strong"
+
+
+@given(laws(), NAMES, RATIOS, st.floats(1e-6, 10.0))
+def test_no_dilution_without_a_certain_record(law: MultiplicityLaw, name: str, ratio: float, epsilon: float) -> None:
+    """epsilon always improves when eta < 1, so only strong, type-I weak and boundary remain."""
+    assume(law.eta < 1 - 1e-9)
+    result = amplify(law, profiles.of(name, ratio), epsilon)
+    point = (epsilon, result.delta, result.epsilon_amplified, result.delta_amplified)
+    assert category(*map(float, point)) in {"strong", "weak_type_1", "boundary"}
