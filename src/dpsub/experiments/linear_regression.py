@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, samplers
+from dpsub.datasets.simulated import linear_datasets
 from dpsub.experiments.base import Experiment
 from dpsub.frame import Frame
 from dpsub.procedures.dp_sgd import Descent, batch_width, descend, squared_error_residual
@@ -141,17 +142,15 @@ class LinearRegression(Experiment):
         n, iterations = settings["n"], settings["iterations"]
         truth = np.asarray(settings["beta"], dtype=float)
         fresh = variant == "as_done"
-        x, y = np.empty((len(replicates), n, 3)), np.empty((len(replicates), n))
-        x[:, :, 0] = 1.0
         moments = None
         for cell in gradient_cells(settings, variant, n, {"residual": squared_error_residual}):
             key = {**cell.key, "n": n, "m": settings["m"], "b": settings["b"], "iterations": iterations}
             if fresh or moments is None:
-                pairing = {"n": n, "beta": truth, **(cell.key if fresh else {})}
-                for i, replicate in enumerate(replicates):
-                    rng = stream(root, experiment="linear_regression", cell=pairing, role="data", replicate=replicate)
-                    x[i, :, 1:] = rng.standard_normal((n, 2))
-                    y[i] = x[i] @ truth + rng.standard_normal(n)
+                paired = {"n": n, "beta": truth, **(cell.key if fresh else {})}
+                x, y = linear_datasets(n, truth, [
+                    stream(root, experiment="linear_regression", cell=paired, role="data", replicate=replicate)
+                    for replicate in replicates
+                ])  # fmt: skip
                 moments = Moments.of(x, y)
             blocks, noise = [], None if cell.sigma == 0 else np.empty((len(replicates), iterations, 3))
             # the noise and the batches of a scheme are the same in all variants, so that these differ in nothing else

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, samplers
+from dpsub.datasets.simulated import normal_datasets
 from dpsub.experiments.base import Experiment
 from dpsub.frame import Frame
 from dpsub.procedures.noise_plan import plan_noise
@@ -96,17 +97,19 @@ class SubsetStatistics(Experiment):
         n, m, subsets = settings["n"], settings["m"], settings["subsets"]
         frame = Frame(n)
         rows = []
-        sets = {}
-        for replicate in replicates:
-            x = stream(root, experiment=self.name, cell={"n": n}, role="data", replicate=replicate).standard_normal(n)
-            sets[replicate] = np.clip(x, settings["lower"], settings["upper"]) if variant == "consistent" else x
+        sets = normal_datasets(n, [
+            stream(root, experiment=self.name, cell={"n": n}, role="data", replicate=replicate)
+            for replicate in replicates
+        ])  # fmt: skip
+        if variant == "consistent":
+            sets = np.clip(sets, settings["lower"], settings["upper"])
         for cell in self.cells(settings, variant):
             key = {**cell.key, "n": n, "m": m, "subsets": subsets}
             fixed = m if variant == "consistent" and cell.scheme == "poisson" else None
-            for replicate in replicates:
+            for x, replicate in zip(sets, replicates, strict=True):
                 rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
                 samples = cell.sampler.draw_block(frame, subsets, rng)
-                mean, variance = subset_statistics(sets[replicate], samples, fixed)
+                mean, variance = subset_statistics(x, samples, fixed)
                 noise = stream(root, experiment=self.name, cell=key, role="noise", replicate=replicate)
                 rows.append((
                     replicate, cell.scheme, cell.b, cell.sigma_mean, cell.sigma_variance,
