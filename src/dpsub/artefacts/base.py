@@ -215,8 +215,9 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
         cells = table_cells(pd.concat([own, _quoted(artefact, published)]), values, comparison, artefact.formulas())
         shown = ", ".join(label for label in labels if label != "real")
         content["csv"] = csv_bytes(cells)
-        content["md"] = markdown(artefact.caption, artefact.layout, cells, shown).encode()
-        content["tex"] = latex(artefact.caption, artefact.layout, cells, shown).encode()
+        layout = None if artefact.kind == "claims" else artefact.layout
+        content["md"] = markdown(artefact.caption, layout, cells, shown).encode()
+        content["tex"] = latex(artefact.caption, layout, cells, shown).encode()
     files = dirs.files(artefact)
     for role, path in files.items():
         replace_file(path, content[role])

@@ -22,8 +22,8 @@ class Figure4(Artefact):
     kind = "figure"
     caption = (
         "Aligned privacy profiles: delta' - delta against epsilon' / epsilon as the base epsilon grows, for the "
-        "Laplace and Gaussian mechanisms at two ratios of sensitivity to scale; below the line amplification is strong, "
-        "above it weak. Poisson coincides with WOR, MUST.WO with WR."
+        "Laplace and Gaussian mechanisms at two ratios of sensitivity to scale; below the line amplification is "
+        "strong, above it weak. Poisson coincides with WOR, MUST.WO with WR."
     )
     experiments = ("amplification_grid",)
 

@@ -17,7 +17,7 @@ class ThresholdsS8(Artefact):
     kind = "table"
     caption = (
         "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
-        "the same delta', for all six pairs. `stated` are exact roots, `as_done` the last points of a grid of epsilon."
+        "the same delta', for all six pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
     )
     experiments = ("amplification_crossings",)
     layout = Layout(panels=("kind", "mechanism"), stub=("scheme", "other"), heads=("column",))
