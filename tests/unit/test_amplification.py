@@ -81,7 +81,7 @@ def test_rare_large_groups_are_not_dropped() -> None:
 
 
 def test_a_late_term_of_relative_size_1e_10_still_counts() -> None:
-    log_pmf = np.full(61, -np.inf)
+    log_pmf = np.full(61, math.log(1e-30))  # all counts possible, so that the last one is in a later block
     log_pmf[0], log_pmf[1], log_pmf[60] = math.log(0.5), math.log(0.5), math.log(1e-10)
     profile = GaussianProfile(1.0)
     value = float(amplify(MultiplicityLaw(log_pmf), profile, 0.1).delta_amplified)
