@@ -1,7 +1,7 @@
 """One test an erratum of the main paper: what docs/deviations.md says, shown by a computation.
 
-Errata that need the full experiments (E8) or concern drawings and text alone (E17) are shown by `results/comparison.csv`
-and by the figures; all others are here.
+Errata that need the full experiments (E8) or concern drawings alone (E17) are shown by `results/comparison.csv` and by the
+figures; all others are here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dpsub.errors import ArgumentError
 from dpsub.experiments.adult_logistic import design_matrix
 from dpsub.experiments.linear_regression import gradient_cells
 from dpsub.frame import Frame
+from dpsub.multiplicity import MultiplicityLaw
 from dpsub.procedures import dp_sgd
 from dpsub.procedures.classification import binary_metrics
 from dpsub.procedures.noise_plan import plan_noise
@@ -27,7 +28,7 @@ from dpsub.sample import Samples
 CONFIG3 = {"b": 500, "m": 300, "clip": 3, "learning_rate": 0.01, "epsilon_amplified": 0.0005}
 
 
-def _law(name: str, n: int, m: int, b: int | None = None):  # noqa: ANN202
+def _law(name: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
     return samplers.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n)
 
 
