@@ -1,7 +1,7 @@
 """One test an erratum of the main paper: what docs/deviations.md says, shown by a computation.
 
-Errata that need the full experiments (E8) or concern drawings alone (E17) are shown by `results/comparison.csv` and by the
-figures; all others are here.
+Errata that need the full experiments (E8) or concern drawings alone (E17) are shown by `results/comparison.csv` and
+by the figures; all others are here.
 """
 
 from __future__ import annotations
