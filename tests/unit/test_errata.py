@@ -219,13 +219,13 @@ def test_e14_the_example_of_section_3() -> None:
 
 
 def test_e15_the_missing_column_of_table4() -> None:
-    expected = {"must_ow": (0.111, 0.889, 3.25e-4), "must_ww": (0.108, 0.865, 4.39e-4)}
+    expected = {"must_ow": (0.111, 0.888, 3.25e-4), "must_ww": (0.108, 0.865, 4.39e-4)}
     for name, (mean, variance, delta) in expected.items():
         law = _law(name, 300, 30, 70)
         arguments = {"epsilon_amplified": 0.1, "delta": 1 / 300, "calibration": "classical"}
         plan = plan_noise(law, sensitivity=8 / 300, **arguments)
-        assert plan.sigma == pytest.approx(mean, abs=6e-4)
-        assert plan_noise(law, sensitivity=64 / 300, **arguments).sigma == pytest.approx(variance, abs=6e-4)
+        assert plan.sigma == pytest.approx(mean, abs=5e-4)
+        assert plan_noise(law, sensitivity=64 / 300, **arguments).sigma == pytest.approx(variance, abs=5e-4)
         assert plan.delta_amplified == pytest.approx(delta, rel=2e-3)
         assert plan.sigma == pytest.approx(classical_gaussian_scale(plan.epsilon, 1 / 300, 8 / 300))
 
