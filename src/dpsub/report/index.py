@@ -175,10 +175,9 @@ def _section(artefact: Artefact, dirs: OutputDirs, here: Path) -> str:
     if artefact.kind == "figure":
         lines += [f"![{artefact.name}]({_link(files['png'], here)})", ""]
     elif artefact.timed:
-        lines += [f"Clock times stand apart, they differ from run to run: [{artefact.name}]({_link(files['md'], here)}).",
-                  ""]
+        lines += [f"Clock times differ from run to run and stand apart: [table]({_link(files['md'], here)}).", ""]
     else:
-        table = listing(read_cells(files["csv"]))
+        table = listing(read_cells(files["csv"]), notes=artefact.kind == "claims")
         count = table.count("\n") - 2
         lines += ["<details>", f"<summary>{count} cells, printed and recomputed</summary>", "", table, "</details>", ""]
     return "\n".join([*lines, f"Files: {links}", ""])

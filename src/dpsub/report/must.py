@@ -128,8 +128,8 @@ def per_query_delta(tables: Tables) -> str:
     if not shrink:
         return ""
     return (
-        f"**delta' of one query.** {len(cells)} printed values of Table 6 divide the clipping bound by a noise that was "
-        f"scaled for a mean over the data set; with one sensitivity throughout, the printed ones are too large by "
+        f"**delta' of one query.** {len(cells)} printed values of Table 6 divide the clipping bound by a noise that "
+        f"was scaled for a mean over the data set; with one sensitivity throughout, the printed ones are too large by "
         f"factors of {min(shrink):.2g} to {max(shrink):.2g}."
     )
 
