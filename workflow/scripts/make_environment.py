@@ -2,8 +2,8 @@
 
     python3 workflow/scripts/make_environment.py .venv
 
-Runs on any Python 3, to be able to say which one is needed. The environment counts as finished only when its stamp,
-written last, holds the digest of what it was made from: one that was interrupted half-way is made anew.
+Runs on any Python from 3.6, to be able to say which one is needed. The environment counts as finished only when its
+stamp, written last, holds the digest of what it was made from: one that was interrupted half-way is made anew.
 """
 
 import fcntl
@@ -22,11 +22,8 @@ def main():
     if len(sys.argv) != 2:
         stop("make_environment.py takes one argument, the folder of the environment")
     if sys.version_info < NEEDED:
-        stop(
-            "Python {}.{} or later is needed, got {} at {}; set PYTHON, as in make PYTHON=python3.12".format(
-                NEEDED[0], NEEDED[1], sys.version.split()[0], sys.executable
-            )
-        )
+        found = f"{sys.version.split()[0]} at {sys.executable}"
+        stop(f"Python 3.11 or later is needed, got {found}; name one, as in make PYTHON=python3.12 reproduce")
     folder = os.path.abspath(sys.argv[1])
     stamp = os.path.join(folder, ".complete")
     wanted = digest()
@@ -48,22 +45,22 @@ def make(folder, stamp):
         os.remove(stamp)
     else:
         shutil.rmtree(folder, ignore_errors=True)
-        print("making the environment {}".format(folder), flush=True)
+        print(f"making the environment {folder}", flush=True)
         run([sys.executable, "-m", "venv", folder], "install venv for it (on Debian and Ubuntu: python3-venv)")
     print("installing what requirements.lock pins; this takes a minute or two", flush=True)
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    run(pip + ["-r", os.path.join(TOP, "requirements.lock")], "check the network and try again")
-    run(pip + ["--no-deps", "--no-build-isolation", "-e", TOP], "check pyproject.toml")
+    run([*pip, "-r", os.path.join(TOP, "requirements.lock")], "check the network and try again")
+    run([*pip, "--no-deps", "--no-build-isolation", "-e", TOP], "check pyproject.toml")
 
 
 def run(command, way_out):
     status = subprocess.call(command)
     if status:
-        stop("the environment must be made by `{}`, which failed; {}".format(" ".join(command), way_out))
+        stop(f"the environment must be made by `{' '.join(command)}`, which failed; {way_out}")
 
 
 def digest():
-    total = hashlib.sha256("{} {}".format(sys.version_info[:2], TOP).encode())
+    total = hashlib.sha256(f"{sys.version_info[:2]} {TOP}".encode())
     for name in SOURCES:
         with open(os.path.join(TOP, name), "rb") as source:
             total.update(source.read())

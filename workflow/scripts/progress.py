@@ -25,7 +25,7 @@ EXPECTED = {
 DEFAULT = 2.0
 OVERHEAD = 1.5  # seconds that every job spends on starting and on imports
 _HEAD = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):$")
-_FIELD = re.compile(r"^    (jobid|wildcards|log): (.*)$")
+_FIELD = re.compile(r"^    (jobid|wildcards|output|log): (.*)$")
 _FINISHED = re.compile(r"^Finished jobid: (\d+)")
 _COUNT = re.compile(r"^(\w+) +(\d+)$")
 _STEPS = re.compile(r"^(\d+) of (\d+) steps")
@@ -39,6 +39,7 @@ class Job:
     rule: str
     wildcards: dict[str, str] = field(default_factory=dict)
     started: float = 0.0
+    makes_files: bool = False
 
     def __str__(self) -> str:
         return " ".join([self.rule, *self.wildcards.values()])
@@ -63,6 +64,7 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     total: int = 0
     done: int = 0
+    made: int = 0
     expected: float = 0.0
     earned: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
@@ -108,6 +110,8 @@ class Progress:
                 self.failed_logs += [path.strip() for path in value.split(" (check")[0].split(",")]
         elif self._head and name == "wildcards":
             self._head.wildcards = dict(pair.split("=", 1) for pair in value.split(", ") if "=" in pair)
+        elif self._head and name == "output":
+            self._head.makes_files = True
         elif self._head and name == "jobid":
             self.running[value] = self._head
 
@@ -126,8 +130,9 @@ class Progress:
         if job is None:
             return None
         self.earned += self.cost(job)
-        if not job.wildcards:
+        if not job.makes_files:  # a rule that only gathers others, such as all
             return None
+        self.made += 1
         width = len(str(self.total))
         seconds = time.monotonic() - job.started
         return f"[{self.done:>{width}}/{self.total}] {job} ({seconds:.1f} s){self.remaining()}"

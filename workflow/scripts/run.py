@@ -1,6 +1,7 @@
 """Run the workflow: one run a results folder, checked before it starts, with progress and a summary at the end.
 
-By hand: python workflow/scripts/run.py --cores 2 [--config workflow/smoke.yaml] [table8 figure4 ...] [-- snakemake options]
+By hand:
+    python workflow/scripts/run.py --cores 2 [--config workflow/smoke.yaml] [table8 figure4 ...] [-- snakemake options]
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class Run:
         if "--dry-run" in arguments or "-n" in arguments:
             print(f"{progress.total} jobs to do; see {self.log}")
             return 0
-        lines = summary.lines(self.plan, made=progress.total, seconds=time.monotonic() - started)
+        lines = summary.lines(self.plan, made=progress.made, seconds=time.monotonic() - started)
         print("\n".join(lines), flush=True)
         return 0
 
@@ -139,13 +140,13 @@ class Run:
                 pass_fds=[self.descriptor],
                 preexec_fn=one_sentence.die_with_parent,
             )
-            assert self.child.stdout is not None
-            for line in self.child.stdout:
-                log.write(line)
-                if shown := progress.feed(line):
-                    print(shown, flush=True)
+            with self.child as child:
+                for line in child.stdout or ():
+                    log.write(line)
                     log.flush()
-            return self.child.wait()
+                    if shown := progress.feed(line):
+                        print(shown, flush=True)
+            return child.returncode
 
     def _forward(self, number: int, _frame: object) -> None:
         """Pass a signal on: the first one lets running jobs end, the second one ends them."""
