@@ -185,7 +185,7 @@ def test_holm_spans_the_artefact_and_each_judged_variant_has_its_own_family() ->
 def test_the_false_alarm_rate_is_below_the_level() -> None:
     rng = np.random.default_rng(20231220)
     cells, families, paper_sd = 22, 400, 0.5
-    alarms = 0
+    alarms: int = 0
     for _ in range(families):
         theirs = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
         mine = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
@@ -193,7 +193,7 @@ def test_the_false_alarm_rate_is_below_the_level() -> None:
                    for i, x in enumerate(theirs)]  # fmt: skip
         error = paper_sd / math.sqrt(200)
         rows = [ours(x, row=f"scheme={i}", standard_error=error, replicates=200) for i, x in enumerate(mine)]
-        alarms += (compare(numbers, rows)["verdict"] == "differs").any()
+        alarms += int((compare(numbers, rows)["verdict"] == "differs").any())
     # With the rate at 1 %, more than 17 alarms in 400 have probability 1e-6.
     assert stats.binom.sf(17, families, 0.01) < 2e-6
     assert alarms <= 17
@@ -271,7 +271,7 @@ def test_a_number_without_value_is_not_compared() -> None:
 
 def judged(kind: str, stated: float, as_done: float) -> list[str]:
     number = printed("1.0", kind, replicates=200, spread=0.1, erratum="E3")
-    extra = {"standard_error": 0.01, "replicates": 200, "lower": 0.9, "upper": 1.1}
+    extra: dict[str, Any] = {"standard_error": 0.01, "replicates": 200, "lower": 0.9, "upper": 1.1}
     if kind == "extreme":
         rows = [ours(x, v, lower=x - 0.1, upper=x + 0.1) for x, v in ((stated, "stated"), (as_done, "as_done"))]
     else:

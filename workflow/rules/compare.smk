@@ -29,7 +29,7 @@ rule check_verdicts:
         f"{RESULTS}/logs/check_verdicts.log",
     params:
         script=script("check_verdicts.py"),
-        code=code("check_verdicts.py", "dpsub.comparison"),
+        code=code("check_verdicts.py", "dpsub.expected"),
         mode=PLAN.config["verdicts"],
     shell:
         "exec {PYTHON} {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"
