@@ -27,5 +27,5 @@ rule prepare_data:
         download="--download" if PLAN.config["data"]["download"] else "--no-download",
     priority: 100
     shell:
-        "exec {PYTHON} {params.script:q} --sources {params.sources:q} --folder {params.folder:q} --raw data/raw"
+        "exec {PYTHON} {params.script:q} --sources {params.sources:q} --folder={params.folder:q} --raw data/raw"
         " --fallback {params.fallback} {params.download} --output {output.table:q} > {log:q} 2>&1"
