@@ -96,11 +96,12 @@ class Composition(Experiment):
         """Yield what is to be composed, Table 8 first."""
         table = settings["table8"]
         n, m, clip = table["n"], table["m"], checks.real("clip", table["clip"], above=0)
+        target = checks.real("epsilon_amplified", table["epsilon_amplified"], above=0)
         as_done = variant == "as_done"
         for scheme in TABLE_8_SCHEMES:
             sampler = samplers.of_sizes(scheme, n=n, m=m, b=table["b"])
             plan = plan_noise(
-                sampler.multiplicity_law(n), epsilon_amplified=table["epsilon_amplified"], delta=1 / n,
+                sampler.multiplicity_law(n), epsilon_amplified=target, delta=1 / n,
                 sensitivity=clip / n, calibration="classical",
             )  # fmt: skip
             scale = m * plan.sigma / (clip if variant == "consistent" else 1.0)
