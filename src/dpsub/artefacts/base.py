@@ -16,6 +16,7 @@ from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.rendering import latex, markdown
 from dpsub.comparison import VALUE_COLUMNS, compare
 from dpsub.errors import DataError
+from dpsub.figures.style import styled
 from dpsub.figures.writing import FORMATS, figure_bytes
 from dpsub.records import replace_file
 
@@ -103,7 +104,7 @@ class Artefact(ABC):
         return {}
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Return the figure and the numbers plotted in it (figures only).
+        """Return the figure and the numbers plotted in it (figures only); call it within `dpsub.figures.styled`.
 
         Raises
         ------
@@ -209,7 +210,8 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
     comparison = compare(own, values, labels)
     content: dict[str, bytes] = {"comparison": csv_bytes(comparison)}
     if artefact.kind == "figure":
-        figure, numbers = artefact.draw(records)
+        with styled():
+            figure, numbers = artefact.draw(records)
         content |= {form: figure_bytes(figure, form) for form in FORMATS} | {"csv": csv_bytes(numbers)}
     else:
         cells = table_cells(pd.concat([own, _quoted(artefact, published)]), values, comparison, artefact.formulas())

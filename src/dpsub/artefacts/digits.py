@@ -57,7 +57,8 @@ def with_error(value: float, error: float, lower: float, upper: float, template:
     known = math.isfinite(error) and error > 0
     text = like(value, template)
     if known and "." in template:
-        text = f"{like(value, template, more=1)} ± {like(error, template, more=1)}"
+        small = error < 10.0 ** -(len(template.split("e")[0].split(".")[1]) + 1)
+        text = f"{like(value, template, more=1)} ± {f'{error:.1e}' if small else like(error, template, more=1)}"
     elif known:
         decimals = max(0, 1 - math.floor(math.log10(error)))
         text = f"{value:.{decimals}f} ± {error:.{decimals}f}" if decimals < 8 else f"{value:.4g} ± {error:.2g}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 
@@ -32,9 +33,16 @@ def sheet() -> str:
     return str(resources.files("dpsub.figures") / "dpsub.mplstyle")
 
 
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the house style, whatever the user's own settings are."""
+    with style.context(sheet(), after_reset=True):
+        yield
+
+
 def new(rows: int, columns: int, *, width: float, height: float, **options: Any) -> tuple[Figure, np.ndarray]:
     """Return an empty figure in the house style and its axes, shape (rows, columns); sizes in inches."""
-    with style.context(sheet(), after_reset=True):
+    with styled():
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, axes
@@ -68,9 +76,9 @@ def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> N
         axes.set_ylim(ylim)
 
 
-def panel_letter(axes: Axes, text: str) -> None:
-    """Write what a panel shows above its upper left corner."""
-    axes.annotate(text, (0, 1), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
+def panel_letter(axes: Axes, text: str, *, height: float = 1.0) -> None:
+    """Write what a panel shows above its upper left corner, or at another height (share of the panel's)."""
+    axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
                   fontsize=8, ha="left", va="bottom")
 
 

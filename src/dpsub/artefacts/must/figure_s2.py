@@ -55,7 +55,7 @@ class FigureS2(Artefact):
         lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"]
         grid[0, 0].set_yscale("log")
         grid[0, 0].set_ylim(bottom=min(lowest.min() if len(lowest) else 1.0, frame["delta_upper"].min()) / 3)
-        grid[0, 0].legend(loc="lower right")
+        grid[0, 0].legend(loc="upper left")
         kept = ["variant", "scheme", "method", "n_compositions", "delta_lower", "delta", "delta_upper"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
 

@@ -72,7 +72,8 @@ class FigureS3(Artefact):
 
 def _curves(axes: Axes, frame: pd.DataFrame, name: str, top: float) -> None:
     axes.plot([0, top], [0, top], color="black", linewidth=0.8, label="no amplification")
-    for scheme in SCHEMES:
+    for position, scheme in enumerate(SCHEMES):
         curve = frame[frame["scheme"] == scheme].sort_values(name)
-        axes.plot(curve[name], curve[f"{name}_amplified"], markevery=max(1, len(curve) // 9), **scheme_style(scheme))
+        axes.plot(curve[name], curve[f"{name}_amplified"], markevery=(0.03 * position, 0.14),
+                  **scheme_style(scheme))
     axes.set(xlim=(0, top), ylim=(0, top))

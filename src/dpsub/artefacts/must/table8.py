@@ -33,7 +33,7 @@ class Table8(Artefact):
         "seed, with 95 % Student intervals."
     )
     experiments = ("noise_calibration", "composition", "adult_logistic")
-    layout = Layout(panels=("solver", "statistic"), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("solver", "statistic"), stub=("scheme",), heads=("column",), first=("sigma_times_m",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = [*self._noise(records), *self._metrics(records), *self._composed(records), *self._differences(records)]
