@@ -28,6 +28,14 @@ def run(name: str, variant: str = "stated", **changes: Any) -> pd.DataFrame:
     return experiment.run(settings=settings, variant=variant, replicates=range(1), root=CONFIG["seed"], data={})
 
 
+def only(frame: pd.DataFrame, **fields: Any) -> dict[str, Any]:
+    """Return the one record with these values."""
+    for name, value in fields.items():
+        frame = frame[frame[name] == value]
+    (record,) = frame.to_dict("records")
+    return {str(name): value for name, value in record.items()}
+
+
 def rounds_to(value: float, printed: str) -> bool:
     """Whether a value rounds to a printed number."""
     number = published.parse_printed(printed)

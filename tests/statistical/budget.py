@@ -1,6 +1,6 @@
-"""The error budget of the statistical suite, and the exact test that all of it uses.
+"""The error budget of all tests that draw, and the exact test that most of them use.
 
-By chance, the whole suite may fail once in 10,000 runs. Each test has a share of that, and divides its share by the
+By chance, all of them together may fail once in 10,000 runs. Each test has a share of that, and divides its share by the
 number of cases it looks at (Bonferroni): no retries, no normal approximations in far tails.
 """
 
@@ -23,6 +23,7 @@ SHARES = {
     "paper sizes": 1e-5,
     "replicates": 1e-5,
     "mechanism noise": 6e-6,  # tests/conformance/test_mechanisms.py: six p-values at 1e-6
+    "distinct counts": 3e-6,  # tests/unit/test_experiments_grids.py: 18 cells, six tails each
     "bernoulli loop": 2e-7,  # tests/unit/test_errata.py, E18: two bounds at 1e-7
 }
 """Chance of a false alarm that each test may use up."""

@@ -12,7 +12,8 @@ from dpsub import profiles, samplers
 from dpsub.amplification import amplify
 from dpsub.experiments import REGISTRY
 from dpsub.experiments.distinct_counts import extreme_intervals
-from tests.experiment_runs import printed_cells, rounds_to, run
+from tests.experiment_runs import only, printed_cells, rounds_to, run
+from tests.statistical import budget
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +43,14 @@ class TestAmplificationGrid:
 
     def test_table_3(self, grid: pd.DataFrame) -> None:
         """All cells but the last row's delta', which is the Laplace row again (E9)."""
-        table = grid.set_index(["ratio", "mechanism", "scheme", "epsilon"]).sort_index()
+        keys = ("ratio", "mechanism", "scheme", "epsilon")
+        table = {tuple(row[name] for name in keys): row for row in grid.to_dict("records")}
         wrong = []
         cells = printed_cells("table3", "epsilon", "delta", "epsilon_amplified", "delta_amplified")
         for fields, column, text, errata in cells:
             scheme = "wor" if fields["scheme"] == "none" else fields["scheme"]
             key = (float(fields["ratio"]), fields["mechanism"], scheme, float(fields["epsilon"]))
-            value = key[3] if column == "epsilon" else float(table.loc[key, column])
+            value = table[key][column]
             if not rounds_to(value, text):
                 wrong.append((fields, column, errata, value))
         assert len(cells) == 240
@@ -118,11 +120,12 @@ class TestAmplificationCrossings:
 
 class TestDesignSurface:
     def test_values(self, surface: pd.DataFrame) -> None:
-        at = surface.set_index(["scheme", "mechanism", "m", "b"]).sort_index()
-        assert round(at.loc[("must_ow", "laplace", 100, 150), "eta"], 4) == 0.0732
-        assert round(at.loc[("must_ow", "laplace", 150, 150), "eta"], 4) == 0.0950
-        assert round(at.loc[("must_ow", "laplace", 100, 150), "delta_difference"], 4) == 0.0097
-        assert round(at.loc[("must_ow", "laplace", 100, 200), "delta_difference"], 4) == 0.0078
+        for m, b, column, expected in (
+            (100, 150, "eta", 0.0732), (150, 150, "eta", 0.0950),
+            (100, 150, "delta_difference", 0.0097), (100, 200, "delta_difference", 0.0078),
+        ):  # fmt: skip
+            row = only(surface, scheme="must_ow", mechanism="laplace", m=m, b=b)
+            assert round(row[column], 4) == expected
         assert len(surface) == 2 * 2 * 6 * 6
 
     def test_directions(self, surface: pd.DataFrame) -> None:
@@ -148,10 +151,9 @@ class TestDesignSurface:
 class TestDistinctCounts:
     def test_table_9(self, counts: pd.DataFrame) -> None:
         """50 of 54 cells fit; the other four are interchanged (E7)."""
-        table = counts.set_index(["experiment", "scheme"])
         outside = []
         for fields, column, text, errata in printed_cells("table9", "distinct_min", "distinct_mean", "distinct_max"):
-            row = table.loc[(int(fields["experiment"]), fields["scheme"])]
+            row = only(counts, experiment=int(fields["experiment"]), scheme=fields["scheme"])
             end = column.removeprefix("distinct_")
             if end == "mean":
                 fits = rounds_to(row["law_mean"], text)
@@ -165,16 +167,24 @@ class TestDistinctCounts:
         ]  # fmt: skip
         # read the other way round, all four fit
         for scheme, minimum, mean in (("must_ow", 65, 79), ("must_ww", 63, 76)):
-            row = table.loc[(2, scheme)]
+            row = only(counts, experiment=2, scheme=scheme)
             assert row["min_lower"] <= minimum <= row["min_upper"] and round(row["law_mean"]) == mean
 
     def test_our_draws_fit_their_law(self, counts: pd.DataFrame) -> None:
-        assert len(counts) == 18 and (counts["draws"] == 10_000).all()
-        for end in ("min", "max"):
-            assert (counts[f"distinct_{end}"] >= counts[f"{end}_lower"]).all()
-            assert (counts[f"distinct_{end}"] <= counts[f"{end}_upper"]).all()
-        gap = (counts["distinct_mean"] - counts["law_mean"]).abs()
-        assert (gap <= 5 * counts["sd"] / 100 + 1e-9).all()
+        assert len(counts) == 18
+        # four tails of extremes and two of the mean for each of 18 cells
+        alpha = budget.level("distinct counts", 6 * len(counts))
+        for row in counts.to_dict("records"):
+            law = samplers.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"]).distinct_law(row["n"])
+            minimum, maximum = extreme_intervals(law, row["draws"], side=alpha)
+            assert minimum[0] <= row["distinct_min"] <= minimum[1]
+            assert maximum[0] <= row["distinct_max"] <= maximum[1]
+            d = np.arange(len(law))
+            variance = float((d - d @ law) ** 2 @ law)
+            # Bernstein's inequality: exact, as no normal approximation is in a far tail
+            log = -np.log(alpha)
+            bound = np.sqrt(2 * variance * log / row["draws"]) + 2 * len(law) * log / (3 * row["draws"])
+            assert abs(row["distinct_mean"] - row["law_mean"]) <= bound
 
     def test_efficiency(self, counts: pd.DataFrame) -> None:
         """E10: 33 % is 300 / 225 - 1; the gradients saved are 25 %."""

@@ -16,7 +16,7 @@ from dpsub.experiments.linear_regression import gradient_cells
 from dpsub.experiments.subset_statistics import SubsetStatistics
 from dpsub.procedures.dp_sgd import squared_error_residual
 from dpsub.procedures.noise_plan import plan_noise
-from tests.experiment_runs import CONFIG, printed_cells, rounds_to, run, settings_of
+from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +30,13 @@ def as_done() -> pd.DataFrame:
 
 
 class TestNoiseCalibration:
-    @staticmethod
-    def at(frame: pd.DataFrame, **fields: Any) -> dict[str, Any]:
-        for name, value in fields.items():
-            frame = frame[frame[name] == value]
-        (row,) = frame.to_dict("records")
-        return row
-
     def test_table_4(self, noise: dict[str, pd.DataFrame]) -> None:
         cells = printed_cells("table4", "sigma_mean", "sigma_variance", "delta_amplified")
         assert len(cells) == 39
         for fields, column, text, _ in cells:
             statistic = column.removeprefix("sigma_") if column != "delta_amplified" else "mean"
-            row = self.at(noise["stated"], table="table4", scheme=fields["scheme"], b=int(fields.get("b", 0)),
-                          statistic=statistic)  # fmt: skip
+            row = only(noise["stated"], table="table4", scheme=fields["scheme"], b=int(fields.get("b", 0)),
+                       statistic=statistic)  # fmt: skip
             assert rounds_to(row["delta_amplified" if column == "delta_amplified" else "sigma"], text)
 
     def test_delta_does_not_depend_on_the_statistic(self, noise: dict[str, pd.DataFrame]) -> None:
@@ -55,8 +48,8 @@ class TestNoiseCalibration:
     def test_seventy_is_as_the_others(self, noise: dict[str, pd.DataFrame]) -> None:
         """E15: b = 70 is in Table 5 only."""
         for scheme, expected in (("must_ow", (0.111, 0.888, 3.25e-4)), ("must_ww", (0.108, 0.865, 4.39e-4))):
-            mean = self.at(noise["stated"], table="table4", scheme=scheme, b=70, statistic="mean")
-            variance = self.at(noise["stated"], table="table4", scheme=scheme, b=70, statistic="variance")
+            mean = only(noise["stated"], table="table4", scheme=scheme, b=70, statistic="mean")
+            variance = only(noise["stated"], table="table4", scheme=scheme, b=70, statistic="variance")
             assert (round(mean["sigma"], 3), round(variance["sigma"], 3)) == expected[:2]
             assert round(mean["delta_amplified"], 6) == expected[2]
 
@@ -76,7 +69,7 @@ class TestNoiseCalibration:
         for fields, column, text, errata in cells:
             target = float(fields["epsilon_amplified"])
             stated, as_done = (
-                self.at(noise[variant], table="table6", scheme=fields["scheme"], epsilon_amplified=target)[column]
+                only(noise[variant], table="table6", scheme=fields["scheme"], epsilon_amplified=target)[column]
                 for variant in ("stated", "as_done")
             )
             assert rounds_to(as_done, text)
@@ -84,7 +77,7 @@ class TestNoiseCalibration:
             as_stated += rounds_to(stated, text)
         assert as_stated == 14
         for fields, _, text, _ in printed_cells("table8", "sigma_times_m"):
-            row = self.at(noise["stated"], table="table8", scheme=fields["scheme"])
+            row = only(noise["stated"], table="table8", scheme=fields["scheme"])
             assert rounds_to(300 * row["sigma"], text)
         assert set(noise["as_done"]["table"]) == {"table6"}
 
@@ -96,7 +89,7 @@ class TestNoiseCalibration:
         }
         for target, by_scheme in expected.items():
             for scheme, text in by_scheme.items():
-                row = self.at(noise["stated"], table="table6", scheme=scheme, epsilon_amplified=target)
+                row = only(noise["stated"], table="table6", scheme=scheme, epsilon_amplified=target)
                 assert rounds_to(row["delta_amplified"], text)
 
     def test_nominal_against_exact_delta(self) -> None:
@@ -125,26 +118,26 @@ class TestNoiseCalibration:
             if cell.scheme == "nonprivate":
                 continue
             for statistic, sigma in (("mean", cell.sigma_mean), ("variance", cell.sigma_variance)):
-                row = self.at(noise[variant], table="table4", scheme=cell.scheme, b=cell.b, statistic=statistic)
+                row = only(noise[variant], table="table4", scheme=cell.scheme, b=cell.b, statistic=statistic)
                 assert row["sigma"] == pytest.approx(sigma, rel=1e-14)
         for table, name in (("table6", "linear_regression"), ("table8", "adult_logistic")):
             n = CONFIG["experiments"]["noise_calibration"]["tables"][table]["n"]
-            for cell in gradient_cells(settings_of(name), variant, n, {"residual": squared_error_residual}):
-                if cell.scheme != "nonprivate":
-                    row = self.at(noise[variant], table=table, scheme=cell.scheme,
-                                  epsilon_amplified=cell.epsilon_amplified)  # fmt: skip
-                    assert row["sigma"] == pytest.approx(cell.sigma, rel=1e-14)
+            for step in gradient_cells(settings_of(name), variant, n, {"residual": squared_error_residual}):
+                if step.scheme != "nonprivate":
+                    row = only(noise[variant], table=table, scheme=step.scheme,
+                               epsilon_amplified=step.epsilon_amplified)  # fmt: skip
+                    assert row["sigma"] == pytest.approx(step.sigma, rel=1e-14)
 
 
 class TestComposition:
     def test_table_8(self, as_done: pd.DataFrame) -> None:
         """E2: all printed bounds, from the as-done inputs of the accountant."""
-        table = as_done[as_done["table"] == "table8"].set_index("scheme")
+        table = as_done[as_done["table"] == "table8"]
         cells = printed_cells("table8", "delta_c_lower", "delta_c_upper")
         assert len(cells) == 10
         for fields, column, text, _ in cells:
-            assert rounds_to(table.loc[fields["scheme"], column.replace("delta_c", "delta")], text)
-        assert table["delta_upper"].map(lambda value: float(f"{value:.3e}")).to_dict() == {
+            assert rounds_to(only(table, scheme=fields["scheme"])[column.replace("delta_c", "delta")], text)
+        assert table.set_index("scheme")["delta_upper"].map(lambda value: float(f"{value:.3e}")).to_dict() == {
             "poisson": 4.172e-06, "wor": 3.795e-07, "wr": 1.283e-06, "must_ow": 8.488e-06, "must_ww": 1.374e-05,
         }  # fmt: skip
 
