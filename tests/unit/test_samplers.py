@@ -209,6 +209,13 @@ class TestExtremes:
             assert set(samples.sizes.tolist()) == {50}
 
 
+    @pytest.mark.parametrize("n", [2**30 - 1, 2**30, 2**31 - 3, 2**31])
+    def test_ragged_rows_where_integers_are_full(self, n: int) -> None:
+        samples = Poisson(20 / n).draw_block(Frame(n), 200, np.random.default_rng(0))
+        assert 0 <= samples.indices.min() and samples.indices.max() < n
+        assert samples.sizes.tolist() == samples.distinct.tolist()
+
+
 class TestSamples:
     samples = Samples(np.array([3, 1, 4, 0]), np.array([2, 1, 1, 5]), np.array([0, 2, 2, 4]))
 
