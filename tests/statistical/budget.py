@@ -1,7 +1,7 @@
 """The error budget of all tests that draw, and the exact test that most of them use.
 
-By chance, all of them together may fail once in 10,000 runs. Each test has a share of that, and divides its share by the
-number of cases it looks at (Bonferroni): no retries, no normal approximations in far tails.
+By chance, all of them together may fail once in 10,000 runs. Each test has a share of that, and divides its share by
+the number of cases it looks at (Bonferroni): no retries, no normal approximations in far tails.
 """
 
 from __future__ import annotations
