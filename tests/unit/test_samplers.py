@@ -212,7 +212,7 @@ class TestExtremes:
     @pytest.mark.parametrize("n", [2**30 - 1, 2**30, 2**31 - 3, 2**31])
     def test_ragged_rows_where_integers_are_full(self, n: int) -> None:
         samples = Poisson(20 / n).draw_block(Frame(n), 200, np.random.default_rng(0))
-        assert 0 <= samples.indices.min() and samples.indices.max() < n
+        assert samples.indices.min() >= 0 and samples.indices.max() < n
         assert samples.sizes.tolist() == samples.distinct.tolist()
 
 
