@@ -47,7 +47,7 @@ def main() -> None:
         _check_room(plan.results)
         _check_data(plan)
         run = Run(plan, options.config, options.cores, descriptor)
-        sys.exit(run.go([*options.targets, *extra]))
+        sys.exit(run.go([*extra, "--", *options.targets]))
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
@@ -98,8 +98,8 @@ class Run:
         self.log = plan.results / "logs" / "snakemake.log"
         self.command = [
             *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", str(cores)),
-            *("--workflow-profile", str(ROOT / "workflow/profiles/default"), "--nocolor"),
             *(["--configfile", *(str(path) for path in configs)] if configs else []),
+            *("--workflow-profile", str(ROOT / "workflow/profiles/default"), "--nocolor"),
         ]
         self.signals: list[int] = []
         self.child: subprocess.Popen[str] | None = None
