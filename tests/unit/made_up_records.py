@@ -33,7 +33,8 @@ def amplification_grid(epsilons: tuple[float, ...] = (0.05, 0.5, 1.0, 2.0, 3.0, 
 def amplification_crossings() -> pd.DataFrame:
     """Return thresholds of three samplers and crossovers of their pairs."""
     rows = []
-    for mechanism, (rank, scheme) in itertools.product(("laplace", "gaussian"), enumerate(("wr", "must_ow", "must_ww"))):
+    schemes = tuple(enumerate(("wr", "must_ow", "must_ww")))
+    for mechanism, (rank, scheme) in itertools.product(("laplace", "gaussian"), schemes):
         rows.append((mechanism, "threshold", scheme, "", 1.0 + rank, 0.0376 + 0.01 * rank, np.nan))
     for mechanism, (first, second) in itertools.product(
         ("laplace", "gaussian"), itertools.combinations(("wor", "wr", "must_ow", "must_ww"), 2)
@@ -81,7 +82,8 @@ def composition() -> pd.DataFrame:
             ("figure_s2", scheme, method, k, 1.0, 4.0, 1e-9 * k, 2e-9 * k, 4e-9 * k)
             for scheme, k in itertools.product(("must_ow", "must_ww"), (200, 400, 600))
         ]
-        names = ["table", "scheme", "method", "n_compositions", "epsilon", "scale", "delta_lower", "delta", "delta_upper"]
+        names = ["table", "scheme", "method", "n_compositions", "epsilon", "scale"]
+        names += ["delta_lower", "delta", "delta_upper"]
         frame = pd.DataFrame(rows, columns=names).assign(replicate=0, half_width=6.0, grid_size=1000)
         frames.append(_labelled(frame, variant))
     return pd.concat(frames)

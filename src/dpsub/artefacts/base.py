@@ -46,8 +46,8 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     DataError
         If one (row, column, variant) comes twice.
     """
-    frame = pd.DataFrame(list(rows), columns=list(VALUE_COLUMNS))
-    frame = frame.astype(dict.fromkeys(NUMERIC, "float64")).fillna({"note": ""})
+    frame = pd.DataFrame([{"note": "", **row} for row in rows], columns=list(VALUE_COLUMNS))
+    frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     key = ["row", "column", "variant"]
     twice = frame[frame.duplicated(key)]
     if len(twice):
@@ -207,7 +207,8 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
     """
     values, labels = artefact.values(records), artefact.labels(records)
     own = published[published["artefact"] == artefact.name]
-    comparison = compare(own, values, labels)
+    # Notes of clock times hold clock times; the comparison itself leaves their values out.
+    comparison = compare(own, values.assign(note="") if artefact.timed else values, labels)
     content: dict[str, bytes] = {"comparison": csv_bytes(comparison)}
     if artefact.kind == "figure":
         with styled():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpsub import experiments
 from dpsub.artefacts.base import Artefact, OutputDirs
 from dpsub.artefacts.cells import AS_DONE, overall
 from dpsub.artefacts.names import escape_markdown, variant_name
@@ -71,7 +72,7 @@ def write_report(
     here = output.parent
     parts = [_head(comparison, data_labels), _takeaways(artefacts, dirs, data_labels), _verdicts(comparison)]
     parts.append("## Tables and figures\n")
-    parts += [_section(artefact, dirs, here) for artefact in artefacts]
+    parts += [_section(artefact, dirs, here, _stand_ins(artefact, data_labels)) for artefact in artefacts]
     parts.append(_foot(provenance, timings, here))
     replace_file(output, "\n".join(parts).encode())
 
@@ -164,12 +165,19 @@ def _findings(cells: pd.DataFrame) -> str:
     return "\n".join([*lines, ""])
 
 
-def _section(artefact: Artefact, dirs: OutputDirs, here: Path) -> str:
+def _stand_ins(artefact: Artefact, data_labels: Mapping[str, str]) -> str:
+    """Return the labels of data sets behind an artefact that are not the real ones."""
+    used = {name for experiment in artefact.experiments for name in experiments.REGISTRY.get(experiment).needs_data}
+    return ", ".join(sorted({data_labels[name] for name in used & set(data_labels)} - {"real"}))
+
+
+def _section(artefact: Artefact, dirs: OutputDirs, here: Path, stand_ins: str) -> str:
     files = dirs.files(artefact)
     missing = [path for path in files.values() if not path.exists()]
     if missing:
         raise DataError(f"the report needs every file of {artefact.identifier}, got no {missing[0]}; build it first")
     lines = [f'<a id="{artefact.paper}-{artefact.name}"></a>', "", f"### {artefact.paper}/{artefact.name}", ""]
+    lines += [f"**{escape_markdown(stand_ins)} data**", ""] if stand_ins else []
     lines += [escape_markdown(artefact.caption), ""]
     links = ", ".join(f"[{role}]({_link(path, here)})" for role, path in files.items())
     if artefact.kind == "figure":
