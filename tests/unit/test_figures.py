@@ -149,6 +149,21 @@ def test_a_surface_over_a_prime_number_of_steps_is_drawn(records: dict[str, pd.D
     assert figure_bytes(figure, "png")
 
 
+def test_a_surface_needs_two_sizes_of_each_stage() -> None:
+    surface = made_up_records.design_surface(m=range(10, 11))
+    for name in ("must/figure5", "must/figureS1"):
+        with pytest.raises(DataError, match="at least 2 sizes of each stage, got 1 of m and 8 of b for must_ow"):
+            drawn(name, {"design_surface": surface})
+
+
+def test_one_number_of_compositions_is_drawn(records: dict[str, pd.DataFrame]) -> None:
+    one = records["composition"].query("table == 'figure_s2' and n_compositions == 200")
+    figure, _ = drawn("must/figureS2", {"composition": one})
+    points = np.concatenate([line.get_xdata() for line in panels(figure)[0].get_lines()])
+    assert np.isfinite(points).all()
+    assert np.ptp(points) < 100
+
+
 def test_figure6_has_a_panel_for_each_reading_and_epsilon(records: dict[str, pd.DataFrame]) -> None:
     figure, numbers = drawn("must/figure6", records)
     assert len(panels(figure)) == 6

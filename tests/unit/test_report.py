@@ -153,6 +153,14 @@ def test_same_input_same_bytes(run: Run) -> None:
     assert run.report() == run.report()
 
 
+def test_remarks_stand_at_the_top(run: Run) -> None:
+    path = run.results / "report" / "remarks.md"
+    write_report(path, artefacts=[], dirs=run.dirs, comparison=run.comparison, data_labels={}, provenance={},
+                 remarks=["A run of | reduced size."])
+    head = path.read_text().split("## What to take")[0]
+    assert "**A run of \\| reduced size.**" in head
+
+
 def test_hostile_provenance_and_notes_are_escaped(run: Run) -> None:
     text = run.report(versions="a|b\n# head <script>")
     assert "| versions | a\\|b \\# head \\<script\\> |" in text

@@ -44,6 +44,7 @@ def write_report(
     data_labels: Mapping[str, str],
     provenance: Mapping[str, str],
     timings: Path | None = None,
+    remarks: Sequence[str] = (),
 ) -> None:
     """Write the report of a run as Markdown; the same input gives the same bytes.
 
@@ -63,6 +64,8 @@ def write_report(
         What the foot of the page shows: versions, seed, digests. Clock times do not belong here.
     timings : Path, optional
         Folder of everything that depends on the clock; linked at the foot.
+    remarks : sequence of str
+        What a reader must know first, such as that the run is of reduced size; each becomes a line at the top.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def write_report(
         If a file of an artefact is missing.
     """
     here = output.parent
-    parts = [_head(comparison, data_labels), _takeaways(artefacts, dirs, data_labels), _verdicts(comparison)]
+    parts = [_head(comparison, data_labels, remarks), _takeaways(artefacts, dirs, data_labels), _verdicts(comparison)]
     parts.append("## Tables and figures\n")
     parts += [_section(artefact, dirs, here, _stand_ins(artefact, data_labels)) for artefact in artefacts]
     parts.append(_foot(provenance, timings, here))
@@ -90,7 +93,7 @@ def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CELL, "printed", *VARIANTS, "verdict", "erratum", "note"])
 
 
-def _head(comparison: pd.DataFrame, data_labels: Mapping[str, str]) -> str:
+def _head(comparison: pd.DataFrame, data_labels: Mapping[str, str], remarks: Sequence[str]) -> str:
     labels = ", ".join(f"{escape_markdown(name)} **{escape_markdown(label)}**" for name, label in data_labels.items())
     cells = cell_verdicts(comparison)
     lines = [
@@ -102,7 +105,7 @@ def _head(comparison: pd.DataFrame, data_labels: Mapping[str, str]) -> str:
     if odd:
         lines += [f"Numbers made from {escape_markdown(', '.join(odd))} come from a stand-in, not from the real data, "
                   "and say nothing about it.", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"**{escape_markdown(remark)}**\n" for remark in remarks)])
 
 
 def _counts(cells: pd.DataFrame) -> str:

@@ -70,6 +70,17 @@ def prediction(tables: Tables) -> str:
             if reference > got["stated"]
             else f" Logistic regression fitted to convergence without privacy reaches {reference:.3f}."
         )
+    settled = {
+        name: tables.number("table8", "accuracy", "consistent", scheme=name, solver="converged")
+        for name in ("nonprivate", *SCHEMES)
+    }
+    if not _unknown(*settled.values()):
+        private = {name: settled[name] for name in SCHEMES}
+        best = max(private, key=lambda name: private[name])
+        text += (
+            f" Steps long enough to converge give {settled['nonprivate']:.3f} without noise and, with noise that fits "
+            f"the released mean (*consistent*), at most {private[best]:.3f} ({scheme_label(best)})."
+        )
     return text
 
 

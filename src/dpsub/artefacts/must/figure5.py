@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter, scheme_label
 from dpsub.published import row_key
 
@@ -26,9 +27,19 @@ PANELS = (
 
 
 def surface(frame: pd.DataFrame, scheme: str, mechanism: str, column: str) -> pd.DataFrame:
-    """Return the values of one panel, one row a b and one column an m."""
+    """Return the values of one panel, one row a b and one column an m.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two sizes of a stage: no surface.
+    """
     here = frame[(frame["scheme"] == scheme) & (frame["mechanism"] == mechanism)]
-    return here.pivot(index="b", columns="m", values=column)
+    table = here.pivot(index="b", columns="m", values=column)
+    if min(table.shape) < 2:
+        raise DataError(f"a surface needs at least 2 sizes of each stage, got {table.shape[1]} of m and "
+                        f"{table.shape[0]} of b for {scheme}; take a smaller step")
+    return table
 
 
 class Figure5(Artefact):
@@ -49,8 +60,6 @@ class Figure5(Artefact):
         for scheme in SCHEMES:
             for mechanism, column, _ in PANELS:
                 table = surface(frame, scheme, mechanism, column).to_numpy()
-                if min(table.shape) < 2:
-                    continue
                 row = row_key(scheme=scheme, quantity=column, mechanism=mechanism)
                 rows += [
                     {"row": row, "column": f"rises_with_{name}", "variant": "stated",

@@ -66,7 +66,8 @@ class FigureS2(Artefact):
 
 def _bounds(axes: Axes, frame: pd.DataFrame, scheme: str) -> None:
     """Draw each method's bars from lower to upper bound, joined at the upper ends."""
-    spacing = float(frame["n_compositions"].drop_duplicates().sort_values().diff().min() or 1.0)
+    steps = frame["n_compositions"].drop_duplicates().sort_values().diff().dropna()
+    spacing = float(steps.min()) if len(steps) else 100.0
     colour = scheme_style(scheme)["color"]
     for method, (label, dashes, offset) in METHODS.items():
         part = frame[frame["method"] == method].sort_values("n_compositions")
