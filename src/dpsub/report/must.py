@@ -66,7 +66,7 @@ def prediction(tables: Tables) -> str:
     if math.isfinite(reference):
         text += (
             f" The same features reach {reference:.3f} when logistic regression is fitted to convergence without "
-            "privacy, so what limits the study is its number of iterations rather than its sampler."
+            "privacy, so what limits the stated run is its number of iterations, not its sampler."
             if reference > got["stated"]
             else f" Logistic regression fitted to convergence without privacy reaches {reference:.3f}."
         )
