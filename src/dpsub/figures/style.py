@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from dpsub.samplers import REGISTRY
 
@@ -86,6 +87,7 @@ def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
     """Print on the figure what data it was made from, unless these are real or simulated."""
     odd = sorted(set(data_labels) - {"", "real"})
     if odd:
-        figure.text(0.995, 0.995, f"{', '.join(odd)} data", ha="right", va="top", fontsize=8, color="#B00020",
-                    weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
+        corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
+        figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
+                    color="#B00020", weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
     return figure
