@@ -67,14 +67,18 @@ def test_ten_kills_at_random_moments(finished: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_after_the_running_jobs(number: int, finished: Path, tmp_path: Path) -> None:
+def test_a_signal_stops_the_run_in_time(number: int, finished: Path, tmp_path: Path) -> None:
     process = runs.start(tmp_path)
     assert process.stdout is not None
     first = process.stdout.readline()
     process.send_signal(number)
+    sent = time.monotonic()
     status, output = runs.finish(process)
+    assert time.monotonic() - sent < 30
     assert status == 128 + number, first + output
     assert "run again to go on from here" in output and "Traceback" not in output
+    wait_for_the_lock(tmp_path)
+    check_that_nothing_is_half_written(tmp_path)
     status, output = runs.run(tmp_path)
     assert status == 0, output
     assert runs.compared(tmp_path) == runs.compared(finished)

@@ -28,6 +28,7 @@ from dpsub.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
+GRACE = 10  # seconds
 ROOM = 100 << 20  # bytes; a full run needs about half of it
 
 
@@ -109,6 +110,7 @@ class Run:
         started = time.monotonic()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._forward)
+        signal.signal(signal.SIGALRM, self._end)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._clear_leftovers()
         shares = {name: len(self.plan.parts(name)) for name in self.plan.experiments}
@@ -146,17 +148,27 @@ class Run:
                     log.flush()
                     if shown := progress.feed(line):
                         print(shown, flush=True)
+            signal.alarm(0)
             return child.returncode
 
     def _forward(self, number: int, _frame: object) -> None:
-        """Pass a signal on: the first one lets running jobs end, the second one ends them."""
+        """Let the running jobs end, but not for long: what is cut off is done again, and finished jobs are kept.
+
+        Snakemake can lock up in its own handler of a signal, so its word is not waited for without end.
+        """
         self.signals.append(number)
         if self.child is None:
             raise SystemExit(128 + number)
         if len(self.signals) == 1:
-            print("stopping after the jobs that are running; signal again to stop them, too", flush=True)
+            print(f"stopping; the running jobs have {GRACE} s to end", flush=True)
             self.child.send_signal(signal.SIGTERM)
+            signal.alarm(GRACE)
         else:
+            self._end()
+
+    def _end(self, *_: object) -> None:
+        """Kill Snakemake and its jobs, which are one process group."""
+        if self.child is not None and self.child.poll() is None:
             os.killpg(self.child.pid, signal.SIGKILL)
 
     def _clear_leftovers(self) -> None:
