@@ -20,7 +20,7 @@ bench: environment  ## what is fast, as ratios
 	@$(BIN)/python benchmarks/run.py
 
 lint: environment  ## style and types
-	@$(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/snakemake --lint
+	@$(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow
 
 environment:
 	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)

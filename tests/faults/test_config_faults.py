@@ -60,7 +60,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ),
     (
         "experiments.linear_regression.variants", ["told"],
-        'unknown value "told" of experiments.linear_regression.variants[0]; known: stated, as_done, consistent, rigorous',
+        'unknown value "told" of experiments.linear_regression.variants[0]; known: stated, as_done, consistent',
     ),
     (
         "experiments.amplification_grid.variants", ["as_done"],
@@ -68,7 +68,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ),
     ("experiments.linear_regression.m", 0, "experiments.linear_regression.m must be at least 1, got 0"),
     ("experiments.linear_regression.m", -5, "experiments.linear_regression.m must be at least 1, got -5"),
-    ("experiments.linear_regression.replicates", 0, "experiments.linear_regression.replicates must be at least 1, got 0"),
+    ("experiments.adult_logistic.replicates", 0, "experiments.adult_logistic.replicates must be at least 1, got 0"),
     ("experiments.linear_regression.clip", 0, "experiments.linear_regression.clip must be above 0, got 0"),
     ("experiments.linear_regression.clip", math.nan, "experiments.linear_regression.clip must be finite, got nan"),
     ("experiments.linear_regression.clip", math.inf, "experiments.linear_regression.clip must be finite, got inf"),
@@ -84,7 +84,10 @@ FAULTS: list[tuple[str, Any, str]] = [
         "experiments.linear_regression.beta", [1, 2],
         "experiments.linear_regression.beta must have at least 3 value(s), got 2",
     ),
-    ("experiments.subset_statistics.epsilon_amplified", 0, "experiments.subset_statistics.epsilon_amplified must be above 0"),
+    (
+        "experiments.subset_statistics.epsilon_amplified", 0,
+        "experiments.subset_statistics.epsilon_amplified must be above 0, got 0",
+    ),
     ("experiments.design_surface.epsilon", -1, "experiments.design_surface.epsilon must be above 0, got -1"),
     ("experiments.composition.table8.epsilon", 0, "experiments.composition.table8.epsilon must be above 0, got 0"),
     ("experiments.linear_regression.parts", 201, "experiments.linear_regression.parts must be at most the number of "
@@ -94,7 +97,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("experiments.linear_regression.b", 50, "experiments.linear_regression: "),
     ("experiments.subset_statistics.b", [500], "experiments.subset_statistics: b must be "),
     ("experiments.subset_statistics.upper", -5, "experiments.subset_statistics: upper must be above -4"),
-    ("experiments.distinct_counts.settings", [{"n": 300, "b": 500, "m": 30}], "experiments.distinct_counts: b must be "),
+    ("experiments.distinct_counts.settings", [{"n": 30, "b": 50, "m": 3}], "experiments.distinct_counts: b must be "),
     ("experiments.amplification_grid.b", 1001, "experiments.amplification_grid: b must be "),
     ("experiments.design_surface.b_max", 1500, "experiments.design_surface: b must be "),
     ("experiments.composition.table8.b", 40000, "experiments.composition: b must be "),
@@ -147,7 +150,7 @@ def test_a_missing_setting_is_named() -> None:
         ("seed: [1\n", r"is not valid YAML at line 2: "),
         ("- 1\n", r"must hold a mapping of keys to values, got list$"),
         ("1: 2\n", r"is not valid YAML at line 1: key 1 is not text$"),
-        ("seed: !!python/object/apply:os.system ['true']\n", r"is not valid YAML at line 1: could not determine a const"),
+        ("seed: !!python/object/apply:os.system ['true']\n", r"is not valid YAML at line 1: could not determine"),
         ("? [a]\n: 1\n", r"is not valid YAML at line 1: "),
     ],
 )
@@ -168,13 +171,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 def test_a_number_that_yaml_reads_as_text_gets_a_hint() -> None:
     config = changed("experiments.linear_regression.learning_rate", yaml.safe_load("1e-3"))
-    with pytest.raises(PlanError, match=r'must be a number, got "1e-3"; write it without quotes and with a decimal point'):
+    with pytest.raises(PlanError, match=r'must be a number, got "1e-3"; write it without quotes'):
         settings.validate(config, schema=SCHEMA)
 
 
 def test_an_artefact_without_its_experiment_is_refused() -> None:
     config = changed("experiments.linear_regression", None) | {"artefacts": ["table7"]}
-    with pytest.raises(PlanError, match="^artefacts: table7 needs the experiment linear_regression; configure it, or omit"):
+    with pytest.raises(PlanError, match=r"^artefacts: table7 needs the experiment linear_regression;"):
         Plan(settings.validate(config, schema=SCHEMA))
 
 

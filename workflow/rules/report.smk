@@ -17,7 +17,7 @@ rule describe_run:
         config=json.dumps(PLAN.config),
         versions=json.dumps(provenance.versions()),
     shell:
-        "exec {PYTHON} {params.script:q} --settings {params.config:q} --config {output.config:q}"
+        "exec python {params.script:q} --settings {params.config:q} --config {output.config:q}"
         " --environment {output.environment:q} > {log:q} 2>&1"
 
 
@@ -39,6 +39,6 @@ rule write_report:
         seed=PLAN.config["seed"],
         configuration=settings.digest(PLAN.config),
     shell:
-        "exec {PYTHON} {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
+        "exec python {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
         " --environment {input.environment:q} --data {input.data:q} --artefacts {params.artefacts}"
         " --seed {params.seed} --configuration {params.configuration} --output {output:q} > {log:q} 2>&1"
