@@ -9,6 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import dpsub
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "workflow/scripts/make_environment.py"
 
@@ -36,7 +38,7 @@ def test_versions_in_metadata_agree() -> None:
     version = project()["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert importlib.metadata.version("dpsub") == version
+    assert importlib.metadata.version("dpsub") == dpsub.__version__ == version
 
 
 def test_an_environment_without_its_stamp_is_made_anew(tmp_path: Path) -> None:
