@@ -40,6 +40,8 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("seed", 1.5, "seed must be a whole number, got 1.5"),
     ("seed", True, "seed must be a whole number, got true"),
     ("results_dir", "", "results_dir must not be empty"),
+    ("results_dir", "a{b}", 'results_dir must not hold braces or control characters, got "a{b}"; choose another name'),
+    ("results_dir", "a\nb", "results_dir must not hold braces or control characters, got "),
     ("verdicts", "enforced", 'unknown value "enforced" of verdicts; did you mean \'enforce\'?'),
     ("data.fallback", "syntetic", 'unknown value "syntetic" of data.fallback; did you mean \'synthetic\'?'),
     ("data.download", "yes", 'data.download must be true or false, got "yes"'),

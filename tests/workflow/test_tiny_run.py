@@ -71,6 +71,17 @@ def test_another_run_is_refused_while_one_works(tmp_path: Path) -> None:
     ]
 
 
+def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path) -> None:
+    other = runs.config(tmp_path / "other.yaml", results_dir="results with spaces", artefacts=["table5"])
+    both = [runs.start(tmp_path, "table5"), runs.start(tmp_path, "table5", configs=(runs.TINY, other))]
+    for process in both:
+        status, output = runs.finish(process)
+        assert status == 0, output
+    name = "tables/must/table5.csv"
+    for results in (RESULTS, "results with spaces"):
+        assert runs.compared(tmp_path, results)[name] == runs.compared(finished)[name]
+
+
 def test_an_unknown_target_is_refused_with_the_nearest(tmp_path: Path) -> None:
     status, output = runs.run(tmp_path, "tabel5")
     assert (status, output) == (1, "error: unknown target 'tabel5'; did you mean 'table5'?\n")
