@@ -14,6 +14,7 @@ from dpsub import checks, samplers
 from dpsub.datasets.simulated import linear_datasets
 from dpsub.experiments.base import Experiment
 from dpsub.frame import Frame
+from dpsub.procedures import sensitivity
 from dpsub.procedures.dp_sgd import Descent, batch_width, descend, squared_error_residual
 from dpsub.procedures.noise_plan import plan_noise
 from dpsub.samplers import Sampler
@@ -55,12 +56,11 @@ def gradient_cells(settings: Mapping[str, Any], variant: str, n: int, descent: M
         for scheme in SCHEMES:
             sampler = samplers.of_sizes(scheme, n=n, m=m, b=b)
             consistent = variant == "consistent"
-            copies = (1 if scheme == "poisson" else 2) / m
             plan = plan_noise(
                 sampler.multiplicity_law(n),
                 epsilon_amplified=epsilon_amplified,
                 delta=1 / n,
-                sensitivity=clip * copies if consistent else clip / n,
+                sensitivity=sensitivity.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant),
                 calibration="analytic" if consistent else "classical",
             )
             if variant == "as_done" and scheme == "must_ww":

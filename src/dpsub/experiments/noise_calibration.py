@@ -12,6 +12,7 @@ import pandas as pd
 from dpsub import checks, samplers
 from dpsub.calibration import classical_is_valid
 from dpsub.experiments.base import Experiment
+from dpsub.procedures import sensitivity
 from dpsub.procedures.noise_plan import plan_noise
 from dpsub.samplers import Sampler
 
@@ -37,32 +38,11 @@ class Query:
 
 
 def sensitivities(table: str, settings: Mapping[str, Any], scheme: str, variant: str) -> dict[str, float]:
-    """Return the L2 sensitivity of each statistic of a table, as the variant sees it.
-
-    `stated` and `as_done` take range / n, range^2 / n and C / n although the statistics average over m records (erratum
-    E4). `consistent` takes what one copy of a substituted record can move: range / m, range^2 / m, 2C / m. Poisson is
-    there analysed under add_remove with the fixed divisor m: C / m for a gradient; max |x| / m for a mean; and
-    range^2 / (m - 1) for a variance, because a record moves a centred sum of squares by at most range^2.
-
-    Raises
-    ------
-    ArgumentError
-        If the range or the clipping norm is not positive, or m too small for the variance.
-    """
-    n, m = settings["n"], settings["m"]
-    consistent, poisson = variant == "consistent", scheme == "poisson"
-    if table != STATISTICS_TABLE:
-        clip = checks.real("clip", settings["clip"], above=0)
-        return {"gradient": clip * (1 if poisson else 2) / m if consistent else clip / n}
-    lower = checks.real("lower", settings["lower"])
-    upper = checks.real("upper", settings["upper"], above=lower)
-    checks.integer("m", m, at_least=2)
-    width = upper - lower
-    if not consistent:
-        return {"mean": width / n, "variance": width**2 / n}
-    if poisson:
-        return {"mean": max(abs(lower), abs(upper)) / m, "variance": width**2 / (m - 1)}
-    return {"mean": width / m, "variance": width**2 / m}
+    """Return the L2 sensitivity of each statistic of a table."""
+    sizes = {"n": settings["n"], "m": settings["m"], "variant": variant}
+    if table == STATISTICS_TABLE:
+        return sensitivity.of_statistics(scheme, lower=settings["lower"], upper=settings["upper"], **sizes)
+    return {"gradient": sensitivity.of_gradient(scheme, clip=settings["clip"], **sizes)}
 
 
 class NoiseCalibration(Experiment):
@@ -105,8 +85,8 @@ class NoiseCalibration(Experiment):
                 for scheme, b in schemes:
                     sampler = samplers.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=b or None)
                     group = float(sizes["clip"]) if variant == "as_done" else None
-                    for statistic, sensitivity in sensitivities(table, sizes, scheme, variant).items():
-                        yield Query(table, scheme, b, sampler, float(target), statistic, sensitivity, group)
+                    for statistic, size in sensitivities(table, sizes, scheme, variant).items():
+                        yield Query(table, scheme, b, sampler, float(target), statistic, size, group)
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]

@@ -14,6 +14,7 @@ from dpsub import checks, samplers
 from dpsub.datasets.simulated import normal_datasets
 from dpsub.experiments.base import Experiment
 from dpsub.frame import Frame
+from dpsub.procedures import sensitivity
 from dpsub.procedures.noise_plan import plan_noise
 from dpsub.procedures.subset_bootstrap import release, subset_statistics
 from dpsub.samplers import Sampler
@@ -69,24 +70,16 @@ class SubsetStatistics(Experiment):
         grid = [(scheme, 0) for scheme in ONE_STAGE] + [(scheme, b) for scheme in TWO_STAGE for b in settings["b"]]
         for scheme, b in grid:
             sampler = samplers.of_sizes("poisson" if scheme == "nonprivate" else scheme, n=n, m=m, b=b or None)
-            fixed_poisson = variant == "consistent" and scheme == "poisson"
-            width = upper - lower
-            if variant == "stated":
-                sensitivities = (width / n, width**2 / n)
-            elif fixed_poisson:
-                # sum over a fixed m; adding a record moves the centred sum of squares by at most range^2
-                sensitivities = (max(abs(lower), abs(upper)) / m, width**2 / (m - 1))
-            else:
-                sensitivities = (width / m, width**2 / m)
+            sensitivities = sensitivity.of_statistics(scheme, n=n, m=m, lower=lower, upper=upper, variant=variant)
             sigmas = [0.0, 0.0]
             if scheme != "nonprivate":
                 law = sampler.multiplicity_law(n)
                 sigmas = [
                     plan_noise(
-                        law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=sensitivity,
+                        law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=size,
                         calibration="classical" if variant == "stated" else "analytic",
                     ).sigma
-                    for sensitivity in sensitivities
+                    for size in sensitivities.values()
                 ]  # fmt: skip
             expected = {"wr": 1 - 1 / n, "must_ow": 1 - 1 / (b or n), "must_ww": (1 - 1 / (b or n)) * (1 - 1 / n)}
             yield Cell(scheme, b, sampler, sigmas[0], sigmas[1], expected.get(scheme, 1.0))
