@@ -126,7 +126,8 @@ class LinearRegression(Experiment):
             for t, current in enumerate(betas):
                 beta = current
                 tail[t % AVERAGED_ITERATIONS] = moments.mean_squared_error(beta)
-            last = tail.mean(axis=0) if variant == "as_done" else moments.mean_squared_error(beta)
+            # added one by one: NumPy's order of summation, hence the last digit, depends on the number of replicates
+            last = sum(tail) / AVERAGED_ITERATIONS if variant == "as_done" else moments.mean_squared_error(beta)
             error = beta - np.asarray(settings["beta"], dtype=float)
             parts.append(pd.DataFrame({
                 "replicate": list(replicates), "scheme": cell.scheme, "epsilon_amplified": cell.epsilon_amplified,
