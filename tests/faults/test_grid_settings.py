@@ -58,6 +58,8 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
          "n_compositions must be at least 1, got n_compositions = 0"),
         (COMPOSE, nested(COMPOSE, "table8", "grid_size", value=3001),
          "grid_size must be even, got grid_size = 3001; take 3002"),
+        (COMPOSE, nested(COMPOSE, "figure_s2", "grid_size", value=26_000),
+         "the bracket needs a grid_size without prime factors above 11, got grid_size = 26000; take 26244"),
         (COMPOSE, nested(COMPOSE, "table8", "b", value=31000), "b must be at most n = 30969, got b = 31000"),
         (COMPOSE, nested(COMPOSE, "table8", "epsilon_amplified", value=0),
          "epsilon_amplified must be above 0, got epsilon_amplified = 0"),

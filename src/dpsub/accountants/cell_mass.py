@@ -89,7 +89,7 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
     - *Masses.* An error of a tail probability at an edge moves that much mass by one cell, and the weight of a sum has
       slope at most 1: k dx times the sum of these errors, plus k roundings of the total for adding up the components.
     """
-    _check_size(grid.size)
+    check_size(grid.size)
     t = pair.inverse_loss(grid.edges)
     signed = pair.interval_masses(t)
     masses = np.maximum(signed, 0.0)
@@ -134,7 +134,8 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
     return CellMassBounds(*columns)
 
 
-def _check_size(size: int) -> None:
+def check_size(size: int) -> None:
+    """Raise ArgumentError unless the bracket's round-off analysis covers transforms of this length."""
     rest = size
     for prime in (2, 3, 5, 7, 11):
         while rest % prime == 0:

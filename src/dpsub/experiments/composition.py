@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, samplers
-from dpsub.accountants.cell_mass import cell_mass_bounds
+from dpsub.accountants.cell_mass import cell_mass_bounds, check_size
 from dpsub.accountants.fourier import compose
 from dpsub.accountants.grid import LossGrid
 from dpsub.accountants.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
@@ -98,6 +98,8 @@ class Composition(Experiment):
         for variant in self.variants:
             for task in self.tasks(settings, variant):
                 grid = LossGrid(task.half_width, task.grid_size)
+                if METHODS[variant] == "cell_mass" and variant in settings["variants"]:
+                    check_size(grid.size)
                 checks.real("epsilon", task.epsilon, above=0, below=grid.half_width)
                 for k in task.n_compositions:
                     checks.integer("n_compositions", k, at_least=1)
@@ -112,9 +114,7 @@ class Composition(Experiment):
             law = samplers.of_sizes(scheme, n=n, m=m, b=table["b"]).multiplicity_law(n)
             for name, noise, calibration in NOISES[variant]:
                 size = sensitivity.of_gradient(scheme, n=n, m=m, clip=clip, variant=noise)
-                plan = plan_noise(
-                    law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=calibration
-                )
+                plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=calibration)
                 scale = m * plan.sigma / (clip if variant == "consistent" else 1.0)
                 pair = pair_of(scheme, table, round(scale, 3) if as_done else scale, 2 if as_done else None)
                 grid_size = table["grid_size_wr" if scheme == "wr" else "grid_size"]
