@@ -10,6 +10,7 @@ import pytest
 from scipy.special import erfc
 
 from dpsub import profiles, samplers
+from dpsub.errors import ArgumentError
 from dpsub.experiments import REGISTRY
 from dpsub.experiments.composition import pair_of
 from dpsub.experiments.linear_regression import gradient_cells
@@ -100,6 +101,20 @@ class TestNoiseCalibration:
             plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=1.0, calibration="classical",
                               nominal_single=False)  # fmt: skip
             assert rounds_to(plan.delta_amplified, text)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"group_sensitivity": 0.0}, "group_sensitivity must be above 0, got group_sensitivity = 0"),
+            ({"epsilon_amplified": 0}, "epsilon_amplified must be above 0, got epsilon_amplified = 0"),
+            ({"delta": 1.0}, "delta must be below 1, got delta = 1"),
+        ],
+    )
+    def test_bad_plans_are_refused_under_their_own_name(self, change: dict[str, float], message: str) -> None:
+        arguments: dict[str, Any] = {"epsilon_amplified": 0.1, "delta": 0.1, "sensitivity": 1.0} | change
+        with pytest.raises(ArgumentError) as refused:
+            plan_noise(samplers.Wr(3).multiplicity_law(10), calibration="classical", **arguments)
+        assert str(refused.value) == message
 
     def test_consistent_scales_meet_delta_exactly(self, noise: dict[str, pd.DataFrame]) -> None:
         frame = noise["consistent"]
