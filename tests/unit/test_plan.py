@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpsub import artefacts, experiments, settings
+from dpsub.errors import PlanError
 from dpsub.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,3 +63,9 @@ def test_results_folders_do_not_share_prepared_data() -> None:
     files = {Plan({**WHOLE, "results_dir": folder}).data_file("adult") for folder in folders}
     assert len(files) == len(folders)
     assert all(path.parts[:2] == ("data", "interim") and ".." not in path.parts for path in files)
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/", "results/.."])
+def test_results_do_not_mix_with_the_project(folder: str) -> None:
+    with pytest.raises(PlanError, match=r"^results_dir must be a folder of its own, got .*; name a new folder"):
+        Plan({**WHOLE, "results_dir": folder})
