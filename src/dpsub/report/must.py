@@ -11,12 +11,12 @@ SCHEMES = ("poisson", "wor", "wr", "must_ow", "must_ww")
 
 
 class MustTakeaways(Takeaways):
-    """Noise, composed privacy, prediction, utility at equal guarantees, cost and bias."""
+    """Noise, composed privacy, prediction, utility at one epsilon per query, cost and bias."""
 
     name = "must"
 
     def sentences(self, tables: Tables) -> list[str]:
-        parts = (composed_privacy, prediction, equal_guarantees, per_query_delta, cost, bias)
+        parts = (composed_privacy, prediction, equal_epsilon, per_query_delta, cost, bias)
         return [text for text in (part(tables) for part in parts) if text]
 
 
@@ -33,11 +33,12 @@ def composed_privacy(tables: Tables) -> str:
     spans = ", ".join(f"{scheme_label(name)} {lower[name]:.2g} to {upper[name]:.2g}" for name in SCHEMES)
     text = (
         f"**Noise and composed privacy.** In experiment 3 {scheme_label(least)} adds {saved:.0f} % less noise than "
-        f"Poisson for the same stated epsilon' of one query. Over all iterations, with the paper's noise and the shift "
-        f"of one record in the units of that noise, delta at epsilon = 2 lies between: {spans}. "
+        f"Poisson for the same stated epsilon' of one query. Over all iterations, with the noise as stated and one "
+        f"occurrence measured in the units of that noise, the paper's own pair has delta at epsilon = 2 between: "
+        f"{spans}. These bracket the pair; they are no guarantee for the samplers. "
     )
     text += (
-        f"So {scheme_label(least)} pays for the smaller noise with privacy."
+        f"Even by that measure {scheme_label(least)} pays for the smaller noise with privacy."
         if lower[least] > upper["poisson"]
         else f"The brackets of {scheme_label(least)} and Poisson do not separate the two."
     )
@@ -84,8 +85,8 @@ def prediction(tables: Tables) -> str:
     return text
 
 
-def equal_guarantees(tables: Tables) -> str:
-    """Rank the samplers by prediction error where every stated guarantee holds per query."""
+def equal_epsilon(tables: Tables) -> str:
+    """Give the prediction errors at one epsilon' of a query, and say what keeps them from being a ranking."""
     cells = tables.rows("table6", "rmse_mean", epsilon_amplified="*", scheme="*")
     if cells.empty or "consistent" not in cells.columns:
         return ""
@@ -101,9 +102,12 @@ def equal_guarantees(tables: Tables) -> str:
     best = min(error, key=lambda name: error[name])
     listed = ", ".join(f"{scheme_label(name)} {error[name]:.4g} ± {margin[name]:.2g}" for name in SCHEMES)
     text = (
-        f"**Samplers at equal guarantees of one query.** With the sensitivity of what is really released "
+        f"**Samplers at one epsilon' per query.** With noise that fits the sensitivity of the released mean "
         f"(*consistent*), the root mean squared error of experiment 2 at epsilon' = {epsilon} is {listed} (standard "
-        f"errors); the smallest is that of {scheme_label(best)}."
+        f"errors); the smallest is that of {scheme_label(best)}. This is not a ranking at equal privacy: Poisson is "
+        f"calibrated for adding or removing a record, which moves a gradient sum by C, the others for substituting "
+        f"one, which moves it by 2C for each copy; and delta', like the privacy of all steps together, differs "
+        f"between samplers."
     )
     span = _largest_difference(tables)
     return f"{text} {span}" if span else text
