@@ -11,18 +11,16 @@ from pathlib import Path
 # Seconds on one core at full published size, all parts and variants together; what is not named counts as DEFAULT.
 # Only the proportions matter: the speed is measured while the run goes on.
 EXPECTED = {
-    "adult_logistic": 60.0,
-    "adult_logistic_trace": 8.0,
-    "amplification_grid": 4.0,
-    "composition": 30.0,
-    "design_surface": 10.0,
-    "distinct_counts": 10.0,
-    "linear_regression": 25.0,
-    "prepare_data": 4.0,
-    "sampling_time": 40.0,
-    "subset_statistics": 12.0,
+    "adult_logistic": 90.0,
+    "adult_logistic_trace": 14.0,
+    "composition": 50.0,
+    "design_surface": 15.0,
+    "distinct_counts": 4.0,
+    "linear_regression": 14.0,
+    "prepare_data": 3.0,
+    "subset_statistics": 11.0,
 }
-DEFAULT = 2.0
+DEFAULT = 1.0
 OVERHEAD = 1.5  # seconds that every job spends on starting and on imports
 _HEAD = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):$")
 _FIELD = re.compile(r"^    (jobid|wildcards|output|log): (.*)$")
