@@ -1,0 +1,281 @@
+"""Composition of discrete loss laws by one fast Fourier transform, with every error charged.
+
+The laws are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
+saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
+order one, so that round-off is small relative to delta, however small delta is.
+
+Charged, upwards on the upper side and downwards on the lower one:
+
+- *aliasing*: the cyclic convolution puts sums outside the window inside it; their probability by Chernoff's bound;
+- *round-off of the transforms*: entries of a transform of masses of sum 1 are sums through log2(N) stages whose
+  intermediate values are at most 1, hence off by at most 4 eps log2(N); the mean value theorem carries this through the
+  k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
+- *round-off of the tilt*: each mass is moved by its own relative error before the transform;
+- *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import fft
+from scipy.signal import lfilter
+
+from dpsub import checks
+from dpsub.accountants.chernoff import Cumulants
+from dpsub.accountants.loss_law import LossLaw
+from dpsub.errors import ArgumentError, NumericalError
+
+_EPS = float(np.finfo(float).eps)
+_LOG_TAIL = -36.0
+"""Log of the tilted probability that is left outside each end of the window: 2e-16."""
+MAX_GRID = 2**24
+"""Largest transform; beyond it the answer asks for a larger step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """The sum of independent losses, n_compositions[t] of them with law laws[t]: one side of delta(epsilon).
+
+    Attributes
+    ----------
+    laws : sequence of LossLaw
+        Of one step and one side.
+    n_compositions : sequence of int
+        How often each of them occurs, >= 1.
+
+    Raises
+    ------
+    ArgumentError
+        If steps or sides differ, or the lengths do.
+    NumericalError
+        If the transform would exceed `MAX_GRID` points.
+    """
+
+    laws: Sequence[LossLaw]
+    n_compositions: Sequence[int]
+
+    def __post_init__(self) -> None:
+        counts = tuple(checks.integer("n_compositions", k, at_least=1) for k in self.n_compositions)
+        laws = tuple(self.laws)
+        if not laws or len(laws) != len(counts):
+            raise ArgumentError(f"each law needs its number of compositions, got {len(laws)} and {len(counts)}")
+        for field in ("step", "side"):
+            values = sorted({str(getattr(law, field)) for law in laws})
+            if len(values) > 1:
+                raise ArgumentError(f"laws that are composed must have the same {field}, got {', '.join(values)}")
+        object.__setattr__(self, "laws", laws)
+        object.__setattr__(self, "n_compositions", counts)
+
+    @property
+    def side(self) -> str:
+        return self.laws[0].side
+
+    @property
+    def step(self) -> float:
+        return self.laws[0].step
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        return Cumulants(self.laws, self.n_compositions)
+
+    @cached_property
+    def infinity(self) -> float:
+        """Mass of an infinite sum, rounded up on the upper side."""
+        log_finite = sum(
+            k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
+            for law, k in zip(self.laws, self.n_compositions, strict=True)
+        )
+        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS))
+
+    @cached_property
+    def _offset(self) -> float:
+        return sum(k * law.offset for law, k in zip(self.laws, self.n_compositions, strict=True))
+
+    def delta(self, epsilon: float) -> float:
+        """The bound of delta(epsilon), epsilon any real number in nats."""
+        return float(self.curve(np.array([epsilon]))[0])
+
+    def curve(self, epsilon: np.ndarray, around: float | None = None) -> np.ndarray:
+        """The bound of delta at many epsilons from one transform.
+
+        Parameters
+        ----------
+        epsilon : ndarray, shape (e,)
+        around : float, optional
+            The epsilon where the relative error is to be smallest; the smallest entry if not given.  Far from it the
+            bounds stay valid and widen.
+        """
+        points = checks.finite_array("epsilon", epsilon, ndim=1)
+        centre = float(points.min()) if around is None else around
+        return self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+
+    def epsilon(self, delta: float) -> float:
+        """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.
+
+        Raises
+        ------
+        ArgumentError
+            If delta is not in (0, 1).
+        """
+        target = checks.real("delta", delta, above=0, below=1)
+        if self.side == "upper" and self.infinity >= target:
+            return math.inf
+        return self._transformed(self.cumulants.tilt_at_delta(math.log(target))).epsilon(target)
+
+    def _transformed(self, tilt: float) -> TiltedSum:
+        low, high = self.cumulants.reach(tilt, _LOG_TAIL)
+        sign = 1 if self.side == "upper" else -1
+        wanted = int(math.ceil((high - low) / self.step)) + 2
+        if wanted > MAX_GRID:
+            raise NumericalError(
+                f"the composed loss needs {wanted} grid points, more than {MAX_GRID}; take a step above {self.step:g}"
+            )
+        size = fft.next_fast_len(max(wanted, 16), real=True)
+        means, _ = self.cumulants.moments(tilt)
+        product, log_scale, centre = None, 0.0, 0
+        power_error = np.zeros(size // 2 + 1)
+        stage_error = 4 * _EPS * math.log2(size)
+        for law, k, mean in zip(self.laws, self.n_compositions, means, strict=True):
+            middle = round(mean / law.step)
+            kappa = law.log_mgf(tilt)
+            exponents = tilt * law.losses - kappa
+            rounding = sign * 4 * _EPS * (2 + np.abs(exponents) + abs(kappa))
+            masses = law.masses * np.exp(exponents) * (1 + rounding)
+            # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
+            cyclic = np.bincount((law.start - middle + np.arange(masses.size)) % size, masses, minlength=size)
+            spectrum = np.asarray(fft.rfft(cyclic))
+            magnitude = np.abs(spectrum)
+            power = spectrum**k
+            own = k * ((magnitude + stage_error) ** (k - 1) * stage_error + 8 * _EPS * (1 + np.abs(np.angle(spectrum)))
+                       * magnitude**k)  # fmt: skip
+            product = power if product is None else product * power
+            power_error = own if product is power else power_error * (magnitude + stage_error) ** k + own
+            log_scale += k * kappa
+            centre += k * middle
+        assert product is not None
+        first = math.floor(low / self.step) - centre
+        values = np.roll(fft.irfft(product, n=size), -first)
+        multiplicity = np.full(power_error.size, 2.0)  # a real spectrum stores each conjugate pair once
+        multiplicity[0] = 1.0
+        norm = math.sqrt(float(multiplicity @ power_error**2) / size) + stage_error * float(np.linalg.norm(values))
+        return TiltedSum(
+            values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
+            self.side
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedSum:
+    """Masses of a tilted sum on a window of the grid, and what they say of delta.
+
+    Attributes
+    ----------
+    values : ndarray, shape (N,)
+        Masses of the tilted sum, up to an error of Euclidean norm `round_off`.
+    start : int
+        Index of the first of them: the sum is offset + (start + j) step.
+    tilt, log_scale : float
+        mass(x) = values(x) e^{log_scale - tilt x}, x without the offset.
+    tail : float
+        Bound of the tilted mass beyond each end of the window.
+    """
+
+    values: np.ndarray
+    start: int
+    step: float
+    offset: float
+    tilt: float
+    log_scale: float
+    round_off: float
+    tail: float
+    infinity: float
+    side: str
+
+    @cached_property
+    def _tilted_delta(self) -> np.ndarray:
+        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
+
+        With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
+        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
+        """
+        damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
+        reversed_values = self.values[::-1]
+        sums = lfilter([1.0], [1.0, -damp], reversed_values)
+        deltas = lfilter([0.0, -math.expm1(-self.step) * damp], [1.0, -damp * decay], sums)
+        return np.asarray(deltas[::-1])
+
+    @cached_property
+    def _error(self) -> float:
+        """What aliasing and round-off can change in the tilted delta at any point."""
+        lam, width = self.tilt, self.values.size * self.step
+        largest = (lam / (1 + lam)) ** lam / (1 + lam) if lam > 0 else 1.0
+        square = 1 / (2 * lam) - 2 / (2 * lam + 1) + 1 / (2 * lam + 2) if lam > 1e-6 else math.inf
+        norm = math.sqrt(min(square, width) / self.step + largest**2)
+        tails = self.tail * (1 if self.side == "upper" else 2)
+        return largest * tails + norm * self.round_off
+
+    def _scaled(self, tilted: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Undo the tilt at the points x (without the offset), rounding to the safe side."""
+        exponent = self.log_scale - self.tilt * x
+        # the recursion makes at most a few roundings a point, relative to a sum of positive terms and round-off
+        rounding = _EPS * (8 * self.values.size + 16 * (4 + abs(self.log_scale) + np.abs(self.tilt * x)))
+        with np.errstate(over="ignore"):
+            factor = np.exp(exponent)
+        if self.side == "upper":
+            return np.minimum((np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0)
+        return np.clip((np.maximum(tilted - self._error * (1 + rounding), 0)) * np.minimum(factor, 1e300) * (1 - rounding), 0.0, 1.0)
+
+    def delta(self, epsilon: np.ndarray) -> np.ndarray:
+        """Bounds of delta, shape of `epsilon`."""
+        x = epsilon - self.offset
+        place = x / self.step - self.start
+        # left of the window the untilted sums are not known: there a lower bound is the one at its left end
+        if self.side == "lower":
+            place = np.maximum(place, 0.0)
+            x = np.maximum(x, self.start * self.step)
+        inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
+        return np.where(place < 0, 1.0, np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside)))
+
+    def _beyond(self, x: np.ndarray) -> np.ndarray:
+        return self._scaled(np.zeros_like(x), x)
+
+    def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
+        """delta between grid points is linear in e^epsilon."""
+        left = (self.start + cell) * self.step
+        share = np.clip(np.expm1(x - left) / math.expm1(self.step), 0.0, 1.0)
+        damp = math.exp(-self.tilt * self.step)
+        value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
+        return self._scaled(value * np.exp(self.tilt * (x - left)), x)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds it."""
+        points = (self.start + np.arange(self.values.size)) * self.step
+        bounds = self._scaled(self._tilted_delta, points)
+        if self.side == "upper":
+            good = np.flatnonzero(bounds <= delta)
+            if not good.size:
+                raise NumericalError(
+                    f"delta = {delta:g} could not be certified within the window, smallest bound {bounds.min():g}; "
+                    f"take a smaller step"
+                )
+            right = int(good[0])
+            left = right - 1
+        else:
+            good = np.flatnonzero(bounds > delta)
+            if not good.size:
+                return 0.0
+            left = int(good[-1])
+            right = left + 1
+        low, high = (self.start + left) * self.step + self.offset, (self.start + right) * self.step + self.offset
+        for _ in range(60):
+            middle = (low + high) / 2
+            if float(self.delta(np.array([middle]))[0]) > delta:
+                low = middle
+            else:
+                high = middle
+        return max(0.0, high if self.side == "upper" else low)
