@@ -117,7 +117,7 @@ def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndar
     usable = (masses > 0) & (np.abs(gaps) < step / 2)
     density = np.zeros(edges.size)
     density[1:-1] = np.where(usable[:-1] & usable[1:], np.sqrt(masses[:-1] * masses[1:]) / step, 0.0)
-    needed = np.where(usable, -np.minimum(gaps, 0.0) * masses, 0.0)
+    needed = -np.minimum(np.where(usable, gaps, 0.0), 0.0) * masses
     safe = np.where(usable, loss, edges[:-1] + step / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         by_left = needed / (density[:-1] * np.maximum(safe - edges[:-1], step / 4))
