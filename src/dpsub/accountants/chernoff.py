@@ -31,10 +31,8 @@ class Cumulants:
     @cached_property
     def support(self) -> tuple[int, int]:
         """Smallest and largest index of the sum on the grid."""
-        low = sum(k * law.start for law, k in zip(self.laws, self.n_compositions, strict=True))
-        high = sum(
-            k * (law.start + law.masses.size - 1) for law, k in zip(self.laws, self.n_compositions, strict=True)
-        )
+        low = sum(k * law.support[0] for law, k in zip(self.laws, self.n_compositions, strict=True))
+        high = sum(k * law.support[1] for law, k in zip(self.laws, self.n_compositions, strict=True))
         return low, high
 
     def moments(self, tilt: float) -> tuple[list[float], float]:

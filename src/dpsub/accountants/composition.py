@@ -147,7 +147,7 @@ class Composition:
             rounding = sign * 4 * _EPS * (2 + np.abs(exponents) + abs(kappa))
             masses = law.masses * np.exp(exponents) * (1 + rounding)
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
-            cyclic = np.bincount((law.start - middle + np.arange(masses.size)) % size, masses, minlength=size)
+            cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
             magnitude = np.abs(spectrum)
             power = spectrum**k
@@ -228,7 +228,8 @@ class TiltedSum:
             factor = np.exp(exponent)
         if self.side == "upper":
             return np.minimum((np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0)
-        return np.clip((np.maximum(tilted - self._error * (1 + rounding), 0)) * np.minimum(factor, 1e300) * (1 - rounding), 0.0, 1.0)
+        certain = np.maximum(tilted - self._error * (1 + rounding), 0.0)
+        return np.clip(certain * np.minimum(factor, 1e300) * (1 - rounding), 0.0, 1.0)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Bounds of delta, shape of `epsilon`."""
@@ -239,7 +240,8 @@ class TiltedSum:
             place = np.maximum(place, 0.0)
             x = np.maximum(x, self.start * self.step)
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
-        return np.where(place < 0, 1.0, np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside)))
+        beyond = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
+        return np.where(place < 0, 1.0, beyond)
 
     def _beyond(self, x: np.ndarray) -> np.ndarray:
         return self._scaled(np.zeros_like(x), x)
@@ -247,10 +249,10 @@ class TiltedSum:
     def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
         """delta between grid points is linear in e^epsilon."""
         left = (self.start + cell) * self.step
-        share = np.clip(np.expm1(x - left) / math.expm1(self.step), 0.0, 1.0)
+        share = np.expm1(np.clip(x - left, 0.0, self.step)) / math.expm1(self.step)
         damp = math.exp(-self.tilt * self.step)
         value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
-        return self._scaled(value * np.exp(self.tilt * (x - left)), x)
+        return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds it."""

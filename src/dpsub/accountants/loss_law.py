@@ -1,7 +1,7 @@
 """Discrete laws of the privacy loss on a grid: what discretisation makes and composition takes.
 
 A pair (P, Q) enters composition only through the law of its loss log dP/dQ under P.  Here that law is a positive measure
-on the grid offset + i step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is left out.
+on the grid offset + index step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is left out.
 
     delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
 
@@ -13,6 +13,7 @@ has a safe direction, and total masses need not be exactly 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,8 +31,8 @@ class LossLaw:
     ----------
     step : float
         Distance of neighbouring losses, in nats, above 0.
-    start : int
-        The loss of masses[i] is offset + (start + i) step.
+    indices : ndarray of int, shape (n,)
+        The loss of masses[i] is offset + indices[i] step; any order, repeated ones add up.
     masses : ndarray, shape (n,)
         Nonnegative and finite.
     side : {"upper", "lower"}
@@ -49,7 +50,7 @@ class LossLaw:
     """
 
     step: float
-    start: int
+    indices: np.ndarray
     masses: np.ndarray
     side: str
     infinity: float = 0.0
@@ -60,22 +61,29 @@ class LossLaw:
         checks.one_of("side", self.side, SIDES)
         checks.real("infinity", self.infinity, at_least=0, at_most=1)
         masses = checks.finite_array("masses", self.masses, ndim=1)
-        if masses.size == 0 or masses.min() < 0:
-            raise ArgumentError(f"masses must be nonnegative and at least one, got {masses.size}, drop negative ones")
-        filled = np.flatnonzero(masses)
-        first, last = (int(filled[0]), int(filled[-1]) + 1) if filled.size else (0, 1)
-        object.__setattr__(self, "masses", masses[first:last])
-        object.__setattr__(self, "start", int(self.start) + first)
+        indices = np.asarray(self.indices, dtype=np.int64)
+        if masses.shape != indices.shape or masses.size == 0 or masses.min() < 0:
+            raise ArgumentError(f"a loss law needs nonnegative masses, one an index, got {masses.size}, {indices.size}")
+        filled = masses > 0
+        if not filled.any():
+            filled[0] = True
+        object.__setattr__(self, "masses", masses[filled])
+        object.__setattr__(self, "indices", indices[filled])
 
-    @property
+    @cached_property
     def losses(self) -> np.ndarray:
         """Losses without the offset, shape (n,)."""
-        return (self.start + np.arange(self.masses.size)) * self.step
+        return self.indices * self.step
+
+    @property
+    def support(self) -> tuple[int, int]:
+        """Smallest and largest index."""
+        return int(self.indices.min()), int(self.indices.max())
 
     def log_mgf(self, tilt: float) -> float:
         """log sum of mass e^{tilt loss} over finite losses, without the offset."""
         exponents = tilt * self.losses
-        largest = float(exponents[[0, -1]].max())
+        largest = float(exponents.max())
         total = float(self.masses @ np.exp(exponents - largest))
         if total > 0:
             return largest + float(np.log(total))

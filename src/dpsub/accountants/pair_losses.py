@@ -23,11 +23,19 @@ from dpsub.accountants.loss_law import LossLaw
 
 _EPS = float(np.finfo(float).eps)
 
+MAX_LOSS = 600.0
+"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
+
+_TINY = 1e-300
+_BULK_TAIL = 1e-4
+
 LAW_ERROR = 4e-13
 """Relative error allowed for the weights of the mixture (`discrete.log_binomial` promises 2e-13)."""
 
 
-def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> LossLaw:
+def upper_law(
+    pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0
+) -> LossLaw:
     """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above.
 
     Parameters
@@ -40,35 +48,38 @@ def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
         Where the grid may end: the mass beyond it is charged as infinite loss on the right, moved up on the left.
     swapped : bool
         The other direction.
+    lost : float
+        Probability that the pair's law lacks, charged as infinite loss as well.
     """
     direction = DirectedPair(pair, swapped)
-    low, points = _grid(direction, step, tail)
+    indices = loss_indices(direction, step, tail)
+    points = indices * step
     t = direction.place(points)
     cells = direction.masses(t)
     growth = np.exp(points[:-1])
-    up = (cells.p - cells.q * growth + cells.p_error + cells.q_error * growth) / -np.expm1(-step)
+    up = (cells.p - cells.q * growth + cells.p_error + cells.q_error * growth) / -np.expm1(-np.diff(points))
     total = (cells.p + cells.p_error) * (1 + 2 * LAW_ERROR)
     up = np.clip(up * (1 + 2 * LAW_ERROR), 0.0, total)
-    masses = np.zeros(points.size)
-    masses[1:] += up
-    masses[:-1] += total - up
-    masses[0] += direction.mass_below(float(t[0])) * (1 + 1e-9)
-    beyond = min(1.0, direction.mass_above(float(t[-1])) * (1 + 1e-9))
+    at_points = np.zeros(points.size)
+    at_points[1:] += up
+    at_points[:-1] += total - up
+    at_points[0] += direction.mass_below(float(t[0])) * (1 + 1e-9)
+    beyond = min(1.0, direction.mass_above(float(t[-1])) * (1 + 1e-9) + lost)
     # edges are off by the first term in loss, and the loss itself, through the weights, by the second
     slack = 2 * LOSS_TOLERANCE * max(1.0, float(np.abs(points[[0, -1]]).max())) + 4 * LAW_ERROR
-    return LossLaw(step, low, masses, "upper", infinity=beyond, offset=slack)
+    return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=slack)
 
 
 def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> LossLaw:
     """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`."""
     direction = DirectedPair(pair, swapped)
-    _, points = _grid(direction, step, tail)
-    edges = np.append(points - step / 2, points[-1] + step / 2)
+    points = loss_indices(direction, step, tail) * step
+    edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
     t = direction.place(edges)
     finite = np.isfinite(t)
     slope = np.zeros(t.size)
     if np.count_nonzero(finite) > 2:
-        slope[finite] = np.gradient(t[finite], step)
+        slope[finite] = np.gradient(t[finite], edges[finite])
     moved = np.zeros(t.size)
     for correct in (_centre, _centre, _lift):
         loss, masses = _collapsed(direction, t + moved * slope)
@@ -79,15 +90,33 @@ def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     place = np.floor((loss[keep] - offset) / step)
     # the division may round up: a bin must never be lifted
     place = np.where(place * step + offset <= loss[keep], place, place - 1).astype(int)
-    first = int(place.min())
     slack = 8 * LAW_ERROR + 8 * _EPS * float(np.abs(points[[0, -1]]).max())
-    return LossLaw(step, first, np.bincount(place - first, masses[keep]), "lower", offset=offset - slack)
+    return LossLaw(step, place, masses[keep], "lower", offset=offset - slack)
 
 
-def _grid(direction: DirectedPair, step: float, tail: float) -> tuple[int, np.ndarray]:
-    below, above = direction.range(tail)
-    low, high = int(np.floor(below / step)), int(np.ceil(above / step)) + 1
-    return low, np.arange(low, high + 1) * step
+def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:
+    """Indices of the grid points that cells end at: every one in the bulk, ever sparser ones in the tails.
+
+    Any points are valid; a tail of little weight bears wide cells.
+    """
+    below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
+    fine_below, fine_above = np.clip(direction.range(_BULK_TAIL), below, above)
+    low, high = int(np.floor(fine_below / step)), int(np.ceil(fine_above / step)) + 1
+    # relative width of the sparse cells: it falls with the step, so that finer grids converge in the tails too
+    ratio = min(0.02, 6 / (high - low))
+    right = high + _sparse(above / step - high, ratio, step)
+    left = low - _sparse(low - below / step, ratio, step)
+    return np.concatenate([left[::-1], np.arange(low, high + 1), right])
+
+
+def _sparse(reach: float, ratio: float, step: float) -> np.ndarray:
+    """Increasing distances from the bulk, the last one at least `reach`, all in steps."""
+    distances = []
+    at, widest = 0, 12.5 * ratio / step
+    while at < reach:
+        at += max(1, int(min(ratio * at, widest)))
+        distances.append(at)
+    return np.array(distances, dtype=int)
 
 
 def _collapsed(direction: DirectedPair, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +125,7 @@ def _collapsed(direction: DirectedPair, t: np.ndarray) -> tuple[np.ndarray, np.n
     cells = direction.masses(monotone)
     masses = np.maximum(cells.p * (1 - 2 * LAW_ERROR) - cells.p_error, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.log(np.maximum(cells.p - cells.p_error, 0.0)) - np.log(cells.q + cells.q_error)
+        loss = np.log(np.maximum(cells.p - cells.p_error, 0.0)) - np.log(cells.q + cells.q_error + _TINY)
     return np.where(masses > 0, loss - 4 * _EPS * (1 + np.abs(loss)), -np.inf), masses
 
 

@@ -97,12 +97,14 @@ def _assemble(
         raise NumericalError(
             f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"
         )
-    masses = np.zeros(2 * int(indices[-1]) + 1)
-    middle = int(indices[-1])
-    masses[middle + indices[1:]] = right
-    masses[middle - indices[1:]] = left
-    masses[middle] = max(rest, 0.0) + 8 * _EPS * indices.size
-    return LossLaw(step, -middle, masses, "upper", infinity=min(1.0, float(values[-1]) * (1 + 4 * _EPS)))
+    centre = max(rest, 0.0) + 8 * _EPS * indices.size
+    return LossLaw(
+        step,
+        np.concatenate([-indices[:0:-1], indices]),
+        np.concatenate([left[::-1], [centre], right]),
+        "upper",
+        infinity=min(1.0, float(values[-1]) * (1 + 4 * _EPS)),
+    )
 
 
 def _drops(slopes: np.ndarray) -> np.ndarray:
