@@ -11,7 +11,8 @@ from scipy.optimize import minimize_scalar
 
 from dpsub.accountants.loss_law import LossLaw
 
-MAX_TILT = 1e6
+_MOST_PER_STEP = 50.0
+"""Largest tilt, times the step: neighbouring points then differ by a factor that doubles can hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +44,19 @@ class Cumulants:
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
         """The tilt that makes the Chernoff bound K(tilt) - tilt epsilon of P(S >= epsilon) smallest; 0 left of the mean."""
-        return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale)
+        return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
 
     def tilt_at_delta(self, log_delta: float) -> float:
         """The tilt with the smallest epsilon that the Chernoff bound allows at the given delta."""
-        return _best(lambda tilt: (self(tilt) - log_delta) / tilt, self._scale)
+        return _best(lambda tilt: (self(tilt) - log_delta) / tilt, self._scale, self._largest)
 
     @cached_property
     def _scale(self) -> float:
         return 1 / max(np.sqrt(self.moments(0.0)[1]), 1e-12)
+
+    @property
+    def _largest(self) -> float:
+        return min(_MOST_PER_STEP / self.laws[0].step, 1e4 * self._scale)
 
     def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
         """Return (low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail.
@@ -76,9 +81,10 @@ class Cumulants:
         return max(-float(ends[0].fun), (smallest - 0.5) * step), min(float(ends[1].fun), (largest + 0.5) * step)
 
 
-def _best(exponent: Callable[[float], float], scale: float) -> float:
-    """Minimise over tilts in (0, MAX_TILT) on a logarithmic axis; 0 if the smallest tilt is the best."""
-    low, high = float(np.log(scale * 1e-6)), float(np.log(min(scale * 1e4, MAX_TILT)))
+def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:
+    """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the best."""
+    high = float(np.log(largest))
+    low = min(float(np.log(scale * 1e-6)), high - 1)
     found = minimize_scalar(
         lambda u: exponent(float(np.exp(u))), bounds=(low, high), method="bounded", options={"xatol": 1e-2}
     )

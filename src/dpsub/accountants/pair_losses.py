@@ -70,8 +70,16 @@ def upper_law(
     return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=slack)
 
 
-def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> LossLaw:
-    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`."""
+def lower_law(
+    pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, aligned: bool = True
+) -> LossLaw:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`.
+
+    Parameters
+    ----------
+    aligned : bool
+        Whether the grid may be moved under the heaviest bin; laws that are to share a grid, with offsets near 0, are not.
+    """
     direction = DirectedPair(pair, swapped)
     points = loss_indices(direction, step, tail) * step
     edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
@@ -81,11 +89,13 @@ def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     if np.count_nonzero(finite) > 2:
         slope[finite] = np.gradient(t[finite], edges[finite])
     moved = np.zeros(t.size)
-    for correct in (_centre, _centre, _lift):
-        loss, masses = _collapsed(direction, t + moved * slope)
+    loss, masses = _collapsed(direction, t)
+    # a bin that cannot be moved, at the infimum of the loss, may hold most of the mass: the grid is put under it
+    points = points + (_best_offset(loss - points, masses, step) if aligned else 0.0)
+    for correct in (_centre,) * 4 + (_lift,) * 4:
         moved = np.clip(moved + correct(loss - points, masses, edges + moved, loss, step), -step / 2, step / 2)
-    loss, masses = _collapsed(direction, t + moved * slope)
-    offset = _best_offset(loss - points, masses, step)
+        loss, masses = _collapsed(direction, t + moved * slope)
+    offset = _best_offset(loss, masses, step)
     keep = masses > 0
     place = np.floor((loss[keep] - offset) / step)
     # the division may round up: a bin must never be lifted
@@ -160,10 +170,9 @@ def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndar
 
 
 def _best_offset(gaps: np.ndarray, masses: np.ndarray, step: float) -> float:
-    """Where to put the grid: bins below their points then fall by a whole step, all others by their distance to them."""
-    close = (masses > 0) & (np.abs(gaps) < step / 2)
-    if not close.any():
-        return 0.0
-    order = np.argsort(gaps[close])
-    heights, weights = gaps[close][order], masses[close][order]
-    return float(heights[int(np.argmin(step * (np.cumsum(weights) - weights) - heights))])
+    """Where, modulo the step, to put the grid so that rounding down to it costs least: at one of the gaps."""
+    filled = masses > 0
+    rest = gaps[filled] - step * np.round(gaps[filled] / step)
+    order = np.argsort(rest)
+    heights, weights = rest[order], masses[filled][order]
+    return float(heights[int(np.argmin(step * (np.cumsum(weights) - weights) - heights * weights.sum()))])

@@ -29,17 +29,19 @@ MAX_LOSS = 600.0
 """Orders end at e^600; what the profile still holds there is charged as infinite loss."""
 
 
-def order_indices(step: float, fine: float, last: float, ratio: float = 0.02, widest: float = 0.25) -> np.ndarray:
+def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser ones up to `last`.
 
     Any choice of orders is valid; those far in the tail have little weight, so their spacing may grow with the loss.
     """
     inside = np.arange(0, int(np.ceil(fine / step)) + 1)
     indices = [inside]
+    # relative spacing in the tail: it falls with the step, so that finer grids converge there too
+    ratio = min(0.04, 6 / inside.size)
     at = int(inside[-1])
     rest = []
     while at * step < last:
-        at += max(1, int(min(ratio * max(at * step - fine, 0.0) + 2 * step, widest) / step))
+        at += max(1, int(min(ratio * max(at * step - fine, 0.0), 8 * ratio) / step))
         rest.append(at)
     indices.append(np.array(rest, dtype=int))
     return np.concatenate(indices)

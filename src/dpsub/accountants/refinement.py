@@ -101,7 +101,7 @@ def bracket(question: Question, lower: Builder, upper: Builder, step: float, sma
         best = (max(best[0], found[0]), min(best[1], found[1]))
         gap = question.gap(*best)
         slow = slow + 1 if gap > 0.8 * last_gap else 0
-        if gap <= 1 or slow == 2:
+        if gap <= 1 or slow == 3:
             return best
         last_gap = gap
         step, tail = _refined(question, gap, found, step, tail)
