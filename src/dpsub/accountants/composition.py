@@ -31,8 +31,10 @@ from dpsub.accountants.loss_law import LossLaw
 from dpsub.errors import ArgumentError, NumericalError
 
 _EPS = float(np.finfo(float).eps)
-_LOG_TAIL = -36.0
-"""Log of the tilted probability that is left outside each end of the window: 2e-16."""
+_LOG_TAIL = -30.0
+"""Log of the tilted probability that is left outside each end of the window: 1e-13."""
+_LOG_VANISHING = -80.0
+"""Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
 
@@ -153,12 +155,9 @@ class Composition:
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
             cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
-            magnitude = np.abs(spectrum)
-            power = spectrum**k
-            own = k * ((magnitude + stage_error) ** (k - 1) * stage_error + 8 * _EPS * (1 + np.abs(np.angle(spectrum)))
-                       * magnitude**k)  # fmt: skip
+            power, size_bound, own = _power(spectrum, k, stage_error)
+            power_error = power_error * size_bound + own if product is not None else own
             product = power if product is None else product * power
-            power_error = own if product is power else power_error * (magnitude + stage_error) ** k + own
             log_scale += k * kappa
             centre += k * middle
         assert product is not None
@@ -171,6 +170,25 @@ class Composition:
             values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
             self.side
         )  # fmt: skip
+
+
+def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k-th power of a spectrum of entries off by `stage_error`, bounds of its true size, and of its error.
+
+    Most entries vanish: only the others are raised.
+    """
+    size = np.abs(spectrum) + stage_error
+    with np.errstate(divide="ignore"):
+        log_size = k * np.log(size)
+    kept = log_size > _LOG_VANISHING
+    power = np.zeros_like(spectrum)
+    bound = np.full(size.shape, math.exp(_LOG_VANISHING))
+    error = bound.copy()
+    inside = spectrum[kept]
+    power[kept] = inside**k
+    bound[kept] = np.exp(log_size[kept])
+    error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
+    return power, bound, error
 
 
 @dataclass(frozen=True, eq=False)

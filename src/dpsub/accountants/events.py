@@ -20,9 +20,6 @@ from dpsub.accountants.profile_losses import MAX_LOSS, Profile, order_indices, s
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
 """tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the first."""
 
-Laws = tuple[LossLaw, ...]
-"""One law for each direction; directions with the same law are the same object."""
-
 _SEARCH = np.concatenate([[0.0], np.geomspace(1e-5, MAX_LOSS, 90)])
 
 
@@ -30,12 +27,22 @@ class Event(ABC):
     """A step of a composition."""
 
     @abstractmethod
-    def upper(self, step: float, tail: float) -> Laws:
-        """Laws that dominate the step, for both directions."""
+    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
+        """A law that dominates the step, in one direction."""
 
     @abstractmethod
-    def lower(self, step: float, tail: float) -> Laws:
-        """Laws that an explicit pair of data sets attains, for both directions; empty if none is known."""
+    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+        """A law that an explicit pair of data sets attains, in one direction; None if none is known."""
+
+    @property
+    @abstractmethod
+    def symmetric(self) -> bool:
+        """Whether both directions have the same laws."""
+
+    @property
+    def upper_symmetric(self) -> bool:
+        """Whether both directions have the same upper law."""
+        return self.symmetric
 
     @property
     @abstractmethod
@@ -61,18 +68,17 @@ class PairEvent(Event):
     pair: GaussianPair
     one_direction: bool = False
 
-    def upper(self, step: float, tail: float) -> Laws:
+    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
         kept, lost = _dropped(self.pair, tail)
-        return self._both(lambda swapped: upper_law(kept, step, tail=tail, swapped=swapped, lost=lost))
+        return upper_law(kept, step, tail=tail, swapped=swapped, lost=lost)
 
-    def lower(self, step: float, tail: float) -> Laws:
-        kept = _capped(self.pair, tail)
-        return self._both(lambda swapped: lower_law(kept, step, tail=tail, swapped=swapped))
+    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+        return lower_law(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
-    def _both(self, law: Callable[[bool], LossLaw]) -> Laws:
-        first = law(False)
+    @property
+    def symmetric(self) -> bool:
         # a pair and its mirror image have one loss in both directions
-        return (first, first) if self.pair.mirrored or self.one_direction else (first, law(True))
+        return self.pair.mirrored or self.one_direction
 
     @property
     def exact(self) -> bool:
@@ -102,16 +108,24 @@ class DominatedEvent(Event):
     attack: GaussianPair | None
     attained: bool = False
 
-    def upper(self, step: float, tail: float) -> Laws:
+    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
         forward, backward = self.profile(tail)
         indices = _indices(forward, step, tail)
         if backward is None:
-            law = symmetric_law(forward, step, indices)
-            return law, law
-        return two_sided_law(forward, backward, step, indices), two_sided_law(backward, forward, step, indices)
+            return symmetric_law(forward, step, indices)
+        first, second = (backward, forward) if swapped else (forward, backward)
+        return two_sided_law(first, second, step, indices)
 
-    def lower(self, step: float, tail: float) -> Laws:
-        return () if self.attack is None else PairEvent(self.attack).lower(step, tail)
+    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+        return None if self.attack is None else PairEvent(self.attack).lower(step, tail, swapped)
+
+    @property
+    def symmetric(self) -> bool:
+        return self.profile(1e-9)[1] is None and (self.attack is None or self.attack.mirrored)
+
+    @property
+    def upper_symmetric(self) -> bool:
+        return self.profile(1e-9)[1] is None
 
     @property
     def exact(self) -> bool:

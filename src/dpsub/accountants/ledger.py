@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dpsub.accountants.composition import Composition
-from dpsub.accountants.events import Event, Laws
+from dpsub.accountants.events import Event
 from dpsub.accountants.refinement import DEFAULT_TAIL, Question, bracket, sharpened
 from dpsub.errors import ArgumentError
 
@@ -41,43 +41,41 @@ class Ledger:
     def spread(self) -> float:
         return min(event.spread() for event, _ in self.entries)
 
-    def upper(self, step: float, tail: float) -> list[Composition]:
-        return self._composed([event.upper(step, tail) for event, _ in self.entries])
+    @cached_property
+    def directions(self) -> tuple[bool, ...]:
+        """Directions to compose separately: one if all events are the same in both."""
+        return (False,) if all(event.symmetric for event, _ in self.entries) else (False, True)
 
-    def lower(self, step: float, tail: float) -> list[Composition]:
-        return self._composed([event.lower(step, tail) for event, _ in self.entries])
+    def upper(self, step: float, tail: float, swapped: bool) -> Composition:
+        laws = [event.upper(step, tail, swapped) for event, _ in self.entries]
+        return Composition(laws, [k for _, k in self.entries])
 
-    def _composed(self, laws: Sequence[Laws]) -> list[Composition]:
-        counts = [k for _, k in self.entries]
-        known = [(row, k) for row, k in zip(laws, counts, strict=True) if row]
-        if not known:
-            return []
-        same = all(row[0] is row[1] for row, _ in known)
-        return [
-            Composition([row[direction] for row, _ in known], [k for _, k in known])
-            for direction in ((0,) if same else (0, 1))
-        ]
+    def lower(self, step: float, tail: float, swapped: bool) -> Composition | None:
+        """Events without an attack are left out, which only lowers the answer; None if there is no other."""
+        laws = [(event.lower(step, tail, swapped), k) for event, k in self.entries]
+        known = [(law, k) for law, k in laws if law is not None]
+        return Composition([law for law, _ in known], [k for _, k in known]) if known else None
 
     def bracket(self, question: Question) -> tuple[float, float]:
         """Lower and upper answers, for `exact` ledgers as close as the question wants, else each as sharp as it wants."""
         if self.exact:
-            return bracket(question, self.lower, self.upper, self.spread / 12, _tail(question))
+            return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
         return self.attack(question), self.bound(question)
 
     def bound(self, question: Question) -> float:
         """The upper answer."""
         tail = _tail(question)
-        answer = sharpened(question, self.upper, self.spread / 8, "upper", tail)
+        # a dominated event that is symmetric from above need not be attacked symmetrically
+        directions = self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
+        answer = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
         while question.delta is None and answer < tail * 1e12 and tail > 1e-250:
             tail = answer * 1e-16
-            answer = min(answer, sharpened(question, self.upper, self.spread / 8, "upper", tail))
+            answer = min(answer, sharpened(question, self.upper, directions, self.spread / 8, "upper", tail))
         return answer
 
     def attack(self, question: Question) -> float:
-        """The lower answer; 0 if no attack is known.  Events without one are left out, which only lowers it."""
-        if not any(event.lower(self.spread / 2, 1e-9) for event, _ in self.entries):
-            return 0.0
-        return sharpened(question, self.lower, self.spread / 12, "lower", _tail(question))
+        """The lower answer; 0 if no attack is known."""
+        return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question))
 
 
 def _tail(question: Question) -> float:

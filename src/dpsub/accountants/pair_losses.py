@@ -28,6 +28,7 @@ MAX_LOSS = 600.0
 
 _TINY = 1e-300
 _BULK_TAIL = 1e-4
+_WIDEST = 0.25
 
 LAW_ERROR = 4e-13
 """Relative error allowed for the weights of the mixture (`discrete.log_binomial` promises 2e-13)."""
@@ -122,7 +123,7 @@ def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarra
 def _sparse(reach: float, ratio: float, step: float) -> np.ndarray:
     """Increasing distances from the bulk, the last one at least `reach`, all in steps."""
     distances = []
-    at, widest = 0, 12.5 * ratio / step
+    at, widest = 0, _WIDEST / step
     while at < reach:
         at += max(1, int(min(ratio * at, widest)))
         distances.append(at)

@@ -25,6 +25,7 @@ _EPS = float(np.finfo(float).eps)
 Profile = Callable[[np.ndarray], np.ndarray]
 """Maps log orders >= 0, increasing from 0, to upper bounds of H at them, rounded up."""
 
+_WIDEST = 0.25
 MAX_LOSS = 600.0
 """Orders end at e^600; what the profile still holds there is charged as infinite loss."""
 
@@ -41,7 +42,7 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     at = int(inside[-1])
     rest = []
     while at * step < last:
-        at += max(1, int(min(ratio * max(at * step - fine, 0.0), 8 * ratio) / step))
+        at += max(1, int(min(ratio * max(at * step - fine, 0.0), _WIDEST) / step))
         rest.append(at)
     indices.append(np.array(rest, dtype=int))
     return np.concatenate(indices)

@@ -13,8 +13,8 @@ from dpsub.errors import ArgumentError, NumericalError
 DEFAULT_TAIL = 1e-18
 _MOST_ROUNDS = 12
 
-Builder = Callable[[float, float], Sequence[Composition]]
-"""(step, tail) -> compositions of one side; the largest of their answers counts (both directions of a pair)."""
+Builder = Callable[[float, float, bool], Composition | None]
+"""(step, tail, swapped) -> the composition of one side in one direction; the largest answer of all directions counts."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,9 @@ class Question:
     def quantity(self) -> str:
         return "delta" if self.delta is None else "epsilon"
 
-    def ask(self, compositions: Sequence[Composition]) -> float:
-        """The largest answer; a composition that needs too many points counts as no bound at all."""
-        answers = [self._one(composition) for composition in compositions]
-        return max(answers)
+    def ask(self, composition: Composition | None) -> float:
+        """The answer of one composition; 0 if there is none."""
+        return 0.0 if composition is None else self._one(composition)
 
     def _one(self, composition: Composition) -> float:
         if self.epsilon is not None:
@@ -76,73 +75,95 @@ class Question:
         return (upper - lower) / scale
 
 
-def bracket(question: Question, lower: Builder, upper: Builder, step: float, smallest_tail: float) -> tuple[float, float]:
+def bracket(
+    question: Question, lower: Builder, upper: Builder, directions: Sequence[bool], step: float, tail: float
+) -> tuple[float, float]:
     """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine.
 
     Parameters
     ----------
     question : Question
     lower, upper : callable
+    directions : sequence of bool
     step : float
         Where to start, in nats; errors fall with its square.
-    smallest_tail : float
+    tail : float
         Where to start with the mass that may be cut off.
     """
-    best = (0.0, math.inf if question.delta is not None else 1.0)
-    tail, last_gap, slow = smallest_tail, math.inf, 0
+    ceiling = math.inf if question.delta is not None else 1.0
+    best = {swapped: (0.0, ceiling) for swapped in directions}
+    last_gap, slow = math.inf, 0
     for _ in range(_MOST_ROUNDS):
+        floor = max(low for low, _ in best.values())
+        open_directions = [swapped for swapped in directions if best[swapped][1] > floor or len(directions) == 1]
         try:
-            found = (question.ask(lower(step, tail)), question.ask(upper(step, tail)))
+            for swapped in open_directions:
+                high = question.ask(upper(step, tail, swapped))
+                low = 0.0 if high < floor else question.ask(lower(step, tail, swapped))
+                best[swapped] = (max(best[swapped][0], low), min(best[swapped][1], high))
+                floor = max(floor, low)
         except NumericalError:
-            if math.isfinite(best[1]) and best[0] > 0:
-                return best
+            if floor > 0 and math.isfinite(_overall(best)[1]):
+                return _overall(best)
             step *= 4
             continue
-        best = (max(best[0], found[0]), min(best[1], found[1]))
-        gap = question.gap(*best)
+        found = _overall(best)
+        gap = question.gap(*found)
         slow = slow + 1 if gap > 0.8 * last_gap else 0
         if gap <= 1 or slow == 3:
-            return best
+            break
         last_gap = gap
         step, tail = _refined(question, gap, found, step, tail)
-    return best
+    return _overall(best)
+
+
+def _overall(best: dict[bool, tuple[float, float]]) -> tuple[float, float]:
+    return max(low for low, _ in best.values()), max(high for _, high in best.values())
 
 
 def _refined(question: Question, gap: float, found: tuple[float, float], step: float, tail: float) -> tuple[float, float]:
-    size = question.delta if question.delta is not None else max(found[0], 0.0)
-    if size is not None and 0 < size < tail * 1e12 and tail > 1e-250:
-        # what is cut off must not be seen beside the answer
-        return step, size * 1e-14
-    if found[0] <= 0 and question.delta is None and found[1] < 1e-10 and tail > 1e-60:
-        return step, tail * 1e-12
+    if question.delta is None:
+        if 0 < found[0] < tail * 1e12 and tail > 1e-250:
+            # what is cut off must not be seen beside the answer
+            return step, found[0] * 1e-14
+        if found[0] <= 0 and found[1] < 1e-10 and tail > 1e-60:
+            return step, tail * 1e-12
     ratio = 0.85 / math.sqrt(gap) if math.isfinite(gap) else 0.25
     return step * min(0.7, max(ratio, 1 / 8)), tail
 
 
-def sharpened(question: Question, build: Builder, step: float, side: str, tail: float) -> float:
+def sharpened(
+    question: Question, build: Builder, directions: Sequence[bool], step: float, side: str, tail: float
+) -> float:
     """The best answer of one side, on grids halved until it moves by less than the wanted width.
 
-    Every answer is valid; the movement only tells when to stop.
+    Every answer is valid; the movement only tells when to stop.  For a lower answer one direction is enough: the one
+    that is far behind on the first grid is left out.  An upper answer needs all.
     """
-    better = min if side == "upper" else max
+    coarsest = step
+    kept = list(directions)
     best: float | None = None
     for _ in range(_MOST_ROUNDS):
         try:
-            found = question.ask(build(step, tail))
+            answers = {swapped: question.ask(build(step, tail, swapped)) for swapped in kept}
         except NumericalError:
             if best is not None:
                 return best
             step *= 2
             continue
-        if best is not None:
-            moved = question.gap(min(best, found), max(best, found))
-            best = better(best, found)
-            if moved <= 1:
-                return best
-            # errors fall with the square of the step
-            step *= min(0.5, max(0.85 / math.sqrt(moved), 1 / 4)) if math.isfinite(moved) else 0.5
-        else:
+        found = max(answers.values())
+        if side == "lower":
+            kept = [swapped for swapped in kept if answers[swapped] > 0.7 * found] or kept
+        if best is None:
             best = found
             step /= 2
-    assert best is not None
+            continue
+        moved = question.gap(min(best, found), max(best, found))
+        best = min(best, found) if side == "upper" else max(best, found)
+        if moved <= 1 or step < coarsest / 32:
+            return best
+        # errors fall with the square of the step
+        step *= min(0.5, max(0.85 / math.sqrt(moved), 1 / 4)) if math.isfinite(moved) else 0.5
+    if best is None:
+        raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; ask for fewer steps")
     return best
