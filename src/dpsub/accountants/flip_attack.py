@@ -16,6 +16,7 @@ from dpsub.accountants.refinement import Question
 from dpsub.multiplicity import MultiplicityLaw
 
 _STAGES = 32
+_CHEAP_WINDOW = 30_000
 _LARGEST_WINDOW = 150_000
 _TAIL = 1e-15
 
@@ -38,13 +39,16 @@ class FlipAttack:
     def answer(self, question: Question) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too large."""
         pair = FillerPair(law_trimming.capped(self.law, _TAIL), self.noise_multiplier / 2)
-        step = PairEvent(pair).spread() / 36
-        laws = [lower_law(pair, step, tail=_TAIL, swapped=swapped, aligned=False) for swapped in (False, True)]
-        low, high = Composition(laws[:1], [self.n_compositions]).cumulants.reach(0.0, -25.0)
+        spread = PairEvent(pair).spread()
+        rough = lower_law(pair, spread / 12, tail=_TAIL, aligned=False)
+        low, high = Composition([rough], [self.n_compositions]).cumulants.reach(0.0, -25.0)
         top = max(high, (question.epsilon or 0.0) + 1)
         bottom = -max(5.0, min(high - low, 40.0))
+        # fine enough for the loss, and finer where the window is narrow enough for that to be cheap
+        step = min(spread / 36, max(spread / 500, (top - bottom) / _CHEAP_WINDOW))
         if (top - bottom) / step > _LARGEST_WINDOW:
             return 0.0
+        laws = [lower_law(pair, step, tail=_TAIL, swapped=swapped, aligned=False) for swapped in (False, True)]
         epsilons, deltas = FlipGame(laws, self.n_compositions, _STAGES).curve(bottom, top)
         if question.epsilon is not None:
             # the next grid point to the right has the smaller delta
