@@ -257,13 +257,26 @@ class TiltedSum:
         """Bounds of delta, shape of `epsilon`."""
         x = epsilon - self.offset
         place = x / self.step - self.start
-        # left of the window the untilted sums are not known: there a lower bound is the one at its left end
-        if self.side == "lower":
-            place = np.maximum(place, 0.0)
-            x = np.maximum(x, self.start * self.step)
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
-        beyond = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
-        return np.where(place < 0, 1.0, beyond)
+        within = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
+        return np.where(place < 0, self._left(x), within)
+
+    def _left(self, x: np.ndarray) -> np.ndarray:
+        """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
+
+        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it.
+        """
+        end = np.full(x.shape, self.start * self.step)
+        at_end = self._between(end, np.zeros(x.shape, dtype=int))
+        ratio = np.exp(np.minimum(x - end, 0.0))
+        if self.tilt > 0:
+            return np.ones_like(x) if self.side == "upper" else at_end
+        error = 2 * self.tail + self.round_off * math.sqrt(self.values.size) + _EPS * self.values.size
+        if self.side == "upper":
+            mass = min(1.0, float(self.values.sum()) * math.exp(self.log_scale) + error + self.infinity)
+            return np.minimum(1.0, ((1 - ratio) * mass + ratio * at_end) * (1 + 8 * _EPS) + error)
+        mass = float(self.values.sum()) * math.exp(self.log_scale) - error
+        return np.maximum(at_end, ((1 - ratio) * mass + ratio * at_end) * (1 - 8 * _EPS))
 
     def _beyond(self, x: np.ndarray) -> np.ndarray:
         return self._scaled(np.zeros_like(x), x)
