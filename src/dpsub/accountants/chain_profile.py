@@ -51,8 +51,9 @@ from dpsub.accountants.mixture_pair import MixturePair
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.multiplicity import MultiplicityLaw
 
-_MINOR = 1e-6
-"""Branches of smaller probability get the bound without the supremum, which is looser and much cheaper."""
+_MINOR, _MINOR_OF_MANY = 1e-6, 1e-3
+"""Branches of smaller probability, in chains of two and of more stages, get the bound without the supremum, which is
+looser and much cheaper."""
 
 _LAW_ERROR = 1e-11
 """Relative error allowed for probabilities of counts."""
@@ -128,7 +129,7 @@ class ChainProfile:
         if stage.kind == "poisson":
             return self._added(x, law)
         lifted = self._lifted_sum(x, law)
-        if weight < _MINOR or (stage.kind == "without" and law.size == 2):
+        if weight < (_MINOR if len(self.chain.stages) <= 2 else _MINOR_OF_MANY) or (stage.kind == "without" and law.size == 2):
             return lifted
         kept = np.where(law > self.tail / weight, law, 0.0)
         lemma = GroupLemma(kept, self.scale)(x) + float((law - kept).sum())
