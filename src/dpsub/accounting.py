@@ -23,7 +23,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accountants.account import CONDITIONS, Account
 from dpsub.accountants.chain_profile import ChainProfile
-from dpsub.accountants.events import DominatedEvent, Event, PairEvent
+from dpsub.accountants.events import DominatedEvent, Event, PairEvent, ProfileMaker
 from dpsub.accountants.filler_pair import FillerPair
 from dpsub.accountants.flip_attack import FlipAttack
 from dpsub.accountants.gaussian_pair import MIN_SCALE
@@ -55,7 +55,8 @@ class Release:
     n : int or None
         Number of records; not needed for Poisson sampling alone.
     noise_multiplier : float
-        s = sigma / C: scale of the noise on the *sum* over the norm bound of one record (Laplace: scale over the bound).
+        s = sigma / C: scale of the noise on the *sum* over the norm bound of one record (Laplace: scale over the
+        bound).
     n_compositions : int
     mechanism : {"gaussian", "laplace"}
     denominator : {"fixed", "realised"}
@@ -85,15 +86,16 @@ class Release:
         """
         if not isinstance(self.sampler, StagedSampler):
             raise UnsupportedError(
-                f"only chains of stages can be accounted for, got {type(self.sampler).__name__}; describe it as Multistage"
+                f"only chains of stages can be accounted for, got {type(self.sampler).__name__}; "
+                "describe it as Multistage"
             )
         facts = [_fact(stage) for stage in self.sampler.stages]
         if facts[-1].kind == "poisson" and self.denominator == "realised":
             raise UnsupportedError(
-                "no bound covers a Poisson sample divided by its realised size, whose noise then tells how many records "
-                "were drawn; divide by a fixed number"
+                "no bound covers a Poisson sample divided by its realised size, whose noise then tells "
+                "how many records were drawn; divide by a fixed number"
             )
-        if self.n is None and len(facts) > 1 or self.n is None and facts[0].kind != "poisson":
+        if self.n is None and [fact.kind for fact in facts] != ["poisson"]:
             raise UnsupportedError("the number of records n is needed for samplers of fixed size, got none; give n")
         return SlotChain(self.n if self.n is not None else 1, facts)
 
@@ -352,7 +354,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
     return _Case(event, _proved(chain), attack, sensitivity, law, attained=once)
 
 
-def _profile_maker(chain: SlotChain, scale: float):  # type: ignore[no-untyped-def]
+def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
     return lambda tail: (ChainProfile(chain, scale, tail), None)
 
 
@@ -370,7 +372,8 @@ def _laplace_case(release: Release, chain: SlotChain, relation: Relation) -> _Ca
         q = chain.stages[0].size / chain.n
         forward = included_once(q, 2 / b)
         pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query"
-        return _Case(DominatedEvent(lambda _: (forward, None), None), pair, "", "one record replaced moves the sum by 2 C")
+        event = DominatedEvent(lambda _: (forward, None), None)
+        return _Case(event, pair, "", "one record replaced moves the sum by 2 C")
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
         q = chain.stages[0].rate
         both = (included_once(q, 1 / b), removed_once(q, 1 / b))

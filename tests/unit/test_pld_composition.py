@@ -33,7 +33,9 @@ def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
     assert upper <= exact * 1.011
 
 
-@pytest.mark.parametrize(("scale", "k", "delta"), [(20.0, 100, 1e-5), (20.0, 100, 1e-30), (1.0, 50, 0.3), (3.0, 1, 1e-9)])
+@pytest.mark.parametrize(
+    ("scale", "k", "delta"), [(20.0, 100, 1e-5), (20.0, 100, 1e-30), (1.0, 50, 0.3), (3.0, 1, 1e-9)]
+)
 def test_epsilon_of_many_gaussians(scale: float, k: int, delta: float) -> None:
     exact = float(GaussianProfile(math.sqrt(k) / scale).epsilon(delta))
     lower, upper = Ledger([(PairEvent(PoissonPair(1.0, scale)), k)]).bracket(Question(delta=delta, width=1e-3))

@@ -1,4 +1,5 @@
-"""The accountant's reference numbers: one step, many steps, two adaptive steps, and speed-free properties of answers."""
+"""The accountant's reference numbers: one step, many steps, two adaptive steps, and speed-free properties of
+answers."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.accounting import Release, calibrate_noise, paper, rigorous, rigorous_composition
 from dpsub.errors import UnsupportedError
 from dpsub.multiplicity import MultiplicityLaw
-from dpsub.samplers import MustOO, MustOW, MustWO, MustWW, Multistage, Poisson, Sampler, Wor, Wr
+from dpsub.samplers import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.samplers import stages as st
 
 S7 = 10_000
@@ -114,7 +115,8 @@ def _two_adaptive_steps() -> float:
     mixed = 0.5 * base + 0.5 * np.exp(-((t - 2) ** 2) / 2) / math.sqrt(2 * math.pi)
     loss = np.log(mixed) - np.log(base)
     side = 0.5 * gaussian_profile(log_lift(np.abs(loss), 0.5), np.array(2.0))
-    # after a loss L the second step has order e^{-L}: the better sign has profile h for orders above 1, its mirror below
+    # after a loss L the second step has order e^{-L}: the better sign has profile h for orders above 1,
+    # its mirror image for orders below
     after = np.where(loss <= 0, side, 1 - np.exp(-loss) + np.exp(-loss) * side)
     return float(np.sum(mixed * after) * dt)
 

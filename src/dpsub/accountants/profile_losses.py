@@ -1,7 +1,8 @@
 """A loss law that dominates a privacy profile known only by upper bounds at chosen orders (connect the dots).
 
 Let H(a) be the supremum of the hockey-stick divergences H_a(P || Q) over all neighbouring pairs that can occur.  Each
-H_a is convex in a, so H is.  Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i, u_i) is
+H_a is convex in a, so H is.  Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i,
+u_i) is
 at least H: every point of the hull is an average of points above a convex function.  It is the profile of a pair on the
 losses log a_i and +-infinity, which therefore dominates H at all orders, hence (by backward induction over convex
 functions) its k-fold product dominates k adaptive compositions.
@@ -64,9 +65,7 @@ def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> LossLaw
 
 def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> LossLaw:
     """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P)."""
-    return _assemble(
-        step, indices, *_tail_slopes(forward, step, indices), _tail_slopes(backward, step, indices)[1]
-    )
+    return _assemble(step, indices, *_tail_slopes(forward, step, indices), _tail_slopes(backward, step, indices)[1])
 
 
 def _tail_slopes(profile: Profile, step: float, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
