@@ -111,7 +111,7 @@ def rigorous(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
-    width: float = 1e-3,
+    width: float | None = None,
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases, from both sides.
 
@@ -123,8 +123,9 @@ def rigorous(
         Exactly one of them.
     adjacency : {"add_remove", "substitute"}, optional
         Default: add_remove for Poisson sampling alone, substitute for the rest.
-    width : float
-        Numerical accuracy wanted of each end: absolute for epsilon, relative for delta.
+    width : float, optional
+        Numerical accuracy wanted of each end: absolute for epsilon, relative for delta.  Default 1e-3 where both ends
+        bracket one number, 5e-3 where attack and proof lie apart anyway.
 
     Raises
     ------
@@ -143,14 +144,14 @@ def rigorous_composition(
     epsilon: float | None = None,
     delta: float | None = None,
     adjacency: str | None = None,
-    width: float = 1e-3,
+    width: float | None = None,
 ) -> Account:
     """As `rigorous`, for releases of different kinds on the same records, in any order fixed in advance."""
-    question = Question(epsilon, delta, width)
     chains = [release.chain() for release in releases]
     relation = _relation(chains, adjacency)
     cases = [_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True)]
     ledger = Ledger([(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)])
+    question = Question(epsilon, delta, width if width is not None else 1e-3 if ledger.exact else 5e-3)
     lower, upper = ledger.bracket(question)
     lower_pair = "; ".join(dict.fromkeys(case.attack for case in cases))
     single = len(releases) == 1 and releases[0].n_compositions == 1

@@ -147,7 +147,7 @@ def test_equal_laws_give_equal_answers() -> None:
 
 
 def test_one_step_without_replacement_is_exact() -> None:
-    answer = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=1, epsilon=1.0)
+    answer = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=1, epsilon=1.0, width=1e-3)
     assert answer.kind == "exact"
     assert answer.lower <= 0.2104956 <= answer.upper <= answer.lower * 1.002
 
@@ -160,8 +160,8 @@ def test_different_releases_compose() -> None:
     assert both.lower > 0
     assert both.kind == "bounds"
     halves = [Release(Wor(100), 5000, 3.0, 30), Release(Wor(100), 5000, 3.0, 30)]
-    whole = rigorous_composition([Release(Wor(100), 5000, 3.0, 60)], delta=1e-6)
-    assert rigorous_composition(halves, delta=1e-6).upper == pytest.approx(whole.upper, abs=1e-3)
+    whole = rigorous_composition([Release(Wor(100), 5000, 3.0, 60)], delta=1e-6, width=1e-3)
+    assert rigorous_composition(halves, delta=1e-6, width=1e-3).upper == pytest.approx(whole.upper, abs=1e-3)
 
 
 def test_calibrated_noise_is_safe_and_nearly_least() -> None:
