@@ -1,0 +1,92 @@
+"""Exponential tilts of a sum of losses: where to look, and how much lies beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from dpsub.accountants.loss_law import LossLaw
+
+_MOST_PER_STEP = 50.0
+"""Largest tilt, times the step: neighbouring points then differ by a factor that doubles can hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulants:
+    """The cumulant function of a sum of independent losses, n_compositions[t] of them with law laws[t].
+
+    All values are for finite losses without offsets.
+    """
+
+    laws: Sequence[LossLaw]
+    n_compositions: Sequence[int]
+
+    def __call__(self, tilt: float) -> float:
+        """K(tilt) = sum over t of n_t log E e^{tilt L_t}."""
+        return sum(k * law.log_mgf(tilt) for law, k in zip(self.laws, self.n_compositions, strict=True))
+
+    @cached_property
+    def support(self) -> tuple[int, int]:
+        """Smallest and largest index of the sum on the grid."""
+        low = sum(k * law.support[0] for law, k in zip(self.laws, self.n_compositions, strict=True))
+        high = sum(k * law.support[1] for law, k in zip(self.laws, self.n_compositions, strict=True))
+        return low, high
+
+    def moments(self, tilt: float) -> tuple[list[float], float]:
+        """Mean of each single loss and variance of the sum, under the tilt."""
+        pairs = [law.moments(tilt) for law in self.laws]
+        variance = sum(k * v for (_, v), k in zip(pairs, self.n_compositions, strict=True))
+        return [mean for mean, _ in pairs], variance
+
+    def tilt_at_epsilon(self, epsilon: float) -> float:
+        """The tilt that makes the Chernoff bound K(tilt) - tilt epsilon of P(S >= epsilon) smallest; 0 left of the
+        mean."""
+        return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
+
+    def tilt_at_delta(self, log_delta: float) -> float:
+        """The tilt with the smallest epsilon that the Chernoff bound allows at the given delta."""
+        return _best(lambda tilt: (self(tilt) - log_delta) / tilt, self._scale, self._largest)
+
+    @cached_property
+    def _scale(self) -> float:
+        return 1 / max(np.sqrt(self.moments(0.0)[1]), 1e-12)
+
+    @property
+    def _largest(self) -> float:
+        return min(_MOST_PER_STEP / self.laws[0].step, 1e4 * self._scale)
+
+    def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        """Return (low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail.
+
+        The tilted law is the one of density e^{tilt S - K(tilt)}; each end by Chernoff's bound with its best exponent.
+        Any exponent gives a valid end, so the search for the best one needs no certificate.
+        """
+        base, step = self(tilt), self.laws[0].step
+        scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
+
+        def high(log_theta: float) -> float:
+            theta = float(np.exp(log_theta))
+            return (self(tilt + theta) - base - log_tail) / theta
+
+        def low(log_theta: float) -> float:
+            theta = float(np.exp(log_theta))
+            return (self(tilt - theta) - base - log_tail) / theta
+
+        bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
+        ends = [minimize_scalar(side, bounds=bounds, method="bounded", options={"xatol": 0.02}) for side in (low, high)]
+        smallest, largest = self.support
+        return max(-float(ends[0].fun), (smallest - 0.5) * step), min(float(ends[1].fun), (largest + 0.5) * step)
+
+
+def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:
+    """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the best."""
+    high = float(np.log(largest))
+    low = min(float(np.log(scale * 1e-6)), high - 1)
+    found = minimize_scalar(
+        lambda u: exponent(float(np.exp(u))), bounds=(low, high), method="bounded", options={"xatol": 1e-2}
+    )
+    return 0.0 if found.x < low + 0.1 else float(np.exp(found.x))

@@ -1,0 +1,319 @@
+"""Composition of discrete loss laws by one fast Fourier transform, with every error charged.
+
+The laws are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
+saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
+order one, so that round-off is small relative to delta, however small delta is.
+
+Charged, upwards on the upper side and downwards on the lower one:
+
+- *aliasing*: the cyclic convolution puts sums outside the window inside it; their probability by Chernoff's bound;
+- *round-off of the transforms*: entries of a transform of masses of sum 1 are sums through log2(N) stages whose
+  intermediate values are at most 1, hence off by at most 4 eps log2(N); the mean value theorem carries this through the
+  k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
+- *round-off of the tilt*: each mass is moved by its own relative error before the transform;
+- *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import fft
+from scipy.signal import lfilter
+
+from dpsub import checks
+from dpsub.accountants.chernoff import Cumulants
+from dpsub.accountants.loss_law import LossLaw
+from dpsub.errors import ArgumentError, NumericalError
+
+_EPS = float(np.finfo(float).eps)
+_LOG_TAIL = -30.0
+"""Log of the tilted probability that is left outside each end of the window: 1e-13."""
+_LOG_VANISHING = -80.0
+"""Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
+MAX_GRID = 2**24
+"""Largest transform; beyond it the answer asks for a larger step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """The sum of independent losses, n_compositions[t] of them with law laws[t]: one side of delta(epsilon).
+
+    Attributes
+    ----------
+    laws : sequence of LossLaw
+        Of one step and one side.
+    n_compositions : sequence of int
+        How often each of them occurs, >= 1.
+
+    Raises
+    ------
+    ArgumentError
+        If steps or sides differ, or the lengths do.
+    NumericalError
+        If the transform would exceed `MAX_GRID` points.
+    """
+
+    laws: Sequence[LossLaw]
+    n_compositions: Sequence[int]
+
+    def __post_init__(self) -> None:
+        counts = tuple(checks.integer("n_compositions", k, at_least=1) for k in self.n_compositions)
+        laws = tuple(self.laws)
+        if not laws or len(laws) != len(counts):
+            raise ArgumentError(f"each law needs its number of compositions, got {len(laws)} and {len(counts)}")
+        for field in ("step", "side"):
+            values = sorted({str(getattr(law, field)) for law in laws})
+            if len(values) > 1:
+                raise ArgumentError(f"laws that are composed must have the same {field}, got {', '.join(values)}")
+        object.__setattr__(self, "laws", laws)
+        object.__setattr__(self, "n_compositions", counts)
+
+    @property
+    def side(self) -> str:
+        return self.laws[0].side
+
+    @property
+    def step(self) -> float:
+        return self.laws[0].step
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        return Cumulants(self.laws, self.n_compositions)
+
+    @cached_property
+    def infinity(self) -> float:
+        """Mass of an infinite sum, rounded up on the upper side."""
+        log_finite = sum(
+            k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
+            for law, k in zip(self.laws, self.n_compositions, strict=True)
+        )
+        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS))
+
+    @cached_property
+    def _offset(self) -> float:
+        return sum(k * law.offset for law, k in zip(self.laws, self.n_compositions, strict=True))
+
+    def delta(self, epsilon: float) -> float:
+        """The bound of delta(epsilon), epsilon any real number in nats."""
+        return float(self.curve(np.array([epsilon]))[0])
+
+    def curve(self, epsilon: np.ndarray, around: float | None = None) -> np.ndarray:
+        """The bound of delta at many epsilons from one transform.
+
+        Parameters
+        ----------
+        epsilon : ndarray, shape (e,)
+        around : float, optional
+            The epsilon where the relative error is to be smallest; the smallest entry if not given.  Far from it the
+            bounds stay valid and widen.
+        """
+        points = checks.finite_array("epsilon", epsilon, ndim=1)
+        centre = float(points.min()) if around is None else around
+        return self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+
+    def epsilon(self, delta: float) -> float:
+        """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.
+
+        Raises
+        ------
+        ArgumentError
+            If delta is not in (0, 1).
+        """
+        target = checks.real("delta", delta, above=0, below=1)
+        if self.side == "upper" and self.infinity >= target:
+            return math.inf
+        return self._transformed(self.cumulants.tilt_at_delta(math.log(target))).epsilon(target)
+
+    def masses(self) -> TiltedSum:
+        """The law of the sum on its grid, up to the errors that it names."""
+        return self._transformed(0.0)
+
+    def _transformed(self, tilt: float) -> TiltedSum:
+        low, high = self.cumulants.reach(tilt, _LOG_TAIL)
+        sign = 1 if self.side == "upper" else -1
+        wanted = math.ceil((high - low) / self.step) + 2
+        if wanted > MAX_GRID:
+            raise NumericalError(
+                f"the composed loss needs {wanted} grid points, more than {MAX_GRID}; take a step above {self.step:g}"
+            )
+        size = fft.next_fast_len(max(wanted, 16), real=True)
+        means, _ = self.cumulants.moments(tilt)
+        product, log_scale, centre = None, 0.0, 0
+        power_error = np.zeros(size // 2 + 1)
+        stage_error = 4 * _EPS * math.log2(size)
+        for law, k, mean in zip(self.laws, self.n_compositions, means, strict=True):
+            middle = round(mean / law.step)
+            kappa = law.log_mgf(tilt)
+            exponents = tilt * law.losses - kappa
+            rounding = sign * 4 * _EPS * (2 + np.abs(exponents) + abs(kappa))
+            masses = law.masses * np.exp(exponents) * (1 + rounding)
+            # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
+            cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
+            spectrum = np.asarray(fft.rfft(cyclic))
+            power, size_bound, own = _power(spectrum, k, stage_error)
+            power_error = power_error * size_bound + own if product is not None else own
+            product = power if product is None else product * power
+            log_scale += k * kappa
+            centre += k * middle
+        assert product is not None
+        first = math.floor(low / self.step) - centre
+        values = np.roll(fft.irfft(product, n=size), -first)
+        multiplicity = np.full(power_error.size, 2.0)  # a real spectrum stores each conjugate pair once
+        multiplicity[0] = 1.0
+        norm = math.sqrt(float(multiplicity @ power_error**2) / size) + stage_error * float(np.linalg.norm(values))
+        return TiltedSum(
+            values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
+            self.side
+        )  # fmt: skip
+
+
+def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k-th power of a spectrum of entries off by `stage_error`, bounds of its true size, and of its error.
+
+    Most entries vanish: only the others are raised.
+    """
+    size = np.abs(spectrum) + stage_error
+    with np.errstate(divide="ignore"):
+        log_size = k * np.log(size)
+    kept = log_size > _LOG_VANISHING
+    power = np.zeros_like(spectrum)
+    bound = np.full(size.shape, math.exp(_LOG_VANISHING))
+    error = bound.copy()
+    inside = spectrum[kept]
+    power[kept] = inside**k
+    bound[kept] = np.exp(log_size[kept])
+    error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
+    return power, bound, error
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedSum:
+    """Masses of a tilted sum on a window of the grid, and what they say of delta.
+
+    Attributes
+    ----------
+    values : ndarray, shape (N,)
+        Masses of the tilted sum, up to an error of Euclidean norm `round_off`.
+    start : int
+        Index of the first of them: the sum is offset + (start + j) step.
+    tilt, log_scale : float
+        mass(x) = values(x) e^{log_scale - tilt x}, x without the offset.
+    tail : float
+        Bound of the tilted mass beyond each end of the window.
+    """
+
+    values: np.ndarray
+    start: int
+    step: float
+    offset: float
+    tilt: float
+    log_scale: float
+    round_off: float
+    tail: float
+    infinity: float
+    side: str
+
+    @cached_property
+    def _tilted_delta(self) -> np.ndarray:
+        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
+
+        With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
+        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
+        """
+        damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
+        reversed_values = self.values[::-1]
+        sums = lfilter([1.0], [1.0, -damp], reversed_values)
+        deltas = lfilter([0.0, -math.expm1(-self.step) * damp], [1.0, -damp * decay], sums)
+        return np.asarray(deltas[::-1])
+
+    @cached_property
+    def _error(self) -> float:
+        """What aliasing and round-off can change in the tilted delta at any point."""
+        lam, width = self.tilt, self.values.size * self.step
+        largest = (lam / (1 + lam)) ** lam / (1 + lam) if lam > 0 else 1.0
+        square = 1 / (2 * lam) - 2 / (2 * lam + 1) + 1 / (2 * lam + 2) if lam > 1e-6 else math.inf
+        norm = math.sqrt(min(square, width) / self.step + largest**2)
+        tails = self.tail * (1 if self.side == "upper" else 2)
+        return largest * tails + norm * self.round_off
+
+    def _scaled(self, tilted: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Undo the tilt at the points x (without the offset), rounding to the safe side."""
+        exponent = self.log_scale - self.tilt * x
+        # the recursion makes at most a few roundings a point, relative to a sum of positive terms and round-off
+        rounding = _EPS * (8 * self.values.size + 16 * (4 + abs(self.log_scale) + np.abs(self.tilt * x)))
+        with np.errstate(over="ignore"):
+            factor = np.exp(exponent)
+        if self.side == "upper":
+            return np.minimum((np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0)
+        certain = np.maximum(tilted - self._error * (1 + rounding), 0.0)
+        return np.clip(certain * np.minimum(factor, 1e300) * (1 - rounding), 0.0, 1.0)
+
+    def delta(self, epsilon: np.ndarray) -> np.ndarray:
+        """Bounds of delta, shape of `epsilon`."""
+        x = epsilon - self.offset
+        place = x / self.step - self.start
+        inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
+        within = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
+        return np.where(place < 0, self._left(x), within)
+
+    def _left(self, x: np.ndarray) -> np.ndarray:
+        """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
+
+        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it.
+        """
+        end = np.full(x.shape, self.start * self.step)
+        at_end = self._between(end, np.zeros(x.shape, dtype=int))
+        ratio = np.exp(np.minimum(x - end, 0.0))
+        if self.tilt > 0:
+            return np.ones_like(x) if self.side == "upper" else at_end
+        error = 2 * self.tail + self.round_off * math.sqrt(self.values.size) + _EPS * self.values.size
+        if self.side == "upper":
+            mass = min(1.0, float(self.values.sum()) * math.exp(self.log_scale) + error + self.infinity)
+            return np.minimum(1.0, ((1 - ratio) * mass + ratio * at_end) * (1 + 8 * _EPS) + error)
+        mass = float(self.values.sum()) * math.exp(self.log_scale) - error
+        return np.maximum(at_end, ((1 - ratio) * mass + ratio * at_end) * (1 - 8 * _EPS))
+
+    def _beyond(self, x: np.ndarray) -> np.ndarray:
+        return self._scaled(np.zeros_like(x), x)
+
+    def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
+        """delta between grid points is linear in e^epsilon."""
+        left = (self.start + cell) * self.step
+        share = np.expm1(np.clip(x - left, 0.0, self.step)) / math.expm1(self.step)
+        damp = math.exp(-self.tilt * self.step)
+        value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
+        return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds
+        it."""
+        points = (self.start + np.arange(self.values.size)) * self.step
+        bounds = self._scaled(self._tilted_delta, points)
+        if self.side == "upper":
+            good = np.flatnonzero(bounds <= delta)
+            if not good.size:
+                raise NumericalError(
+                    f"delta = {delta:g} could not be certified within the window, smallest bound {bounds.min():g}; "
+                    f"take a smaller step"
+                )
+            right = int(good[0])
+            left = right - 1
+        else:
+            good = np.flatnonzero(bounds > delta)
+            if not good.size:
+                return 0.0
+            left = int(good[-1])
+            right = left + 1
+        low, high = (self.start + left) * self.step + self.offset, (self.start + right) * self.step + self.offset
+        for _ in range(60):
+            middle = (low + high) / 2
+            if float(self.delta(np.array([middle]))[0]) > delta:
+                low = middle
+            else:
+                high = middle
+        return max(0.0, high if self.side == "upper" else low)

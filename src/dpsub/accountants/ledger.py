@@ -1,0 +1,83 @@
+"""Events and how often each of them happens: bounds of delta(epsilon), or epsilon(delta), of their composition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpsub.accountants.composition import Composition
+from dpsub.accountants.events import Event
+from dpsub.accountants.refinement import DEFAULT_TAIL, Question, bracket, sharpened
+from dpsub.errors import ArgumentError
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """A composition of k_t events of each of several kinds, in any order, chosen in advance.
+
+    Attributes
+    ----------
+    entries : sequence of (Event, int)
+
+    Raises
+    ------
+    ArgumentError
+        If there is no entry.
+    """
+
+    entries: Sequence[tuple[Event, int]]
+
+    def __post_init__(self) -> None:
+        if not self.entries:
+            raise ArgumentError("a ledger needs at least one event, got none")
+
+    @property
+    def exact(self) -> bool:
+        """Whether upper and lower bounds bracket one number."""
+        return all(event.exact for event, _ in self.entries)
+
+    @cached_property
+    def spread(self) -> float:
+        return min(event.spread() for event, _ in self.entries)
+
+    @cached_property
+    def directions(self) -> tuple[bool, ...]:
+        """Directions to compose separately: one if all events are the same in both."""
+        return (False,) if all(event.symmetric for event, _ in self.entries) else (False, True)
+
+    def upper(self, step: float, tail: float, swapped: bool) -> Composition:
+        laws = [event.upper(step, tail, swapped) for event, _ in self.entries]
+        return Composition(laws, [k for _, k in self.entries])
+
+    def lower(self, step: float, tail: float, swapped: bool) -> Composition | None:
+        """Events without an attack are left out, which only lowers the answer; None if there is no other."""
+        laws = [(event.lower(step, tail, swapped), k) for event, k in self.entries]
+        known = [(law, k) for law, k in laws if law is not None]
+        return Composition([law for law, _ in known], [k for _, k in known]) if known else None
+
+    def bracket(self, question: Question) -> tuple[float, float]:
+        """Lower and upper answers, for `exact` ledgers as close as the question wants, else each as sharp as it
+        wants."""
+        if self.exact:
+            return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
+        return self.attack(question), self.bound(question)
+
+    def bound(self, question: Question) -> float:
+        """The upper answer."""
+        tail = _tail(question)
+        # a dominated event that is symmetric from above need not be attacked symmetrically
+        directions = self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
+        answer = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
+        while question.delta is None and answer < tail * 1e12 and tail > 1e-250:
+            tail = answer * 1e-16
+            answer = min(answer, sharpened(question, self.upper, directions, self.spread / 8, "upper", tail))
+        return answer
+
+    def attack(self, question: Question) -> float:
+        """The lower answer; 0 if no attack is known."""
+        return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question))
+
+
+def _tail(question: Question) -> float:
+    return DEFAULT_TAIL if question.delta is None else min(DEFAULT_TAIL, question.delta * 1e-12)

@@ -1,0 +1,177 @@
+"""Certified loss laws of a pair of Gaussian mixtures, in both directions.
+
+*Upper* (connect the dots): the loss grid cuts the line into cells; the masses p under P and q under Q of a cell whose
+losses lie in [x, x + dx] are moved to its two ends so that both totals stay,
+
+    up = (p - q e^x) / (1 - e^{-dx}) at x + dx,   down = p - up at x.
+
+A spread that keeps p and q raises every hockey-stick divergence, which is convex in the likelihood ratio.
+
+*Lower*: each bin is collapsed to one point with loss log(p / q).  That is post-processing, so any bins are allowed;
+they are moved, by O(dx^2), until their losses come to lie on grid points or just above, and rounded down from there.
+After k
+compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2), and not
+by k roundings.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpsub.accountants.directed_pair import DirectedPair
+from dpsub.accountants.gaussian_pair import LOSS_TOLERANCE, GaussianPair
+from dpsub.accountants.loss_law import LossLaw
+
+_EPS = float(np.finfo(float).eps)
+
+MAX_LOSS = 600.0
+"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
+
+_TINY = 1e-300
+_BULK_TAIL = 1e-4
+_WIDEST = 0.25
+
+LAW_ERROR = 4e-13
+"""Relative error allowed for the weights of the mixture (`discrete.log_binomial` promises 2e-13)."""
+
+
+def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0) -> LossLaw:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        P is its X, Q its X'.
+    step : float
+        dx, in nats.
+    tail : float
+        Where the grid may end: the mass beyond it is charged as infinite loss on the right, moved up on the left.
+    swapped : bool
+        The other direction.
+    lost : float
+        Probability that the pair's law lacks, charged as infinite loss as well.
+    """
+    direction = DirectedPair(pair, swapped)
+    indices = loss_indices(direction, step, tail)
+    points = indices * step
+    t = direction.place(points)
+    cells = direction.masses(t)
+    growth = np.exp(points[:-1])
+    up = (cells.p - cells.q * growth + cells.p_error + cells.q_error * growth) / -np.expm1(-np.diff(points))
+    total = (cells.p + cells.p_error) * (1 + 2 * LAW_ERROR)
+    up = np.clip(up * (1 + 2 * LAW_ERROR), 0.0, total)
+    at_points = np.zeros(points.size)
+    at_points[1:] += up
+    at_points[:-1] += total - up
+    at_points[0] += direction.mass_below(float(t[0])) * (1 + 1e-9)
+    beyond = min(1.0, direction.mass_above(float(t[-1])) * (1 + 1e-9) + lost)
+    # edges are off by the first term in loss, and the loss itself, through the weights, by the second
+    slack = 2 * LOSS_TOLERANCE * max(1.0, float(np.abs(points[[0, -1]]).max())) + 4 * LAW_ERROR
+    return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=slack)
+
+
+def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, aligned: bool = True) -> LossLaw:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`.
+
+    Parameters
+    ----------
+    aligned : bool
+        Whether the grid may be moved under the heaviest bin; laws that are to share a grid, with offsets near 0, are
+        not.
+    """
+    direction = DirectedPair(pair, swapped)
+    points = loss_indices(direction, step, tail) * step
+    edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
+    t = direction.place(edges)
+    finite = np.isfinite(t)
+    slope = np.zeros(t.size)
+    if np.count_nonzero(finite) > 2:
+        slope[finite] = np.gradient(t[finite], edges[finite])
+    moved = np.zeros(t.size)
+    loss, masses = _collapsed(direction, t)
+    # a bin that cannot be moved, at the infimum of the loss, may hold most of the mass: the grid is put under it
+    points = points + (_best_offset(loss - points, masses, step) if aligned else 0.0)
+    for correct in (_centre,) * 4 + (_lift,) * 4:
+        moved = np.clip(moved + correct(loss - points, masses, edges + moved, loss, step), -step / 2, step / 2)
+        loss, masses = _collapsed(direction, t + moved * slope)
+    offset = _best_offset(loss, masses, step)
+    keep = masses > 0
+    place = np.floor((loss[keep] - offset) / step)
+    # the division may round up: a bin must never be lifted
+    place = np.where(place * step + offset <= loss[keep], place, place - 1).astype(int)
+    slack = 8 * LAW_ERROR + 8 * _EPS * float(np.abs(points[[0, -1]]).max())
+    return LossLaw(step, place, masses[keep], "lower", offset=offset - slack)
+
+
+def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:
+    """Indices of the grid points that cells end at: every one in the bulk, ever sparser ones in the tails.
+
+    Any points are valid; a tail of little weight bears wide cells.
+    """
+    below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
+    fine_below, fine_above = np.clip(direction.range(_BULK_TAIL), below, above)
+    low, high = int(np.floor(fine_below / step)), int(np.ceil(fine_above / step)) + 1
+    # relative width of the sparse cells: it falls with the step, so that finer grids converge in the tails too
+    ratio = min(0.02, 6 / (high - low))
+    right = high + _sparse(above / step - high, ratio, step)
+    left = low - _sparse(low - below / step, ratio, step)
+    return np.concatenate([left[::-1], np.arange(low, high + 1), right])
+
+
+def _sparse(reach: float, ratio: float, step: float) -> np.ndarray:
+    """Increasing distances from the bulk, the last one at least `reach`, all in steps."""
+    distances = []
+    at, widest = 0, _WIDEST / step
+    while at < reach:
+        at += max(1, int(min(ratio * at, widest)))
+        distances.append(at)
+    return np.array(distances, dtype=int)
+
+
+def _collapsed(direction: DirectedPair, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Losses log(p / q) of the bins, and their masses, both rounded down; empty bins get loss -inf."""
+    monotone = np.minimum.accumulate(t) if direction.swapped else np.maximum.accumulate(t)
+    cells = direction.masses(monotone)
+    masses = np.maximum(cells.p * (1 - 2 * LAW_ERROR) - cells.p_error, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.log(np.maximum(cells.p - cells.p_error, 0.0)) - np.log(cells.q + cells.q_error + _TINY)
+    return np.where(masses > 0, loss - 4 * _EPS * (1 + np.abs(loss)), -np.inf), masses
+
+
+def _centre(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
+    """Moves of the edges that take smooth gaps away: half of a gap by each edge of its bin."""
+    usable = np.where((masses > 0) & (np.abs(gaps) < step / 2), gaps, 0.0)
+    moves = np.zeros(edges.size)
+    moves[1:-1] = -(usable[1:] + usable[:-1]) / 2
+    return moves
+
+
+def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
+    """Moves of edges to the right that lift each bin below its point onto it.
+
+    An edge that moves to the right takes the lowest part of one bin to the top of another: both rise.  Of the two edges
+    of a bin the one with the greater density is taken.
+    """
+    usable = (masses > 0) & (np.abs(gaps) < step / 2)
+    density = np.zeros(edges.size)
+    density[1:-1] = np.where(usable[:-1] & usable[1:], np.sqrt(masses[:-1] * masses[1:]) / step, 0.0)
+    needed = -np.minimum(np.where(usable, gaps, 0.0), 0.0) * masses
+    safe = np.where(usable, loss, edges[:-1] + step / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_left = needed / (density[:-1] * np.maximum(safe - edges[:-1], step / 4))
+        by_right = needed / (density[1:] * np.maximum(edges[1:] - safe, step / 4))
+    leftwards = density[:-1] > density[1:]
+    moves = np.zeros(edges.size)
+    moves[:-1] += np.where(leftwards & (needed > 0), np.minimum(by_left, step / 4), 0.0)
+    right = np.where(~leftwards & (needed > 0) & (density[1:] > 0), np.minimum(by_right, step / 4), 0.0)
+    moves[1:] = np.maximum(moves[1:], right)
+    return moves
+
+
+def _best_offset(gaps: np.ndarray, masses: np.ndarray, step: float) -> float:
+    """Where, modulo the step, to put the grid so that rounding down to it costs least: at one of the gaps."""
+    filled = masses > 0
+    rest = gaps[filled] - step * np.round(gaps[filled] / step)
+    order = np.argsort(rest)
+    heights, weights = rest[order], masses[filled][order]
+    return float(heights[int(np.argmin(step * (np.cumsum(weights) - weights) - heights * weights.sum()))])

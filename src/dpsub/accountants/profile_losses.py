@@ -1,0 +1,135 @@
+"""A loss law that dominates a privacy profile known only by upper bounds at chosen orders (connect the dots).
+
+Let H(a) be the supremum of the hockey-stick divergences H_a(P || Q) over all neighbouring pairs that can occur.  Each
+H_a is convex in a, so H is.  Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i,
+u_i) is
+at least H: every point of the hull is an average of points above a convex function.  It is the profile of a pair on the
+losses log a_i and +-infinity, which therefore dominates H at all orders, hence (by backward induction over convex
+functions) its k-fold product dominates k adaptive compositions.
+
+Under substitution H(a) = 1 - a + a H(1/a), so that values for a >= 1 say everything: the law puts q_i, the drop of the
+slope at a_i, on -log a_i and a_i q_i on log a_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from dpsub.accountants.loss_law import LossLaw
+from dpsub.errors import NumericalError
+
+_EPS = float(np.finfo(float).eps)
+
+Profile = Callable[[np.ndarray], np.ndarray]
+"""Maps log orders >= 0, increasing from 0, to upper bounds of H at them, rounded up."""
+
+_WIDEST = 0.25
+_NEWTON_STEPS = 40
+MAX_LOSS = 600.0
+"""Orders end at e^600; what the profile still holds there is charged as infinite loss."""
+
+
+def order_indices(step: float, fine: float, last: float) -> np.ndarray:
+    """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser ones up to `last`.
+
+    Any choice of orders is valid; those far in the tail have little weight, so their spacing may grow with the loss.
+    """
+    inside = np.arange(0, int(np.ceil(fine / step)) + 1)
+    indices = [inside]
+    # relative spacing in the tail: it falls with the step, so that finer grids converge there too
+    ratio = min(0.04, 6 / inside.size)
+    at = int(inside[-1])
+    rest = []
+    while at * step < last:
+        at += max(1, int(min(ratio * max(at * step - fine, 0.0), _WIDEST) / step))
+        rest.append(at)
+    indices.append(np.array(rest, dtype=int))
+    return np.concatenate(indices)
+
+
+def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> LossLaw:
+    """Dominate a self-dual profile: H(a) = 1 - a + a H(1/a).
+
+    Parameters
+    ----------
+    profile : callable
+    step : float
+    indices : ndarray of int, shape (n,)
+        Increasing from 0: orders are e^{step index}.
+    """
+    return two_sided_law(profile, profile, step, indices)
+
+
+def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> LossLaw:
+    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P).
+
+    At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a.  Both directions have one value at order 1.
+    """
+    x = indices * step
+    gains = np.expm1(x)
+    first = np.minimum(np.minimum.accumulate(forward(x)), 1.0)
+    second = first if backward is forward else np.minimum(np.minimum.accumulate(backward(x)), 1.0)
+    at_one = _value_at_one(gains[1:], first, second)
+    first, second = np.minimum(first, at_one), np.minimum(second, at_one)
+    slopes = _hull(first, x)
+    mirrored = slopes if backward is forward else _hull(second, x)
+    return _assemble(step, indices, float(first[-1]), slopes, mirrored)
+
+
+def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
+    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one.
+
+    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  The hull is
+    convex at 1 iff g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j <= 1, and g is convex and increasing: from
+    above Newton's steps, each of which is one chord, end at the root.
+    """
+    value = min(float(first[0]), float(second[0]))
+    for _ in range(_NEWTON_STEPS):
+        i, j = int(np.argmax((value - first[1:]) / gains)), int(np.argmax((value - second[1:]) / gains))
+        chord = 1 + first[i + 1] / gains[i] + second[j + 1] / gains[j]
+        chord *= (1 + 16 * _EPS) / (1 + 1 / gains[i] + 1 / gains[j])
+        if chord >= value:
+            break
+        value = float(chord)
+    return value
+
+
+def _hull(values: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Slopes, negated, of the greatest convex minorant of the values at orders e^x: their isotonic regression."""
+    widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
+    slopes = -np.diff(values) / widths
+    return np.maximum(isotonic_regression(slopes, weights=widths, increasing=False).x, 0.0)
+
+
+def _assemble(
+    step: float,
+    indices: np.ndarray,
+    infinity: float,
+    slopes: np.ndarray,
+    mirrored_slopes: np.ndarray,
+) -> LossLaw:
+    a = np.exp(indices * step)
+    right = a[1:] * _drops(slopes)  # masses under P at losses above 0
+    left = _drops(mirrored_slopes)  # masses under P at losses below 0: those under Q of the mirrored side
+    # Q has mass where P has none, at loss -infinity; it is no mass of P, which sums to 1 without it
+    rest = 1 - float(right.sum()) - float(left.sum()) - infinity
+    if rest < -1e-6:
+        raise NumericalError(
+            f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"
+        )
+    centre = max(rest, 0.0) + 8 * _EPS * indices.size
+    return LossLaw(
+        step,
+        np.concatenate([-indices[:0:-1], indices]),
+        np.concatenate([left[::-1], [centre], right]),
+        "upper",
+        infinity=min(1.0, infinity * (1 + 4 * _EPS)),
+    )
+
+
+def _drops(slopes: np.ndarray) -> np.ndarray:
+    """What the slope loses at each order but the first, rounded up."""
+    return np.maximum(slopes - np.append(slopes[1:], 0.0), 0.0) + 4 * _EPS * slopes

@@ -1,0 +1,395 @@
+"""Privacy of many releases from subsamples: what can be proved, refuted, and what the papers' pair gives.
+
+Three kinds of answer, never mixed (`Account.kind`):
+
+exact
+    Both ends bracket the one number that the worst data sets attain.
+bounds
+    Upper end: proved for clipped sums under `Account.conditions`.  Lower end: attained by explicit data sets, perhaps
+    adaptively; no guarantee below it can hold for this sampler, noise and clipping.
+upper
+    As bounds, with the trivial lower end 0.
+paper
+    The value of the papers' pair, bracketed: reproduces a published computation, not a guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.accountants.account import CONDITIONS, Account
+from dpsub.accountants.chain_profile import ChainProfile
+from dpsub.accountants.events import DominatedEvent, Event, PairEvent, ProfileMaker
+from dpsub.accountants.filler_pair import FillerPair
+from dpsub.accountants.flip_attack import FlipAttack
+from dpsub.accountants.gaussian_pair import MIN_SCALE
+from dpsub.accountants.laplace_profiles import included_once, removed_once
+from dpsub.accountants.ledger import Ledger
+from dpsub.accountants.noise_search import SafeRoot, smallest_noise
+from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
+from dpsub.accountants.refinement import Question
+from dpsub.accountants.slot_chain import SlotChain, SlotStage
+from dpsub.errors import NumericalError, UnsupportedError
+from dpsub.multiplicity import MultiplicityLaw
+from dpsub.relations import Relation
+from dpsub.samplers import stages
+from dpsub.samplers.base import Sampler, StagedSampler
+
+MECHANISMS = ("gaussian", "laplace")
+DENOMINATORS = ("fixed", "realised")
+_MOST_NOISE = 1e4
+
+
+@dataclass(frozen=True)
+class Release:
+    """`n_compositions` releases of one kind.
+
+    Attributes
+    ----------
+    sampler : Sampler
+        A chain of stages.
+    n : int or None
+        Number of records; not needed for Poisson sampling alone.
+    noise_multiplier : float
+        s = sigma / C: scale of the noise on the *sum* over the norm bound of one record (Laplace: scale over the
+        bound).
+    n_compositions : int
+    mechanism : {"gaussian", "laplace"}
+    denominator : {"fixed", "realised"}
+        What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
+    """
+
+    sampler: Sampler
+    n: int | None
+    noise_multiplier: float
+    n_compositions: int
+    mechanism: str = "gaussian"
+    denominator: str = "fixed"
+
+    def __post_init__(self) -> None:
+        checks.real("noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE)
+        checks.integer("n_compositions", self.n_compositions, at_least=1)
+        checks.one_of("mechanism", self.mechanism, MECHANISMS)
+        checks.one_of("denominator", self.denominator, DENOMINATORS)
+
+    def chain(self) -> SlotChain:
+        """The sampler's stages as facts.
+
+        Raises
+        ------
+        UnsupportedError
+            If the sampler is not a chain of known stages, or its size is random and the sum is divided by it.
+        """
+        if not isinstance(self.sampler, StagedSampler):
+            raise UnsupportedError(
+                f"only chains of stages can be accounted for, got {type(self.sampler).__name__}; "
+                "describe it as Multistage"
+            )
+        facts = [_fact(stage) for stage in self.sampler.stages]
+        if facts[-1].kind == "poisson" and self.denominator == "realised":
+            raise UnsupportedError(
+                "no bound covers a Poisson sample divided by its realised size, whose noise then tells "
+                "how many records were drawn; divide by a fixed number"
+            )
+        if self.n is None and [fact.kind for fact in facts] != ["poisson"]:
+            raise UnsupportedError("the number of records n is needed for samplers of fixed size, got none; give n")
+        return SlotChain(self.n if self.n is not None else 1, facts)
+
+
+def rigorous(
+    sampler: Sampler,
+    n: int | None = None,
+    *,
+    noise_multiplier: float,
+    n_compositions: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    adjacency: str | None = None,
+    mechanism: str = "gaussian",
+    denominator: str = "fixed",
+    width: float | None = None,
+) -> Account:
+    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases, from both sides.
+
+    Parameters
+    ----------
+    sampler, n, noise_multiplier, n_compositions, mechanism, denominator
+        See `Release`.
+    epsilon, delta : float
+        Exactly one of them.
+    adjacency : {"add_remove", "substitute"}, optional
+        Default: add_remove for Poisson sampling alone, substitute for the rest.
+    width : float, optional
+        Numerical accuracy wanted of each end: absolute for epsilon, relative for delta.  Default 1e-3 where both ends
+        bracket one number, 5e-3 where attack and proof lie apart anyway.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no theorem covers the case; the message gives the reason.
+    """
+    release = Release(sampler, n, noise_multiplier, n_compositions, mechanism, denominator)
+    return rigorous_composition([release], epsilon=epsilon, delta=delta, adjacency=adjacency, width=width)
+
+
+def rigorous_composition(
+    releases: Sequence[Release],
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    adjacency: str | None = None,
+    width: float | None = None,
+) -> Account:
+    """As `rigorous`, for releases of different kinds on the same records, in any order fixed in advance."""
+    chains = [release.chain() for release in releases]
+    relation = _relation(chains, adjacency)
+    cases = [_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True)]
+    ledger = Ledger([(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)])
+    question = Question(epsilon, delta, width if width is not None else 1e-3 if ledger.exact else 5e-3)
+    lower, upper = ledger.bracket(question)
+    lower_pair = "; ".join(dict.fromkeys(case.attack for case in cases))
+    single = len(releases) == 1 and releases[0].n_compositions == 1
+    attained = ledger.exact or (single and all(case.attained for case in cases))
+    if len(releases) == 1 and not attained and cases[0].law is not None:
+        release = releases[0]
+        flipped = FlipAttack(cases[0].law, release.noise_multiplier, release.n_compositions).answer(question)
+        if flipped > lower:
+            lower, lower_pair = flipped, f"{lower_pair}, the fillers' sign chosen adaptively"
+    if lower > upper * (1 + 1e-9) + 1e-12:
+        raise NumericalError(f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments")
+    no_attack = not lower_pair
+    return Account(
+        lower=min(lower, upper),
+        upper=upper,
+        kind="exact" if attained else "upper" if no_attack else "bounds",
+        pair="; ".join(dict.fromkeys(case.pair for case in cases)),
+        adjacency=relation,
+        sensitivity=cases[0].sensitivity,
+        quantity=question.quantity,
+        lower_pair=lower_pair,
+        conditions=CONDITIONS,
+    )
+
+
+def calibrate_noise(
+    sampler: Sampler,
+    n: int | None = None,
+    *,
+    n_compositions: int,
+    target_epsilon: float,
+    target_delta: float,
+    adjacency: str | None = None,
+    mechanism: str = "gaussian",
+    accuracy: float = 1e-3,
+) -> NoiseCalibration:
+    """Find a noise multiplier for which the releases are proved (target_epsilon, target_delta)-DP.
+
+    Parameters
+    ----------
+    sampler, n, n_compositions, mechanism, adjacency
+        As in `rigorous`.
+    target_epsilon : float
+        Nats, above 0.
+    target_delta : float
+        In (0, 1).
+    accuracy : float
+        Relative distance between the answer and a smaller multiplier that is not proved.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no bound covers the case, or no multiplier up to 1e4 meets the target.
+    """
+    target = checks.real("target_epsilon", target_epsilon, above=0)
+    closeness = checks.real("accuracy", accuracy, above=0, below=1)
+    question = Question(delta=target_delta, width=max(target * closeness, 1e-9))
+
+    def case(scale: float) -> Ledger:
+        release = Release(sampler, n, scale, n_compositions, mechanism)
+        chain = release.chain()
+        return Ledger([(_case(release, chain, _relation([chain], adjacency)).event, n_compositions)])
+
+    def search(bound: Callable[[float], float], start: float) -> SafeRoot:
+        return smallest_noise(bound, target, start=start, least=MIN_SCALE, most=_MOST_NOISE, accuracy=closeness)
+
+    law = Release(sampler, n, 1.0, n_compositions).chain().multiplicity()
+    mean = float(np.arange(law.size) @ law)
+    # the Gaussian limit of many small losses; small noise is the costly side, so err towards large
+    guess = max(1.0, 2 * mean * np.sqrt(2 * n_compositions * np.log(1.25 / target_delta)) / target)
+    found = search(lambda scale: case(scale).bound(question), float(guess))
+    # where the bounds bracket one number the attack's root is the same, else it lies below
+    start = found.unsafe * (1 - closeness)
+    necessary = search(lambda scale: case(scale).attack(question), start).unsafe
+    account = rigorous(
+        sampler,
+        n,
+        noise_multiplier=found.safe,
+        n_compositions=n_compositions,
+        delta=target_delta,
+        adjacency=adjacency,
+        mechanism=mechanism,
+        width=question.width,
+    )
+    return NoiseCalibration(found.safe, min(necessary, found.unsafe), found.evaluations, account)
+
+
+@dataclass(frozen=True)
+class NoiseCalibration:
+    """A safe noise multiplier and what is known below it.
+
+    Attributes
+    ----------
+    noise_multiplier : float
+        Proved: the upper bound of epsilon at this noise is at most the target.
+    necessary : float
+        Refuted: with this noise multiplier or less an attack exceeds the target; 0 if no attack is known.
+    evaluations : int
+        How many upper bounds were computed.
+    account : Account
+        Bounds of epsilon at `noise_multiplier` and the target delta.
+    """
+
+    noise_multiplier: float
+    necessary: float
+    evaluations: int
+    account: Account
+
+
+def paper(
+    sampler: Sampler,
+    n: int | None = None,
+    *,
+    noise_multiplier: float,
+    n_compositions: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    width: float = 1e-3,
+) -> Account:
+    """Bracket what the papers' pair gives: unit shift per occurrence, one direction.  Not a guarantee.
+
+    References
+    ----------
+    MUST, Section 3.4 and Sections S5 and S6 of its supplement.
+    """
+    question = Question(epsilon, delta, width)
+    release = Release(sampler, n, noise_multiplier, n_compositions)
+    chain = release.chain()
+    pair = _papers_pair(chain, noise_multiplier)
+    lower, upper = Ledger([(PairEvent(pair, one_direction=True), n_compositions)]).bracket(question)
+    return Account(
+        lower=lower,
+        upper=upper,
+        kind="paper",
+        pair=f"{pair.label}, s = {noise_multiplier:g}",
+        adjacency=pair.relation,
+        sensitivity="one occurrence of the record moves the sum by C",
+        quantity=question.quantity,
+        lower_pair="the same pair",
+    )
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What is proved for one kind of release: its event, and words for it."""
+
+    event: Event
+    pair: str
+    attack: str
+    sensitivity: str
+    law: MultiplicityLaw | None = None
+    attained: bool = False
+
+
+def _fact(stage: stages.Stage) -> SlotStage:
+    if isinstance(stage, stages.Poisson):
+        return SlotStage("poisson", rate=stage.rate)
+    if isinstance(stage, stages.WithoutReplacement):
+        return SlotStage("without", stage.size)
+    if isinstance(stage, stages.WithReplacement):
+        return SlotStage("with", stage.size)
+    raise UnsupportedError(f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones")
+
+
+def _relation(chains: Sequence[SlotChain], adjacency: str | None) -> Relation:
+    poisson = all(chain.kinds == ("poisson",) for chain in chains)
+    if adjacency is None:
+        return Relation.ADD_REMOVE if poisson else Relation.SUBSTITUTE
+    relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
+    if relation is Relation.ADD_REMOVE and not poisson:
+        raise UnsupportedError(
+            "adding or removing a record changes n, on which samplers of fixed size depend, and no bound covers that; "
+            "use adjacency substitute"
+        )
+    return relation
+
+
+def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
+    if release.mechanism == "laplace":
+        return _laplace_case(release, chain, relation)
+    s = release.noise_multiplier
+    if chain.kinds == ("poisson",):
+        q = chain.stages[0].rate
+        if relation is Relation.ADD_REMOVE:
+            pair = "(1 - q) N(0, s^2) + q N(1, s^2) against N(0, s^2), both directions"
+            return _Case(PairEvent(PoissonPair(q, s)), pair, pair, "one record more or less moves the sum by C")
+        pair = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
+        return _Case(PairEvent(WorPair(q, s)), pair, pair, "one occurrence replaced moves the sum by up to 2 C")
+    with np.errstate(divide="ignore"):
+        law = MultiplicityLaw(np.log(chain.multiplicity()))
+    sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
+    profile = _profile_maker(chain, s)
+    if chain.kinds[-1] == "poisson":
+        attack = "records +C against -C among zero records"
+        return _Case(DominatedEvent(profile, MixturePair(law, s)), _proved(chain), attack, sensitivity)
+    attack = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
+    once = chain.kinds == ("without",)
+    event = DominatedEvent(profile, FillerPair(law, s / 2), attained=once)
+    return _Case(event, _proved(chain), attack, sensitivity, law, attained=once)
+
+
+def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
+    return lambda tail: (ChainProfile(chain, scale, tail), None)
+
+
+def _proved(chain: SlotChain) -> str:
+    if chain.kinds == ("without",):
+        return "profile q G(1 + (a - 1) / q, 2 / s), q = m / n"
+    if chain.kinds == ("with",):
+        return "group lemma at Binomial(m, 1/n)"
+    return "group lemma at the last stage, the stages before it revealed"
+
+
+def _laplace_case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
+    b = release.noise_multiplier
+    if chain.kinds == ("without",):
+        q = chain.stages[0].size / chain.n
+        forward = included_once(q, 2 / b)
+        pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query"
+        event = DominatedEvent(lambda _: (forward, None), None)
+        return _Case(event, pair, "", "one record replaced moves the sum by 2 C")
+    if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
+        q = chain.stages[0].rate
+        both = (included_once(q, 1 / b), removed_once(q, 1 / b))
+        pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance C, both directions, scalar query"
+        return _Case(DominatedEvent(lambda _: both, None), pair, "", "one record more or less moves the sum by C")
+    raise UnsupportedError(
+        "with Laplace noise only sampling without replacement and Poisson sampling under add_remove are proved, where "
+        "a record enters at most once; use mechanism gaussian"
+    )
+
+
+def _papers_pair(chain: SlotChain, scale: float) -> PoissonPair | WorPair | MixturePair:
+    if chain.kinds == ("poisson",):
+        return PoissonPair(chain.stages[0].rate, scale)
+    if chain.kinds == ("without",):
+        return WorPair(chain.stages[0].size / chain.n, scale)
+    with np.errstate(divide="ignore"):
+        return MixturePair(MultiplicityLaw(np.log(chain.multiplicity())), scale)
