@@ -69,13 +69,15 @@ def plan_noise(
     MUST, Equation 9, Theorem 5, Algorithm 2 steps 1 and 2.
     """
     checks.one_of("calibration", calibration, ("classical", "analytic"))
+    target = checks.real("epsilon_amplified", epsilon_amplified, above=0)
+    group = sensitivity if group_sensitivity is None else checks.real("group_sensitivity", group_sensitivity, above=0)
     eta = law.eta
-    epsilon = float(base_epsilon(epsilon_amplified, eta))
+    epsilon = float(base_epsilon(target, eta))
     scale = classical_gaussian_scale if calibration == "classical" else analytic_gaussian_scale
     sigma = float(scale(epsilon, delta, sensitivity))
     if nominal_single and len(law.log_pmf) == 2:
         delta_amplified = eta * delta
     else:
-        profile = profiles.of("gaussian", (group_sensitivity or sensitivity) / sigma)
+        profile = profiles.of("gaussian", group / sigma)
         delta_amplified = float(amplify(law, profile, epsilon).delta_amplified)
     return NoisePlan(eta, epsilon, delta, sensitivity, sigma, delta_amplified)
