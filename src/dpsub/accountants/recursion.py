@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
 _LONG = 2**18
-"""Longer arrays leave the caches, where `scipy.signal.lfilter` is faster; its import costs more than all shorter ones."""
+"""Longer arrays leave the caches, where `scipy.signal.lfilter` is faster; its import takes longer than they do."""
 
 
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
@@ -41,7 +42,7 @@ def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
     padded[: values.size] = values
     # row i holds entry i of every block, so that one step of all blocks is one operation on neighbours in memory
     table = padded.reshape(n_blocks, length).T.copy()
-    for before, row in zip(table[:-1], table[1:], strict=True):
+    for before, row in pairwise(table):
         row += damp * before
     powers = damp ** np.arange(1, length + 1)
     across = float(powers[-1])
