@@ -175,7 +175,7 @@ def largest(
     closeness = checks.real("accuracy", accuracy, above=0, below=1)
     safe: tuple[float, float, Account] | None = None
     over: tuple[float, float] | None = None
-    x, evaluations = _rounded(min(max(start, least), most), whole), 0
+    x, evaluations, one_sided = _rounded(min(max(start, least), most), whole), 0, 0
     while evaluations < _MOST_ROUNDS:
         found = account(x)
         evaluations += 1
@@ -191,23 +191,27 @@ def largest(
             )
         if safe is not None and (safe[0] >= most or (over is not None and _close(safe[0], over[0], closeness, whole))):
             break
-        x = min(max(_next(safe, over, closeness, whole), least), most)
+        if safe is not None and over is not None:
+            x = _between(safe, over, closeness, whole)
+        else:
+            one_sided += 1
+            x = min(max(_further(x, gap, closeness * 2**one_sided, whole), least), most)
     if safe is None:
         raise UnsupportedError(f"no {name} from {least:g} was proved within {evaluations} accounts; add noise")
     return Found(safe[0], None if over is None else over[0], evaluations, safe[2])
 
 
-def _next(
-    safe: tuple[float, float, Account] | None, over: tuple[float, float] | None, closeness: float, whole: bool
+def _further(x: float, gap: float, reach: float, whole: bool) -> float:
+    """Beyond x, where the sign of the gap points to; `reach` is added so that no bound, however flat, holds it up."""
+    moved = x * math.exp(-math.copysign(min(1.2 * abs(gap) + reach, _WIDEST), gap))
+    if not whole:
+        return moved
+    return math.floor(min(moved, x - 1)) if gap > 0 else math.ceil(max(moved, x + 1))
+
+
+def _between(
+    safe: tuple[float, float, Account], over: tuple[float, float], closeness: float, whole: bool
 ) -> float:
-    if over is None:
-        assert safe is not None
-        # epsilon grows with an exponent between 1/2 and 2 in x; steps upwards err towards the costly side least
-        x = safe[0] * math.exp(min(max(-1.2 * safe[1], 0.0) + closeness, _WIDEST))
-        return math.ceil(max(x, safe[0] + 1)) if whole else x
-    if safe is None:
-        x = over[0] * math.exp(-min(1.2 * over[1] + closeness, _WIDEST))
-        return math.floor(min(x, over[0] - 1)) if whole else x
     log_safe, log_over = math.log(safe[0]), math.log(over[0])
     share = -safe[1] / (over[1] - safe[1])
     u = log_safe + share * (log_over - log_safe)

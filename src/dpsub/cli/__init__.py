@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,9 @@ COMMANDS = {
     "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",
 }
 """Commands and what they answer; each is a module of this package."""
+
+_OPTIONS = {"n_compositions": "steps", "noise_multiplier": "noise-multiplier"}
+"""Arguments of the library that are called otherwise on the command line."""
 
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
 
@@ -90,5 +94,7 @@ def _overview() -> str:
 
 
 def _failed(command: str, sentence: str) -> int:
+    for name, option in _OPTIONS.items():
+        sentence = re.sub(rf"\b{name}\b", option, sentence)
     print(f"{' '.join(['dpsub', command]).strip()}: {sentence}", file=sys.stderr)
     return EXIT_ERROR

@@ -24,7 +24,8 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        raise ArgumentError(f"{message}; {self.prog} --help lists the options")
+        way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
+        raise ArgumentError(f"{message.removeprefix('argument ')}{way_out}")
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
