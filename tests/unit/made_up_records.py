@@ -68,7 +68,7 @@ def noise_calibration() -> pd.DataFrame:
         rows.append(("table8", scheme, 500 if scheme.startswith("must") else 0, 0.0005, "gradient", 2.6536 / 300, 1))
     names = ["table", "scheme", "b", "epsilon_amplified", "statistic", "sigma", "epsilon_valid"]
     frame = pd.DataFrame(rows, columns=names).assign(
-        replicate=0, eta=0.1, epsilon=0.5, delta=1 / 300, sensitivity=0.03, delta_amplified=1 / 3000
+        replicate=0, m=300, eta=0.1, epsilon=0.5, delta=1 / 300, sensitivity=0.03, delta_amplified=1 / 3000
     )
     return pd.concat([_labelled(frame, variant) for variant in ("stated", "as_done", "consistent")])
 
@@ -147,7 +147,7 @@ def adult_logistic(replicates: int = 6, data: str = "synthetic") -> pd.DataFrame
         metrics["ppv"][0] = np.nan if scheme == "wr" else metrics["ppv"][0]
         frames.append(_labelled(pd.DataFrame({
             "replicate": range(count), "scheme": scheme, "solver": solver, "sigma": 0.01, **metrics,
-            "train_loss": 0.5, "gradients": 290.0,
+            "train_loss": 0.5, "gradients": 290.0, "n_train": 300, "n_test": 100, "n_parameters": 14,
         }), variant, data))
     return pd.concat(frames)
 

@@ -89,7 +89,8 @@ def utility() -> Frames:
         best = 0.981 if scheme == "must_ow" else 0.978
         for step in wave:
             metrics = dict.fromkeys(("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1"), best + 0.001 * step)
-            adult.append({"scheme": scheme, "solver": "dp_sgd", **metrics})
+            adult.append({"scheme": scheme, "solver": "dp_sgd", **metrics,
+                          "n_train": 30969, "n_test": 10323, "n_parameters": 14})  # fmt: skip
     means = {"poisson": 300, "wor": 300, "wr": 298.6, "must_wo": 298.6, "must_ow": 225.8, "must_ww": 224.9}
     distinct = [
         {"experiment": i, "scheme": scheme, "law_mean": mean} for i in (1, 2, 3) for scheme, mean in means.items()

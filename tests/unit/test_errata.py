@@ -17,6 +17,7 @@ from dpsub.datasets import adult, synthetic_adult
 from dpsub.errors import ArgumentError
 from dpsub.experiments.adult_logistic import design_matrix
 from dpsub.experiments.linear_regression import gradient_cells
+from dpsub.experiments.sampling_time import bernoulli_trials
 from dpsub.frame import Frame
 from dpsub.multiplicity import MultiplicityLaw
 from dpsub.procedures import dp_sgd
@@ -107,8 +108,8 @@ def test_e05_nominal_and_exact_delta_differ_for_wor() -> None:
     for n, m, target, exact in ((300, 30, 0.1, 2.18e-6), (1000, 100, 0.01, 5.0e-8), (1000, 100, 0.001, 5.0e-9)):
         law = _law("wor", n, m)
         arguments = {"epsilon_amplified": target, "delta": 1 / n, "sensitivity": 1.0, "calibration": "classical"}
-        assert plan_noise(law, **arguments).delta_amplified == pytest.approx(m / n / n)
-        found = plan_noise(law, **arguments, nominal_single=False).delta_amplified
+        assert plan_noise(law, **arguments, nominal_delta=True).delta_amplified == pytest.approx(m / n / n)
+        found = plan_noise(law, **arguments).delta_amplified
         assert found == pytest.approx(exact, rel=0.01 if exact < 1e-7 else 3e-3)
 
 
@@ -244,7 +245,7 @@ def test_e16_must_ww_can_be_composed() -> None:
 def test_e18_the_bernoulli_loop_and_the_binomial_draw_have_one_law() -> None:
     n, rate, draws = 40, 0.15, 4000
     sampler = samplers.Poisson(rate)
-    loop = (np.random.default_rng(1).random((draws, n)) < rate).sum(axis=1)
+    loop = np.array([len(drawn) for drawn in bernoulli_trials(n, rate, draws, np.random.default_rng(1))])
     ours = sampler.draw_block(Frame(n), draws, np.random.default_rng(2)).distinct
     law = sampler.distinct_law(n)
     for counted in (loop, ours):

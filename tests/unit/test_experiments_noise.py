@@ -98,8 +98,7 @@ class TestNoiseCalibration:
         settings = ((300, 30, 0.1, "2.18e-6"), (1000, 100, 0.01, "5.0e-8"), (1000, 100, 0.001, "5.0e-9"))
         for n, m, target, text in settings:
             law = samplers.of_sizes("wor", n=n, m=m).multiplicity_law(n)
-            plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=1.0, calibration="classical",
-                              nominal_single=False)  # fmt: skip
+            plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=1.0, calibration="classical")
             assert rounds_to(plan.delta_amplified, text)
 
     @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ class TestSizes:
 
     @pytest.mark.parametrize("rate", [-0.1, 1.1])
     def test_rate_is_a_probability(self, rate: float) -> None:
-        with pytest.raises(ArgumentError, match=r"^rate must be at (least 0|most 1)\.0, got rate = "):
+        with pytest.raises(ArgumentError, match=r"^rate must be at (least 0|most 1), got rate = "):
             Poisson(rate)
 
     @pytest.mark.parametrize("rate", [float("nan"), float("inf"), "half", None])

@@ -4,6 +4,15 @@ REQUIRED INPUTS: <results>/comparison.csv and all tables and figures
 OUTPUTS: <results>/report/index.md, <results>/run/config.yaml, <results>/run/environment.json
 """
 
+REMARK = (
+    []
+    if PLAN.config["verdicts"] == "enforce"
+    else [
+        "--remark='This configuration only reports its verdicts: its sizes need not be the published ones, and a"
+        " verdict of differs or fails may mean no more than that.'"
+    ]
+)
+
 
 rule describe_run:
     output:
@@ -38,7 +47,8 @@ rule write_report:
         artefacts=[product.artefact.identifier for product in PLAN.products],
         seed=PLAN.config["seed"],
         configuration=settings.digest(PLAN.config),
+        remark=REMARK,
     shell:
         "exec python {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
         " --environment {input.environment:q} --data {input.data:q} --artefacts {params.artefacts}"
-        " --seed {params.seed} --configuration {params.configuration} --output {output:q} > {log:q} 2>&1"
+        " --seed {params.seed} --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"

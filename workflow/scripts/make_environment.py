@@ -48,7 +48,7 @@ def make(folder, stamp):
         print(f"making the environment {folder}", flush=True)
         run([sys.executable, "-m", "venv", folder], "install venv for it (on Debian and Ubuntu: python3-venv)")
     print("installing what requirements.lock pins; this takes a minute or two", flush=True)
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     run([*pip, "-r", os.path.join(TOP, "requirements.lock")], "check the network and try again")
     run([*pip, "--no-deps", "--no-build-isolation", "-e", TOP], "check pyproject.toml")
 

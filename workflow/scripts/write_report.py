@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", type=Path, default=[], help="descriptions (JSON) of prepared data sets")
     parser.add_argument("--seed", required=True)
     parser.add_argument("--configuration", default="", help="digest of the configuration")
+    parser.add_argument("--remark", action="append", default=[], help="a sentence for the top of the report")
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()
     described = [json.loads(path.read_text(encoding="utf-8")) for path in options.data]
@@ -38,6 +39,7 @@ def main() -> None:
         data_labels={found["dataset"]: found["label"] for found in described},
         provenance={"seed": options.seed, "configuration": options.configuration[:12], **versions},
         timings=options.results / "run/timings",
+        remarks=options.remark,
     )
 
 

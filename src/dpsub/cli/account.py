@@ -37,8 +37,8 @@ def add_arguments(parser: Parser) -> None:
     add_choice(parser, "--convention", CONVENTIONS, conventions, "rigorous")
     denominators = "what the sum is divided by: a fixed number or the realised size (default: fixed)"
     add_choice(parser, "--denominator", DENOMINATORS, denominators, "fixed")
-    width = "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001)"
-    parser.add_argument("--width", type=number, default=1e-3, metavar="W", help=width)
+    width = "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; 0.005 where kind is bounds)"
+    parser.add_argument("--width", type=number, metavar="W", help=width)
 
 
 def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
@@ -99,7 +99,7 @@ def _paper(arguments: Namespace, sampler: Sampler) -> Account:
         n_compositions=arguments.steps,
         epsilon=arguments.epsilon,
         delta=arguments.delta,
-        width=arguments.width,
+        width=1e-3 if arguments.width is None else arguments.width,
     )
     if arguments.adjacency not in (None, account.adjacency):
         raise ArgumentError(

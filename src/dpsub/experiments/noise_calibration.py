@@ -56,9 +56,10 @@ class NoiseCalibration(Experiment):
 
     name: ClassVar[str] = "noise_calibration"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "table": "str", "scheme": "str", "b": "int64", "epsilon_amplified": "float64",
-        "statistic": "str", "eta": "float64", "epsilon": "float64", "delta": "float64", "sensitivity": "float64",
-        "sigma": "float64", "delta_amplified": "float64", "epsilon_valid": "int64",
+        "replicate": "int64", "table": "str", "scheme": "str", "m": "int64", "b": "int64",
+        "epsilon_amplified": "float64", "statistic": "str", "eta": "float64", "epsilon": "float64",
+        "delta": "float64", "sensitivity": "float64", "sigma": "float64", "delta_amplified": "float64",
+        "epsilon_valid": "int64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
 
@@ -94,7 +95,7 @@ class NoiseCalibration(Experiment):
         consistent = variant == "consistent"
         rows = []
         for query in self.queries(settings, variant):
-            n = settings["tables"][query.table]["n"]
+            n, m = settings["tables"][query.table]["n"], settings["tables"][query.table]["m"]
             plan = plan_noise(
                 query.sampler.multiplicity_law(n),
                 epsilon_amplified=query.epsilon_amplified,
@@ -102,10 +103,11 @@ class NoiseCalibration(Experiment):
                 sensitivity=query.sensitivity,
                 calibration="analytic" if consistent else "classical",
                 group_sensitivity=query.group_sensitivity,
-                nominal_single=not consistent,
+                nominal_delta=not consistent and query.scheme in ("poisson", "wor"),
             )
             rows.append((
-                0, query.table, query.scheme, query.b, query.epsilon_amplified, query.statistic, plan.eta, plan.epsilon,
-                plan.delta, plan.sensitivity, plan.sigma, plan.delta_amplified, int(classical_is_valid(plan.epsilon)),
+                0, query.table, query.scheme, m, query.b, query.epsilon_amplified, query.statistic, plan.eta,
+                plan.epsilon, plan.delta, plan.sensitivity, plan.sigma, plan.delta_amplified,
+                int(classical_is_valid(plan.epsilon)),
             ))  # fmt: skip
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

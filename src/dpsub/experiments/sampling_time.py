@@ -23,10 +23,9 @@ BLOCK = 100
 WARM_UP_BLOCKS = 3
 
 
-def bernoulli_trials(n: int, rate: float, n_subsets: int, rng: np.random.Generator) -> None:
+def bernoulli_trials(n: int, rate: float, n_subsets: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Draw Poisson subsets one after the other by n trials each, the way that Table 10's Poisson column was timed."""
-    for _ in range(n_subsets):
-        np.flatnonzero(rng.random(n) < rate)
+    return [np.flatnonzero(rng.random(n) < rate) for _ in range(n_subsets)]
 
 
 class SamplingTime(Experiment):

@@ -11,7 +11,6 @@ from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.must.labels import SCHEMES, in_order
 from dpsub.artefacts.must.rows import estimate_row
-from dpsub.errors import DataError
 from dpsub.experiments.composition import CONSISTENT_NOISE
 from dpsub.published import parse_row_key, row_key
 
@@ -45,21 +44,11 @@ class Table8(Artefact):
     def _noise(self, records: Records) -> list[dict[str, Any]]:
         noise = self.needed(records, "noise_calibration")
         noise = in_order(noise[noise["table"] == "table8"])
-        size = self._subset_size(records)
         return [
             {"row": row_key(scheme=record["scheme"]), "column": "sigma_times_m", "variant": record["variant"],
-             "value": record["sigma"] * size}
+             "value": record["sigma"] * record["m"]}
             for record in noise.to_dict("records")
         ]
-
-    def _subset_size(self, records: Records) -> int:
-        """Return m: in the stated reading the accountant's scale is m sigma."""
-        noise = self.needed(records, "noise_calibration", variants=("stated",)).query("table == 'table8'")
-        scale = self.needed(records, "composition", variants=("stated",)).query("table == 'table8'")
-        both = noise.merge(scale, on="scheme", suffixes=("_noise", ""))
-        if both.empty:
-            raise DataError("table8 needs noise and composition of one sampler, got none in common; run both")
-        return round(float(both["scale"].iloc[0] / both["sigma"].iloc[0]))
 
     def _metrics(self, records: Records) -> list[dict[str, Any]]:
         rows = []
