@@ -23,11 +23,11 @@ from functools import cached_property
 
 import numpy as np
 from scipy import fft
-from scipy.signal import lfilter
 
 from dpsub import checks
 from dpsub.accountants.chernoff import Cumulants
 from dpsub.accountants.loss_law import LossLaw
+from dpsub.accountants.recursion import damped_sums
 from dpsub.errors import ArgumentError, NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -226,10 +226,9 @@ class TiltedSum:
         D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
         """
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
-        reversed_values = self.values[::-1]
-        sums = lfilter([1.0], [1.0, -damp], reversed_values)
-        deltas = lfilter([0.0, -math.expm1(-self.step) * damp], [1.0, -damp * decay], sums)
-        return np.asarray(deltas[::-1])
+        sums = damped_sums(self.values[::-1], damp)
+        entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
+        return damped_sums(entering, damp * decay)[::-1]
 
     @cached_property
     def _error(self) -> float:

@@ -1,0 +1,101 @@
+"""What one release from a sample satisfies, (epsilon', delta'), where it would be (epsilon, delta) on all data.
+
+JSON: epsilon, delta, epsilon_amplified, delta_amplified, eta, category (strong, weak_type_1, weak_type_2, dilution or
+boundary).
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from dpsub.cli.answers import Answer, Line, near, up
+from dpsub.cli.parsing import Parser, add_choice, number
+from dpsub.cli.sampler_options import add_sampler, described, sampler_of
+from dpsub.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from dpsub.samplers import Sampler
+
+MECHANISMS = ("gaussian", "laplace")
+
+_CATEGORIES = {
+    "strong": "both epsilon and delta shrink",
+    "weak_type_1": "epsilon shrinks, delta does not",
+    "weak_type_2": "delta shrinks, epsilon does not",
+    "dilution": "neither epsilon nor delta shrinks",
+    "boundary": "epsilon shrinks, delta is 0 before and after",
+}
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the options of this command."""
+    add_sampler(parser)
+    add_choice(parser, "--mechanism", MECHANISMS, "noise of the release (default: gaussian)", default="gaussian")
+    parser.add_argument("--ratio", type=number, required=True, metavar="R", help="sensitivity over noise scale")
+    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="epsilon on all data, nats")
+
+
+def run(arguments: Namespace) -> Answer:
+    """Amplify.
+
+    Raises
+    ------
+    UnsupportedError
+        If no theorem covers the sampler.
+    """
+    from dpsub import profiles
+    from dpsub.amplification import amplify, category
+
+    sampler = sampler_of(arguments)
+    adjacency, exact = _covered(sampler, arguments.n)
+    law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
+    found = amplify(law, profiles.of(arguments.mechanism, arguments.ratio), arguments.epsilon)
+    point = {
+        "epsilon": float(found.epsilon),
+        "delta": float(found.delta),
+        "epsilon_amplified": float(found.epsilon_amplified),
+        "delta_amplified": float(found.delta_amplified),
+    }
+    kind = category(**point)
+    lines: list[Line] = [
+        ("epsilon", f"{near(point['epsilon'])}  on all data,  {up(point['epsilon_amplified'])}  from the sample"),
+        ("delta", f"{near(point['delta'])}  on all data,  {up(point['delta_amplified'])}  from the sample"),
+        ("eta", near(found.eta)),
+        ("category", f"{kind}: {_CATEGORIES[kind]}"),
+        ("kind", "upper bound, attained by some mechanism with this profile" if exact else "upper bound"),
+        ("guarantee", f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the conditions do"),
+        ("adjacency", adjacency),
+        ("sensitivity", _sensitivity(adjacency)),
+        ("conditions", "one release from one secret sample; noise fixed in advance; sizes and rates public"),
+    ]
+    values = {**point, "eta": found.eta, "category": kind}
+    release = f"{arguments.mechanism} release, sensitivity / scale = {near(arguments.ratio)}"
+    return Answer(values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines)
+
+
+def _covered(sampler: Sampler, n: int | None) -> tuple[str, bool]:
+    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once."""
+    from dpsub.accounting import Release
+
+    chain = Release(sampler, n, 1.0, 1).chain()
+    kinds = chain.kinds
+    if kinds == ("poisson",):
+        return "add_remove", True
+    if kinds == ("with", "with") and chain.stages[0].size > chain.n:
+        raise UnsupportedError(
+            f"the theorem is proved for a first stage of at most n = {chain.n} draws with replacement, "
+            f"got b = {chain.stages[0].size}; dpsub account bounds this sampler in another way"
+        )
+    if kinds in (("without",), ("with",), ("without", "with"), ("with", "with")):
+        return "substitute", kinds == ("without",)
+    what = "ends with a Poisson stage" if kinds[-1] == "poisson" else "has more than two stages that matter"
+    raise UnsupportedError(
+        f"no amplification theorem is proved for a chain that {what}; dpsub account bounds it in another way"
+    )
+
+
+def _sensitivity(adjacency: str) -> str:
+    if adjacency == "add_remove":
+        return "ratio is for adding or removing one record"
+    return "ratio is for replacing one occurrence of a record in the sample; l of them are l ratios apart"

@@ -1,0 +1,132 @@
+"""Noise, sample size or steps for which the releases are proved (--target-epsilon, --target-delta)-private.
+
+--solve noise (default) finds a noise multiplier; --solve size the largest sample (poisson: rate; multistage: size or
+rate of the last stage) for a given noise; --solve steps the largest number of releases.  What is returned was proved.
+
+JSON: solved (noise_multiplier, size, rate or steps), under that name the answer, not_proved (the nearest value tried
+that is not proved; null for noise, and if the search met its limit), refuted (noise only: an attack exceeds the target
+with this noise or less; 0 if no attack is known), target_epsilon, target_delta, evaluations, and the keys of dpsub
+account for epsilon at the target delta.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from dpsub.cli import accounts
+from dpsub.cli.account import add_releases
+from dpsub.cli.answers import Answer, Line, down, near, plural, up
+from dpsub.cli.parsing import Parser, add_choice, number
+from dpsub.cli.sampler_options import add_sampler, described, family_of, sampler_of
+from dpsub.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from dpsub.accountants.account import Account
+    from dpsub.design_search import Found
+
+SOLVE = ("noise", "size", "steps")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the options of this command."""
+    add_sampler(parser)
+    add_choice(parser, "--solve", SOLVE, "what to find (default: noise)", "noise")
+    parser.add_argument("--target-epsilon", type=number, required=True, metavar="E", help="nats, above 0")
+    parser.add_argument("--target-delta", type=number, required=True, metavar="D", help="between 0 and 1")
+    add_releases(parser, required=False)
+
+
+def run(arguments: Namespace) -> Answer:
+    """Calibrate."""
+    asked = {"noise": "noise_multiplier", "steps": "steps", "size": ""}[arguments.solve]
+    for field in ("noise_multiplier", "steps"):
+        option = f"--{field.replace('_', '-')}"
+        if field == asked and getattr(arguments, field) is not None:
+            raise ArgumentError(f"{option} is what --solve {arguments.solve} asks for; drop it")
+        if field != asked and getattr(arguments, field) is None:
+            raise ArgumentError(f"--solve {arguments.solve} needs {option}, got none; give it")
+    return {"noise": _noise, "size": _size, "steps": _steps}[arguments.solve](arguments)
+
+
+def _noise(arguments: Namespace) -> Answer:
+    from dpsub.accounting import calibrate_noise
+
+    started = perf_counter()
+    sampler = sampler_of(arguments)
+    found = calibrate_noise(sampler, arguments.n, n_compositions=arguments.steps, **_target(arguments))
+    values = {
+        "solved": "noise_multiplier",
+        "noise_multiplier": found.noise_multiplier,
+        "not_proved": None,
+        "refuted": found.necessary,
+        "evaluations": found.evaluations,
+    }
+    lines: list[Line] = [("noise multiplier", f"{up(found.noise_multiplier)}  (proved)")]
+    if found.necessary > 0:
+        lines.append(("refuted", f"{down(found.necessary)} and less: an attack exceeds the target"))
+    what = f"Noise multiplier for {plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}"
+    return _answer(arguments, values, what, lines, found.account, perf_counter() - started)
+
+
+def _size(arguments: Namespace) -> Answer:
+    from dpsub.design_search import largest_sample
+
+    started = perf_counter()
+    family = family_of(arguments)
+    whole_number = family.solved == "size"
+    found = largest_sample(
+        family.make, arguments.n, most=family.most, whole=whole_number, noise_multiplier=arguments.noise_multiplier,
+        n_compositions=arguments.steps, **_target(arguments),
+    )  # fmt: skip
+    value = int(found.value) if whole_number else found.value
+    values, lines = _found(family.solved, value, found)
+    what = (
+        f"Largest {family.solved} for {plural(arguments.steps, 'release')} from "
+        f"{described(family.make(value), arguments.n)}, noise multiplier {near(arguments.noise_multiplier)}"
+    )
+    return _answer(arguments, values, what, lines, found.account, perf_counter() - started)
+
+
+def _steps(arguments: Namespace) -> Answer:
+    from dpsub.design_search import largest_steps
+
+    started = perf_counter()
+    sampler = sampler_of(arguments)
+    found = largest_steps(sampler, arguments.n, noise_multiplier=arguments.noise_multiplier, **_target(arguments))
+    values, lines = _found("steps", int(found.value), found)
+    noise = f"noise multiplier {near(arguments.noise_multiplier)}"
+    what = f"Largest number of releases from {described(sampler, arguments.n)}, {noise}"
+    return _answer(arguments, values, what, lines, found.account, perf_counter() - started)
+
+
+def _target(arguments: Namespace) -> dict[str, Any]:
+    return {name: getattr(arguments, name) for name in ("target_epsilon", "target_delta", "adjacency", "mechanism")}
+
+
+def _found(name: str, value: float, found: Found) -> tuple[dict[str, Any], list[Line]]:
+    beyond: float | None = found.not_proved
+    shown = str(value) if isinstance(value, int) else down(value)
+    limit = "none: the search met its limit"
+    if beyond is not None:
+        beyond = int(beyond) if isinstance(value, int) else beyond
+        limit = str(beyond) if isinstance(beyond, int) else up(beyond)
+    values = {
+        "solved": name,
+        name: value,
+        "not_proved": beyond,
+        "refuted": None,
+        "evaluations": found.evaluations,
+    }
+    return values, [(name, f"{shown}  (proved)"), ("not proved", limit)]
+
+
+def _answer(
+    arguments: Namespace, values: dict[str, Any], what: str, lines: list[Line], account: Account, seconds: float
+) -> Answer:
+    evaluations = values.pop("evaluations")
+    target = {"target_epsilon": arguments.target_epsilon, "target_delta": arguments.target_delta}
+    merged = {**values, **target, "evaluations": evaluations, **accounts.values(account, seconds)}
+    title = f"{what}, for epsilon {near(arguments.target_epsilon)} at delta {near(arguments.target_delta)}"
+    return Answer(merged, title, [*lines, *accounts.lines(account, arguments.target_delta, seconds)])

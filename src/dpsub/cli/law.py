@@ -1,0 +1,47 @@
+"""How often one fixed record occurs in a sample: the law P(L = l), the chance eta of any occurrence, distinct records.
+
+JSON: eta, law (P(L = 0), P(L = 1), ...), expected_distinct (null if the number of records is not given).
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import numpy as np
+
+from dpsub.cli.answers import Answer, Line, near
+from dpsub.cli.parsing import Parser
+from dpsub.cli.sampler_options import add_sampler, described, sampler_of
+
+SHOWN = 1e-9
+_ROWS = 12
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the options of this command."""
+    add_sampler(parser)
+
+
+def run(arguments: Namespace) -> Answer:
+    """Compute the law."""
+    sampler = sampler_of(arguments)
+    # a record's chance under Poisson sampling does not depend on the others
+    law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
+    pmf = law.pmf
+    distinct = None if arguments.n is None else sampler.expected_distinct(arguments.n)
+    records = "unknown without --n" if distinct is None else f"{near(distinct)}  (expected number of distinct records)"
+    lines: list[Line] = [
+        ("eta", f"{near(law.eta)}  (chance that a record is in the sample)"),
+        ("copies", f"{near(law.mean)}  (expected number of one record)"),
+        ("distinct", records),
+        ("P(L = l)", _rows(pmf)),
+    ]
+    values = {"eta": law.eta, "law": pmf, "expected_distinct": distinct}
+    return Answer(values, f"Copies of one record in a sample from {described(sampler, arguments.n)}", lines)
+
+
+def _rows(pmf: np.ndarray) -> list[str]:
+    shown = [int(count) for count in np.flatnonzero(pmf >= SHOWN)]
+    rows = [f"{count:>6}  {near(float(pmf[count]))}" for count in shown[:_ROWS]]
+    rest = float(np.delete(pmf, shown[:_ROWS]).sum())
+    return [*rows, f"others  {near(rest)}"] if rest > 0 else rows

@@ -1,0 +1,213 @@
+"""The sampler on the command line: its name, and the sizes, rate or stages that it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dpsub.cli.parsing import Parser, nearest, whole
+from dpsub.cli.parsing import number as real_number
+from dpsub.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from dpsub.samplers import Sampler
+    from dpsub.samplers.stages import Stage
+
+STAGES = ("wor", "wr", "poisson")
+_ASKED = "is what is asked for"
+_OPTIONS = ("m", "b", "rate", "stages")
+
+
+def add_sampler(parser: Parser) -> None:
+    """Add the sampler and its options."""
+    names = "poisson, wor, wr, must_ow, must_wo, must_ww, must_oo, multistage"
+    parser.add_argument("sampler", metavar="SAMPLER", help=names)
+    parser.add_argument("--n", type=whole, metavar="N", help="number of records")
+    parser.add_argument("--m", type=whole, metavar="M", help="size of the sample (poisson: expected)")
+    parser.add_argument("--b", type=whole, metavar="B", help="size of the first of two stages")
+    parser.add_argument("--rate", type=real_number, metavar="Q", help="probability of each record (poisson)")
+    parser.add_argument("--stages", metavar="KIND:SIZE,...", help="of multistage: wor:500,wr:400 or wr:500,poisson:0.1")
+
+
+def sampler_of(arguments: Namespace) -> Sampler:
+    """The sampler that the options describe.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is unknown, an option is missing, or one does not apply.
+    """
+    name = _known(arguments)
+    if name == "poisson":
+        return _poisson(arguments)
+    if name == "multistage":
+        return _multistage(arguments, None)
+    _needs(arguments, name, _fields(name))
+    return _of_sizes(arguments, arguments.m)
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """Samplers that differ in one size or rate only.
+
+    Attributes
+    ----------
+    make : callable
+        From the size or rate to the sampler.
+    most : float
+        Largest size or rate.
+    solved : {"size", "rate"}
+    """
+
+    make: Callable[[float], Sampler]
+    most: float
+    solved: str
+
+
+def family_of(arguments: Namespace) -> Family:
+    """The samplers that remain when the size of the last stage, or the rate, is left open.
+
+    Raises
+    ------
+    ArgumentError
+        As `sampler_of`, or if the size that is asked for is given.
+    """
+    from dpsub.samplers import Poisson
+
+    name = _known(arguments)
+    if name == "poisson":
+        _refuse(arguments, ("m", "rate"), _ASKED)
+        _refuse(arguments, ("b", "stages"), "does not apply to poisson")
+        return Family(Poisson, 1.0, "rate")
+    if name == "multistage":
+        _needs(arguments, name, ("stages",))
+        stages = _stages(arguments.stages)
+        kind, before = STAGES[_position(stages[-1])], stages[:-1]
+        if kind == "poisson":
+            return Family(lambda rate: _multistage(arguments, rate), 1.0, "rate")
+        slots = getattr(before[-1], "size", arguments.n) if before else arguments.n
+        most = slots if kind == "wor" else max(arguments.n, slots)
+        return Family(lambda size: _multistage(arguments, size), most, "size")
+    needed = tuple(field for field in _fields(name) if field != "m")
+    _refuse(arguments, ("m",), _ASKED)
+    _needs(arguments, name, needed)
+    most = min(arguments.n, arguments.b) if name in ("must_wo", "must_oo") else arguments.n
+    return Family(lambda size: _of_sizes(arguments, int(size)), most, "size")
+
+
+def described(sampler: Sampler, n: int | None) -> str:
+    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
+    parts = [] if n is None else [f"n = {n}"]
+    for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
+        value = getattr(sampler, field.name)
+        parts.append(_chain_text(value) if field.name == "chain" else f"{field.name} = {_exact(value)}")
+    return f"{sampler.label}({', '.join(parts)})"
+
+
+def _known(arguments: Namespace) -> str:
+    from dpsub.samplers import REGISTRY
+
+    name = str(arguments.sampler)
+    REGISTRY.get(name)
+    return name
+
+
+def _fields(name: str) -> tuple[str, ...]:
+    from dpsub.samplers import REGISTRY
+
+    return tuple(field.name for field in dataclasses.fields(REGISTRY.get(name)))  # type: ignore[arg-type]
+
+
+def _of_sizes(arguments: Namespace, m: int) -> Sampler:
+    from dpsub.samplers import of_sizes
+
+    return of_sizes(arguments.sampler, n=arguments.n, m=m, b=arguments.b)
+
+
+def _poisson(arguments: Namespace) -> Sampler:
+    from dpsub.samplers import Poisson
+
+    _refuse(arguments, ("b", "stages"), "does not apply to poisson")
+    if (arguments.rate is None) == (arguments.m is None):
+        got = "neither" if arguments.rate is None else "both"
+        raise ArgumentError(f"poisson needs either --rate, or --n and --m for the rate m / n, got {got}; give one")
+    if arguments.rate is not None:
+        return Poisson(arguments.rate)
+    _require(arguments, "poisson with --m", ("n",))
+    return _of_sizes(arguments, arguments.m)
+
+
+def _multistage(arguments: Namespace, last: float | None) -> Sampler:
+    """The chain; with the size or rate of its last stage replaced where `last` is given."""
+    from dpsub.samplers import Multistage
+
+    _needs(arguments, "multistage", ("stages",))
+    stages = _stages(arguments.stages)
+    if last is not None:
+        kind = STAGES[_position(stages[-1])]
+        stages[-1] = _stage(kind, str(last) if kind == "poisson" else str(int(last)))
+    sampler = Multistage(stages)
+    sampler.slots(arguments.n)
+    return sampler
+
+
+def _stages(text: str) -> list[Stage]:
+    stages = []
+    for part in text.split(","):
+        kind, colon, size = part.strip().partition(":")
+        if not colon or not size.strip():
+            raise ArgumentError(f"a stage must be KIND:SIZE, got {part.strip()!r}; write --stages wor:500,wr:400")
+        if kind not in STAGES:
+            raise ArgumentError(f"unknown kind of stage {kind!r}; {nearest(kind, list(STAGES))}")
+        stages.append(_stage(kind, size.strip()))
+    return stages
+
+
+def _stage(kind: str, text: str) -> Stage:
+    from argparse import ArgumentTypeError
+
+    from dpsub.samplers.stages import Poisson, WithoutReplacement, WithReplacement
+
+    try:
+        if kind == "poisson":
+            return Poisson(real_number(text))
+        return WithoutReplacement(whole(text)) if kind == "wor" else WithReplacement(whole(text))
+    except ArgumentTypeError as error:
+        what = "rate" if kind == "poisson" else "size"
+        raise ArgumentError(f"the {what} of stage {kind}:{text} {error}") from None
+
+
+def _position(stage: Stage) -> int:
+    from dpsub.samplers.stages import Poisson, WithoutReplacement, WithReplacement
+
+    return next(i for i, kind in enumerate((WithoutReplacement, WithReplacement, Poisson)) if isinstance(stage, kind))
+
+
+def _chain_text(stages: tuple[Stage, ...]) -> str:
+    sizes = [getattr(stage, "rate" if STAGES[_position(stage)] == "poisson" else "size") for stage in stages]
+    return ", ".join(f"{STAGES[_position(stage)]}:{_exact(size)}" for stage, size in zip(stages, sizes, strict=True))
+
+
+def _exact(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def _needs(arguments: Namespace, name: str, fields: tuple[str, ...]) -> None:
+    """Ask for n and `fields`, and for nothing else."""
+    _refuse(arguments, tuple(option for option in _OPTIONS if option not in fields), f"does not apply to {name}")
+    _require(arguments, name, ("n", *fields))
+
+
+def _require(arguments: Namespace, name: str, fields: tuple[str, ...]) -> None:
+    missing = [f"--{field}" for field in fields if getattr(arguments, field) is None]
+    if missing:
+        needed = " and ".join(f"--{field}" for field in fields)
+        raise ArgumentError(f"{name} needs {needed}, got no {' and no '.join(missing)}")
+
+
+def _refuse(arguments: Namespace, fields: tuple[str, ...], why: str) -> None:
+    given = [field for field in fields if getattr(arguments, field) is not None]
+    if given:
+        raise ArgumentError(f"--{given[0]} {why}; drop it")

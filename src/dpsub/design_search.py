@@ -1,0 +1,236 @@
+"""How many steps, or how large a sample, a given noise allows for a target (epsilon, delta): from the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpsub import checks
+from dpsub.accountants.account import Account
+from dpsub.accounting import rigorous
+from dpsub.errors import UnsupportedError
+from dpsub.samplers.base import Sampler
+
+MOST_STEPS = 10_000_000
+_LEAST_RATE = 1e-9
+_MOST_ROUNDS = 60
+_WIDEST = math.log(16)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The largest value that was proved, and what stops it.
+
+    Attributes
+    ----------
+    value : float
+        Proved: at this value the upper bound of epsilon is at most the target.
+    not_proved : float or None
+        The smallest value tried whose upper bound exceeds the target; None if the search ended at its limit.
+    evaluations : int
+        How many accounts were computed.
+    account : Account
+        Bounds of epsilon at `value` and the target delta.
+    """
+
+    value: float
+    not_proved: float | None
+    evaluations: int
+    account: Account
+
+
+def largest_steps(
+    sampler: Sampler,
+    n: int | None = None,
+    *,
+    noise_multiplier: float,
+    target_epsilon: float,
+    target_delta: float,
+    adjacency: str | None = None,
+    mechanism: str = "gaussian",
+    accuracy: float = 1e-3,
+) -> Found:
+    """Find how many releases are proved (target_epsilon, target_delta)-DP together.
+
+    Parameters
+    ----------
+    sampler, n, noise_multiplier, adjacency, mechanism
+        As in `dpsub.accounting.rigorous`.
+    target_epsilon : float
+        Nats, above 0.
+    target_delta : float
+        In (0, 1).
+    accuracy : float
+        Relative distance of the answer to a number that is not proved; numbers below 1 / accuracy are told apart.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no bound covers the case, or a single release exceeds the target.
+    """
+    target = checks.real("target_epsilon", target_epsilon, above=0)
+
+    def account(steps: float) -> Account:
+        return rigorous(
+            sampler, n, noise_multiplier=noise_multiplier, n_compositions=int(steps), delta=target_delta,
+            adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
+        )  # fmt: skip
+
+    # epsilon grows like the root of the number of steps at most and at least linearly in the long run: start low
+    mean = sampler.multiplicity_law(1 if n is None else n).mean
+    per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / checks.real("target_delta", target_delta, above=0, below=1)))
+    start = (target * noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
+    return largest(account, target, "steps", start=start, least=1, most=MOST_STEPS, accuracy=accuracy, whole=True)
+
+
+def largest_sample(
+    make: Callable[[float], Sampler],
+    n: int | None = None,
+    *,
+    most: float,
+    whole: bool,
+    noise_multiplier: float,
+    n_compositions: int,
+    target_epsilon: float,
+    target_delta: float,
+    adjacency: str | None = None,
+    mechanism: str = "gaussian",
+    accuracy: float = 1e-3,
+) -> Found:
+    """Find how large a sample may be for the releases to be proved (target_epsilon, target_delta)-DP together.
+
+    Parameters
+    ----------
+    make : callable
+        From a size (`whole`) or a rate to the sampler.
+    most : float
+        Largest size or rate that makes a sampler.
+    whole : bool
+        Whether `make` wants a whole number.
+    n, noise_multiplier, n_compositions, adjacency, mechanism
+        As in `dpsub.accounting.rigorous`.
+    target_epsilon, target_delta, accuracy
+        As in `largest_steps`.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no bound covers the case, or the smallest sample exceeds the target.
+    """
+    target = checks.real("target_epsilon", target_epsilon, above=0)
+    steps = checks.integer("n_compositions", n_compositions, at_least=1)
+    noise = checks.real("noise_multiplier", noise_multiplier, above=0)
+
+    def account(size: float) -> Account:
+        return rigorous(
+            make(size), n, noise_multiplier=noise, n_compositions=steps, delta=target_delta,
+            adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
+        )  # fmt: skip
+
+    spread = 2 * math.sqrt(2 * steps * math.log(1.25 / checks.real("target_delta", target_delta, above=0, below=1)))
+    share = 0.7 * target * noise / spread
+    least = 1.0 if whole else _LEAST_RATE
+    start = share * (n or 1) if whole else share
+    name = "the size of the sample" if whole else "the rate"
+    return largest(account, target, name, start=start, least=least, most=most, accuracy=accuracy, whole=whole)
+
+
+def largest(
+    account: Callable[[float], Account],
+    target: float,
+    name: str,
+    *,
+    start: float,
+    least: float,
+    most: float,
+    accuracy: float,
+    whole: bool,
+) -> Found:
+    """Find the largest x whose account has an upper end of at most `target`, by safeguarded secants of logarithms.
+
+    Parameters
+    ----------
+    account : callable
+        From x to an account whose upper end grows with x; where it does not, the answer is still proved.
+    target : float
+    name : str
+        What x is, for messages.
+    start, least, most : float
+        First guess and limits of x.
+    accuracy : float
+        Relative distance between the answer and a value that is not proved.
+    whole : bool
+        Whether x is a whole number.
+
+    Raises
+    ------
+    UnsupportedError
+        If x = least is not proved.
+    """
+    closeness = checks.real("accuracy", accuracy, above=0, below=1)
+    safe: tuple[float, float, Account] | None = None
+    over: tuple[float, float] | None = None
+    x, evaluations, one_sided = _rounded(min(max(start, least), most), whole), 0, 0
+    while evaluations < _MOST_ROUNDS:
+        found = account(x)
+        evaluations += 1
+        usual = 0 < found.upper < math.inf
+        gap = math.log(found.upper / target) if usual else math.copysign(40.0, found.upper - target)
+        if found.upper <= target:
+            safe = (x, gap, found)
+        else:
+            over = (x, gap)
+        if over is not None and over[0] <= least:
+            raise UnsupportedError(
+                f"{name} of {least:g} already has a bound of {found.upper:.4g} above the target {target:g}; add noise"
+            )
+        if safe is not None and (safe[0] >= most or (over is not None and _close(safe[0], over[0], closeness, whole))):
+            break
+        if safe is not None and over is not None:
+            x = _between(safe, over, closeness, whole)
+        else:
+            one_sided += 1
+            x = min(max(_further(x, gap, closeness * 2**one_sided, whole), least), most)
+    if safe is None:
+        raise UnsupportedError(f"no {name} from {least:g} was proved within {evaluations} accounts; add noise")
+    return Found(safe[0], None if over is None else over[0], evaluations, safe[2])
+
+
+def _further(x: float, gap: float, reach: float, whole: bool) -> float:
+    """Beyond x, where the sign of the gap points to; `reach` is added so that no bound, however flat, holds it up."""
+    moved = x * math.exp(-math.copysign(min(1.2 * abs(gap) + reach, _WIDEST), gap))
+    if not whole:
+        return moved
+    return math.floor(min(moved, x - 1)) if gap > 0 else math.ceil(max(moved, x + 1))
+
+
+def _between(
+    safe: tuple[float, float, Account], over: tuple[float, float], closeness: float, whole: bool
+) -> float:
+    log_safe, log_over = math.log(safe[0]), math.log(over[0])
+    share = -safe[1] / (over[1] - safe[1])
+    u = log_safe + share * (log_over - log_safe)
+    # aimed a little to the far side of the root, so that the bracket closes from both sides
+    margin = 0.3 * math.log1p(closeness)
+    u += margin if -safe[1] < over[1] else -margin
+    inner = 0.02 * (log_over - log_safe)
+    x = math.exp(min(max(u, log_safe + inner), log_over - inner))
+    return min(max(float(round(x)), safe[0] + 1), over[0] - 1) if whole else x
+
+
+def _close(safe: float, over: float, closeness: float, whole: bool) -> bool:
+    return over <= safe * (1 + closeness) or (whole and over - safe <= 1)
+
+
+def _rounded(x: float, whole: bool) -> float:
+    return float(math.floor(x)) if whole else x
+
+
+def _width(target: float, accuracy: float) -> float:
+    """Numerical accuracy of accounts: as close as the search is to be."""
+    return max(target * checks.real("accuracy", accuracy, above=0, below=1), 1e-9)

@@ -1,0 +1,104 @@
+"""Audits: real draws against the computed attack and the proved bound, and samplers that do not do what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpsub import auditing
+from dpsub.accounting import Release
+from dpsub.auditing import Audit, audit, clopper_pearson
+from dpsub.frame import Frame
+from dpsub.relations import Relation
+from dpsub.sample import Samples
+from dpsub.samplers import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.samplers.stages import Poisson as PoissonStage
+from dpsub.samplers.stages import WithReplacement
+from tests.statistical import budget
+
+CASES: list[tuple[Sampler, int | None, float, int, float, str | None]] = [
+    (Wor(2), 4, 1.0, 1, 0.5, None),
+    (Wr(3), 6, 2.0, 20, 1.0, None),
+    (MustOW(4, 6), 30, 3.0, 40, 0.5, None),
+    (MustWW(5, 4), 20, 3.0, 30, 1.0, None),
+    (Poisson(0.1), None, 1.0, 10, 1.0, None),
+    (Poisson(0.1), 7, 1.0, 10, 1.0, "substitute"),
+    (Multistage([WithReplacement(6), PoissonStage(0.5)]), 20, 2.0, 20, 0.5, None),
+]
+CONFIDENCE = 1 - budget.level("audit", 2 * len(CASES))
+DRAWS = 40_000
+
+
+def run(case: tuple[Sampler, int | None, float, int, float, str | None], seed: int = 11) -> Audit:
+    sampler, n, noise, steps, epsilon, adjacency = case
+    return audit(
+        sampler, n, noise_multiplier=noise, n_compositions=steps, epsilon=epsilon, adjacency=adjacency,
+        draws=DRAWS, seed=seed, confidence=CONFIDENCE,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_draws_show_what_the_attack_is_worth(case: tuple[Sampler, int | None, float, int, float, str | None]) -> None:
+    found = run(case)
+    assert found.consistent
+    assert 0 < found.shown.lower <= found.computed[1]
+    assert found.computed[0] <= found.shown.upper
+    assert max(found.shown.lower, found.shown.test_lower) <= found.account.upper
+    # the static attack is one of those that the accountant knows
+    assert found.computed[0] <= found.account.lower * 1.001
+
+
+@dataclass(frozen=True)
+class Careless(Wor):
+    """Says without replacement and draws with it."""
+
+    name = "careless"
+
+    def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
+        return Wr(self.m).draw_block(frame, n_subsets, rng)
+
+
+@dataclass(frozen=True)
+class Forgetful(Wor):
+    """Never draws the last record, and the others too often."""
+
+    name = "forgetful"
+
+    def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
+        return super().draw_block(replace(frame, n=frame.n - 1), n_subsets, rng)
+
+
+@pytest.mark.parametrize("sampler", [Careless(3), Forgetful(2)])
+def test_a_sampler_that_draws_otherwise_is_found_out(sampler: Sampler) -> None:
+    assert not run((sampler, 4, 1.0, 1, 0.5, None)).consistent
+
+
+def test_noise_that_is_too_small_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    loud = auditing.attack_of
+
+    def quiet(release: Release, relation: Relation) -> auditing.Attack:
+        attack = loud(release, relation)
+        return replace(attack, noise_multiplier=0.95 * attack.noise_multiplier)
+
+    monkeypatch.setattr(auditing, "attack_of", quiet)
+    assert not run((Poisson(0.5), None, 1.0, 10, 2.0, None)).consistent
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.999999])
+@pytest.mark.parametrize(("hits", "draws"), [(0, 10), (1, 10), (10, 10), (37, 5000)])
+def test_intervals_are_exact(hits: int, draws: int, confidence: float) -> None:
+    low, high = clopper_pearson(hits, draws, confidence)
+    miss = (1 - confidence) / 2
+    assert low == 0 if hits == 0 else binom.sf(hits - 1, draws, low) == pytest.approx(miss, rel=1e-6)
+    assert high == 1 if hits == draws else binom.cdf(hits, draws, high) == pytest.approx(miss, rel=1e-6)
+
+
+def test_blocks_do_not_matter_to_the_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run((Wr(3), 6, 2.0, 3, 1.0, None))
+    monkeypatch.setattr(auditing, "_INDICES_A_BLOCK", 50_000)
+    blocked = run((Wr(3), 6, 2.0, 3, 1.0, None))
+    assert whole.computed == blocked.computed
+    assert blocked.consistent
