@@ -1,7 +1,7 @@
 """Every subsample of tiny data sets, enumerated: the truth that bounds are held against.
 
-A lower estimate of H_a is the sum over cells of (p - a q)_+: grouping outputs is post-processing, so it never exceeds the
-truth, and on fine cells it is the truth to many digits.
+A lower estimate of H_a is the sum over cells of (p - a q)_+: grouping outputs is post-processing, so it never exceeds
+the truth, and on fine cells it is the truth to many digits.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accountants.account import CONDITIONS, Account
 from dpsub.accountants.chain_profile import ChainProfile
-from dpsub.accountants.events import DominatedEvent, Event, PairEvent
+from dpsub.accountants.events import DominatedEvent, Event, PairEvent, ProfileMaker
 from dpsub.accountants.filler_pair import FillerPair
 from dpsub.accountants.flip_attack import FlipAttack
 from dpsub.accountants.gaussian_pair import MIN_SCALE
@@ -55,7 +55,8 @@ class Release:
     n : int or None
         Number of records; not needed for Poisson sampling alone.
     noise_multiplier : float
-        s = sigma / C: scale of the noise on the *sum* over the norm bound of one record (Laplace: scale over the bound).
+        s = sigma / C: scale of the noise on the *sum* over the norm bound of one record (Laplace: scale over the
+        bound).
     n_compositions : int
     mechanism : {"gaussian", "laplace"}
     denominator : {"fixed", "realised"}
@@ -85,15 +86,16 @@ class Release:
         """
         if not isinstance(self.sampler, StagedSampler):
             raise UnsupportedError(
-                f"only chains of stages can be accounted for, got {type(self.sampler).__name__}; describe it as Multistage"
+                f"only chains of stages can be accounted for, got {type(self.sampler).__name__}; "
+                "describe it as Multistage"
             )
         facts = [_fact(stage) for stage in self.sampler.stages]
         if facts[-1].kind == "poisson" and self.denominator == "realised":
             raise UnsupportedError(
-                "no bound covers a Poisson sample divided by its realised size, whose noise then tells how many records "
-                "were drawn; divide by a fixed number"
+                "no bound covers a Poisson sample divided by its realised size, whose noise then tells "
+                "how many records were drawn; divide by a fixed number"
             )
-        if self.n is None and len(facts) > 1 or self.n is None and facts[0].kind != "poisson":
+        if self.n is None and [fact.kind for fact in facts] != ["poisson"]:
             raise UnsupportedError("the number of records n is needed for samplers of fixed size, got none; give n")
         return SlotChain(self.n if self.n is not None else 1, facts)
 
@@ -109,7 +111,7 @@ def rigorous(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
-    width: float = 1e-3,
+    width: float | None = None,
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases, from both sides.
 
@@ -121,8 +123,9 @@ def rigorous(
         Exactly one of them.
     adjacency : {"add_remove", "substitute"}, optional
         Default: add_remove for Poisson sampling alone, substitute for the rest.
-    width : float
-        Numerical accuracy wanted of each end: absolute for epsilon, relative for delta.
+    width : float, optional
+        Numerical accuracy wanted of each end: absolute for epsilon, relative for delta.  Default 1e-3 where both ends
+        bracket one number, 5e-3 where attack and proof lie apart anyway.
 
     Raises
     ------
@@ -141,14 +144,14 @@ def rigorous_composition(
     epsilon: float | None = None,
     delta: float | None = None,
     adjacency: str | None = None,
-    width: float = 1e-3,
+    width: float | None = None,
 ) -> Account:
     """As `rigorous`, for releases of different kinds on the same records, in any order fixed in advance."""
-    question = Question(epsilon, delta, width)
     chains = [release.chain() for release in releases]
     relation = _relation(chains, adjacency)
     cases = [_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True)]
     ledger = Ledger([(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)])
+    question = Question(epsilon, delta, width if width is not None else 1e-3 if ledger.exact else 5e-3)
     lower, upper = ledger.bracket(question)
     lower_pair = "; ".join(dict.fromkeys(case.attack for case in cases))
     single = len(releases) == 1 and releases[0].n_compositions == 1
@@ -352,7 +355,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
     return _Case(event, _proved(chain), attack, sensitivity, law, attained=once)
 
 
-def _profile_maker(chain: SlotChain, scale: float):  # type: ignore[no-untyped-def]
+def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
     return lambda tail: (ChainProfile(chain, scale, tail), None)
 
 
@@ -370,7 +373,8 @@ def _laplace_case(release: Release, chain: SlotChain, relation: Relation) -> _Ca
         q = chain.stages[0].size / chain.n
         forward = included_once(q, 2 / b)
         pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query"
-        return _Case(DominatedEvent(lambda _: (forward, None), None), pair, "", "one record replaced moves the sum by 2 C")
+        event = DominatedEvent(lambda _: (forward, None), None)
+        return _Case(event, pair, "", "one record replaced moves the sum by 2 C")
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
         q = chain.stages[0].rate
         both = (included_once(q, 1 / b), removed_once(q, 1 / b))

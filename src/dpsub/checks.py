@@ -63,14 +63,14 @@ def real(
         raise ArgumentError(f"{name} must be a number, got {name} = {value!r}") from None
     if not math.isfinite(result):
         raise ArgumentError(f"{name} must be finite, got {name} = {result}")
-    for bad, rule in (
-        (above is not None and not result > above, f"above {above}"),
-        (at_least is not None and not result >= at_least, f"at least {at_least}"),
-        (below is not None and not result < below, f"below {below}"),
-        (at_most is not None and not result <= at_most, f"at most {at_most}"),
+    for limit, keeps, rule in (
+        (above, operator.gt, "above"),
+        (at_least, operator.ge, "at least"),
+        (below, operator.lt, "below"),
+        (at_most, operator.le, "at most"),
     ):
-        if bad:
-            raise ArgumentError(f"{name} must be {rule}, got {name} = {result:g}")
+        if limit is not None and not keeps(result, limit):
+            raise ArgumentError(f"{name} must be {rule} {limit:g}, got {name} = {result:g}")
     return result
 
 

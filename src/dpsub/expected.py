@@ -8,6 +8,7 @@ import pandas as pd
 
 from dpsub import comparison
 from dpsub.comparison import KEY, NOT_REAL
+from dpsub.errors import DataError
 
 COLUMNS = (*KEY, "verdict")
 
@@ -51,8 +52,47 @@ def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> list[dict[s
 
 
 def from_comparison(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the verdicts of a comparison as the expected ones."""
+    """Return the verdicts of a comparison as the expected ones.
+
+    Raises
+    ------
+    DataError
+        If some numbers were not compared because a stand-in replaced the real data: they would never be judged again.
+    """
+    excused = found[(found["verdict"] == "not_compared") & found["note"].str.startswith(NOT_REAL)]
+    if len(excused):
+        raise DataError(
+            f"expected verdicts must come from a run on the real data, got {len(excused)} numbers not compared; "
+            "provide the data and run again"
+        )
     return found[list(COLUMNS)].astype(str)
+
+
+def changes_on_acceptance(accepted: pd.DataFrame, path: Path) -> int:
+    """Return how many expected verdicts a new file changes, adds or drops.
+
+    Raises
+    ------
+    DataError
+        If the present file is malformed.
+    """
+    if not path.exists():
+        return len(accepted)
+    old = {tuple(row[:-1]): row[-1] for row in read_expected(path).itertuples(index=False, name=None)}
+    new = {tuple(row[:-1]): row[-1] for row in accepted.itertuples(index=False, name=None)}
+    return sum(old.get(key) != new.get(key) for key in old.keys() | new.keys())
+
+
+def as_text(changes: list[dict[str, str]], compared: int) -> str:
+    """Return changes as a table in plain text, one line each, under a line that counts them."""
+    if not changes:
+        return f"all {compared} verdicts are as expected"
+    columns = ("paper", "artefact", "row", "column", "variant", "expected", "found", "note")
+    lines = [columns, *(tuple(change[name] or "-" for name in columns) for change in changes)]
+    widths = [max(len(line[position]) for line in lines) for position in range(len(columns))]
+    table = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    head = f"{len(changes)} verdicts changed ({compared} compared); if they are right, run accept_verdicts.py"
+    return "\n".join([head, *table])
 
 
 def read_expected(path: Path) -> pd.DataFrame:

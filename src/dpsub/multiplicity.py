@@ -57,6 +57,7 @@ class MultiplicityLaw:
 
     @property
     def log_eta(self) -> float:
+        """log of the inclusion probability, where that underflows."""
         return float(np.logaddexp.reduce(self.log_pmf[:0:-1], initial=-np.inf))
 
     @property

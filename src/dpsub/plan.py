@@ -56,12 +56,18 @@ class Plan:
     Raises
     ------
     PlanError
-        If `artefacts` names one that does not exist, or whose experiments are not configured.
+        If `artefacts` names one that does not exist, or whose experiments are not configured; or if `results_dir`
+        holds the working folder, whose files the results would mix with.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
         self.results = Path(config["results_dir"])
+        if Path.cwd().is_relative_to(self.results.resolve()):
+            raise PlanError(
+                f"results_dir must be a folder of its own, got {str(self.results)!r}, in which the project lies; "
+                "name a new folder, such as results-mine"
+            )
         self.products = self._products()
 
     def _products(self) -> tuple[Product, ...]:

@@ -38,7 +38,7 @@ def closure(*modules: str) -> tuple[str, ...]:
         if path is None or {(name, asked), (name, True)} & done:
             continue
         done.add((name, asked))
-        waiting += [(found, True) for found in _imports(name, path) if found.partition(".")[0] in top]
+        waiting += [(found, True) for found in imports(name, path) if found.partition(".")[0] in top]
         if "." in name:
             waiting.append((name.rpartition(".")[0], False))
         if asked:
@@ -72,14 +72,16 @@ def versions() -> dict[str, str]:
 
 @cache
 def _source(module: str) -> Path | None:
-    """Return the source file of `module`, None for what has none (a name that is not a module, an empty namespace)."""
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
+    """Return the source file of `module`, None if there is none; no package is imported to find it."""
+    top, *rest = module.split(".")
+    spec = importlib.util.find_spec(top)
+    if spec is None or spec.origin is None:
         return None
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return None
-    return Path(spec.origin)
+    path = Path(spec.origin)
+    if rest:
+        place = path.parent.joinpath(*rest)
+        path = place / "__init__.py" if (place / "__init__.py").is_file() else place.with_suffix(".py")
+    return path if path.suffix == ".py" and path.is_file() else None
 
 
 @cache
@@ -100,7 +102,8 @@ def _code(path: Path) -> str:
 
 
 @cache
-def _imports(module: str, path: Path) -> tuple[str, ...]:
+def imports(module: str, path: Path) -> tuple[str, ...]:
+    """Return the dotted names that the module `module`, whose source is at `path`, imports."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found: list[str] = []
     waiting: list[ast.AST] = [_tree(path)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
@@ -72,7 +72,7 @@ def two_sided_p(value: float, printed: Printed, standard_error: float, paper_err
     gap = float(abs(Decimal(repr(float(value))) - printed.value) - printed.half_unit)
     error = math.hypot(standard_error, paper_error)
     z = gap / error if error > 0 else math.inf
-    return z, float(2 * stats.norm.sf(z))
+    return z, float(2 * special.ndtr(-z))
 
 
 def spread_error(spread: float, replicates: float) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,8 +29,7 @@ TOO_SMALL = 0.95
 def integral(function: Callable[[float], float], low: float, high: float, kinks: list[float]) -> float:
     """Adaptive quadrature piece by piece between the kinks."""
     edges = sorted({low, high, *(kink for kink in kinks if low < kink < high)})
-    pieces = zip(edges[:-1], edges[1:], strict=True)
-    return math.fsum(quad(function, a, b, epsabs=1e-15, epsrel=1e-13, limit=200)[0] for a, b in pieces)
+    return math.fsum(quad(function, a, b, epsabs=1e-15, epsrel=1e-13, limit=200)[0] for a, b in pairwise(edges))
 
 
 def hockey_stick(mechanism: Mechanism, shift: float, epsilon: float) -> float:
@@ -82,7 +82,7 @@ def test_density_integrates_to_one_and_to_the_variance(name: str, scale: float) 
 def test_cdf_is_the_integral_of_the_density(name: str) -> None:
     mechanism = mechanisms.REGISTRY.get(name)(1.5)
     for z in (-6.0, -1.0, 0.0, 0.4, 3.0):
-        mass = integral(lambda u: math.exp(mechanism.log_density(u)), -90.0, z, list(np.linspace(-90, 3, 60)) + [0.0])
+        mass = integral(lambda u: math.exp(mechanism.log_density(u)), -90.0, z, [0.0, *np.linspace(-90, 3, 60)])
         assert float(mechanism.cdf(z)) == pytest.approx(mass, rel=1e-12)
 
 

@@ -80,6 +80,15 @@ def test_rare_large_groups_are_not_dropped() -> None:
     assert float(result.delta_amplified) == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_late_term_of_relative_size_1e_10_still_counts() -> None:
+    log_pmf = np.full(61, math.log(1e-30))  # all counts possible, so that the last one is in a later block
+    log_pmf[0], log_pmf[1], log_pmf[60] = math.log(0.5), math.log(0.5), math.log(1e-10)
+    profile = GaussianProfile(1.0)
+    value = float(amplify(MultiplicityLaw(log_pmf), profile, 0.1).delta_amplified)
+    late = float(profile.group(60).delta(0.1)) * 1e-10
+    assert value - 0.5 * float(profile.delta(0.1)) == pytest.approx(late, rel=1e-5)
+
+
 @pytest.mark.parametrize("mechanism", profiles.REGISTRY.names())
 def test_blocks_do_not_matter(mechanism: str) -> None:
     """Many orders (narrow blocks), one order (wide blocks) and one plain sum agree."""

@@ -61,7 +61,7 @@ def test_real_limits() -> None:
         ({"at_most": 1}, 1.25, "at most 1"),
     ):
         with pytest.raises(ArgumentError, match=rf"^rate must be {rule}, got rate = {value:g}$"):
-            checks.real("rate", value, **limits)  # type: ignore[arg-type]
+            checks.real("rate", value, **limits)
 
 
 def test_finite_arrays() -> None:

@@ -27,7 +27,7 @@ Build = Callable[..., Registry]
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
     """Write a package of modules and return a registry over it."""
-    names = []
+    names: list[str] = []
 
     def make(**modules: str) -> Registry:
         package = f"shapes_{len(names)}_{tmp_path.name.replace('-', '_')}"

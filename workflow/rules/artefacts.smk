@@ -66,7 +66,10 @@ rule build_table:
     params:
         script=script("build_artefact.py"),
         code=lambda wildcards: code(
-            "build_artefact.py", type(product_of(wildcards).artefact).__module__, "dpsub.artefacts.base", "dpsub.records"
+            "build_artefact.py",
+            type(product_of(wildcards).artefact).__module__,
+            "dpsub.artefacts.base",
+            "dpsub.records",
         ),
         caption=lambda wildcards: product_of(wildcards).artefact.caption,
         name=lambda wildcards: f"{wildcards.paper}/{wildcards.artefact}",
@@ -76,7 +79,7 @@ rule build_table:
             f"{name}={PLAN.config_digest(name)}" for name in product_of(wildcards).artefact.experiments
         ],
     shell:
-        "exec {PYTHON} {params.script:q} --artefact {params.name} --published {params.published:q}"
+        "exec python {params.script:q} --artefact {params.name} --published {params.published:q}"
         " --results {params.results:q} --records {input.records:q} --configurations {params.digests:q} > {log:q} 2>&1"
 
 

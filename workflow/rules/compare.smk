@@ -16,7 +16,7 @@ rule collect_comparison:
         script=script("collect_comparison.py"),
         code=code("collect_comparison.py", "dpsub.comparison"),
     shell:
-        "exec {PYTHON} {params.script:q} --output {output:q} {input:q} > {log:q} 2>&1"
+        "exec python {params.script:q} --output {output:q} {input:q} > {log:q} 2>&1"
 
 
 rule check_verdicts:
@@ -29,8 +29,8 @@ rule check_verdicts:
         f"{RESULTS}/logs/check_verdicts.log",
     params:
         script=script("check_verdicts.py"),
-        code=code("check_verdicts.py", "dpsub.comparison"),
+        code=code("check_verdicts.py", "dpsub.expected"),
         mode=PLAN.config["verdicts"],
     shell:
-        "exec {PYTHON} {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"
+        "exec python {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"
         " --mode {params.mode} --output {output:q} > {log:q} 2>&1"

@@ -17,6 +17,7 @@ rule prepare_data:
         f"{RESULTS}/run/timings/jobs/prepare_data/{{data_set}}.tsv"
     wildcard_constraints:
         data_set=one_of(PLAN.data_sets(*PLAN.experiments)),
+    priority: 100
     params:
         script=lambda wildcards: script(f"prepare_{wildcards.data_set}.py"),
         code=lambda wildcards: code(f"prepare_{wildcards.data_set}.py", f"dpsub.datasets.{wildcards.data_set}"),
@@ -25,7 +26,6 @@ rule prepare_data:
         folder=PLAN.config["data"]["folder"] or "",
         fallback=PLAN.config["data"]["fallback"],
         download="--download" if PLAN.config["data"]["download"] else "--no-download",
-    priority: 100
     shell:
-        "exec {PYTHON} {params.script:q} --sources {params.sources:q} --folder {params.folder:q} --raw data/raw"
+        "exec python {params.script:q} --sources {params.sources:q} --folder={params.folder:q} --raw data/raw"
         " --fallback {params.fallback} {params.download} --output {output.table:q} > {log:q} 2>&1"

@@ -16,7 +16,9 @@ def part_of(wildcards):
     try:
         return PARTS[wildcards.experiment, wildcards.variant, wildcards.part]
     except KeyError:
-        raise WorkflowError(f"the plan has no part {'/'.join(wildcards)}; see the experiment's variants and parts") from None
+        raise WorkflowError(
+            f"the plan has no part {'/'.join(wildcards)}; see the experiment's variants and parts"
+        ) from None
 
 
 rule run_experiment:
@@ -43,7 +45,7 @@ rule run_experiment:
         replicates=lambda wildcards: f"{part_of(wildcards).first}:{part_of(wildcards).stop}",
         data=lambda wildcards: [f"{name}={path}" for name, path in data_files(wildcards.experiment).items()],
     shell:
-        "exec {PYTHON} {params.script:q} --experiment {wildcards.experiment} --variant {wildcards.variant}"
+        "exec python {params.script:q} --experiment {wildcards.experiment} --variant {wildcards.variant}"
         " --part {wildcards.part} --replicates {params.replicates} --seed {params.seed} --code {params.code}"
         " --settings {params.settings:q} --output {output.records:q} --data {params.data:q} > {log:q} 2>&1"
 

@@ -6,8 +6,6 @@ OUTPUTS: PLAN and the functions with which the rules look into it
 
 import json
 import re
-import shlex
-import sys
 
 from snakemake.exceptions import WorkflowError
 
@@ -21,7 +19,6 @@ except DpsubError as problem:
     raise WorkflowError(str(problem)) from None
 
 RESULTS = str(PLAN.results)
-PYTHON = shlex.quote(sys.executable)
 PRODUCTS = {product.artefact.identifier: product for product in PLAN.products}
 PARTS = {(part.experiment, part.variant, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)}
 

@@ -4,6 +4,15 @@ REQUIRED INPUTS: <results>/comparison.csv and all tables and figures
 OUTPUTS: <results>/report/index.md, <results>/run/config.yaml, <results>/run/environment.json
 """
 
+REMARK = (
+    []
+    if PLAN.config["verdicts"] == "enforce"
+    else [
+        "--remark='This configuration only reports its verdicts: its sizes need not be the published ones, and a"
+        " verdict of differs or fails may mean no more than that.'"
+    ]
+)
+
 
 rule describe_run:
     output:
@@ -17,7 +26,7 @@ rule describe_run:
         config=json.dumps(PLAN.config),
         versions=json.dumps(provenance.versions()),
     shell:
-        "exec {PYTHON} {params.script:q} --settings {params.config:q} --config {output.config:q}"
+        "exec python {params.script:q} --settings {params.config:q} --config {output.config:q}"
         " --environment {output.environment:q} > {log:q} 2>&1"
 
 
@@ -26,16 +35,20 @@ rule write_report:
         comparison=rules.collect_comparison.output,
         environment=rules.describe_run.output.environment,
         artefacts=[path for paths in targets().values() for path in paths],
-        data=[
-            str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets(*PLAN.experiments)
-        ],
+        data=[str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets(*PLAN.experiments)],
     output:
         report(f"{RESULTS}/report/index.md", caption="../report/report.rst", category="Report"),
     log:
         f"{RESULTS}/logs/write_report.log",
     params:
         script=script("write_report.py"),
-        code=code("write_report.py", "dpsub.report"),
+        code=code("write_report.py", "dpsub.report", *(type(product.artefact).__module__ for product in PLAN.products)),
         results=RESULTS,
+        artefacts=[product.artefact.identifier for product in PLAN.products],
+        seed=PLAN.config["seed"],
+        configuration=settings.digest(PLAN.config),
+        remark=REMARK,
     shell:
-        "exec {PYTHON} {params.script:q} --results {params.results:q} --output {output:q} > {log:q} 2>&1"
+        "exec python {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
+        " --environment {input.environment:q} --data {input.data:q} --artefacts {params.artefacts}"
+        " --seed {params.seed} --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"

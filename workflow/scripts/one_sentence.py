@@ -1,15 +1,20 @@
-"""Job scripts end in one sentence when something is wrong, and with the process that started them."""
+"""Job scripts end in one sentence when something is wrong, and together with the process that started them.
+
+Scripts import this module before anything that takes time: from then on a killed run takes its jobs along. A script
+that is run by hand, outside the workflow, is not tied to anything.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 from collections.abc import Callable
 
 from dpsub.errors import DpsubError
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def die_with_parent() -> None:
@@ -18,9 +23,12 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+if os.environ.get("DPSUB_JOB"):  # set in the Snakefile
+    die_with_parent()
+
+
 def run(main: Callable[[], None]) -> None:
     """Call `main`; turn an error that the user can do something about into one line and the exit status 1."""
-    die_with_parent()
     try:
         main()
     except DpsubError as problem:

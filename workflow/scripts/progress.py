@@ -11,21 +11,19 @@ from pathlib import Path
 # Seconds on one core at full published size, all parts and variants together; what is not named counts as DEFAULT.
 # Only the proportions matter: the speed is measured while the run goes on.
 EXPECTED = {
-    "adult_logistic": 60.0,
-    "adult_logistic_trace": 8.0,
-    "amplification_grid": 4.0,
-    "composition": 30.0,
-    "design_surface": 10.0,
-    "distinct_counts": 10.0,
-    "linear_regression": 25.0,
-    "prepare_data": 4.0,
-    "sampling_time": 40.0,
-    "subset_statistics": 12.0,
+    "adult_logistic": 90.0,
+    "adult_logistic_trace": 14.0,
+    "composition": 50.0,
+    "design_surface": 15.0,
+    "distinct_counts": 4.0,
+    "linear_regression": 14.0,
+    "prepare_data": 3.0,
+    "subset_statistics": 11.0,
 }
-DEFAULT = 2.0
+DEFAULT = 1.0
 OVERHEAD = 1.5  # seconds that every job spends on starting and on imports
 _HEAD = re.compile(r"^(?:local)?(?:rule|checkpoint) (\w+):$")
-_FIELD = re.compile(r"^    (jobid|wildcards|log): (.*)$")
+_FIELD = re.compile(r"^    (jobid|wildcards|output|log): (.*)$")
 _FINISHED = re.compile(r"^Finished jobid: (\d+)")
 _COUNT = re.compile(r"^(\w+) +(\d+)$")
 _STEPS = re.compile(r"^(\d+) of (\d+) steps")
@@ -39,6 +37,7 @@ class Job:
     rule: str
     wildcards: dict[str, str] = field(default_factory=dict)
     started: float = 0.0
+    makes_files: bool = False
 
     def __str__(self) -> str:
         return " ".join([self.rule, *self.wildcards.values()])
@@ -63,6 +62,7 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     total: int = 0
     done: int = 0
+    made: int = 0
     expected: float = 0.0
     earned: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
@@ -108,6 +108,8 @@ class Progress:
                 self.failed_logs += [path.strip() for path in value.split(" (check")[0].split(",")]
         elif self._head and name == "wildcards":
             self._head.wildcards = dict(pair.split("=", 1) for pair in value.split(", ") if "=" in pair)
+        elif self._head and name == "output":
+            self._head.makes_files = True
         elif self._head and name == "jobid":
             self.running[value] = self._head
 
@@ -126,8 +128,9 @@ class Progress:
         if job is None:
             return None
         self.earned += self.cost(job)
-        if not job.wildcards:
+        if not job.makes_files:  # a rule that only gathers others, such as all
             return None
+        self.made += 1
         width = len(str(self.total))
         seconds = time.monotonic() - job.started
         return f"[{self.done:>{width}}/{self.total}] {job} ({seconds:.1f} s){self.remaining()}"

@@ -1,6 +1,7 @@
 """Run the workflow: one run a results folder, checked before it starts, with progress and a summary at the end.
 
-By hand: python workflow/scripts/run.py --cores 2 [--config workflow/smoke.yaml] [table8 figure4 ...] [-- snakemake options]
+By hand:
+    python workflow/scripts/run.py --cores 2 [--config workflow/smoke.yaml] [table8 figure4 ...] [-- snakemake options]
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dpsub.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
+GRACE = 10  # seconds
 ROOM = 100 << 20  # bytes; a full run needs about half of it
 
 
@@ -46,7 +48,7 @@ def main() -> None:
         _check_room(plan.results)
         _check_data(plan)
         run = Run(plan, options.config, options.cores, descriptor)
-        sys.exit(run.go([*options.targets, *extra]))
+        sys.exit(run.go([*extra, "--", *options.targets]))
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
@@ -97,8 +99,8 @@ class Run:
         self.log = plan.results / "logs" / "snakemake.log"
         self.command = [
             *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", str(cores)),
-            *("--workflow-profile", str(ROOT / "workflow/profiles/default"), "--nocolor"),
             *(["--configfile", *(str(path) for path in configs)] if configs else []),
+            *("--workflow-profile", str(ROOT / "workflow/profiles/default"), "--nocolor"),
         ]
         self.signals: list[int] = []
         self.child: subprocess.Popen[str] | None = None
@@ -108,6 +110,7 @@ class Run:
         started = time.monotonic()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._forward)
+        signal.signal(signal.SIGALRM, self._end)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._clear_leftovers()
         shares = {name: len(self.plan.parts(name)) for name in self.plan.experiments}
@@ -122,7 +125,7 @@ class Run:
         if "--dry-run" in arguments or "-n" in arguments:
             print(f"{progress.total} jobs to do; see {self.log}")
             return 0
-        lines = summary.lines(self.plan, made=progress.total, seconds=time.monotonic() - started)
+        lines = summary.lines(self.plan, made=progress.made, seconds=time.monotonic() - started)
         print("\n".join(lines), flush=True)
         return 0
 
@@ -139,23 +142,33 @@ class Run:
                 pass_fds=[self.descriptor],
                 preexec_fn=one_sentence.die_with_parent,
             )
-            assert self.child.stdout is not None
-            for line in self.child.stdout:
-                log.write(line)
-                if shown := progress.feed(line):
-                    print(shown, flush=True)
+            with self.child as child:
+                for line in child.stdout or ():
+                    log.write(line)
                     log.flush()
-            return self.child.wait()
+                    if shown := progress.feed(line):
+                        print(shown, flush=True)
+            signal.alarm(0)
+            return child.returncode
 
     def _forward(self, number: int, _frame: object) -> None:
-        """Pass a signal on: the first one lets running jobs end, the second one ends them."""
+        """Let the running jobs end, but not for long: what is cut off is done again, and finished jobs are kept.
+
+        Snakemake can lock up in its own handler of a signal, so its word is not waited for without end.
+        """
         self.signals.append(number)
         if self.child is None:
             raise SystemExit(128 + number)
         if len(self.signals) == 1:
-            print("stopping after the jobs that are running; signal again to stop them, too", flush=True)
+            print(f"stopping; the running jobs have {GRACE} s to end", flush=True)
             self.child.send_signal(signal.SIGTERM)
+            signal.alarm(GRACE)
         else:
+            self._end()
+
+    def _end(self, *_: object) -> None:
+        """Kill Snakemake and its jobs, which are one process group."""
+        if self.child is not None and self.child.poll() is None:
             os.killpg(self.child.pid, signal.SIGKILL)
 
     def _clear_leftovers(self) -> None:

@@ -54,11 +54,13 @@ def main() -> None:
     options = parser.parse_args()
 
     experiment = experiments.REGISTRY.get(options.experiment)()
-    experiment.check(options.settings)
+    # What else is computed, and where, is no setting of this job: it must not make it run again.
+    chosen = {**options.settings, "variants": [options.variant], "parts": 1}
+    experiment.check(chosen)
     data = dict(options.data)
     started, clock = datetime.now(UTC), time.perf_counter()
     frame = experiment.run(
-        settings=options.settings,
+        settings=chosen,
         variant=options.variant,
         replicates=options.replicates,
         root=options.seed,

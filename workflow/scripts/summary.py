@@ -10,6 +10,7 @@ from progress import duration
 
 from dpsub import comparison
 from dpsub.plan import Plan
+from dpsub.report.index import cell_verdicts
 
 
 def lines(plan: Plan, *, made: int, seconds: float) -> list[str]:
@@ -37,13 +38,11 @@ def lines(plan: Plan, *, made: int, seconds: float) -> list[str]:
 def _verdicts(path: Path) -> list[str]:
     if not path.exists():
         return []
-    frame = comparison.read(path)
+    cells = cell_verdicts(comparison.read(path))
     found = []
-    for paper, rows in frame.groupby("paper", sort=False):
-        printed = len(rows.drop_duplicates(["artefact", "row", "column"]))
-        counts = rows["verdict"].value_counts()
-        listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-        found.append(f"verdicts of {paper} ({printed} printed numbers): {listed}")
+    for paper, rows in cells.groupby("paper", sort=False):
+        listed = ", ".join(f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items())
+        found.append(f"verdicts of {paper} ({len(rows)} printed numbers): {listed}")
     return found
 
 

@@ -14,8 +14,8 @@ and replace l of its entries by marked slots:
   unmarked slots are drawn in any case, no zero record is kept;
 - Poisson: the base holds the unmarked slots that are drawn; l marked ones are *added*.
 
-Given the base and l, the outputs on the two slot vectors are base + x and base + y, where |x|, |y|, |x - y| <= 2 l (with
-Poisson |x|, |y| <= l), and the base's law does not depend on l.
+Given the base and l, the outputs on the two slot vectors are base + x and base + y, where |x|, |y|, |x - y| <= 2 l
+(with Poisson |x|, |y| <= l), and the base's law does not depend on l.
 
 *Last stage.*  Averaging over the base (joint convexity), B is the supremum of `group_lemma` at the law p.  The sum over
 l >= 1 of p_l G(lift(a, eta), 2 l / s), eta = 1 - p_0, bounds it as well: by advanced joint convexity, since the output
@@ -28,7 +28,8 @@ b = a / a',
 
     H_a(P || Q) <= eta ( (1 - b) H_a'(P_1 || P_0) + b H_a'(P_1 || Q_1) ),   P_1 = sum_{j >= 1} (pi_j / eta) P_j.
 
-P_j and Q_j come from the base with the same j entries replaced by marked slots; P_0 from the base itself.  All three are
+P_j and Q_j come from the base with the same j entries replaced by marked slots; P_0 from the base itself.  All three
+are
 slot vectors that differ in j slots and agree elsewhere (positions do not matter: every stage treats slots alike), so
 both divergences are at most sum_j (pi_j / eta) B(a'; m, j, later stages), and
 
@@ -51,8 +52,9 @@ from dpsub.accountants.mixture_pair import MixturePair
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.multiplicity import MultiplicityLaw
 
-_MINOR = 1e-6
-"""Branches of smaller probability get the bound without the supremum, which is looser and much cheaper."""
+_MINOR, _MINOR_OF_MANY = 1e-6, 1e-3
+"""Branches of smaller probability, in chains of two and of more stages, get the bound without the supremum, which is
+looser and much cheaper."""
 
 _LAW_ERROR = 1e-11
 """Relative error allowed for probabilities of counts."""
@@ -128,7 +130,8 @@ class ChainProfile:
         if stage.kind == "poisson":
             return self._added(x, law)
         lifted = self._lifted_sum(x, law)
-        if weight < _MINOR or (stage.kind == "without" and law.size == 2):
+        minor = _MINOR if len(self.chain.stages) <= 2 else _MINOR_OF_MANY
+        if weight < minor or (stage.kind == "without" and law.size == 2):
             return lifted
         kept = np.where(law > self.tail / weight, law, 0.0)
         lemma = GroupLemma(kept, self.scale)(x) + float((law - kept).sum())

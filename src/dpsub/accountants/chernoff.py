@@ -43,7 +43,8 @@ class Cumulants:
         return [mean for mean, _ in pairs], variance
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
-        """The tilt that makes the Chernoff bound K(tilt) - tilt epsilon of P(S >= epsilon) smallest; 0 left of the mean."""
+        """The tilt that makes the Chernoff bound K(tilt) - tilt epsilon of P(S >= epsilon) smallest; 0 left of the
+        mean."""
         return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
 
     def tilt_at_delta(self, log_delta: float) -> float:

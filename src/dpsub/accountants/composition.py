@@ -136,7 +136,7 @@ class Composition:
     def _transformed(self, tilt: float) -> TiltedSum:
         low, high = self.cumulants.reach(tilt, _LOG_TAIL)
         sign = 1 if self.side == "upper" else -1
-        wanted = int(math.ceil((high - low) / self.step)) + 2
+        wanted = math.ceil((high - low) / self.step) + 2
         if wanted > MAX_GRID:
             raise NumericalError(
                 f"the composed loss needs {wanted} grid points, more than {MAX_GRID}; take a step above {self.step:g}"
@@ -290,7 +290,8 @@ class TiltedSum:
         return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds it."""
+        """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds
+        it."""
         points = (self.start + np.arange(self.values.size)) * self.step
         bounds = self._scaled(self._tilted_delta, points)
         if self.side == "upper":

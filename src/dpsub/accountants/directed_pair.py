@@ -44,7 +44,8 @@ class DirectedPair:
     swapped: bool = False
 
     def place(self, losses: np.ndarray) -> np.ndarray:
-        """The t with the given losses; monotone in them, decreasing if swapped, infinite beyond the range of the loss."""
+        """The t with the given losses; monotone in them, decreasing if swapped, infinite beyond the range of the
+        loss."""
         if not self.swapped:
             return self.pair.inverse_loss(losses)
         return self.pair.inverse_loss(-losses[::-1])[::-1]

@@ -160,4 +160,6 @@ def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
 
 
 def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
-    return replace(pair, law=law_trimming.capped(pair.law, tail)) if isinstance(pair, FillerPair | MixturePair) else pair
+    if isinstance(pair, FillerPair | MixturePair):
+        return replace(pair, law=law_trimming.capped(pair.law, tail))
+    return pair

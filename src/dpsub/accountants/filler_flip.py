@@ -6,8 +6,8 @@ past outputs, so the game has the value
 
     V_0(x) = (1 - e^x)_+,    V_k(x) = max over the two of E_P[V_{k-1}(x - L)],    delta(epsilon) >= V_k(epsilon).
 
-V is nonincreasing and within [0, 1], so on a window of the grid, with the left end's value in place of what lies further
-left and 0 in place of what lies to the right, and with loss laws of the lower side, every step rounds down.  An
+V is nonincreasing and within [0, 1], so on a window of the grid, with the left end's value in place of what lies
+further left and 0 in place of what lies to the right, and with loss laws of the lower side, every step rounds down.  An
 adversary who may only change the fillers every r steps is a weaker one, and r times as fast to compute.
 """
 

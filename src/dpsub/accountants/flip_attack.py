@@ -37,7 +37,8 @@ class FlipAttack:
     n_compositions: int
 
     def answer(self, question: Question) -> float:
-        """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too large."""
+        """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
+        large."""
         pair = FillerPair(law_trimming.capped(self.law, _TAIL), self.noise_multiplier / 2)
         spread = PairEvent(pair).spread()
         rough = lower_law(pair, spread / 12, tail=_TAIL, aligned=False)

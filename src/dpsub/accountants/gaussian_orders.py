@@ -25,7 +25,8 @@ def gaussian_profile(log_order: np.ndarray, shifts: np.ndarray) -> np.ndarray:
 
 
 def log_lift(log_order: np.ndarray, eta: float) -> np.ndarray:
-    """ln(1 + (a - 1) / eta): the order at the base for the order a >= 1 of a mechanism that includes with probability eta."""
+    """ln(1 + (a - 1) / eta): the order at the base for the order a >= 1 of a mechanism that includes with probability
+    eta."""
     if eta == 1:
         return np.asarray(log_order, dtype=float)
     x = np.asarray(log_order, dtype=float)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +28,9 @@ LOSS_TOLERANCE = 1e-12
 
 MIN_SCALE = 0.05
 """Smallest scale: below it exp(1 / (2 s^2)) leaves the range where the loss has this accuracy."""
+
+_NEGLIGIBLE_MASS = 1e-25
+"""Total weight of components that need no cell masses; whoever bounds from above charges it."""
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -115,21 +119,28 @@ class GaussianPair(ABC):
         t = np.asarray(t, dtype=float)
         return self.cdf(-t) if self.mirrored else ndtr(-t / self.scale)
 
+    @cached_property
+    def bulk(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """(u, w_u) without the rarest components, and the total weight of those, at most 1e-25."""
+        counts, log_weights = self.components
+        weights = np.exp(log_weights)
+        rarest_first = np.argsort(weights)
+        running = np.cumsum(weights[rarest_first])
+        left_out = int(np.searchsorted(running, _NEGLIGIBLE_MASS))
+        kept = np.sort(rarest_first[left_out:])
+        return counts[kept], weights[kept], float(running[left_out - 1]) if left_out else 0.0
+
     def interval_masses(self, edges: np.ndarray) -> np.ndarray:
-        """P(edges[i] < X <= edges[i + 1]), shape (len(edges) - 1,); edges nondecreasing, -inf allowed.
+        """P(edges[i] < X <= edges[i + 1]) of the `bulk`, shape (len(edges) - 1,); edges nondecreasing, -inf allowed.
 
         Each component is differenced on the side of its centre where the tail is small; the one interval that holds the
-        centre gets the missing 1.  The absolute error of a mass is a few roundings of min(cdf, sf) at its edges.
+        centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf).
         """
-        counts, log_weights = self.components
         masses = np.zeros(len(edges) - 1)
-        for count, weight in zip(counts, np.exp(log_weights), strict=True):
-            if weight == 0.0:
-                continue
+        for count, weight in zip(*self.bulk[:2], strict=True):
             z = (edges - count) / self.scale
             tail = ndtr(-np.abs(z))
-            signed = np.where(z <= 0, tail, -tail)
-            step = np.diff(signed)
+            step = np.diff(np.where(z <= 0, tail, -tail))
             centre = int(np.searchsorted(z, 0.0, side="right")) - 1
             if 0 <= centre < step.size:
                 step[centre] += 1.0

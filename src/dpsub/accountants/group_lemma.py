@@ -35,7 +35,8 @@ _LEVELS = (128, 16, 4, 1)
 _LARGEST = 690.0
 
 _ERROR = 4e-12
-"""Relative error charged for the positive and the negative terms of a bound (normal tails to 40 deviations, weights)."""
+"""Relative error charged for the positive and the negative terms of a bound (normal tails to 40 deviations,
+weights)."""
 
 _CHUNK = 200_000
 
@@ -80,15 +81,15 @@ class GroupLemma:
     def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Phi(-c/s), shape (e,); Phi((2l - c)/s) and Phi((-2l - c)/s), shape (e, counts)."""
         c = self._edges[:, None]
-        s, l = self.scale, self._counts[None, :]
-        return ndtr(-self._edges / s), ndtr((2 * l - c) / s), ndtr((-2 * l - c) / s)
+        s, apart = self.scale, 2 * self._counts[None, :]
+        return ndtr(-self._edges / s), ndtr((apart - c) / s), ndtr((-apart - c) / s)
 
     @cached_property
     def _curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """sup |u| phi(u) on each finest cell, for u = c/s, (2l - c)/s and (2l + c)/s."""
-        s, l = self.scale, self._counts[None, :]
+        s, apart = self.scale, 2 * self._counts[None, :]
         c = np.clip(self._edges, -1e6 * s, 1e6 * s)
-        return _largest_slope(c / s), _largest_slope((2 * l - c[:, None]) / s), _largest_slope((2 * l + c[:, None]) / s)
+        return _largest_slope(c / s), _largest_slope((apart - c[:, None]) / s), _largest_slope((apart + c[:, None]) / s)
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds of h_p at orders a = e^{log_order} >= 1, increasing, shape (n,)."""
@@ -153,7 +154,13 @@ class GroupLemma:
         return np.where(np.isfinite(width), total * np.minimum(width, 1e3) ** 2 / 8 * (1 + 1e-9), np.inf)
 
     def _bounds(
-        self, a: np.ndarray, inner: np.ndarray, optimum: np.ndarray, order: np.ndarray, low: np.ndarray, high: np.ndarray
+        self,
+        a: np.ndarray,
+        inner: np.ndarray,
+        optimum: np.ndarray,
+        order: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
     ) -> np.ndarray:
         base, plus, minus = self._tables
         weights, counts = self.weights[self._counts], self._counts

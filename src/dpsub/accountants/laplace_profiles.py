@@ -3,7 +3,8 @@
 The base profile is that of Lap(b) at ratio theta = sensitivity / b, self-dual.  Without replacement under substitution
 (distance 2 C) and Poisson under add/remove (distance C) the mechanism includes the record at most once, and
 
-    H_a(P || Q) = q h(lift(a, q)),    H_a(Q || P) = (1 - a (1 - q)) h(a q / (1 - a (1 - q))) for a < 1 / (1 - q), else 0,
+    H_a(P || Q) = q h(lift(a, q)),    H_a(Q || P) = (1 - a (1 - q)) h(a q / (1 - a (1 - q))) for a < 1 / (1 - q), else
+    0,
 
 the second for Poisson only, where Q is the base; it is the mirror image of the first for orders below 1.
 """

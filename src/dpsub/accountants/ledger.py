@@ -57,7 +57,8 @@ class Ledger:
         return Composition([law for law, _ in known], [k for _, k in known]) if known else None
 
     def bracket(self, question: Question) -> tuple[float, float]:
-        """Lower and upper answers, for `exact` ledgers as close as the question wants, else each as sharp as it wants."""
+        """Lower and upper answers, for `exact` ledgers as close as the question wants, else each as sharp as it
+        wants."""
         if self.exact:
             return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
         return self.attack(question), self.bound(question)

@@ -1,11 +1,14 @@
 """Discrete laws of the privacy loss on a grid: what discretisation makes and composition takes.
 
-A pair (P, Q) enters composition only through the law of its loss log dP/dQ under P.  Here that law is a positive measure
-on the grid offset + index step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is left out.
+A pair (P, Q) enters composition only through the law of its loss log dP/dQ under P.  Here that law is a positive
+measure
+on the grid offset + index step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is
+left out.
 
     delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
 
-is nondecreasing in every mass and in every loss, and so is that of sums of independent losses.  So a law with more mass,
+is nondecreasing in every mass and in every loss, and so is that of sums of independent losses.  So a law with more
+mass,
 or with mass moved up, bounds from above, and a law with less mass, or with mass moved down, from below: every rounding
 has a safe direction, and total masses need not be exactly 1.
 """
@@ -36,8 +39,8 @@ class LossLaw:
     masses : ndarray, shape (n,)
         Nonnegative and finite.
     side : {"upper", "lower"}
-        Whether delta computed from this law is at least, or at most, that of the pair it stands for, after any number of
-        compositions.
+        Whether delta computed from this law is at least, or at most, that of the pair it stands for, after any number
+        of compositions.
     infinity : float
         Mass at +infinity, in [0, 1]; 0 on the lower side.
     offset : float

@@ -5,7 +5,7 @@ Everything computed from it is *per the paper's pair: not a guarantee for the sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -45,7 +45,7 @@ class MixturePair(GaussianPair):
     MUST, Equation (8) and Section S5.
     """
 
-    law: MultiplicityLaw
+    law: MultiplicityLaw = field(repr=False)
     scale: float
     label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE

@@ -67,7 +67,7 @@ def smallest_noise(
             high, gap_high = x, g
         else:
             low, gap_low = x, g
-        if not math.isnan(gap_high) and high <= low * (1 + accuracy) or high == least:
+        if (not math.isnan(gap_high) and high <= low * (1 + accuracy)) or high == least:
             break
         if math.isnan(gap_high):
             if low == most:

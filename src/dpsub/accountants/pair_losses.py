@@ -7,8 +7,9 @@ losses lie in [x, x + dx] are moved to its two ends so that both totals stay,
 
 A spread that keeps p and q raises every hockey-stick divergence, which is convex in the likelihood ratio.
 
-*Lower*: each bin is collapsed to one point with loss log(p / q).  That is post-processing, so any bins are allowed; they
-are moved, by O(dx^2), until their losses come to lie on grid points or just above, and rounded down from there.  After k
+*Lower*: each bin is collapsed to one point with loss log(p / q).  That is post-processing, so any bins are allowed;
+they are moved, by O(dx^2), until their losses come to lie on grid points or just above, and rounded down from there.
+After k
 compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2), and not
 by k roundings.
 """
@@ -34,9 +35,7 @@ LAW_ERROR = 4e-13
 """Relative error allowed for the weights of the mixture (`discrete.log_binomial` promises 2e-13)."""
 
 
-def upper_law(
-    pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0
-) -> LossLaw:
+def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0) -> LossLaw:
     """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above.
 
     Parameters
@@ -71,15 +70,14 @@ def upper_law(
     return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=slack)
 
 
-def lower_law(
-    pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, aligned: bool = True
-) -> LossLaw:
+def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, aligned: bool = True) -> LossLaw:
     """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`.
 
     Parameters
     ----------
     aligned : bool
-        Whether the grid may be moved under the heaviest bin; laws that are to share a grid, with offsets near 0, are not.
+        Whether the grid may be moved under the heaviest bin; laws that are to share a grid, with offsets near 0, are
+        not.
     """
     direction = DirectedPair(pair, swapped)
     points = loss_indices(direction, step, tail) * step

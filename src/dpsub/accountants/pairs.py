@@ -69,7 +69,7 @@ class PoissonPair(GaussianPair):
         z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
         change = self.rate * np.expm1(np.minimum(z, 700.0))
         # log1p keeps small losses exact; where the argument nears -1 or grows, the sum of two positive terms does
-        return np.where(np.abs(change) < 0.5, np.log1p(np.maximum(change, -0.5)),
+        return np.where((z <= 1) & (change > -0.5), np.log1p(np.maximum(change, -0.5)),
                         np.logaddexp(np.log(self.rate) + z, self.loss_floor))  # fmt: skip
 
     def loss_slope(self, t: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """A loss law that dominates a privacy profile known only by upper bounds at chosen orders (connect the dots).
 
 Let H(a) be the supremum of the hockey-stick divergences H_a(P || Q) over all neighbouring pairs that can occur.  Each
-H_a is convex in a, so H is.  Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i, u_i) is
+H_a is convex in a, so H is.  Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i,
+u_i) is
 at least H: every point of the hull is an average of points above a convex function.  It is the profile of a pair on the
 losses log a_i and +-infinity, which therefore dominates H at all orders, hence (by backward induction over convex
 functions) its k-fold product dominates k adaptive compositions.
@@ -59,14 +60,12 @@ def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> LossLaw
         Increasing from 0: orders are e^{step index}.
     """
     forward = _tail_slopes(profile, step, indices)
-    return _assemble(step, indices, *forward, *forward)
+    return _assemble(step, indices, *forward, forward[1])
 
 
 def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> LossLaw:
     """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P)."""
-    return _assemble(
-        step, indices, *_tail_slopes(forward, step, indices), *_tail_slopes(backward, step, indices)
-    )
+    return _assemble(step, indices, *_tail_slopes(forward, step, indices), _tail_slopes(backward, step, indices)[1])
 
 
 def _tail_slopes(profile: Profile, step: float, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,14 +87,13 @@ def _assemble(
     indices: np.ndarray,
     values: np.ndarray,
     slopes: np.ndarray,
-    mirrored_values: np.ndarray,
     mirrored_slopes: np.ndarray,
 ) -> LossLaw:
     a = np.exp(indices * step)
     right = a[1:] * _drops(slopes)  # masses under P at losses above 0
     left = _drops(mirrored_slopes)  # masses under P at losses below 0: those under Q of the mirrored side
-    lost = float(mirrored_values[-1])  # P has this mass where Q' would be infinite: loss -infinity
-    rest = 1 - float(right.sum()) - float(left.sum()) - float(values[-1]) - lost
+    # where the loss is -infinity P has no mass: what P has sums to 1 without it
+    rest = 1 - float(right.sum()) - float(left.sum()) - float(values[-1])
     if rest < -1e-6:
         raise NumericalError(
             f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"

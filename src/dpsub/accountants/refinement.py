@@ -14,7 +14,8 @@ DEFAULT_TAIL = 1e-18
 _MOST_ROUNDS = 12
 
 Builder = Callable[[float, float, bool], Composition | None]
-"""(step, tail, swapped) -> the composition of one side in one direction; the largest answer of all directions counts."""
+"""(step, tail, swapped) -> the composition of one side in one direction; the largest answer of all directions
+counts."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def bracket(
         Where to start with the mass that may be cut off.
     """
     ceiling = math.inf if question.delta is not None else 1.0
-    best = {swapped: (0.0, ceiling) for swapped in directions}
+    best = dict.fromkeys(directions, (0.0, ceiling))
     last_gap, slow = math.inf, 0
     for _ in range(_MOST_ROUNDS):
         floor = max(low for low, _ in best.values())
@@ -121,7 +122,9 @@ def _overall(best: dict[bool, tuple[float, float]]) -> tuple[float, float]:
     return max(low for low, _ in best.values()), max(high for _, high in best.values())
 
 
-def _refined(question: Question, gap: float, found: tuple[float, float], step: float, tail: float) -> tuple[float, float]:
+def _refined(
+    question: Question, gap: float, found: tuple[float, float], step: float, tail: float
+) -> tuple[float, float]:
     if question.delta is None:
         if 0 < found[0] < tail * 1e12 and tail > 1e-250:
             # what is cut off must not be seen beside the answer
@@ -165,5 +168,5 @@ def sharpened(
         # errors fall with the square of the step
         step *= min(0.5, max(0.85 / math.sqrt(moved), 1 / 4)) if math.isfinite(moved) else 0.5
     if best is None:
-        raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; ask for fewer steps")
+        raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; take fewer steps")
     return best

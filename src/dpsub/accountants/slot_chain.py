@@ -51,8 +51,10 @@ class SlotStage:
 class SlotChain:
     """n records through a chain of stages.
 
-    In the normal form no stage without replacement follows another one: a uniform subset of a uniform subset is one, and
-    a uniform subset of independent draws are independent draws, so such a stage replaces the size of the stage before it.
+    In the normal form no stage without replacement follows another one: a uniform subset of a uniform subset is one,
+    and
+    a uniform subset of independent draws are independent draws, so such a stage replaces the size of the stage before
+    it.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.rendering import latex, markdown
 from dpsub.comparison import VALUE_COLUMNS, compare
 from dpsub.errors import DataError
+from dpsub.figures.style import styled
 from dpsub.figures.writing import FORMATS, figure_bytes
 from dpsub.records import replace_file
 
@@ -45,8 +46,8 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     DataError
         If one (row, column, variant) comes twice.
     """
-    frame = pd.DataFrame(list(rows), columns=list(VALUE_COLUMNS))
-    frame = frame.astype(dict.fromkeys(NUMERIC, "float64")).fillna({"note": ""})
+    frame = pd.DataFrame([{"note": "", **row} for row in rows], columns=list(VALUE_COLUMNS))
+    frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     key = ["row", "column", "variant"]
     twice = frame[frame.duplicated(key)]
     if len(twice):
@@ -103,7 +104,7 @@ class Artefact(ABC):
         return {}
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Return the figure and the numbers plotted in it (figures only).
+        """Return the figure and the numbers plotted in it (figures only); call it within `dpsub.figures.styled`.
 
         Raises
         ------
@@ -206,17 +207,20 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
     """
     values, labels = artefact.values(records), artefact.labels(records)
     own = published[published["artefact"] == artefact.name]
-    comparison = compare(own, values, labels)
+    # Notes of clock times hold clock times; the comparison itself leaves their values out.
+    comparison = compare(own, values.assign(note="") if artefact.timed else values, labels)
     content: dict[str, bytes] = {"comparison": csv_bytes(comparison)}
     if artefact.kind == "figure":
-        figure, numbers = artefact.draw(records)
+        with styled():
+            figure, numbers = artefact.draw(records)
         content |= {form: figure_bytes(figure, form) for form in FORMATS} | {"csv": csv_bytes(numbers)}
     else:
         cells = table_cells(pd.concat([own, _quoted(artefact, published)]), values, comparison, artefact.formulas())
         shown = ", ".join(label for label in labels if label != "real")
         content["csv"] = csv_bytes(cells)
-        content["md"] = markdown(artefact.caption, artefact.layout, cells, shown).encode()
-        content["tex"] = latex(artefact.caption, artefact.layout, cells, shown).encode()
+        layout = None if artefact.kind == "claims" else artefact.layout
+        content["md"] = markdown(artefact.caption, layout, cells, shown).encode()
+        content["tex"] = latex(artefact.caption, layout, cells, shown).encode()
     files = dirs.files(artefact)
     for role, path in files.items():
         replace_file(path, content[role])

@@ -58,7 +58,8 @@ def table_cells(
         cell["verdict"] = overall(judgements)
         cell["erratum"] = printed.get((row, column), {}).get("erratum", "")
         notes = [value["note"] for value in found.values()] + [judgement["note"] for judgement in judgements]
-        cell["note"] = "; ".join(dict.fromkeys(note for note in notes if note))
+        parts = [part for note in notes if isinstance(note, str) for part in note.split("; ")]
+        cell["note"] = "; ".join(dict.fromkeys(part for part in parts if part))
         rows.append(cell)
     fields = [name for name in dict.fromkeys(name for cell in rows for name in cell) if name not in _fixed(variants)]
     frame = pd.DataFrame(rows, columns=[*fields, *_fixed(variants)])

@@ -47,14 +47,22 @@ def usual(templates: Iterable[str]) -> str:
 
 
 def with_error(value: float, error: float, lower: float, upper: float, template: str) -> str:
-    """Return "value ± standard error [lower, upper]", leaving out what is not given."""
-    known = math.isfinite(error) and error > 0
-    more = 1 if known and "." in template else 0
-    text = like(value, template, more=more)
-    if not text:
+    """Return "value ± standard error [lower, upper]", leaving out what is not given.
+
+    With an error, the value gets one digit more than the template, or, where the template has no decimals, as many as
+    two significant digits of the error need.
+    """
+    if math.isnan(value):
         return ""
-    if known:
-        text += f" ± {like(error, template, more=more) if more else significant(error, 2)}"
+    known = math.isfinite(error) and error > 0
+    text = like(value, template)
+    if known and "." in template:
+        small = error < 10.0 ** -(len(template.split("e")[0].split(".")[1]) + 1)
+        text = f"{like(value, template, more=1)} ± {f'{error:.1e}' if small else like(error, template, more=1)}"
+    elif known:
+        decimals = max(0, 1 - math.floor(math.log10(error)))
+        text = f"{value:.{decimals}f} ± {error:.{decimals}f}" if decimals < 8 else f"{value:.4g} ± {error:.2g}"
     if math.isfinite(lower) and math.isfinite(upper):
+        more = 1 if known and "." in template else 0
         text += f" [{like(lower, template, more=more)}, {like(upper, template, more=more)}]"
     return text

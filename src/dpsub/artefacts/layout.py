@@ -15,11 +15,14 @@ class Layout:
     panels, stub, heads : tuple of str
         Fields of the row key, or "column" for the name of the quantity: each combination of the `panels` fields is a
         block of its own, the `stub` fields label its lines, the `heads` fields its columns.
+    first : tuple of str
+        Quantities whose columns stand first; the others follow as they come.
     """
 
     panels: tuple[str, ...] = ()
     stub: tuple[str, ...] = ("scheme",)
     heads: tuple[str, ...] = ("column",)
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,9 @@ def place(layout: Layout, cells: Iterable[dict[str, str]]) -> tuple[Panel, ...]:
         panel = panels.setdefault(panel_key, {"heads": {}, "lines": {}})
         panel["heads"].setdefault(head_key)
         panel["lines"].setdefault(line_key, {})[head_key] = position
-    return tuple(
-        Panel(
-            labels,
-            tuple(panel["heads"]),
-            tuple((line, tuple(found.get(head) for head in panel["heads"])) for line, found in panel["lines"].items()),
-        )
-        for labels, panel in panels.items()
-    )
+    placed = []
+    for labels, panel in panels.items():
+        heads = tuple(sorted(panel["heads"], key=lambda head: not set(head) & set(layout.first)))
+        lines = tuple((line, tuple(found.get(head) for head in heads)) for line, found in panel["lines"].items())
+        placed.append(Panel(labels, heads, lines))
+    return tuple(placed)

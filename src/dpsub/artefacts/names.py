@@ -43,6 +43,7 @@ WORDS = {
     "converged": "solver run to convergence",
     "sd_over_seeds": "standard deviation over seeds",
     "difference_to_poisson": "paired difference to Poisson",
+    "delta_of_the_consistent_noise": "composed privacy of the consistent noise",
     "sparse": "sparse draw",
 }
 # In these fields the value says it all; elsewhere "name = value".

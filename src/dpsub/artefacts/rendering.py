@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpsub.artefacts.cells import AS_DONE, variants_of
+from dpsub.artefacts.cells import AS_DONE, key_fields, variants_of
 from dpsub.artefacts.digits import usual, with_error
 from dpsub.artefacts.layout import Layout, Panel, place
 from dpsub.artefacts.names import display, escape_latex, escape_markdown, variant_name
 
 LEGEND = "≠ differs from the printed number; ≈ agrees only as done."
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # shrink wide tables to the text width
+Writer = Callable[[int | None, str], str]
 _BAD = ("differs", "fails")
 
 
@@ -26,10 +27,12 @@ class Block:
     groups: list[list[list[str]]]
 
 
-def markdown(caption: str, layout: Layout, cells: pd.DataFrame, data_label: str = "") -> str:
-    """Return a table in Markdown; `data_label` is shown above it where it is not empty."""
+def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame, data_label: str = "") -> str:
+    """Return a table in Markdown, in the given layout or as a list; `data_label` stands above it if not empty."""
     lines = [f"**{escape_markdown(data_label)} data**", ""] if data_label else []
     lines += [escape_markdown(caption), ""]
+    if layout is None:
+        return "\n".join([*lines, listing(cells, notes=True)])
     for block in _blocks(layout, cells, latex=False):
         if block.title:
             lines += [f"**{block.title}**", ""]
@@ -40,9 +43,11 @@ def markdown(caption: str, layout: Layout, cells: pd.DataFrame, data_label: str 
     return "\n".join([*lines, LEGEND, ""])
 
 
-def latex(caption: str, layout: Layout, cells: pd.DataFrame, data_label: str = "") -> str:
-    """Return a table in LaTeX; it needs the packages booktabs and graphicx."""
+def latex(caption: str, layout: Layout | None, cells: pd.DataFrame, data_label: str = "") -> str:
+    """Return a table in LaTeX, in the given layout or as a long list; packages booktabs, graphicx, longtable."""
     note = f" \\textbf{{{escape_latex(data_label)} data.}}" if data_label else ""
+    if layout is None:
+        return _long_latex(rf"\caption{{{escape_latex(caption)}{note}}}", cells)
     legend = r"$\neq$ differs from the printed number; $\approx$ agrees only as done."
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(caption)} {legend}{note}}}"]
     for block in _blocks(layout, cells, latex=True):
@@ -50,24 +55,58 @@ def latex(caption: str, layout: Layout, cells: pd.DataFrame, data_label: str = "
             lines += [rf"\par\medskip\textit{{{block.title}}}\par\smallskip"]
         columns = "l" * (len(layout.stub) + 1) + "r" * (len(block.heads) - len(layout.stub) - 1)
         lines += [FIT, rf"\begin{{tabular}}{{{columns}}}"]
-        lines += [r"\toprule", " & ".join(block.heads) + r" \\", r"\midrule"]
+        lines += [r"\toprule", _line(block.heads), r"\midrule"]
         for position, group in enumerate(block.groups):
             lines += [r"\addlinespace"] if position else []
-            lines += [" & ".join(line) + r" \\" for line in group]
+            lines += [_line(line) for line in group]
         lines += [r"\bottomrule", r"\end{tabular}}"]
     return "\n".join([*lines, r"\end{table}", ""])
 
 
+def listing(cells: pd.DataFrame, *, notes: bool = False) -> str:
+    """Return cells as a compact table in Markdown: one line a cell, printed and ours side by side, then the verdict."""
+    heads = [*_list_heads(cells), *(["note"] if notes else [])]
+    lines = [_row(heads), _row(["---"] * len(heads))]
+    for line, note in zip(_listed(cells, latex=False), cells["note"], strict=True):
+        lines.append(_row([*line, *([escape_markdown(str(note))] if notes else [])]))
+    return "\n".join([*lines, ""])
+
+
+def _long_latex(caption: str, cells: pd.DataFrame) -> str:
+    heads = _list_heads(cells)
+    width = round(0.9 / len(heads), 3)
+    columns = rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}" * len(heads)
+    lines = [r"{\footnotesize", rf"\begin{{longtable}}{{{columns}}}", rf"{caption}\\", r"\toprule"]
+    lines += [_line(heads), r"\midrule", r"\endhead", *(_line(line) for line in _listed(cells, latex=True))]
+    return "\n".join([*lines, r"\bottomrule", r"\end{longtable}}", ""])
+
+
+def _list_heads(cells: pd.DataFrame) -> list[str]:
+    fields = [field.replace("_", " ") for field in key_fields(cells)]
+    return [*fields, "quantity", "printed", *map(variant_name, variants_of(cells)), "verdict"]
+
+
+def _listed(cells: pd.DataFrame, *, latex: bool) -> list[list[str]]:
+    records, write = _writer(cells, latex=latex, marks=False)
+    escape = escape_latex if latex else escape_markdown
+    fields, variants = key_fields(cells), variants_of(cells)
+    lines = []
+    for position, cell in enumerate(records):
+        shown = [display(name, str(cell[name]), latex=latex) for name in (*fields, "column")]
+        numbers = [write(position, name) for name in ("printed", *variants)]
+        verdict = escape(" ".join(filter(None, (str(cell["verdict"]).replace("_", " "), str(cell["erratum"])))))
+        lines.append([*shown, *numbers, verdict])
+    return lines
+
+
 def _blocks(layout: Layout, cells: pd.DataFrame, *, latex: bool) -> list[Block]:
-    records = [{str(name): value for name, value in cell.items()} for cell in cells.to_dict("records")]
+    records, write = _writer(cells, latex=latex, marks=True)
     fields = [{name: value for name, value in cell.items() if isinstance(value, str)} for cell in records]
-    templates = {name: usual(part["printed"]) for name, part in cells.groupby("column")}
-    write = _cell_writer(records, {str(name): text for name, text in templates.items()}, latex=latex)
     return [_block(layout, panel, write, variants_of(cells), latex=latex) for panel in place(layout, fields)]
 
 
 def _block(
-    layout: Layout, panel: Panel, write: Callable[[int | None, str], str], variants: list[str], *, latex: bool
+    layout: Layout, panel: Panel, write: Writer, variants: list[str], *, latex: bool
 ) -> Block:
     def named(names: tuple[str, ...], values: tuple[str, ...]) -> list[str]:
         return [display(name, value, latex=latex) for name, value in zip(names, values, strict=True)]
@@ -86,9 +125,11 @@ def _block(
     return Block(title, heads, [group for group in groups if group])
 
 
-def _cell_writer(
-    records: list[dict[str, object]], templates: dict[str, str], *, latex: bool
-) -> Callable[[int | None, str], str]:
+def _writer(cells: pd.DataFrame, *, latex: bool, marks: bool) -> tuple[list[dict[str, object]], Writer]:
+    """Return the cells as plain records, and what turns (position, source) into the text of a cell."""
+    records = [{str(name): value for name, value in cell.items()} for cell in cells.to_dict("records")]
+    templates = {str(name): usual(part["printed"]) for name, part in cells.groupby("column")}
+
     def write(position: int | None, source: str) -> str:
         if position is None:
             return ""
@@ -99,15 +140,15 @@ def _cell_writer(
                 return f"${printed}$"
             return escape_latex(printed) if latex else escape_markdown(printed)
         value, error, lower, upper = (
-            float(cell.get(f"{source}{extra}", float("nan")))  # type: ignore[arg-type]
+            float(str(cell.get(f"{source}{extra}", "nan")))
             for extra in ("", "_standard_error", "_lower", "_upper")
         )
         text = with_error(value, error, lower, upper, printed or templates.get(column, ""))
-        if text and cell.get("verdict"):
+        if marks and text and cell.get("verdict"):
             text += _mark(source, str(cell["verdict"]), str(cell["erratum"]))
         return text.replace("±", r"$\pm$").replace("≠", r"$\neq$").replace("≈", r"$\approx$") if latex else text
 
-    return write
+    return records, write
 
 
 def _mark(variant: str, verdict: str, erratum: str) -> str:
@@ -122,3 +163,7 @@ def _mark(variant: str, verdict: str, erratum: str) -> str:
 
 def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+def _line(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"

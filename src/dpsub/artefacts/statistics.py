@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
@@ -69,7 +69,7 @@ def paired_difference(values: np.ndarray, reference: np.ndarray, *, level: float
     difference = mean(x - y)
     if x.size < 2:
         return difference
-    half = float(stats.t.ppf((1 + level) / 2, x.size - 1)) * difference.standard_error
+    half = float(special.stdtrit(x.size - 1, (1 + level) / 2)) * difference.standard_error
     return Estimate(
         difference.value, difference.standard_error, x.size, difference.value - half, difference.value + half
     )
@@ -79,7 +79,7 @@ def interval(estimate: Estimate, *, level: float = 0.95) -> tuple[float, float]:
     """Return the Student interval of a mean; NaN for one replicate."""
     if estimate.replicates < 2:
         return math.nan, math.nan
-    half = float(stats.t.ppf((1 + level) / 2, estimate.replicates - 1)) * estimate.standard_error
+    half = float(special.stdtrit(estimate.replicates - 1, (1 + level) / 2)) * estimate.standard_error
     return estimate.value - half, estimate.value + half
 
 

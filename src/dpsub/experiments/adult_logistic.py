@@ -41,6 +41,7 @@ class AdultLogistic(Experiment):
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "scheme": "str", "solver": "str", "sigma": "float64",
         **dict.fromkeys(METRICS, "float64"), "train_loss": "float64", "gradients": "float64",
+        "n_train": "int64", "n_test": "int64", "n_parameters": "int64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     needs_data: ClassVar[tuple[str, ...]] = ("adult",)
@@ -68,6 +69,7 @@ class AdultLogistic(Experiment):
         table = adult.load(data["adult"])
         x_train = design_matrix(table.X_train, table.y_train, variant)
         x_test = design_matrix(table.X_test, table.y_test, variant)
+        sizes = {"n_train": len(x_train), "n_test": len(x_test), "n_parameters": x_train.shape[1]}
         rows: list[dict[str, Any]] = []
         for solver, cell in self.cells(settings, variant):
             betas, distinct = self.descent(cell, settings, x_train, table.y_train, replicates, root)
@@ -78,6 +80,7 @@ class AdultLogistic(Experiment):
                     "replicate": replicate, "scheme": cell.scheme, "solver": solver, "sigma": cell.sigma,
                     **binary_metrics(x_test @ beta[i] > 0, table.y_test),
                     "train_loss": cross_entropy(x_train @ beta[i], table.y_train), "gradients": distinct[i],
+                    **sizes,
                 })  # fmt: skip
         if variant == "consistent" and 0 in replicates:
             # imported here: it takes a second, and only this row needs it
@@ -89,6 +92,7 @@ class AdultLogistic(Experiment):
                 "replicate": 0, "scheme": "nonprivate", "solver": "scikit_learn", "sigma": 0.0,
                 **binary_metrics(x_test @ beta > 0, table.y_test),
                 "train_loss": cross_entropy(x_train @ beta, table.y_train), "gradients": float("nan"),
+                **sizes,
             })  # fmt: skip
         return self.frame(rows)
 

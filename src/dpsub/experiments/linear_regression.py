@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, samplers
+from dpsub.datasets.simulated import linear_datasets
 from dpsub.experiments.base import Experiment
 from dpsub.frame import Frame
+from dpsub.procedures import sensitivity
 from dpsub.procedures.dp_sgd import Descent, batch_width, descend, squared_error_residual
 from dpsub.procedures.noise_plan import plan_noise
 from dpsub.samplers import Sampler
@@ -54,12 +56,11 @@ def gradient_cells(settings: Mapping[str, Any], variant: str, n: int, descent: M
         for scheme in SCHEMES:
             sampler = samplers.of_sizes(scheme, n=n, m=m, b=b)
             consistent = variant == "consistent"
-            copies = (1 if scheme == "poisson" else 2) / m
             plan = plan_noise(
                 sampler.multiplicity_law(n),
                 epsilon_amplified=epsilon_amplified,
                 delta=1 / n,
-                sensitivity=clip * copies if consistent else clip / n,
+                sensitivity=sensitivity.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant),
                 calibration="analytic" if consistent else "classical",
             )
             if variant == "as_done" and scheme == "must_ww":
@@ -125,7 +126,8 @@ class LinearRegression(Experiment):
             for t, current in enumerate(betas):
                 beta = current
                 tail[t % AVERAGED_ITERATIONS] = moments.mean_squared_error(beta)
-            last = tail.mean(axis=0) if variant == "as_done" else moments.mean_squared_error(beta)
+            # added one by one: NumPy's order of summation, hence the last digit, depends on the number of replicates
+            last = sum(tail) / AVERAGED_ITERATIONS if variant == "as_done" else moments.mean_squared_error(beta)
             error = beta - np.asarray(settings["beta"], dtype=float)
             parts.append(pd.DataFrame({
                 "replicate": list(replicates), "scheme": cell.scheme, "epsilon_amplified": cell.epsilon_amplified,
@@ -141,17 +143,15 @@ class LinearRegression(Experiment):
         n, iterations = settings["n"], settings["iterations"]
         truth = np.asarray(settings["beta"], dtype=float)
         fresh = variant == "as_done"
-        x, y = np.empty((len(replicates), n, 3)), np.empty((len(replicates), n))
-        x[:, :, 0] = 1.0
         moments = None
         for cell in gradient_cells(settings, variant, n, {"residual": squared_error_residual}):
             key = {**cell.key, "n": n, "m": settings["m"], "b": settings["b"], "iterations": iterations}
             if fresh or moments is None:
-                pairing = {"n": n, "beta": truth, **(cell.key if fresh else {})}
-                for i, replicate in enumerate(replicates):
-                    rng = stream(root, experiment="linear_regression", cell=pairing, role="data", replicate=replicate)
-                    x[i, :, 1:] = rng.standard_normal((n, 2))
-                    y[i] = x[i] @ truth + rng.standard_normal(n)
+                paired = {"n": n, "beta": truth, **(cell.key if fresh else {})}
+                x, y = linear_datasets(n, truth, [
+                    stream(root, experiment="linear_regression", cell=paired, role="data", replicate=replicate)
+                    for replicate in replicates
+                ])  # fmt: skip
                 moments = Moments.of(x, y)
             blocks, noise = [], None if cell.sigma == 0 else np.empty((len(replicates), iterations, 3))
             # the noise and the batches of a scheme are the same in all variants, so that these differ in nothing else

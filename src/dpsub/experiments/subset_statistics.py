@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, samplers
+from dpsub.datasets.simulated import normal_datasets
 from dpsub.experiments.base import Experiment
 from dpsub.frame import Frame
+from dpsub.procedures import sensitivity
 from dpsub.procedures.noise_plan import plan_noise
 from dpsub.procedures.subset_bootstrap import release, subset_statistics
 from dpsub.samplers import Sampler
@@ -68,24 +70,16 @@ class SubsetStatistics(Experiment):
         grid = [(scheme, 0) for scheme in ONE_STAGE] + [(scheme, b) for scheme in TWO_STAGE for b in settings["b"]]
         for scheme, b in grid:
             sampler = samplers.of_sizes("poisson" if scheme == "nonprivate" else scheme, n=n, m=m, b=b or None)
-            fixed_poisson = variant == "consistent" and scheme == "poisson"
-            width = upper - lower
-            if variant == "stated":
-                sensitivities = (width / n, width**2 / n)
-            elif fixed_poisson:
-                # sum over a fixed m; adding a record moves the centred sum of squares by at most range^2
-                sensitivities = (max(abs(lower), abs(upper)) / m, width**2 / (m - 1))
-            else:
-                sensitivities = (width / m, width**2 / m)
+            sensitivities = sensitivity.of_statistics(scheme, n=n, m=m, lower=lower, upper=upper, variant=variant)
             sigmas = [0.0, 0.0]
             if scheme != "nonprivate":
                 law = sampler.multiplicity_law(n)
                 sigmas = [
                     plan_noise(
-                        law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=sensitivity,
+                        law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=size,
                         calibration="classical" if variant == "stated" else "analytic",
                     ).sigma
-                    for sensitivity in sensitivities
+                    for size in sensitivities.values()
                 ]  # fmt: skip
             expected = {"wr": 1 - 1 / n, "must_ow": 1 - 1 / (b or n), "must_ww": (1 - 1 / (b or n)) * (1 - 1 / n)}
             yield Cell(scheme, b, sampler, sigmas[0], sigmas[1], expected.get(scheme, 1.0))
@@ -96,17 +90,19 @@ class SubsetStatistics(Experiment):
         n, m, subsets = settings["n"], settings["m"], settings["subsets"]
         frame = Frame(n)
         rows = []
-        sets = {}
-        for replicate in replicates:
-            x = stream(root, experiment=self.name, cell={"n": n}, role="data", replicate=replicate).standard_normal(n)
-            sets[replicate] = np.clip(x, settings["lower"], settings["upper"]) if variant == "consistent" else x
+        sets = normal_datasets(n, [
+            stream(root, experiment=self.name, cell={"n": n}, role="data", replicate=replicate)
+            for replicate in replicates
+        ])  # fmt: skip
+        if variant == "consistent":
+            sets = np.clip(sets, settings["lower"], settings["upper"])
         for cell in self.cells(settings, variant):
             key = {**cell.key, "n": n, "m": m, "subsets": subsets}
             fixed = m if variant == "consistent" and cell.scheme == "poisson" else None
-            for replicate in replicates:
+            for x, replicate in zip(sets, replicates, strict=True):
                 rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
                 samples = cell.sampler.draw_block(frame, subsets, rng)
-                mean, variance = subset_statistics(sets[replicate], samples, fixed)
+                mean, variance = subset_statistics(x, samples, fixed)
                 noise = stream(root, experiment=self.name, cell=key, role="noise", replicate=replicate)
                 rows.append((
                     replicate, cell.scheme, cell.b, cell.sigma_mean, cell.sigma_variance,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from dpsub.samplers import REGISTRY
 
@@ -32,9 +34,16 @@ def sheet() -> str:
     return str(resources.files("dpsub.figures") / "dpsub.mplstyle")
 
 
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the house style, whatever the user's own settings are."""
+    with style.context(sheet(), after_reset=True):
+        yield
+
+
 def new(rows: int, columns: int, *, width: float, height: float, **options: Any) -> tuple[Figure, np.ndarray]:
     """Return an empty figure in the house style and its axes, shape (rows, columns); sizes in inches."""
-    with style.context(sheet(), after_reset=True):
+    with styled():
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, axes
@@ -68,9 +77,9 @@ def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> N
         axes.set_ylim(ylim)
 
 
-def panel_letter(axes: Axes, text: str) -> None:
-    """Write what a panel shows above its upper left corner."""
-    axes.annotate(text, (0, 1), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
+def panel_letter(axes: Axes, text: str, *, height: float = 1.0) -> None:
+    """Write what a panel shows above its upper left corner, or at another height (share of the panel's)."""
+    axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
                   fontsize=8, ha="left", va="bottom")
 
 
@@ -78,6 +87,7 @@ def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
     """Print on the figure what data it was made from, unless these are real or simulated."""
     odd = sorted(set(data_labels) - {"", "real"})
     if odd:
-        figure.text(0.995, 0.995, f"{', '.join(odd)} data", ha="right", va="top", fontsize=8, color="#B00020",
-                    weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
+        corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
+        figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
+                    color="#B00020", weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
     return figure

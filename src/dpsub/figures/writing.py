@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 
-from matplotlib import style
 from matplotlib.figure import Figure
 
-from dpsub.figures.style import sheet
+from dpsub.figures.style import styled
 
 FORMATS = ("pdf", "png")
 _METADATA: dict[str, dict[str, None]] = {
@@ -19,6 +18,6 @@ _METADATA: dict[str, dict[str, None]] = {
 def figure_bytes(figure: Figure, form: str) -> bytes:
     """Return the file content of `figure` as "pdf" or "png", without dates or versions."""
     buffer = io.BytesIO()
-    with style.context(sheet(), after_reset=True):
+    with styled():
         figure.savefig(buffer, format=form, metadata=_METADATA[form])
     return buffer.getvalue()

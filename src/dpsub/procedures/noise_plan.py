@@ -39,7 +39,7 @@ def plan_noise(
     sensitivity: float,
     calibration: str,
     group_sensitivity: float | None = None,
-    nominal_single: bool = True,
+    nominal_delta: bool = False,
 ) -> NoisePlan:
     """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ'.
 
@@ -55,8 +55,8 @@ def plan_noise(
         Equation 9 of MUST, or the smallest scale whose exact profile meets (ε, δ).
     group_sensitivity : float, optional
         The sensitivity in the group profile δ_l, where it differs from `sensitivity` (MUST, Table 6: see erratum E3).
-    nominal_single : bool
-        Report η δ with the nominal δ for a sampler that takes a record at most once, as MUST does (erratum E5), instead
+    nominal_delta : bool
+        Report η δ with the nominal δ, as MUST does for samplers that take a record at most once (erratum E5), instead
         of the exact profile at the calibrated scale.
 
     Raises
@@ -69,13 +69,15 @@ def plan_noise(
     MUST, Equation 9, Theorem 5, Algorithm 2 steps 1 and 2.
     """
     checks.one_of("calibration", calibration, ("classical", "analytic"))
+    target = checks.real("epsilon_amplified", epsilon_amplified, above=0)
+    group = sensitivity if group_sensitivity is None else checks.real("group_sensitivity", group_sensitivity, above=0)
     eta = law.eta
-    epsilon = float(base_epsilon(epsilon_amplified, eta))
+    epsilon = float(base_epsilon(target, eta))
     scale = classical_gaussian_scale if calibration == "classical" else analytic_gaussian_scale
     sigma = float(scale(epsilon, delta, sensitivity))
-    if nominal_single and len(law.log_pmf) == 2:
+    if nominal_delta:
         delta_amplified = eta * delta
     else:
-        profile = profiles.of("gaussian", (group_sensitivity or sensitivity) / sigma)
+        profile = profiles.of("gaussian", group / sigma)
         delta_amplified = float(amplify(law, profile, epsilon).delta_amplified)
     return NoisePlan(eta, epsilon, delta, sensitivity, sigma, delta_amplified)

@@ -6,8 +6,11 @@ import numpy as np
 
 
 def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> np.ndarray:
-    """Independent uniform indices 0..n-1, in the narrowest integer type (less memory, faster sorting)."""
-    return rng.integers(n, size=shape, dtype=np.int32 if n < 2**31 else np.int64)
+    """Independent uniform indices 0..n-1, in the narrowest integer type (less memory, faster sorting).
+
+    The type leaves room above n for the marks of absent entries.
+    """
+    return rng.integers(n, size=shape, dtype=np.int32 if n < 2**30 else np.int64)
 
 
 def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class WithoutReplacement(Stage):
         object.__setattr__(self, "size", checks.integer("size", self.size, at_least=1))
 
     def check(self, n_slots: int, name: str) -> None:
-        checks.integer("size of a stage without replacement", self.size, at_most=n_slots, at_most_name=name)
+        checks.integer("size", self.size, at_most=n_slots, at_most_name=name)
 
     def log_kernel(self, j: np.ndarray, n_slots: int) -> np.ndarray:
         u = np.arange(min(int(j.max()), self.size) + 1)

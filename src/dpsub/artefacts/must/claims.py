@@ -16,7 +16,6 @@ from dpsub.artefacts.must.predicates import Frames, LackingError, of_variant, pi
 from dpsub.artefacts.must.statements_amplification import AMPLIFICATION
 from dpsub.artefacts.must.statements_noise import NOISE_AND_COMPOSITION
 from dpsub.artefacts.must.statements_utility import UTILITY, is_real
-from dpsub.datasets.adult import FEATURES, Acceptance
 
 THRESHOLD_SCHEMES = {"WR": "wr", "MUST.OW": "must_ow", "MUST.WW": "must_ww"}
 EXAMPLE_B, EXAMPLE_M = 10, 20  # the example of Section 3.1, n = 100
@@ -160,28 +159,25 @@ def _settings(records: Frames) -> Iterator[dict[str, Any]]:
     }
     for row, (column, experiment, source, end) in ends.items():
         yield _stated(records, row, column, partial(_end, experiment=experiment, column=source, end=end))
-    yield {"row": "sgd_p", "column": "parameters_p", "variant": "stated", "value": len(FEATURES) + 1}
+    parameters = partial(_end, experiment="adult_logistic", column="n_parameters", end="max")
+    yield _stated(records, "sgd_p", "parameters_p", parameters)
 
 
 def _adult(records: Frames) -> Iterator[dict[str, Any]]:
-    """Row counts of Adult: records of real data exist only if the prepared table had exactly these."""
-    accepted = Acceptance()
-    total = accepted.from_test + accepted.from_data
-    counts = {
-        "adult_records": ("records", total), "adult_train": ("training_rows", accepted.n_train),
-        "adult_test": ("test_rows", total - accepted.n_train),
-    }  # fmt: skip
-    for row, (column, count) in counts.items():
-        base = {"row": row, "column": column, "variant": "stated"}
-        try:
-            reason = is_real(records)
-        except LackingError as lacking:
-            reason = str(lacking)
-        if reason:
-            yield {**base, "note": reason}
-        else:
-            note = "checked when the table was prepared"
-            yield {**base, "value": count, "standard_error": 0.0, "replicates": 1, "note": note}
+    """Rows of Adult that the fits used, where the data are real."""
+    for row, column, parts in (
+        ("adult_records", "records", ["n_train", "n_test"]),
+        ("adult_train", "training_rows", ["n_train"]),
+        ("adult_test", "test_rows", ["n_test"]),
+    ):
+        found = _stated(records, row, column, partial(_rows_used, parts=parts))
+        yield {**found, "standard_error": 0.0, "replicates": 1} if "value" in found else found
+
+
+def _rows_used(records: Frames, parts: list[str]) -> float:
+    if reason := is_real(records):
+        raise LackingError(reason)
+    return float(of_variant(records, "adult_logistic", "stated")[parts].iloc[0].sum())
 
 
 def _constants() -> Iterator[dict[str, Any]]:

@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter, scheme_label
 from dpsub.published import row_key
 
 SCHEMES = ("must_ow", "must_ww")
 MAP = "viridis"
-LEVELS = 9
+LEVELS = 7
 # panel -> (mechanism whose rows are read, column, label); eta does not depend on the mechanism
 PANELS = (
     ("laplace", "eta", "η"),
@@ -25,9 +27,19 @@ PANELS = (
 
 
 def surface(frame: pd.DataFrame, scheme: str, mechanism: str, column: str) -> pd.DataFrame:
-    """Return the values of one panel, one row a b and one column an m."""
+    """Return the values of one panel, one row a b and one column an m.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two sizes of a stage: no surface.
+    """
     here = frame[(frame["scheme"] == scheme) & (frame["mechanism"] == mechanism)]
-    return here.pivot(index="b", columns="m", values=column)
+    table = here.pivot(index="b", columns="m", values=column)
+    if min(table.shape) < 2:
+        raise DataError(f"a surface needs at least 2 sizes of each stage, got {table.shape[1]} of m and "
+                        f"{table.shape[0]} of b for {scheme}; take a smaller step")
+    return table
 
 
 class Figure5(Artefact):
@@ -48,8 +60,6 @@ class Figure5(Artefact):
         for scheme in SCHEMES:
             for mechanism, column, _ in PANELS:
                 table = surface(frame, scheme, mechanism, column).to_numpy()
-                if min(table.shape) < 2:
-                    continue
                 row = row_key(scheme=scheme, quantity=column, mechanism=mechanism)
                 rows += [
                     {"row": row, "column": f"rises_with_{name}", "variant": "stated",
@@ -94,30 +104,44 @@ def _panels(frame: pd.DataFrame, grid: np.ndarray, paint: Any) -> None:
         for row, (scheme, table) in enumerate(zip(SCHEMES, tables, strict=True)):
             axes = grid[row, column]
             paint(axes, table, float(low), float(high))
-            panel_letter(axes, f"{scheme_label(scheme)}: {label}")
+            panel_letter(axes, f"{scheme_label(scheme)}: {label}", height=0.9 if hasattr(axes, "zaxis") else 1.0)
 
 
 def _contours(axes: Axes, table: pd.DataFrame, low: float, high: float) -> None:
     m, b = table.columns.to_numpy(float), table.index.to_numpy(float)
     axis(axes, x="m", y="b", xlim=(m.min(), m.max()), ylim=(b.min(), b.max()))
-    axes.pcolormesh(m, b, table.to_numpy(), cmap=MAP, vmin=low, vmax=high, shading="gouraud", alpha=0.45,
-                    rasterized=True)
-    own = np.linspace(table.min().min(), table.max().max(), LEVELS)[1:-1]
-    lines = axes.contour(m, b, table.to_numpy(), levels=own, colors="black", linewidths=0.7)
-    axes.clabel(lines, fontsize=6, fmt=lambda value: f"{value:.3g}", inline_spacing=2)
+    axes.imshow(table.to_numpy(), cmap=MAP, vmin=low, vmax=high, alpha=0.45, origin="lower", aspect="auto",
+                extent=(m.min(), m.max(), b.min(), b.max()), interpolation="bilinear")
+    levels = MaxNLocator(LEVELS).tick_values(float(table.min().min()), float(table.max().max()))
+    lines = axes.contour(m, b, table.to_numpy(), levels=levels, colors="black", linewidths=0.7,
+                         negative_linestyles="solid")
+    for text in axes.clabel(lines, fontsize=6, fmt=_number, inline=False, colors="black"):
+        text.set_bbox({"facecolor": "white", "alpha": 0.75, "pad": 0.6, "linewidth": 0})
     axes.grid(False)
+    axes.label_outer()
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}".replace("-", "−")
 
 
 def _surface(axes: Any, table: pd.DataFrame, low: float, high: float) -> None:
     m, b = np.meshgrid(table.columns.to_numpy(float), table.index.to_numpy(float))
-    axes.plot_surface(m, b, table.to_numpy(), cmap=MAP, vmin=low, vmax=high, rcount=18, ccount=18, linewidth=0.2,
-                      edgecolor="#404040", alpha=0.9)
+    axes.plot_surface(m, b, table.to_numpy(), cmap=MAP, vmin=low, vmax=high, linewidth=0.2, edgecolor="#404040",
+                      alpha=0.9, rstride=_stride(table.shape[0] - 1), cstride=_stride(table.shape[1] - 1))
     axes.set_xlabel("m", labelpad=-4)
     axes.set_ylabel("b", labelpad=-4)
     axes.tick_params(labelsize=5.5, pad=-2)
+    axes.tick_params(axis="z", pad=1)
     axes.locator_params(nbins=4)
-    axes.view_init(elev=22, azim=-55)
-    axes.set_box_aspect(None, zoom=0.86)
+    axes.view_init(elev=26, azim=-128)
+    axes.set_box_aspect(None, zoom=0.9)
+
+
+def _stride(intervals: int) -> int:
+    """Return how many intervals a face spans: a divisor, since faces of unequal size are drawn from unset memory."""
+    stride = next((step for step in range(1, intervals + 1) if intervals % step == 0 and intervals // step <= 20), 1)
+    return stride if intervals // stride >= 5 else 1
 
 
 def _plotted(frame: pd.DataFrame) -> pd.DataFrame:

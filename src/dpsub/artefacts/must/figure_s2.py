@@ -55,7 +55,7 @@ class FigureS2(Artefact):
         lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"]
         grid[0, 0].set_yscale("log")
         grid[0, 0].set_ylim(bottom=min(lowest.min() if len(lowest) else 1.0, frame["delta_upper"].min()) / 3)
-        grid[0, 0].legend(loc="lower right")
+        grid[0, 0].legend(loc="upper left")
         kept = ["variant", "scheme", "method", "n_compositions", "delta_lower", "delta", "delta_upper"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
 
@@ -66,7 +66,8 @@ class FigureS2(Artefact):
 
 def _bounds(axes: Axes, frame: pd.DataFrame, scheme: str) -> None:
     """Draw each method's bars from lower to upper bound, joined at the upper ends."""
-    spacing = float(frame["n_compositions"].drop_duplicates().sort_values().diff().min() or 1.0)
+    steps = frame["n_compositions"].drop_duplicates().sort_values().diff().dropna()
+    spacing = float(steps.min()) if len(steps) else 100.0
     colour = scheme_style(scheme)["color"]
     for method, (label, dashes, offset) in METHODS.items():
         part = frame[frame["method"] == method].sort_values("n_compositions")

@@ -132,6 +132,8 @@ def ow_best(frames: Frames) -> Answer:
     if labels:
         raise LackingError(f"{NOT_REAL} but {', '.join(labels)}")
     mean = frame.groupby("scheme")[list(METRICS)].mean()
+    if mean.isna().any(axis=None):
+        raise LackingError("a metric is undefined, because a classifier never predicts one of the classes")
     best = mean.idxmax()
     spread = frame[frame["scheme"] == "must_ow"]["accuracy"].std()
     lead = mean.loc["must_ow", "accuracy"] - mean["accuracy"].drop("must_ow").max()

@@ -34,7 +34,7 @@ class Table2(Artefact):
     caption = (
         "Inclusion probability eta and amplified delta' of each sampler, with epsilon' = log(1 + eta (exp(epsilon) - "
         "1)) for all; P_j is the Binomial(b, 1/n) probability of j copies after the first stage, delta_u the profile "
-        "of a group of u. `eta` is evaluated at the configured sizes; `departure` is the largest |epsilon' - formula| "
+        "of a group of u. eta is evaluated at the configured sizes; the departure is the largest |epsilon' - formula| "
         "over the recorded grid, in nats."
     )
     experiments = ("amplification_grid",)

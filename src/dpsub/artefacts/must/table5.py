@@ -19,7 +19,7 @@ class Table5(Artefact):
     kind = "table"
     caption = (
         "Mean and standard deviation, over repeated data sets, of the released mean and variance in experiment 1 "
-        "(true values 0 and 1), with standard errors; `expected` is the exact expectation of the variance estimate."
+        "(true values 0 and 1), with standard errors, and the exact expectation of the variance estimate."
     )
     experiments = ("subset_statistics",)
     layout = Layout(panels=("parameter",), stub=("scheme", "b"), heads=("column",))

@@ -17,7 +17,7 @@ class Table9(Artefact):
     kind = "table"
     caption = (
         "Smallest, mean and largest number of distinct records over the drawn subsets, in the sizes of the three "
-        "experiments; the intervals of the extremes hold 99.8 % of the exact law, `law_mean` is its mean."
+        "experiments; the intervals of the extremes hold 99.8 % of the exact law, whose mean is the law mean."
     )
     experiments = ("distinct_counts",)
     layout = Layout(panels=("experiment",), stub=("column",), heads=("scheme",))

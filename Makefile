@@ -1,0 +1,29 @@
+# Thin: the environment, then one command each. `make PYTHON=python3.12 CORES=4 reproduce` sets what is used.
+PYTHON ?= python3
+VENV ?= .venv
+CORES ?=
+BIN := $(VENV)/bin
+RUN := $(BIN)/python workflow/scripts/run.py $(if $(CORES),--cores $(CORES))
+
+.PHONY: reproduce smoke test bench lint environment clean
+
+reproduce: environment  ## every table and figure at published size, into results/
+	@$(RUN)
+
+smoke: environment  ## the same chain at its smallest, into results-smoke/
+	@$(RUN) --config workflow/smoke.yaml
+
+test: environment  ## the tests
+	@$(BIN)/python -m pytest -q -n auto
+
+bench: environment  ## what is fast, as ratios
+	@$(BIN)/python benchmarks/run.py
+
+lint: environment  ## style and types
+	@$(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow
+
+environment:
+	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)
+
+clean:  ## what runs have made; the environment and downloads stay
+	rm -rf results results-smoke data/interim .snakemake

@@ -1,0 +1,8 @@
+"""The readable report of a run: what came out, what it means, and where everything is."""
+
+from __future__ import annotations
+
+from dpsub.report.index import write_report
+from dpsub.report.takeaways import REGISTRY, Takeaways
+
+__all__ = ["REGISTRY", "Takeaways", "write_report"]

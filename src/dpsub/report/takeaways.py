@@ -1,0 +1,85 @@
+"""What a user should take from a paper: sentences whose numbers are looked up in the tables of the run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub.artefacts.cells import EXTRAS, key_fields
+from dpsub.errors import DataError
+from dpsub.registry import Registry
+from dpsub.verdicts import VARIANTS
+
+NUMBERS = {name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))}
+
+
+def read_cells(path: Path) -> pd.DataFrame:
+    """Return the cells of a table as `dpsub.artefacts.build` wrote them; texts stay texts, numbers become floats.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or no table of cells.
+    """
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except FileNotFoundError:
+        raise DataError(f"the report needs every table of the run, got no {path}; build that table first") from None
+    if not {"column", "printed", "verdict", "erratum"} <= set(frame.columns):
+        have = ", ".join(frame.columns)
+        raise DataError(f"{path.name} must be a table of cells, got the columns {have}; build it again")
+    floats = {name: [float(text) if text else np.nan for text in frame[name]] for name in frame if name in NUMBERS}
+    return frame.assign(**floats)
+
+
+class Tables:
+    """Look-up of single numbers in the tables of one paper.
+
+    Parameters
+    ----------
+    cells : mapping of str to DataFrame
+        Cells by table name, as `read_cells` returns them.
+    """
+
+    def __init__(self, cells: Mapping[str, pd.DataFrame]) -> None:
+        self._cells = cells
+
+    def rows(self, table: str, column: str, **fields: str) -> pd.DataFrame:
+        """Return the cells of one quantity with exactly these fields; a field given as "*" takes any value but none."""
+        frame = self._cells.get(table)
+        if frame is None:
+            return pd.DataFrame(columns=["column", "printed", "verdict"])
+        chosen = frame["column"] == column
+        for name in key_fields(frame):
+            wanted = fields.get(name, "")
+            chosen &= (frame[name] != "") if wanted == "*" else (frame[name] == wanted)
+        missing = [name for name, wanted in fields.items() if name not in frame.columns and wanted]
+        return frame[chosen & (not missing)]
+
+    def number(self, table: str, column: str, source: str, **fields: str) -> float:
+        """Return one number from the column `source` ("stated", "consistent_lower", "printed"), NaN if not there."""
+        rows = self.rows(table, column, **fields)
+        if len(rows) != 1 or source not in rows.columns:
+            return float("nan")
+        try:
+            return float(rows.iloc[0][source])
+        except ValueError:
+            return float("nan")
+
+
+class Takeaways(ABC):
+    """The sentences of one paper; `name` is the paper's key."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def sentences(self, tables: Tables) -> list[str]:
+        """Return paragraphs in Markdown; one whose numbers this run lacks is left out."""
+
+
+REGISTRY: Registry[Takeaways] = Registry("dpsub.report", Takeaways, "summary of a paper")

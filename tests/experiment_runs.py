@@ -1,0 +1,54 @@
+"""Runs of experiments at the configured settings, and what the papers print of them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from dpsub import published
+from dpsub.experiments import REGISTRY, Experiment
+
+CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())
+
+
+def settings_of(name: str, **changes: Any) -> dict[str, Any]:
+    """Return the configured settings of an experiment, with changes of the first level."""
+    return {**copy.deepcopy(CONFIG["experiments"][name]), **changes}
+
+
+def run(name: str, variant: str = "stated", **changes: Any) -> pd.DataFrame:
+    """Check the settings and return the records of replicate 0."""
+    settings = settings_of(name, **changes)
+    experiment: Experiment = REGISTRY.get(name)()
+    experiment.check(settings)
+    return experiment.run(settings=settings, variant=variant, replicates=range(1), root=CONFIG["seed"], data={})
+
+
+def only(frame: pd.DataFrame, **fields: Any) -> dict[str, Any]:
+    """Return the one record with these values."""
+    for name, value in fields.items():
+        frame = frame[frame[name] == value]
+    (record,) = frame.to_dict("records")
+    return {str(name): value for name, value in record.items()}
+
+
+def rounds_to(value: float, printed: str) -> bool:
+    """Whether a value rounds to a printed number."""
+    number = published.parse_printed(printed)
+    return abs(value - float(number.value)) <= float(number.half_unit) * (1 + 1e-9)
+
+
+def printed_cells(artefact: str, *columns: str) -> list[tuple[dict[str, str], str, str, str]]:
+    """Return (fields of the row, column, printed text, errata) of the printed numbers in these columns."""
+    frame = published.load("must", artefact)
+    frame = frame[frame["column"].isin(columns)]
+    return [
+        (published.parse_row_key(row), column, text, errata)
+        for row, column, text, errata in zip(
+            frame["row"], frame["column"], frame["printed"], frame["erratum"].fillna(""), strict=True
+        )
+    ]

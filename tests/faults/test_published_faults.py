@@ -1,0 +1,79 @@
+"""A malformed file of printed numbers, or of verdicts, stops the run in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpsub import comparison, expected, published
+from dpsub.errors import DataError
+
+HEADER = ",".join(published.COLUMNS)
+GOOD = "must,table4,scheme=wr,sigma_mean,0.12,exact,,,as_printed,,"
+
+
+def load(tmp_path: Path, *lines: str, header: str = HEADER) -> None:
+    (tmp_path / "must").mkdir()
+    (tmp_path / "must" / "table4.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    published.load("must", "table4", tmp_path)
+
+
+def test_the_good_line_is_accepted(tmp_path: Path) -> None:
+    load(tmp_path, GOOD)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (GOOD.replace("exact", "exakt"), "table4.csv, line 3: kind must be .*, got 'exakt'; mend the row"),
+        (GOOD.replace("as_printed", "fine"), "status must be one of as_printed, suspect, got 'fine'"),
+        (GOOD.replace("0.12", "0.12*"), "a number of kind exact must be printed like .*, got '0.12\\*'"),
+        (GOOD.replace("0.12", ""), "printed must be given, got an empty field"),
+        (GOOD.replace("as_printed,", "suspect,"), "a suspect number must name its erratum, got none"),
+        (GOOD.replace("as_printed,", "as_printed,E0"), "erratum must be like E3 or E4 E5, got 'E0'"),
+        (GOOD.replace("exact,", "monte_carlo,"), "a number of kind monte_carlo must have replicates, got none"),
+        (GOOD.replace("exact,", "exact,-2"), "replicates must be a number above 0 or empty, got '-2'"),
+        (GOOD.replace("exact,,", "exact,,x"), "spread must be a number above 0 or empty, got 'x'"),
+        (GOOD.replace("scheme=wr", "scheme=wr;b=2"), "a row key must read 'field=value; field=value'"),
+    ],
+)
+def test_a_malformed_row_is_named(tmp_path: Path, line: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        load(tmp_path, GOOD.replace("=wr", "=wor"), line)
+
+
+def test_a_number_given_twice_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must hold each printed number once, got 'scheme=wr', 'sigma_mean' twice"):
+        load(tmp_path, GOOD, GOOD)
+
+
+def test_a_row_of_another_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must hold rows of artefact 'table4' only, got 'table5'; move the row"):
+        load(tmp_path, GOOD.replace("table4", "table5"))
+
+
+def test_missing_columns_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"table4.csv must have the columns paper, .*, got paper, artefact"):
+        load(tmp_path, "must,table4", header="paper,artefact")
+
+
+def test_an_empty_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"table4.csv must be a CSV file"):
+        load(tmp_path, header="")
+
+
+def test_a_missing_file_or_paper_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"printed numbers must be in a file, got no .*table99.csv"):
+        published.load("must", "table99", tmp_path)
+    with pytest.raises(DataError, match="printed numbers of 'mist' must be in a folder"):
+        published.artefacts("mist", tmp_path)
+
+
+def test_a_missing_or_foreign_file_of_verdicts_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"got no .*comparison.csv; run the comparison first"):
+        comparison.read(tmp_path / "comparison.csv")
+    foreign = tmp_path / "expected.csv"
+    foreign.write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"expected.csv must have the columns paper, .*, verdict, got a, b"):
+        expected.read_expected(foreign)

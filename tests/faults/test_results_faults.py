@@ -1,0 +1,184 @@
+"""Damaged records and unusable results folders: one sentence each, and nothing half-written stays behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpsub import records
+from dpsub.errors import DataError, PlanError
+from tests.workflow import runs
+
+COLUMNS = {"replicate": "int64", "scheme": "str", "mean": "float64"}
+ROOT_ONLY = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting a small file system needs root"
+)
+
+
+def origin(first: int = 0, stop: int = 2, part: str = "1-of-1", **fields: str) -> records.Origin:
+    facts = {"experiment": "trial", "variant": "stated", "config_digest": "c" * 64, "code_digest": "d" * 64} | fields
+    return records.Origin(part=part, first=first, stop=stop, seed=1, settings={"m": 1}, **facts)  # type: ignore[arg-type]
+
+
+def rows(first: int = 0, stop: int = 2) -> pd.DataFrame:
+    return pd.DataFrame(
+        [{"replicate": r, "scheme": s, "mean": r + 0.5} for s in ("wr", "wor") for r in range(first, stop)]
+    )
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    path = tmp_path / "1-of-1.parquet"
+    records.write(path, rows(), columns=COLUMNS, origin=origin())
+    return path
+
+
+def test_a_record_cut_short_is_refused(record: Path) -> None:
+    whole = record.read_bytes()
+    for length in (0, 10, len(whole) - 1):
+        record.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=rf"must have {len(whole)} bytes, got {length}; delete it and run again$"):
+            records.read(record)
+
+
+def test_a_flipped_bit_is_refused(record: Path) -> None:
+    content = bytearray(record.read_bytes())
+    content[len(content) // 2] ^= 1
+    record.write_bytes(content)
+    with pytest.raises(DataError, match="must be the one of its sidecar, got another SHA-256 sum; delete it and run"):
+        records.read(record)
+
+
+def test_a_missing_or_damaged_sidecar_is_refused(record: Path) -> None:
+    text = records.sidecar(record).read_text(encoding="utf-8")
+    for damaged in (text[: len(text) // 2], "[]", "{}", ""):
+        records.sidecar(record).write_text(damaged, encoding="utf-8")
+        with pytest.raises(DataError, match="must be a complete JSON description of its record; delete it"):
+            records.read(record)
+    records.sidecar(record).write_text(text.replace("dpsub-record-1", "dpsub-record-0"), encoding="utf-8")
+    with pytest.raises(DataError, match="must have the schema dpsub-record-1, got dpsub-record-0"):
+        records.read(record)
+    records.sidecar(record).unlink()
+    with pytest.raises(DataError, match=r"1-of-1\.json is missing; run its experiment$"):
+        records.read(record)
+
+
+def test_a_record_of_another_configuration_is_refused(record: Path) -> None:
+    assert len(records.gather([record], config_digests={"trial": "c" * 64})["trial"]) == 4
+    with pytest.raises(DataError, match="must be made from the present configuration of trial, got one from another"):
+        records.gather([record], config_digests={"trial": "e" * 64})
+
+
+def test_parts_must_be_complete_and_continue_each_other(tmp_path: Path) -> None:
+    first, second, gap, other = (tmp_path / f"{name}.parquet" for name in ("first", "second", "gap", "other"))
+    records.write(first, rows(), columns=COLUMNS, origin=origin(part="1-of-2"))
+    records.write(second, rows(2, 4), columns=COLUMNS, origin=origin(2, 4, "2-of-2"))
+    records.write(gap, rows(3, 5), columns=COLUMNS, origin=origin(3, 5, "2-of-2"))
+    records.write(other, rows(2, 4), columns=COLUMNS, origin=origin(2, 4, "2-of-2", data="synthetic"))
+    assert len(records.gather([second, first])["trial"]) == 8
+    for paths in ([first], [second], [first, second, second]):
+        with pytest.raises(DataError, match=r"all parts of trial stated are needed once, got .*; run the others$"):
+            records.gather(paths)
+    for odd in (gap, other):
+        with pytest.raises(DataError, match="must continue each other on the same data, got a break between"):
+            records.gather([first, odd])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"median": 1.0}, "must have the declared columns, got a difference in median"),
+        ({"replicate": 7}, "must hold the replicates 0 to 1, got others"),
+        ({"replicate": 0.5}, "column replicate of trial must hold whole numbers"),
+        ({"replicate": None}, "column replicate of trial must have no missing value, got 4"),
+        ({"scheme": None}, "column scheme of trial must have no missing value, got 4"),
+        ({"scheme": 3}, "column scheme of trial must be of type str, got other values"),
+        ({"mean": "high"}, "column mean of trial must be of type float64, got other values"),
+    ],
+)
+def test_undeclared_records_are_not_written(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=message):
+        records.write(tmp_path / "x.parquet", rows().assign(**change), columns=COLUMNS, origin=origin())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
+    only = runs.config(tmp_path / "only.yaml", artefacts=["table5"])
+    status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
+    assert status == 0, output
+    path = tmp_path / "run" / runs.RESULTS / "records/subset_statistics/stated/1-of-1.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
+    assert status == 1
+    assert f"error: the record file {path.relative_to(tmp_path / 'run')} must have" in output
+    assert "delete it and run again" in output and "Traceback" not in output
+    path.unlink()
+    status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
+    assert status == 0, output
+
+
+def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    where = runs.config(tmp_path / "where.yaml", results_dir=str(tmp_path / "file/results"))
+    status, output = runs.run(tmp_path / "run", configs=(runs.TINY, where))
+    assert status == 1
+    assert output == (
+        f"error: the results folder {tmp_path}/file/results must be writable (Not a directory); "
+        "change its permissions or results_dir\n"
+    )
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB in memory."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=True, timeout=30)
+    yield place
+    subprocess.run(["umount", str(place)], check=True, timeout=30)
+
+
+@ROOT_ONLY
+def test_a_read_only_results_folder_is_refused(small_disk: Path, tmp_path: Path) -> None:
+    (small_disk / "results").mkdir()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True, timeout=30)
+    where = runs.config(tmp_path / "where.yaml", results_dir=str(small_disk / "results"))
+    status, output = runs.run(tmp_path / "run", configs=(runs.TINY, where))
+    assert status == 1
+    assert f"error: the results folder {small_disk}/results must be writable (Read-only file system)" in output
+    assert output.count("\n") == 1
+
+
+@ROOT_ONLY
+def test_a_disk_without_room_is_refused(small_disk: Path, tmp_path: Path) -> None:
+    where = runs.config(tmp_path / "where.yaml", results_dir=str(small_disk / "results"))
+    status, output = runs.run(tmp_path / "run", configs=(runs.TINY, where))
+    assert status == 1
+    assert output == (
+        f"error: the disk of the results folder {small_disk}/results must have 100 MiB free, got 0 MiB; "
+        "free some space or set another results_dir\n"
+    )
+    assert [path.name for path in (small_disk / "results").iterdir()] == [".lock"]
+
+
+@ROOT_ONLY
+def test_a_disk_that_fills_up_leaves_no_half_written_record(small_disk: Path) -> None:
+    (small_disk / "ballast").write_bytes(b"\0" * (1 << 20))
+    settings = '{"draws": 5, "settings": [{"n": 300, "b": 50, "m": 30}]}'
+    job = [sys.executable, str(runs.ROOT / "workflow/scripts/run_experiment.py"), "--experiment", "distinct_counts"]
+    job += ["--variant", "stated", "--part", "1-of-1", "--replicates", "0:1", "--seed", "1", "--settings", settings]
+    done = subprocess.run(
+        [*job, "--output", str(small_disk / "1-of-1.parquet")],
+        env=runs.environment(), capture_output=True, text=True, timeout=runs.PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.endswith("got: No space left on device; free space, or correct permissions or paths\n")
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in small_disk.iterdir()] == ["ballast"]

@@ -1,0 +1,276 @@
+"""The text's statements: their truth at the paper's sizes, and a planted counter-example for each kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from dpsub import comparison, published
+from dpsub.artefacts import REGISTRY
+from dpsub.artefacts.must.claims import claims_values
+from dpsub.artefacts.must.statements_amplification import AMPLIFICATION
+from dpsub.artefacts.must.statements_noise import NOISE_AND_COMPOSITION
+from dpsub.artefacts.must.statements_utility import UTILITY
+from dpsub.experiments import REGISTRY as EXPERIMENTS
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = published.load("must", "claims", ROOT / "data" / "published")
+Frames = dict[str, pd.DataFrame]
+STATEMENTS = (*AMPLIFICATION, *NOISE_AND_COMPOSITION, *UTILITY)
+
+FAILING = {
+    "sec31_wo_sizes", "fig4_wor_strong", "fig5_ww_delta", "fig5_eta_m", "fig5_delta_b", "table6_delta_larger",
+    "figure_s2_ww_fails", "table6_rmse_baseline",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def computed() -> Frames:
+    """Records of the deterministic experiments at the paper's sizes, the surface on a coarse grid."""
+    configuration = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
+    configuration["design_surface"]["step"] = 25
+    records = {}
+    for name in ("amplification_grid", "amplification_crossings", "design_surface", "noise_calibration"):
+        settings = configuration[name]
+        frames = [
+            EXPERIMENTS.get(name)()
+            .run(settings=settings, variant=variant, replicates=range(1), root=1, data={})
+            .assign(variant=variant, data="")
+            for variant in settings["variants"]
+        ]
+        records[name] = pd.concat(frames, ignore_index=True)
+    return records
+
+
+def composition() -> pd.DataFrame:
+    """Bounds as the paper prints them, growing with k; exact brackets inside them."""
+    rows: list[dict[str, Any]] = []
+    for variant, low, high in (("stated", 0.5, 2.0), ("consistent", 0.9, 1.1)):
+        for scheme in ("poisson", "wor", "wr", "must_ow", "must_ww"):
+            grid_size = 200000 if scheme == "wr" else 300000
+            rows.append({"table": "table8", "scheme": scheme, "n_compositions": 1000, "epsilon": 2.0, "half_width": 6.0,
+                         "grid_size": grid_size, "scale": 2.0, "delta": 1e-6, "variant": variant})  # fmt: skip
+        for scheme in ("must_ow", "must_ww"):
+            for k in range(200, 1001, 200):
+                rows.append({"table": "figure_s2", "scheme": scheme, "n_compositions": k, "epsilon": 1.0,
+                             "half_width": 10.0, "grid_size": 500000, "scale": 4.0, "delta": k * 1e-8,
+                             "variant": variant})  # fmt: skip
+        for row in rows:
+            row.setdefault("delta_lower", low * row["delta"])
+            row.setdefault("delta_upper", high * row["delta"])
+    return pd.DataFrame(rows).assign(data="")
+
+
+def utility() -> Frames:
+    """Made-up replicates of the three utility experiments in which the paper's statements hold, but for one."""
+    wave = np.array([-1.0, 1.0, -1.0, 1.0])
+    statistics, regression, adult = [], [], []
+    two_stage = [(scheme, b) for scheme in ("must_ow", "must_ww") for b in (10, 100)]
+    for scheme, b in [("poisson", 0), ("wor", 0), ("wr", 0), *two_stage]:
+        centre, spread = (1 - 1 / b, 0.0005 * b) if b else (1.0, 0.1)
+        for step in wave:
+            statistics.append({"scheme": scheme, "b": b, "mean": (0.05 if b else 0.06) * step + 0.001,
+                               "variance": centre + spread * step, "expected_variance": centre})  # fmt: skip
+    errors = {"nonprivate": 0.03, "poisson": 0.15, "wor": 0.15, "wr": 0.14, "must_ow": 0.11, "must_ww": 0.10}
+    for scheme, error in errors.items():
+        for level in (np.nan,) if scheme == "nonprivate" else (0.01, 0.001):
+            size = error if level == 0.001 or scheme == "nonprivate" else 0.04
+            for step in wave:
+                coefficients = {f"error_beta{i}": size * step for i in range(3)}
+                rmse = (0.997 if scheme == "wr" and level == 0.01 else 0.998 + size) + 0.1 * size * step
+                regression.append({"scheme": scheme, "epsilon_amplified": level, "rmse": rmse, **coefficients})
+    for scheme in errors:
+        best = 0.981 if scheme == "must_ow" else 0.978
+        for step in wave:
+            metrics = dict.fromkeys(("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1"), best + 0.001 * step)
+            adult.append({"scheme": scheme, "solver": "dp_sgd", **metrics,
+                          "n_train": 30969, "n_test": 10323, "n_parameters": 14})  # fmt: skip
+    means = {"poisson": 300, "wor": 300, "wr": 298.6, "must_wo": 298.6, "must_ow": 225.8, "must_ww": 224.9}
+    distinct = [
+        {"experiment": i, "scheme": scheme, "law_mean": mean} for i in (1, 2, 3) for scheme, mean in means.items()
+    ]
+    frames = {"subset_statistics": statistics, "linear_regression": regression, "distinct_counts": distinct}
+    made = {name: pd.DataFrame(rows).assign(variant="stated", data="") for name, rows in frames.items()}
+    return {**made, "adult_logistic": pd.DataFrame(adult).assign(variant="stated", data="real")}
+
+
+@pytest.fixture(scope="module")
+def records(computed: Frames) -> Frames:
+    return {**computed, "composition": composition(), **utility()}
+
+
+@pytest.fixture(scope="module")
+def values(records: Frames) -> pd.DataFrame:
+    return claims_values(records)
+
+
+@pytest.fixture(scope="module")
+def verdicts(values: pd.DataFrame) -> pd.DataFrame:
+    return comparison.compare(PUBLISHED, values, ("real",))
+
+
+def stated(records: Frames, row: str) -> float:
+    """Return the value of one statement as stated: 1 if it holds."""
+    statement = next(found for found in STATEMENTS if found.row == row)
+    return next(answer["value"] for answer in statement.answers(records) if answer["variant"] == "stated")
+
+
+def test_every_claim_gets_a_verdict(verdicts: pd.DataFrame) -> None:
+    frame = verdicts
+    assert set(frame["row"]) == set(PUBLISHED["row"])
+    assert not (frame["verdict"] == "not_compared").any()
+
+
+def test_every_value_belongs_to_a_printed_claim(values: pd.DataFrame) -> None:
+    known = set(zip(PUBLISHED["row"], PUBLISHED["column"], strict=True))
+    assert set(zip(values["row"], values["column"], strict=True)) <= known
+
+
+def test_statements_hold_or_fail_as_known(verdicts: pd.DataFrame) -> None:
+    frame = verdicts.query("kind == 'claim' and variant == 'stated'")
+    assert set(frame.loc[frame["verdict"] == "fails", "row"]) == FAILING
+    assert set(frame["verdict"]) == {"holds", "fails"}
+
+
+def test_numbers_of_the_text(verdicts: pd.DataFrame) -> None:
+    frame = verdicts.query("kind == 'exact'").set_index(["row", "variant"])["verdict"]
+    assert frame[("efficiency_ww", "stated")] == "reproduced"
+    assert frame[("exp1_sigma_ratio", "stated")] == "reproduced"
+    assert frame[("adult_inv_n", "stated")] == "reproduced"
+    assert frame[("s2_dx", "stated")] == "reproduced"
+    assert frame[("sgd_k", "stated")] == "differs"
+    assert frame[("sec31_ow_distinct", "stated")] == "differs"
+    thresholds = frame[frame.index.get_level_values("row").str.startswith("s8_threshold")]
+    assert sorted(thresholds.xs("as_done", level="variant")) == ["reproduced"] + 5 * ["reproduced_as_done"]
+
+
+def test_thresholds_against_independent_roots(values: pd.DataFrame) -> None:
+    found = values[values["variant"] == "stated"].set_index("row")["value"]
+    roots = {"laplace_WR": 0.0376, "laplace_MUST.OW": 0.0572, "laplace_MUST.WW": 0.0642,
+             "gaussian_WR": 0.0353, "gaussian_MUST.OW": 0.0596, "gaussian_MUST.WW": 0.0691}  # fmt: skip
+    for name, root in roots.items():
+        assert found[f"s8_threshold_{name}"] == pytest.approx(root, abs=5e-5)
+
+
+def test_delta_of_multisets_is_larger_only_as_done(verdicts: pd.DataFrame) -> None:
+    frame = verdicts.query("row == 'table6_delta_larger'").set_index("variant")["verdict"]
+    assert frame.to_dict() == {"stated": "fails", "as_done": "reproduced_as_done", "consistent": "shown"}
+
+
+def swapped(experiment: str, column: str, one: str, other: str) -> Callable[[Frames], Frames]:
+    """Interchange a column between two schemes."""
+
+    def change(records: Frames) -> Frames:
+        frame = records[experiment].copy()
+        first, second = ((frame["scheme"] == name).to_numpy() for name in (one, other))
+        values = frame[column].to_numpy().copy()
+        values[first], values[second] = frame.loc[second, column], frame.loc[first, column]
+        return {**records, experiment: frame.assign(**{column: values})}
+
+    return change
+
+
+def scaled(experiment: str, column: str, scheme: str, factor: float) -> Callable[[Frames], Frames]:
+    """Multiply a column of one scheme."""
+
+    def change(records: Frames) -> Frames:
+        frame = records[experiment]
+        chosen = frame["scheme"] == scheme
+        return {**records, experiment: frame.assign(**{column: frame[column].where(~chosen, frame[column] * factor)})}
+
+    return change
+
+
+def changed(experiment: str, **columns: Callable[[pd.DataFrame], pd.Series]) -> Callable[[Frames], Frames]:
+    """Compute columns anew."""
+    return lambda records: {**records, experiment: records[experiment].assign(**columns)}
+
+
+@pytest.mark.parametrize(
+    ("row", "change"),
+    [
+        ("prop7_ordering", scaled("amplification_grid", "eta", "must_wo", 1.0001)),
+        ("remark2_epsilon", scaled("amplification_grid", "epsilon_amplified", "wr", 2.0)),
+        ("fig4_only_wor_strong", swapped("amplification_grid", "category", "wor", "wr")),
+        ("fig4_weak_order", swapped("amplification_grid", "category", "wor", "must_ow")),
+        ("fig4_start_strong", scaled("amplification_grid", "category", "wr", 2)),
+        ("fig4_convergence", changed("amplification_grid", ratio=lambda frame: 1.25 - frame["ratio"])),
+        ("table3_epsilon_order", swapped("amplification_grid", "epsilon_amplified", "wr", "wor")),
+        ("table3_delta_order", swapped("amplification_grid", "delta_amplified", "must_ww", "wor")),
+        ("table3_shift", scaled("amplification_grid", "category", "must_ow", 2)),
+        ("s8_order_flips", swapped("amplification_grid", "delta_amplified", "wr", "must_ow")),
+        ("s8_crossover_laplace_delta", changed("amplification_crossings", delta=lambda frame: 9 * frame["delta"])),
+        ("fig5_ww_eta", swapped("design_surface", "eta", "must_ow", "must_ww")),
+        ("fig5_eta_b", scaled("design_surface", "eta", "must_ow", -1.0)),
+        ("fig5_delta_m", scaled("design_surface", "delta_difference", "must_ww", -1.0)),
+        ("discussion_m", scaled("design_surface", "eta", "must_ww", -1.0)),
+        ("table4_ow_smallest", scaled("noise_calibration", "sigma", "must_ow", 2.0)),
+        ("table4_ww_below_ow", scaled("noise_calibration", "sigma", "must_ww", 2.0)),
+        ("table4_sigma_b", scaled("noise_calibration", "sigma", "must_ow", -1.0)),
+        ("table6_sigma_order", swapped("noise_calibration", "sigma", "wr", "wor")),
+        ("table8_sigma_order", scaled("noise_calibration", "sigma", "must_ww", 1.01)),
+        ("table8_bounds", scaled("composition", "delta_upper", "wor", 100.0)),
+        ("figure_s2_increases", scaled("composition", "delta", "must_ow", -1.0)),
+        ("figure_s2_strict", scaled("composition", "delta_upper", "must_ow", np.nan)),
+        ("exp1_bias_mu", scaled("subset_statistics", "mean", "wr", 50.0)),
+        ("exp1_bias_tau2", scaled("subset_statistics", "variance", "wor", 1.2)),
+        ("table5_bias_small_b", scaled("subset_statistics", "variance", "must_ow", 1.2)),
+        ("table5_sd_mean", scaled("subset_statistics", "mean", "must_ow", 2.0)),
+        ("table5_sd_variance", scaled("subset_statistics", "variance", "must_ww", 5.0)),
+        ("table6_ww_lowest", swapped("linear_regression", "rmse", "must_ow", "must_ww")),
+        ("table7_rmse_baseline", scaled("linear_regression", "error_beta1", "wr", 0.1)),
+        ("table7_must_smaller", scaled("linear_regression", "error_beta2", "must_ow", 2.0)),
+        ("table8_ow_best", scaled("adult_logistic", "npv", "wr", 1.01)),
+        ("table9_ww_lowest", swapped("distinct_counts", "law_mean", "must_ow", "must_ww")),
+        ("table9_wr_wo_equal", scaled("distinct_counts", "law_mean", "must_wo", 1.001)),
+        ("table9_wr_between", scaled("distinct_counts", "law_mean", "wr", 1.1)),
+        ("table9_poisson_mean", scaled("distinct_counts", "law_mean", "poisson", 0.999)),
+    ],
+)
+def test_a_planted_counter_example_fails(records: Frames, row: str, change: Callable[[Frames], Frames]) -> None:
+    assert stated(records, row) == 1
+    assert stated(change(records), row) == 0
+
+
+def test_statements_that_fail_can_hold(records: Frames) -> None:
+    surface = swapped("design_surface", "delta_difference", "must_ow", "must_ww")
+    assert stated(surface(records), "fig5_ww_delta") == 1
+    failing = scaled("composition", "delta_upper", "must_ww", np.inf)
+    assert stated(failing(records), "figure_s2_ww_fails") == 1
+    better = records["linear_regression"].assign(rmse=lambda frame: frame["rmse"].where(frame["rmse"] >= 0.998, 1.1))
+    wider = better["rmse"].where(better["scheme"] != "wr", 1.2 + 9 * (better["rmse"] - 1))
+    assert stated({**records, "linear_regression": better.assign(rmse=wider)}, "table6_rmse_baseline") == 1
+
+
+def test_a_run_without_records_says_which_are_lacking() -> None:
+    frame = comparison.compare(PUBLISHED, claims_values({}), ())
+    lacking = frame[frame["verdict"] == "not_compared"]
+    assert lacking["note"].str.startswith("this run has no stated records of ").all()
+    assert set(frame["verdict"]) == {"not_compared", "used", "reported", "holds", "fails", "differs"}
+
+
+def test_a_reduced_run_says_what_is_lacking(records: Frames) -> None:
+    fewer = records["amplification_grid"].query("scheme != 'must_ww'")
+    reduced = claims_values({**records, "amplification_grid": fewer}).set_index("row")
+    assert reduced["value"].isna()["table3_epsilon_order"]
+    assert reduced.loc["table3_epsilon_order", "note"] == "this run has no records of scheme must_ww"
+
+
+def test_a_stand_in_for_adult_is_never_compared(records: Frames) -> None:
+    made_up = {**records, "adult_logistic": records["adult_logistic"].assign(data="synthetic")}
+    frame = comparison.compare(PUBLISHED, claims_values(made_up), ("synthetic",))
+    excused = frame[frame["note"].str.startswith(comparison.NOT_REAL)]
+    assert set(excused["row"]) == {"adult_records", "adult_train", "adult_test", "table8_ow_best"}
+    assert set(excused["verdict"]) == {"not_compared"}
+
+
+def test_the_artefact_reads_the_records_that_its_claims_need(records: Frames, values: pd.DataFrame) -> None:
+    claims = REGISTRY.get("must/claims")()
+    pd.testing.assert_frame_equal(claims.values(records), values)
+    assert set(claims.experiments) == set(records)

@@ -1,0 +1,223 @@
+"""Amplification, surfaces, distinct counts and clock times against the printed numbers and the known errata."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsub import profiles, samplers
+from dpsub.amplification import amplify
+from dpsub.experiments import REGISTRY
+from dpsub.experiments.distinct_counts import extreme_intervals
+from tests.experiment_runs import only, printed_cells, rounds_to, run
+from tests.statistical import budget
+
+
+@pytest.fixture(scope="module")
+def grid() -> pd.DataFrame:
+    return run("amplification_grid")
+
+
+@pytest.fixture(scope="module")
+def exact() -> pd.DataFrame:
+    return run("amplification_crossings")
+
+
+@pytest.fixture(scope="module")
+def surface() -> pd.DataFrame:
+    return run("design_surface", step=10)
+
+
+@pytest.fixture(scope="module")
+def counts() -> pd.DataFrame:
+    return run("distinct_counts")
+
+
+class TestAmplificationGrid:
+    def test_grid_is_complete(self, grid: pd.DataFrame) -> None:
+        assert len(grid) == 600 * 2 * 2 * 6
+        assert np.array_equal(grid["epsilon"].unique(), np.arange(1, 601) / 100)
+
+    def test_table_3(self, grid: pd.DataFrame) -> None:
+        """All cells but the last row's delta', which is the Laplace row again (E9)."""
+        keys = ("ratio", "mechanism", "scheme", "epsilon")
+        table = {tuple(row[name] for name in keys): row for row in grid.to_dict("records")}
+        wrong = []
+        cells = printed_cells("table3", "epsilon", "delta", "epsilon_amplified", "delta_amplified")
+        for fields, column, text, errata in cells:
+            scheme = "wor" if fields["scheme"] == "none" else fields["scheme"]
+            key = (float(fields["ratio"]), fields["mechanism"], scheme, float(fields["epsilon"]))
+            value = table[key][column]
+            if not rounds_to(value, text):
+                wrong.append((fields, column, errata, value))
+        assert len(cells) == 240
+        assert len(wrong) == 6
+        for fields, column, errata, _ in wrong:
+            assert (fields["ratio"], fields["mechanism"], column) == ("1", "gaussian", "delta_amplified")
+            assert "E9" in errata
+        assert [round(value, 3) for *_, value in wrong] == [0.129, 0.105, 0.083, 0.053, 0.037, 0.023]
+
+    def test_must_wo_is_wr(self, grid: pd.DataFrame) -> None:
+        wr, wo = (grid[grid["scheme"] == name] for name in ("wr", "must_wo"))
+        for column in ("epsilon_amplified", "delta_amplified", "eta"):
+            assert wo[column].to_numpy() == pytest.approx(wr[column].to_numpy(), rel=1e-12, abs=0)
+
+    def test_categories(self, grid: pd.DataFrame) -> None:
+        assert set(grid["category"]) == {"strong", "weak_type_1", "boundary"}
+        boundary = grid[grid["category"] == "boundary"]
+        assert set(boundary["scheme"]) == {"poisson", "wor"} and set(boundary["mechanism"]) == {"laplace"}
+        assert (boundary["epsilon"] >= boundary["ratio"]).all()
+
+
+class TestAmplificationCrossings:
+    def test_thresholds(self, exact: pd.DataFrame) -> None:
+        found = exact[exact["kind"] == "threshold"].set_index(["mechanism", "scheme"])["delta"].round(4)
+        assert found.to_dict() == {
+            ("laplace", "wr"): 0.0376, ("laplace", "must_ow"): 0.0572, ("laplace", "must_ww"): 0.0642,
+            ("gaussian", "wr"): 0.0353, ("gaussian", "must_ow"): 0.0596, ("gaussian", "must_ww"): 0.0691,
+        }  # fmt: skip
+
+    def test_thresholds_as_done_are_the_printed_ones(self) -> None:
+        grid = run("amplification_crossings", "as_done")
+        assert set(grid["kind"]) == {"threshold"} and len(grid) == 6
+        printed = {fields["claim"]: text for fields, _, text, _ in printed_cells("claims", "delta_threshold")}
+        labels = {"wr": "WR", "must_ow": "MUST.OW", "must_ww": "MUST.WW"}
+        for row in grid.to_dict("records"):
+            assert rounds_to(row["delta"], printed[f"s8_threshold_{row['mechanism']}_{labels[row['scheme']]}"])
+            assert row["delta_amplified"] < row["delta"]
+
+    def test_roots_are_roots(self, exact: pd.DataFrame) -> None:
+        laws = {
+            name: samplers.of_sizes(name, n=1000, m=400, b=500).multiplicity_law(1000)
+            for name in ("wor", "wr", "must_ow", "must_ww")
+        }
+        for row in exact.to_dict("records"):
+            profile = profiles.of(row["mechanism"], 1)
+            ours = amplify(laws[row["scheme"]], profile, row["epsilon"])
+            if row["kind"] == "threshold":
+                theirs = ours.delta
+            else:
+                theirs = amplify(laws[row["other"]], profile, row["epsilon"]).delta_amplified
+            assert float(ours.delta_amplified) == pytest.approx(float(theirs), rel=1e-12)
+
+    def test_six_crossovers_a_mechanism(self, exact: pd.DataFrame) -> None:
+        """E11: the crossover of the text is six pairwise ones."""
+        ranges = {"laplace": (0.190, 0.272, 0.088, 0.109), "gaussian": (0.216, 0.314, 0.101, 0.126)}
+        for mechanism, expected in ranges.items():
+            found = exact[(exact["kind"] == "crossover") & (exact["mechanism"] == mechanism)]
+            assert len(found) == len(set(zip(found["scheme"], found["other"], strict=True))) == 6
+            ends = (f(found[c]) for c in ("delta", "delta_amplified") for f in (min, max))
+            assert tuple(round(end, 3) for end in ends) == expected
+
+    def test_twins_do_not_cross(self) -> None:
+        found = run("amplification_crossings", schemes=["wr", "must_wo", "poisson", "wor"])
+        pairs = set(zip(found["scheme"], found["other"], strict=True))
+        assert ("wr", "must_wo") not in pairs and ("poisson", "wor") not in pairs
+
+
+class TestDesignSurface:
+    def test_values(self, surface: pd.DataFrame) -> None:
+        for m, b, column, expected in (
+            (100, 150, "eta", 0.0732), (150, 150, "eta", 0.0950),
+            (100, 150, "delta_difference", 0.0097), (100, 200, "delta_difference", 0.0078),
+        ):  # fmt: skip
+            row = only(surface, scheme="must_ow", mechanism="laplace", m=m, b=b)
+            assert round(row[column], 4) == expected
+        assert len(surface) == 2 * 2 * 6 * 6
+
+    def test_directions(self, surface: pd.DataFrame) -> None:
+        """E12: eta increases with m, the difference decreases with b, and is larger for MUST.WW."""
+        for (_, _), part in surface.groupby(["scheme", "mechanism"]):
+            eta = part.pivot(index="m", columns="b", values="eta").to_numpy()
+            assert (np.diff(eta, axis=0) > 0).all() and (np.diff(eta, axis=1) > 0).all()
+            difference = part.pivot(index="m", columns="b", values="delta_amplified").to_numpy()
+            assert (np.diff(difference, axis=1) < 0).all()
+        wide = surface.pivot(index=["mechanism", "m", "b"], columns="scheme", values=["eta", "delta_difference"])
+        assert (wide["delta_difference", "must_ww"] > wide["delta_difference", "must_ow"]).all()
+        assert (wide["eta", "must_ww"] < wide["eta", "must_ow"]).all()
+
+    def test_is_the_general_amplification(self, surface: pd.DataFrame) -> None:
+        for row in surface.sample(12, random_state=1).to_dict("records"):
+            law = samplers.of_sizes(row["scheme"], n=1000, m=row["m"], b=row["b"]).multiplicity_law(1000)
+            point = amplify(law, profiles.of(row["mechanism"], 1), 1.0)
+            assert row["delta_amplified"] == pytest.approx(float(point.delta_amplified), rel=1e-13)
+            assert row["delta"] == pytest.approx(float(point.delta), rel=1e-14)
+            assert row["delta_difference"] == row["delta_amplified"] - row["delta"]
+
+
+class TestDistinctCounts:
+    def test_table_9(self, counts: pd.DataFrame) -> None:
+        """50 of 54 cells fit; the other four are interchanged (E7)."""
+        outside = []
+        for fields, column, text, errata in printed_cells("table9", "distinct_min", "distinct_mean", "distinct_max"):
+            row = only(counts, experiment=int(fields["experiment"]), scheme=fields["scheme"])
+            end = column.removeprefix("distinct_")
+            if end == "mean":
+                fits = rounds_to(row["law_mean"], text)
+            else:
+                fits = row[f"{end}_lower"] <= int(text) <= row[f"{end}_upper"]
+            if not fits:
+                outside.append((fields["experiment"], fields["scheme"], end, int(text), errata))
+        assert outside == [
+            ("2", "must_ow", "min", 79, "E7"), ("2", "must_ww", "min", 76, "E7"),
+            ("2", "must_ow", "mean", 65, "E7"), ("2", "must_ww", "mean", 63, "E7"),
+        ]  # fmt: skip
+        # read the other way round, all four fit
+        for scheme, minimum, mean in (("must_ow", 65, 79), ("must_ww", 63, 76)):
+            row = only(counts, experiment=2, scheme=scheme)
+            assert row["min_lower"] <= minimum <= row["min_upper"] and round(row["law_mean"]) == mean
+
+    def test_our_draws_fit_their_law(self, counts: pd.DataFrame) -> None:
+        assert len(counts) == 18
+        # four tails of extremes and two of the mean for each of 18 cells
+        alpha = budget.level("distinct counts", 6 * len(counts))
+        for row in counts.to_dict("records"):
+            law = samplers.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"]).distinct_law(row["n"])
+            minimum, maximum = extreme_intervals(law, row["draws"], side=alpha)
+            assert minimum[0] <= row["distinct_min"] <= minimum[1]
+            assert maximum[0] <= row["distinct_max"] <= maximum[1]
+            d = np.arange(len(law))
+            variance = float((d - d @ law) ** 2 @ law)
+            # Bernstein's inequality: exact, as no normal approximation is in a far tail
+            log = -np.log(alpha)
+            bound = np.sqrt(2 * variance * log / row["draws"]) + 2 * len(law) * log / (3 * row["draws"])
+            assert abs(row["distinct_mean"] - row["law_mean"]) <= bound
+
+    def test_efficiency(self, counts: pd.DataFrame) -> None:
+        """E10: 33 % is 300 / 225 - 1; the gradients saved are 25 %."""
+        mean = counts[counts["experiment"] == 3].set_index("scheme")["law_mean"]
+        assert round(100 * (mean["wor"] / mean["must_ww"] - 1)) == 33
+        assert round(100 * (1 - mean["must_ww"] / mean["wor"])) == 25
+
+
+class TestExtremeIntervals:
+    @pytest.mark.parametrize("draws", [1, 7, 40, 10_000])
+    def test_equal_exact_tails(self, draws: int) -> None:
+        weights = [1, 5, 30, 400, 4000, 4000, 300, 20, 2]
+        law = [Fraction(weight, sum(weights)) for weight in weights]
+        below = [sum(law[: x + 1]) for x in range(len(law))]
+        above = [sum(law[x:]) for x in range(len(law))]
+        side = Fraction(1, 1000)
+        smallest = [x for x in range(len(law)) if 1 - (1 - below[x]) ** draws >= side and above[x] ** draws >= side]
+        largest = [x for x in range(len(law)) if below[x] ** draws >= side and 1 - (1 - above[x]) ** draws >= side]
+        found = extreme_intervals(np.array([float(p) for p in law]), draws)
+        assert found == ((smallest[0], smallest[-1]), (largest[0], largest[-1]))
+
+    def test_a_constant(self) -> None:
+        assert extreme_intervals(np.array([0.0, 0.0, 1.0]), 100) == ((2, 2), (2, 2))
+
+
+class TestSamplingTime:
+    def test_records(self) -> None:
+        found = run("sampling_time", draws=250, settings=[{"n": 300, "b": 50, "m": 30}])
+        assert REGISTRY.get("sampling_time").timed and not REGISTRY.get("distinct_counts").timed
+        assert list(zip(found["scheme"], found["naive"], strict=True)) == [
+            ("poisson", 1), ("poisson", 0), ("wor", 0), ("wr", 0), ("must_wo", 0), ("must_ow", 0), ("must_ww", 0),
+        ]  # fmt: skip
+        assert (found["seconds"] > 0).all() and (found["seconds"] < 1).all()
+
+    def test_few_draws(self) -> None:
+        assert (run("sampling_time", draws=1, settings=[{"n": 20, "b": 9, "m": 5}])["seconds"] > 0).all()

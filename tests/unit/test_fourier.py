@@ -1,0 +1,382 @@
+"""The Fourier accountant against closed forms, quadrature and the published numbers; planted faults must show.
+
+Every number here is per the paper's pair: not a guarantee for a sampler.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from dpsub import samplers
+from dpsub.accountants import cell_mass, fourier, grid
+from dpsub.accountants.base import Interval
+from dpsub.accountants.gaussian_pair import GaussianPair
+from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
+from dpsub.errors import ArgumentError, NumericalError
+from dpsub.multiplicity import MultiplicityLaw
+from dpsub.profiles import GaussianProfile
+from dpsub.relations import Relation
+
+METHODS = ("printed", "as_done", "cell_mass")
+THREE_COPIES = MultiplicityLaw(np.array([-np.inf, -np.inf, -np.inf, 0.0]))
+PURE = {  # pairs that are two Gaussians, and their distance
+    "poisson": (PoissonPair(1, 4.0), 1 / 4.0),
+    "wor": (WorPair(1, 8.0), 2 / 8.0),
+    "mixture": (MixturePair(THREE_COPIES, 24.0), 6 / 24.0),
+}
+
+
+def law(name: str, n: int, m: int, b: int) -> MultiplicityLaw:
+    return samplers.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n)
+
+
+def one_step(pair: GaussianPair, epsilon: float) -> float:
+    """delta(epsilon) at k = 1 from the two distribution functions, any real epsilon."""
+    if epsilon <= pair.loss_floor:
+        return 1 - float(np.exp(epsilon))
+    t = pair.inverse_loss(np.array([epsilon]))
+    return float((pair.sf(t) - np.exp(epsilon) * pair.sf_prime(t))[0])
+
+
+def two_steps(pair: GaussianPair, epsilon: float) -> float:
+    """delta(epsilon) at k = 2: the first step's loss moves epsilon."""
+
+    def integrand(t: float) -> float:
+        point = np.array([t])
+        return float(np.exp(pair.log_density(point))[0]) * one_step(pair, epsilon - float(pair.loss(point)[0]))
+
+    s = pair.scale
+    return float(quad(integrand, -9 * s, 12 * s, limit=400, epsabs=1e-12, epsrel=1e-8)[0])
+
+
+# closed forms
+
+
+@pytest.mark.parametrize(("pair", "ratio"), PURE.values(), ids=PURE.keys())
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+def test_composed_gaussians_lie_in_the_bracket(pair: GaussianPair, ratio: float, epsilon: float) -> None:
+    counts = np.array([1, 2, 5, 16])
+    result = fourier.compose(
+        pair, n_compositions=counts, epsilon=epsilon, half_width=12, grid_size=48000, method="cell_mass"
+    )
+    truth = np.array([float(GaussianProfile(np.sqrt(k) * ratio).delta(epsilon)) for k in counts])
+    assert np.all(result.delta_lower <= truth)
+    assert np.all(truth <= result.delta_upper)
+    np.testing.assert_allclose(result.delta, truth, rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize(("pair", "ratio"), PURE.values(), ids=PURE.keys())
+@pytest.mark.parametrize("method", ["printed", "as_done"])
+def test_algorithm_1_on_composed_gaussians(pair: GaussianPair, ratio: float, method: str) -> None:
+    counts = np.array([5, 16])
+    for epsilon in (0.0, 0.5, 2.0):
+        result = fourier.compose(
+            pair, n_compositions=counts, epsilon=epsilon, half_width=12, grid_size=48000, method=method
+        )
+        truth = np.array([float(GaussianProfile(np.sqrt(k) * ratio).delta(epsilon)) for k in counts])
+        assert np.all(result.delta_lower < truth)
+        assert np.all(truth < result.delta_upper)
+        np.testing.assert_allclose(result.delta, truth, rtol=2e-6 if method == "printed" else 1e-2)
+
+
+def test_upper_value_of_algorithm_1_is_below_the_truth_for_few_steps() -> None:
+    # each cell's largest density is placed at its lower end, so the weight of the cell is understated; only the
+    # growth of the sandwich with k covers it
+    pair, ratio = PURE["poisson"]
+    result = fourier.compose(pair, n_compositions=[1, 5], epsilon=0.5, half_width=12, grid_size=4800, method="printed")
+    truth = [float(GaussianProfile(np.sqrt(k) * ratio).delta(0.5)) for k in (1, 5)]
+    assert result.delta_upper[0] < truth[0] * (1 - 1e-4)
+    assert result.delta_upper[1] > truth[1]
+
+
+def test_the_bracket_needs_no_slack_and_narrows_with_the_grid() -> None:
+    pair, ratio = PURE["wor"]
+    truth = float(GaussianProfile(np.sqrt(20) * ratio).delta(1.0))
+    widths = []
+    for size in (4000, 16000, 64000):
+        result = fourier.compose(pair, n_compositions=20, epsilon=1, half_width=16, grid_size=size, method="cell_mass")
+        assert result.delta_lower[0] < truth < result.delta_upper[0]
+        widths.append(result.delta_upper[0] - result.delta_lower[0])
+    assert widths[1] < widths[0] / 3.5
+    assert widths[2] < widths[1] / 3.5
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        PoissonPair(0.2, 0.8),
+        WorPair(0.1, 0.7),
+        MixturePair(law("must_ow", 50, 10, 8), 1.1),
+        MixturePair(law("must_ww", 40, 12, 15), 0.9),
+    ],
+    ids=["poisson", "wor", "must_ow", "must_ww"],
+)
+def test_one_and_two_steps_agree_with_other_roads(pair: GaussianPair) -> None:
+    # half-width and step such that epsilon = 0.7 falls inside a cell
+    result = fourier.compose(
+        pair, n_compositions=[1, 2], epsilon=0.7, half_width=53, grid_size=100000, method="cell_mass"
+    )
+    for index, truth in enumerate((one_step(pair, 0.7), two_steps(pair, 0.7))):
+        assert result.delta_lower[index] < truth < result.delta_upper[index]
+        assert result.delta[index] == pytest.approx(truth, rel=1e-5)
+
+
+def test_mass_beyond_the_grid_is_charged_above_and_dropped_below() -> None:
+    pair = PoissonPair(1, 0.5)  # loss N(2, 4): P(L > 3) = 0.31
+    bounds = cell_mass.cell_mass_bounds(pair, grid.LossGrid(3.0, 3000), 1.0, np.array([1, 3]))
+    beyond = float(pair.sf(pair.inverse_loss(np.array([3.0])))[0] + pair.cdf(pair.inverse_loss(np.array([-3.0])))[0])
+    np.testing.assert_allclose(bounds.beyond, 1 - (1 - beyond) ** np.array([1, 3]), rtol=1e-12)
+    for index, k in enumerate((1, 3)):
+        truth = float(GaussianProfile(np.sqrt(k) * 2).delta(1.0))
+        assert bounds.lower[index] < truth < bounds.upper[index]
+
+
+def test_round_off_bound_covers_what_the_transforms_leave() -> None:
+    pair = PoissonPair(1, 10.0)  # truth below 1e-60: all that is left is round-off
+    bounds = cell_mass.cell_mass_bounds(pair, grid.LossGrid(12.0, 30000), 8.0, np.array([1, 2, 8]))
+    transformed = grid.spectrum(pair.interval_masses(pair.inverse_loss(grid.LossGrid(12.0, 30000).edges)))
+    for index, k in enumerate((1, 2, 8)):
+        noise = abs(grid.excess(grid.LossGrid(12.0, 30000).points, 8.0) @ grid.convolution_power(transformed, k, 30000))
+        assert noise <= bounds.round_off[index] < 1e-11
+
+
+# published numbers
+
+TABLE_8 = [  # pair, grid size, upper bound as done, printed in the paper
+    (PoissonPair(0.01, 2.654), 300000, "4.172e-06", "4.17e-06"),
+    (WorPair(0.01, 2.654), 300000, "3.795e-07", "3.79e-07"),
+    (MixturePair(law("wr", 30969, 300, 0), 2.641), 200000, "1.283e-06", "1.28e-06"),
+    (MixturePair(law("must_ow", 30969, 300, 500), 2.013), 300000, "8.488e-06", "8.49e-06"),
+    (MixturePair(law("must_ww", 30969, 300, 500), 2.006), 300000, "1.3736e-05", "1.37e-05"),
+]
+
+
+@pytest.mark.parametrize(("pair", "size", "expected", "printed"), TABLE_8, ids=["poisson", "wor", "wr", "ow", "ww"])
+def test_table_8_as_done(pair: GaussianPair, size: int, expected: str, printed: str) -> None:
+    result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="as_done")
+    upper = float(result.delta_upper[0])
+    places = len(expected.split("e")[0]) - 2
+    assert f"{upper:.{places}e}" == expected
+    assert f"{upper:.2e}" == printed
+    assert result.delta_lower[0] == 0.0
+
+
+def test_finer_grid_for_sampling_with_replacement() -> None:
+    pair = TABLE_8[2][0]
+    result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=300000, method="as_done")
+    assert f"{result.delta_upper[0]:.2e}" == "4.00e-07"
+
+
+@pytest.mark.parametrize(("index", "lower"), [(3, "8.4e-08"), (4, "1.4e-07")], ids=["ow", "ww"])
+def test_table_8_as_printed(index: int, lower: str) -> None:
+    pair, size = TABLE_8[index][:2]
+    result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
+    assert f"{result.delta_lower[0]:.1e}" == lower
+
+
+def test_table_8_as_printed_is_round_off_for_the_other_samplers() -> None:
+    for pair, size, _, _ in TABLE_8[:3]:
+        result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
+        assert fourier.describe(float(result.delta[0]), float(result.floor[0])) == "<1e-12"
+
+
+S2_COUNTS = [200, 400, 600, 800, 1000]
+S2_AS_DONE = ["9.07e-09 2.04e-08", "4.21e-08 2.16e-07", "8.53e-07 9.95e-06", "5.32e-06 1.40e-04", "1.49e-05 8.88e-04"]
+S2_CELL_MASS = ["1.37e-08 1.45e-08", "9.87e-08 1.26e-07", "3.08e-06 4.54e-06", "2.90e-05 4.37e-05", "1.23e-04 1.87e-04"]
+
+
+@pytest.mark.parametrize(("method", "expected"), [("as_done", S2_AS_DONE), ("cell_mass", S2_CELL_MASS)])
+def test_figure_s2(method: str, expected: list[str]) -> None:
+    pair = MixturePair(law("must_ow", 10000, 200, 118), 4)
+    result = fourier.compose(pair, n_compositions=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method=method)
+    bounds = zip(result.delta_lower, result.delta_upper, strict=True)
+    assert [f"{low:.2e} {high:.2e}" for low, high in bounds] == expected
+
+
+def test_value_stored_in_the_public_notebook() -> None:
+    pair = MixturePair(law("must_ow", 10000, 200, 118), 4)
+    result = fourier.compose(pair, n_compositions=1500, epsilon=1, half_width=10, grid_size=500000, method="as_done")
+    assert f"{result.delta_lower[0]:.5e}" == "4.24699e-05"
+    # stored: 0.0193374; the sixth digit hangs on which cells next to the density's peak take its value
+    assert f"{result.delta_upper[0]:.6f}" == "0.019337"
+
+
+def test_figure_s2_with_both_stages_with_replacement_has_no_numerical_errors() -> None:
+    pair = MixturePair(law("must_ww", 10000, 200, 118), 4)
+    result = fourier.compose(
+        pair, n_compositions=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method="as_done"
+    )
+    assert (f"{result.delta_upper[0]:.2e}", f"{result.delta_upper[-1]:.2e}") == ("4.05e-08", "9.08e-04")
+
+
+@pytest.mark.parametrize(
+    ("pair", "half_width", "size", "about"),
+    [
+        (PoissonPair(300 / 30969, 2.6536 / 3), 6, 300000, 6.41e-5),
+        (WorPair(300 / 30969, 2.654 / 3), 6, 300000, 3.14e-3),
+        (MixturePair(law("wr", 30969, 300, 0), 2.6411 / 3), 6, 300000, 3.6e-3),
+        (MixturePair(law("must_ow", 30969, 300, 500), 2.0131 / 3), 60, 600000, 0.413),
+        (MixturePair(law("must_ww", 30969, 300, 500), 2.0061 / 3), 60, 600000, 0.42),
+    ],
+    ids=["poisson", "wor", "wr", "ow", "ww"],
+)
+def test_table_8_in_consistent_units(pair: GaussianPair, half_width: float, size: int, about: float) -> None:
+    result = fourier.compose(
+        pair, n_compositions=1000, epsilon=2, half_width=half_width, grid_size=size, method="cell_mass"
+    )
+    assert result.delta_lower[0] < about < result.delta_upper[0]
+    assert result.delta_upper[0] > 1 / 30969  # the claim of the paper fails in its own terms
+    assert result.delta_upper[0] - result.delta_lower[0] < 0.25 * about
+
+
+# relations between the methods
+
+
+def test_methods_bracket_each_other() -> None:
+    pair = WorPair(0.05, 1.0)
+    results = {
+        method: fourier.compose(pair, n_compositions=[10, 60], epsilon=1, half_width=12, grid_size=48000, method=method)
+        for method in METHODS
+    }
+    exact, printed, done = results["cell_mass"], results["printed"], results["as_done"]
+    for other in (printed, done):
+        assert np.all(other.delta_lower < exact.delta_lower)
+        assert np.all(exact.delta_upper < other.delta_upper)
+    np.testing.assert_allclose(printed.delta, exact.delta, rtol=1e-4)
+
+
+def test_several_counts_share_the_work_and_change_nothing() -> None:
+    pair = MixturePair(law("must_ow", 200, 20, 30), 2.0)
+    for method in METHODS:
+        settings = {"epsilon": 1.0, "half_width": 8, "grid_size": 8000, "method": method}
+        together = fourier.compose(pair, n_compositions=[3, 9], **settings)  # type: ignore[arg-type]
+        alone = fourier.compose(pair, n_compositions=9, **settings)  # type: ignore[arg-type]
+        assert together.delta[1] == alone.delta[0]
+        assert together.delta_upper[1] == alone.delta_upper[0]
+
+
+def test_the_peak_of_the_density_enters_the_upper_cells() -> None:
+    pair, coarse = PoissonPair(1, 1.0), grid.LossGrid(3.0, 4)
+    # loss N(1/2, 1): its peak lies inside the cell [0, 1.5)
+    omega = pair.loss_density(coarse.edges)
+    place, peak = fourier._mode(pair, coarse, omega)
+    assert place == 2
+    assert peak == pytest.approx(1 / np.sqrt(2 * np.pi), rel=1e-9)
+
+
+def test_truncation_error_as_published_drops_small_cells() -> None:
+    cells = np.array([5e-9, 0.25, 0.5, 0.25, 0.0, 5e-9])
+    small = grid.LossGrid(3.0, 6)
+    tilt = 1.5
+    up = np.log(0.25 * np.exp(-2 * tilt) + 0.5 * np.exp(-tilt) + 0.25)
+    down = np.log(0.25 * np.exp(2 * tilt) + 0.5 * np.exp(tilt) + 0.25)
+    for k in (1, 2):
+        expected = (np.exp(k * up) + np.exp(k * down)) * np.exp(-4.5) / (1 - np.exp(-9))
+        found = fourier.truncation_error(cells, small, np.array([k]))[0]
+        assert found == pytest.approx(min(expected, 1.0), rel=1e-12)
+
+
+# what an answer says of itself
+
+
+def test_an_answer_says_that_it_is_no_guarantee() -> None:
+    result = fourier.compose(
+        PoissonPair(0.01, 2.654), n_compositions=1000, epsilon=2, half_width=6, grid_size=30000, method="printed"
+    )
+    interval = result.interval()
+    assert interval.kind == "paper"
+    assert not interval.is_guarantee
+    assert interval.adjacency is Relation.ADD_REMOVE
+    assert interval.lower == 0.0
+    assert interval.upper >= result.floor[0]
+    assert fourier.describe(2.5e-6) == "2.5e-06"
+    assert fourier.describe(-1e-17) == "<1e-12"
+    assert fourier.describe(1e-12, floor=2.3e-11) == "<3e-11"
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "kind", "message"),
+    [
+        (0.2, 0.1, "paper", "lower <= upper"),
+        (0.1, 0.2, "papers", "did you mean 'paper'"),
+        (0.1, np.nan, "upper", "lower"),
+    ],
+)
+def test_intervals_are_ordered_and_of_a_known_kind(lower: float, upper: float, kind: str, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Interval(lower, upper, kind, "a pair", Relation.SUBSTITUTE, "1")
+    proved = Interval(0.1, 0.2, "upper", "a pair", Relation.SUBSTITUTE, "1")
+    assert proved.is_guarantee
+    assert 0.15 in proved
+    assert 0.3 not in proved
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "exact_masses"}, "unknown method 'exact_masses'"),
+        ({"grid_size": 1001}, "grid_size must be even, got grid_size = 1001; take 1002"),
+        ({"n_compositions": [5, 0]}, "n_compositions must be at least 1"),
+        ({"epsilon": 7.0}, "epsilon must be below 6"),
+        ({"half_width": -1}, "half_width must be above 0"),
+        ({"method": "cell_mass", "grid_size": 2 * 1009}, "prime factors above 11, got grid_size = 2018; take 2048"),
+    ],
+)
+def test_bad_arguments_are_refused_in_a_sentence(change: dict[str, object], message: str) -> None:
+    settings = {"n_compositions": 5, "epsilon": 1, "half_width": 6, "grid_size": 1000, "method": "printed", **change}
+    with pytest.raises(ArgumentError, match=message):
+        fourier.compose(PoissonPair(0.5, 1), **settings)  # type: ignore[arg-type]
+
+
+def test_a_density_with_two_peaks_is_refused_where_one_is_assumed() -> None:
+    far_apart = MixturePair(MultiplicityLaw(np.log([0.5, 1e-300, 0.5])), 0.6)
+    settings = {"n_compositions": 2, "epsilon": 1, "half_width": 60, "grid_size": 60000}
+    with pytest.raises(NumericalError, match="unimodal"):
+        fourier.compose(far_apart, method="printed", **settings)
+    bounds = fourier.compose(far_apart, method="cell_mass", **settings)
+    assert bounds.delta_lower[0] <= bounds.delta_upper[0]
+
+
+# planted faults: each must push a known truth out of the bracket
+
+
+class WrongSign(PoissonPair):
+    """The pair with the loss of the opposite direction."""
+
+    def interval_masses(self, edges: np.ndarray) -> np.ndarray:
+        return super().interval_masses(edges)[::-1]
+
+
+def bracket_holds(pair: GaussianPair, ratio: float, k: int, half_width: float, size: int = 24000) -> bool:
+    result = fourier.compose(
+        pair, n_compositions=k, epsilon=0.5, half_width=half_width, grid_size=size, method="cell_mass"
+    )
+    truth = float(GaussianProfile(np.sqrt(k) * ratio).delta(0.5))
+    return bool(result.delta_lower[0] <= truth <= result.delta_upper[0])
+
+
+def test_fault_wrong_sign_is_caught() -> None:
+    assert bracket_holds(PoissonPair(1, 2.0), 0.5, k=4, half_width=12)
+    assert not bracket_holds(WrongSign(1, 2.0), 0.5, k=4, half_width=12)
+
+
+def test_fault_missing_half_swap_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    # an odd number of compositions hides it: k and 1 half-turns are then the same
+    assert bracket_holds(PoissonPair(1, 2.0), 0.5, k=4, half_width=12)
+    monkeypatch.setattr(grid, "swap_halves", lambda values: values)
+    assert not bracket_holds(PoissonPair(1, 2.0), 0.5, k=4, half_width=12)
+
+
+def test_fault_aliasing_ignored_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    # one loss N(1/8, 1/4) fits into [-6, 6], the sum N(8, 16) of 64 of them does not
+    assert bracket_holds(PoissonPair(1, 2.0), 0.5, k=64, half_width=6)
+    monkeypatch.setattr(cell_mass, "_chernoff", lambda exponents: 0.0)
+    assert not bracket_holds(PoissonPair(1, 2.0), 0.5, k=64, half_width=6)
+
+
+def test_fault_uncharged_mass_beyond_the_grid_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bracket_holds(PoissonPair(1, 0.5), 2.0, k=1, half_width=3)
+    monkeypatch.setattr(PoissonPair, "sf", lambda self, t: np.zeros_like(t))
+    assert not bracket_holds(PoissonPair(1, 0.5), 2.0, k=1, half_width=3)

@@ -1,0 +1,71 @@
+"""The plan: what is made follows from the configuration and the registries alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpsub import artefacts, experiments, settings
+from dpsub.errors import PlanError
+from dpsub.plan import Plan
+
+ROOT = Path(__file__).resolve().parents[2]
+WHOLE = settings.load([ROOT / "config.yaml"], schema=ROOT / "workflow/schemas/config.schema.yaml")
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return Plan(WHOLE)
+
+
+def test_every_artefact_is_planned_once_in_the_order_of_the_paper(plan: Plan) -> None:
+    names = [product.target for product in plan.products]
+    assert len(names) == len(set(names)) == len(artefacts.REGISTRY.names())
+    assert names[:9] == [f"table{number}" for number in range(2, 11)]
+    assert names[9:15] == [f"figure{number}" for number in range(1, 7)]
+    assert names[15:19] == [f"figureS{number}" for number in range(1, 5)]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 200])
+def test_parts_cover_the_replicates_without_overlap(parts: int) -> None:
+    config = settings.merge(WHOLE, {"experiments": {"subset_statistics": {"parts": parts, "variants": ["stated"]}}})
+    found = Plan(config).parts("subset_statistics")
+    assert [number for part in found for number in range(part.first, part.stop)] == list(range(200))
+    assert all(part.stop > part.first for part in found)
+    assert [part.part for part in found] == [f"{number}-of-{parts}" for number in range(1, parts + 1)]
+
+
+def test_no_two_files_have_one_name(plan: Plan) -> None:
+    files = [*plan.records(*plan.experiments), *(path for product in plan.products for path in product.files.values())]
+    assert len(files) == len(set(files))
+    assert all(path.is_relative_to("results") for path in files)
+
+
+def test_clock_times_are_kept_apart(plan: Plan) -> None:
+    timed = {name for name in plan.experiments if experiments.REGISTRY.get(name).timed}
+    assert timed == {"sampling_time"}
+    for path in plan.records(*timed):
+        assert path.is_relative_to("results/run/timings/records")
+    for product in plan.products:
+        shown = [path for role, path in product.files.items() if role != "comparison"]
+        assert {path.is_relative_to("results/run/timings") for path in shown} == {product.artefact.timed}
+
+
+def test_artefacts_asked_for_by_name_bring_only_their_experiments() -> None:
+    plan = Plan({**WHOLE, "artefacts": ["table9", "table5"]})
+    assert [product.target for product in plan.products] == ["table5", "table9"]
+    assert plan.experiments == ("subset_statistics", "distinct_counts")
+
+
+def test_results_folders_do_not_share_prepared_data() -> None:
+    folders = ["results", "results-smoke", "/elsewhere/results", "a/b"]
+    files = {Plan({**WHOLE, "results_dir": folder}).data_file("adult") for folder in folders}
+    assert len(files) == len(folders)
+    assert all(path.parts[:2] == ("data", "interim") and ".." not in path.parts for path in files)
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/", "results/.."])
+def test_results_do_not_mix_with_the_project(folder: str) -> None:
+    with pytest.raises(PlanError, match=r"^results_dir must be a folder of its own, got .*; name a new folder"):
+        Plan({**WHOLE, "results_dir": folder})

@@ -1,0 +1,120 @@
+"""Code digests: a change of one file reruns what imports it, and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dpsub import experiments, provenance
+
+FILES = {
+    "__init__": "",
+    "registry": "class Registry: pass",
+    "samplers/__init__": "from toy.registry import Registry\nREGISTRY = Registry('toy.samplers', object, 'sampler')",
+    "samplers/base": "",
+    "samplers/wor": "from toy.samplers.base import *",
+    "samplers/wr": "from . import base",
+    "mechanism": "def release():\n    from toy import deep",
+    "deep": "",
+    "typed": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import toy.deep",
+    "experiments/__init__": "from toy.registry import Registry\nR = Registry('toy.experiments', object, 'experiment')",
+    "experiments/counts": "from toy import samplers",
+    "experiments/noise": "import toy.mechanism",
+    "experiments/direct": "from toy.samplers import wr",
+}
+Digest = Callable[..., str]
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package named toy, to change."""
+    for name, text in FILES.items():
+        path = tmp_path / "toy" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    forget()
+    yield tmp_path / "toy"
+    sys.modules.pop("toy", None)
+    forget()
+
+
+def forget() -> None:
+    p = provenance
+    for function in (p._source, p._tree, p._code, p.imports, p._discovered):
+        function.cache_clear()
+
+
+def digests() -> dict[str, str]:
+    forget()
+    return {name: provenance.digest(f"toy.experiments.{name}") for name in ("counts", "noise", "direct")}
+
+
+@pytest.mark.parametrize(
+    ("changed", "rerun"),
+    [
+        ("samplers/wor", {"counts"}),  # found by discovery
+        ("samplers/wr", {"counts", "direct"}),
+        ("samplers/base", {"counts", "direct"}),
+        ("mechanism", {"noise"}),
+        ("deep", {"noise"}),  # imported inside a function
+        ("experiments/noise", {"noise"}),  # members of a registry do not depend on each other
+        ("experiments/__init__", {"counts", "noise", "direct"}),
+        ("registry", {"counts", "noise", "direct"}),
+        ("typed", set()),
+    ],
+)
+def test_a_changed_file_reruns_what_uses_it(changed: str, rerun: set[str], toy: Path) -> None:
+    before = digests()
+    path = toy / f"{changed}.py"
+    path.write_text(f"{path.read_text(encoding='utf-8')}\nADDED = 1\n", encoding="utf-8")
+    after = digests()
+    assert {name for name in before if before[name] != after[name]} == rerun
+
+
+def test_a_new_sampler_reruns_what_lists_samplers(toy: Path) -> None:
+    before = digests()
+    (toy / "samplers/poisson.py").write_text("", encoding="utf-8")
+    after = digests()
+    assert {name for name in before if before[name] != after[name]} == {"counts"}
+
+
+def test_comments_and_docstrings_rerun_nothing(toy: Path) -> None:
+    before = digests()
+    (toy / "deep.py").write_text('"""What it is."""\n\n# why\n', encoding="utf-8")
+    assert digests() == before
+
+
+def test_imports_for_type_checkers_do_not_count(toy: Path) -> None:
+    assert provenance.closure("toy.typed") == ("toy", "toy.typed")
+
+
+def test_scripts_count_with_their_content(toy: Path) -> None:
+    script = toy / "job.py"
+    script.write_text("x = 1\n", encoding="utf-8")
+    first = provenance.digest("toy.deep", files=[script])
+    script.write_text("x = 2\n", encoding="utf-8")
+    forget()
+    assert provenance.digest("toy.deep", files=[script]) != first
+
+
+def test_an_unknown_module_is_an_error() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"no module named 'dpsub\.nothing'"):
+        provenance.closure("dpsub.nothing")
+
+
+def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
+    modules = {name: experiments.REGISTRY.get(name).__module__ for name in experiments.REGISTRY.names()}
+    closures = {name: set(provenance.closure(module)) for name, module in modules.items()}
+    assert {"dpsub.samplers.must", "dpsub.samplers.one_stage"} <= closures["distinct_counts"]
+    assert "dpsub.procedures.dp_sgd" in closures["linear_regression"]
+    assert "dpsub.procedures.dp_sgd" not in closures["distinct_counts"] | closures["subset_statistics"]
+    assert modules["adult_logistic"] not in closures["linear_regression"]
+    assert not any("dpsub.artefacts" in closure for closure in closures.values())
+
+
+def test_versions_name_what_numbers_pass_through() -> None:
+    assert {"python", "dpsub", "numpy", "scipy", "pandas", "pyarrow"} <= set(provenance.versions())

@@ -1,0 +1,242 @@
+"""Printed numbers: what the files hold, what a printed text says, row keys, the converter."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsub import published
+from dpsub.errors import ArgumentError, DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "data" / "published"
+COUNTS = {
+    "table3": 240, "table4": 39, "table5": 64, "table6": 42, "table7": 66, "table8": 51, "table9": 54, "table10": 18,
+}  # fmt: skip
+
+
+def kinds(artefact: str) -> Counter[str]:
+    return Counter(published.load("must", artefact, FOLDER)["kind"])
+
+
+def one(artefact: str, row: str, column: str) -> dict[str, object]:
+    frame = published.load("must", artefact, FOLDER)
+    found = frame[(frame["row"] == row) & (frame["column"] == column)]
+    assert len(found) == 1
+    return {str(name): value for name, value in found.iloc[0].to_dict().items()}
+
+
+@pytest.mark.parametrize(("artefact", "count"), COUNTS.items())
+def test_every_cell_of_a_table_has_a_row(artefact: str, count: int) -> None:
+    assert len(published.load("must", artefact, FOLDER)) == count
+
+
+def test_tables_hold_574_numbers_and_the_text_51_more() -> None:
+    assert sum(COUNTS.values()) == 574
+    claims = published.load("must", "claims", FOLDER)
+    assert (claims["column"] != "holds").sum() == 51
+    assert (claims["column"] == "holds").sum() == 45
+    assert published.artefacts("must", FOLDER) == ["claims", *COUNTS]
+
+
+def test_kinds_of_the_tables() -> None:
+    assert kinds("table3") == {"exact": 240}
+    assert kinds("table4") == {"exact": 39}
+    assert kinds("table5") == {"monte_carlo": 64}
+    assert kinds("table6") == {"exact": 20, "monte_carlo": 22}
+    assert kinds("table7") == {"monte_carlo": 66}
+    assert kinds("table8") == {"exact": 15, "real_data": 36}
+    assert kinds("table9") == {"extreme": 36, "monte_carlo": 18}
+    assert kinds("table10") == {"timing": 18}
+
+
+@pytest.mark.parametrize(
+    ("artefact", "row", "column", "printed"),
+    [
+        ("table3", "ratio=0.25; mechanism=laplace; scheme=none; epsilon=0.05", "epsilon", "0.050"),
+        ("table3", "ratio=0.25; mechanism=laplace; scheme=wr; epsilon=4.5", "delta_amplified", "1.22e-26"),
+        ("table3", "ratio=0.25; mechanism=gaussian; scheme=wor; epsilon=3", "delta_amplified", "6.50e-35"),
+        ("table3", "ratio=1; mechanism=laplace; scheme=must_ow; epsilon=2", "delta_amplified", "0.010"),
+        ("table4", "scheme=wr", "delta_amplified", "5.73e-05"),
+        ("table4", "scheme=must_ow; b=50", "sigma_mean", "0.11"),
+        ("table4", "scheme=must_ww; b=100", "sigma_variance", "0.90"),
+        ("table5", "parameter=mean; scheme=must_ww; b=10", "sd", "0.060"),
+        ("table5", "parameter=variance; scheme=nonprivate", "mean", "0.990"),
+        ("table6", "epsilon_amplified=0.01; scheme=poisson", "rmse_mean", "1.000"),
+        ("table6", "scheme=nonprivate", "rmse_sd", "0.024"),
+        ("table7", "epsilon_amplified=0.001; scheme=wr; coefficient=beta2", "bias", "-0.0200"),
+        ("table7", "scheme=nonprivate; coefficient=beta1", "rmse", "0.034"),
+        ("table8", "scheme=must_ow", "delta_c_upper", "8.49e-06"),
+        ("table8", "scheme=poisson", "npv", "0.970"),
+        ("table9", "experiment=2; scheme=must_ow", "distinct_mean", "65"),
+        ("table10", "experiment=2; scheme=poisson", "time_increase_percent", "350.00"),
+        ("claims", "fa_r_WR", "r", "2e+05"),
+    ],
+)
+def test_numbers_stand_as_printed(artefact: str, row: str, column: str, printed: str) -> None:
+    assert one(artefact, row, column)["printed"] == printed
+
+
+@pytest.mark.parametrize(
+    ("artefact", "row", "column", "erratum"),
+    [
+        ("table8", "scheme=nonprivate", "accuracy", "E1"),
+        ("table8", "scheme=must_ww", "accuracy", "E1 E6"),
+        ("table8", "scheme=wor", "delta_c_upper", "E2"),
+        ("table6", "epsilon_amplified=0.01; scheme=wr", "delta_amplified", "E3"),
+        ("table9", "experiment=2; scheme=must_ww", "distinct_min", "E7"),
+        ("table6", "epsilon_amplified=0.001; scheme=must_ow", "rmse_mean", "E8"),
+        ("table3", "ratio=1; mechanism=gaussian; scheme=must_ww; epsilon=1", "delta_amplified", "E9"),
+        ("claims", "sgd_k", "iterations_k", "E10"),
+        ("claims", "s8_threshold_laplace_WR", "delta_threshold", "E11"),
+        ("claims", "fig5_eta_m", "holds", "E12"),
+        ("claims", "sec31_ow_distinct", "gradients_computed", "E14"),
+    ],
+)
+def test_suspect_numbers_name_their_erratum(artefact: str, row: str, column: str, erratum: str) -> None:
+    found = one(artefact, row, column)
+    assert (found["status"], found["erratum"]) == ("suspect", erratum)
+
+
+def test_suspect_cells_are_as_many_as_the_errata_say() -> None:
+    frames = [published.load("must", name, FOLDER) for name in COUNTS]
+    suspects = Counter(erratum for frame in frames for erratum in frame.loc[frame["status"] == "suspect", "erratum"])
+    assert suspects == {"E1": 30, "E1 E6": 6, "E2": 10, "E3": 6, "E7": 4, "E8": 1, "E9": 6}
+
+
+def test_means_carry_the_spread_behind_them() -> None:
+    mean = one("table5", "parameter=mean; scheme=wr", "mean")
+    assert (mean["replicates"], mean["spread"]) == (200, 0.058)
+    deviation = one("table5", "parameter=mean; scheme=wr", "sd")
+    assert deviation["replicates"] == 200
+    assert str(deviation["spread"]) == "nan"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "half_unit"),
+    [
+        ("0.050", "0.050", "0.0005"),
+        ("5.73e-05", "0.0000573", "0.00000005"),
+        ("-0.0024", "-0.0024", "0.00005"),
+        ("2e+05", "200000", "50000"),
+        ("30", "30", "0.5"),
+        ("350.00", "350", "0.005"),
+        ("0.000", "0", "0.0005"),
+        ("0", "0", "0"),
+    ],
+)
+def test_printed_text_gives_value_and_half_unit(text: str, value: str, half_unit: str) -> None:
+    printed = published.parse_printed(text)
+    assert printed.value == Decimal(value)
+    assert printed.half_unit == Decimal(half_unit)
+
+
+@given(st.floats(-1e6, 1e6), st.integers(1, 8))
+def test_a_number_lies_within_half_a_unit_of_its_fixed_form(value: float, digits: int) -> None:
+    printed = published.parse_printed(f"{value:.{digits}f}")
+    assert abs(Decimal(value) - printed.value) <= printed.half_unit
+
+
+@given(st.floats(1e-90, 1e6), st.integers(1, 5))
+def test_a_number_lies_within_half_a_unit_of_its_scientific_form(value: float, digits: int) -> None:
+    printed = published.parse_printed(f"{value:.{digits}e}")
+    assert abs(Decimal(value) - printed.value) <= printed.half_unit
+
+
+@pytest.mark.parametrize("text", ["", "NA", "1,000", "nan", "inf", "about 3", " 0.1", ".5", "0x1"])
+def test_a_text_that_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="a printed number must be written like"):
+        published.parse_printed(text)
+
+
+def test_row_keys_are_in_the_shortest_form_and_read_back() -> None:
+    key = published.row_key(ratio=0.25, scheme="must_ow", b=np.float64(10.0), epsilon=np.int64(2))
+    assert key == "ratio=0.25; scheme=must_ow; b=10; epsilon=2"
+    assert published.parse_row_key(key) == {"ratio": "0.25", "scheme": "must_ow", "b": "10", "epsilon": "2"}
+    assert published.row_key(epsilon_amplified=0.0005) == "epsilon_amplified=0.0005"
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.floats(-1e9, 1e9), min_size=1))
+def test_row_keys_lose_no_number(fields: dict[str, float]) -> None:
+    read = published.parse_row_key(published.row_key(**fields))
+    assert {name: float(text) for name, text in read.items()} == fields
+
+
+def test_the_identifier_of_a_claim_is_a_row_key() -> None:
+    assert published.parse_row_key("s8_threshold_laplace_WR") == {"claim": "s8_threshold_laplace_WR"}
+
+
+@pytest.mark.parametrize("text", ["a=1;b=2", "a=", "=1", "a=1; a=2", "a=1; b"])
+def test_a_malformed_row_key_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentError, match="a row key must"):
+        published.parse_row_key(text)
+
+
+def test_a_value_that_would_break_a_row_key_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="without '=' and ';', got scheme = 'a;b'"):
+        published.row_key(scheme="a;b")
+    with pytest.raises(ArgumentError, match="must be finite, got b = nan"):
+        published.row_key(b=float("nan"))
+
+
+def test_every_row_key_is_spelled_canonically() -> None:
+    for artefact in COUNTS:
+        for row in published.load("must", artefact, FOLDER)["row"]:
+            fields = published.parse_row_key(row)
+            numbers = {name: text if name in NAMES else float(text) for name, text in fields.items()}
+            assert published.row_key(**numbers) == row
+
+
+NAMES = ("scheme", "mechanism", "parameter", "coefficient")
+
+
+def test_the_converter_keeps_the_text_of_numbers_and_gives_deviations_rows(tmp_path: Path) -> None:
+    head = "table,{fields}quantity,value,sd,digits_shown,ulp,kind\n"
+    lines = {
+        "table3": ("delta_over_sigma,base_mechanism,scheme,base_epsilon,",
+                   "table3,0.25,Laplace,WR,4.500,delta_prime,1.20e-26,,2,1e-28,analytic\n"),
+        "table5": ("parameter,scheme,b,", "table5,mu,MUST.OW,10,mean,0.0020,0.060,4,1e-04,monte_carlo\n"),
+        "table8": ("scheme,", "table8,WOR,delta_c_lower,0,,0,1e+00,analytic\n"),
+        "claims": ("claim_id,location,note,", "claims,eps_c,4.2.3,setting,epsilon_c,2,,0,1e+00,analytic\n"),
+    }  # fmt: skip
+    for table in [*COUNTS, "claims"]:
+        fields, line = lines.get(table, ("", ""))
+        (tmp_path / f"{table}.csv").write_text(head.format(fields=fields) + line)
+    target = tmp_path / "must"
+    script = ROOT / "workflow" / "scripts" / "convert_published.py"
+    command = [sys.executable, str(script), "--source", str(tmp_path), "--target", str(target)]
+    subprocess.run(command, check=True, capture_output=True)
+    zero = published.load("must", "table8", tmp_path).iloc[0]
+    assert (zero["printed"], zero["kind"], zero["spread"], zero["erratum"]) == ("0", "exact", 1e-12, "E2")
+    assert published.load("must", "table3", tmp_path).iloc[0][["row", "printed"]].tolist() == [
+        "ratio=0.25; mechanism=laplace; scheme=wr; epsilon=4.5", "1.20e-26",
+    ]  # fmt: skip
+    assert published.load("must", "table5", tmp_path)[["column", "printed", "spread"]].fillna(0).values.tolist() == [
+        ["mean", "0.0020", 0.06], ["sd", "0.060", 0],
+    ]  # fmt: skip
+    claims = published.load("must", "claims", tmp_path)
+    assert claims.iloc[0][["row", "kind"]].tolist() == ["eps_c", "setting"]
+    tracked = published.load("must", "claims", FOLDER)
+    statements = tracked[tracked["column"] == "holds"].reset_index(drop=True)
+    assert claims.iloc[1:].reset_index(drop=True).equals(statements)
+
+
+def test_the_converter_stops_at_a_text_with_other_digits_than_declared(tmp_path: Path) -> None:
+    header = "table,scheme,b,quantity,value,sd,digits_shown,ulp,kind\n"
+    (tmp_path / "table3.csv").write_text(
+        "table,delta_over_sigma,base_mechanism,scheme,base_epsilon,quantity,value,sd,digits_shown,ulp,kind\n"
+    )
+    (tmp_path / "table4.csv").write_text(f"{header}table4,WOR,,sigma_mu,0.1,,2,1e-02,analytic\n")
+    script = ROOT / "workflow" / "scripts" / "convert_published.py"
+    command = [sys.executable, str(script), "--source", str(tmp_path), "--target", str(tmp_path / "must")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "the last place of '0.1' must be 1e-02, got 0.1; mend the source" in done.stderr

@@ -1,0 +1,90 @@
+"""Records: the same rows back, whatever the split into parts; the same bytes whenever they are written."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsub import records
+from dpsub.errors import DataError
+
+COLUMNS = {"replicate": "int64", "scheme": "str", "step": "int64", "mean": "float64"}
+
+
+def origin(variant: str, part: str, first: int, stop: int) -> records.Origin:
+    return records.Origin(
+        experiment="trial", variant=variant, part=part, first=first, stop=stop, seed=1, settings={}, config_digest="c",
+        code_digest="d", volatile={"started": part},
+    )  # fmt: skip
+
+
+def rows(first: int, stop: int) -> pd.DataFrame:
+    """Two cells, of which one has two steps a replicate and one a single row in replicate 0."""
+    found = [(r, "wr", step, np.sqrt(r + step)) for r in range(first, stop) for step in (1, 2)]
+    found += [(r, "none", 0, np.nan) for r in range(first, stop) if r == 0]
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def write(folder: Path, variant: str, *cuts: int) -> list[Path]:
+    paths = []
+    for number, (first, stop) in enumerate(itertools.pairwise(cuts), start=1):
+        part = f"{number}-of-{len(cuts) - 1}"
+        paths.append(folder / variant / f"{part}.parquet")
+        records.write(paths[-1], rows(first, stop), columns=COLUMNS, origin=origin(variant, part, first, stop))
+    return paths
+
+
+def test_rows_come_back_with_their_types(tmp_path: Path) -> None:
+    [path] = write(tmp_path, "stated", 0, 3)
+    frame, found = records.read(path)
+    pd.testing.assert_frame_equal(frame, rows(0, 3).astype(COLUMNS))
+    assert found == origin("stated", "1-of-1", 0, 3)
+
+
+def test_rows_do_not_depend_on_the_split(tmp_path: Path) -> None:
+    whole = records.gather(write(tmp_path / "a", "stated", 0, 11))["trial"]
+    for name, cuts in {"b": (0, 5, 11), "c": tuple(range(12)), "d": (0, 1, 11)}.items():
+        paths = write(tmp_path / name, "stated", *cuts)
+        pd.testing.assert_frame_equal(records.gather(reversed(paths))["trial"], whole)
+    assert list(whole["replicate"]) == sorted(whole["replicate"])
+    assert list(whole.columns) == ["variant", "data", *COLUMNS]
+
+
+def test_variants_follow_each_other(tmp_path: Path) -> None:
+    paths = [*write(tmp_path, "stated", 0, 2), *write(tmp_path, "as_done", 0, 2)]
+    frame = records.gather(paths)["trial"]
+    assert list(frame["variant"].unique()) == ["stated", "as_done"]
+    assert set(frame["data"]) == {""}
+
+
+def test_the_same_records_give_the_same_bytes_and_the_clock_stands_apart(tmp_path: Path) -> None:
+    [first], [second] = write(tmp_path / "a", "stated", 0, 2), write(tmp_path / "b", "stated", 0, 2)
+    assert first.read_bytes() == second.read_bytes()
+    facts = json.loads(records.sidecar(first).read_text(encoding="utf-8"))
+    assert facts["rows"] == 5 and facts["volatile"] == {"started": "1-of-1"}
+    assert {"schema", "experiment", "seed", "code_digest", "config_digest", "inputs", "versions"} <= set(facts)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.txt"
+    records.replace_file(path, b"old")
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(records.os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        records.replace_file(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("part", ["", "0-of-1", "2-of-1", "1", "../1-of-1", "1-of-01"])
+def test_odd_names_of_parts_are_refused(part: str) -> None:
+    with pytest.raises(DataError, match="a part must be named like 1-of-2"):
+        _ = origin("stated", part, 0, 1).position

@@ -1,0 +1,75 @@
+"""Configurations: merging, canonical form, digests, and a schema that is closed and described at every level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsub import experiments, settings
+from dpsub.plan import Plan
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
+
+
+def objects(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield path, schema
+        for key, item in schema.items():
+            yield from objects(item, f"{path}/{key}")
+
+
+def test_the_schema_is_closed_and_every_key_is_described() -> None:
+    schema = settings.read(SCHEMA)
+    found = dict(objects(schema))
+    assert len(found) > 15
+    for path, part in found.items():
+        assert part.get("additionalProperties") is False, path
+        for key, item in part["properties"].items():
+            described = item.get("description") or schema["$defs"][item["$ref"].rpartition("/")[2]].get("description")
+            assert described, f"{path}: {key}"
+
+
+@pytest.mark.parametrize("name", ["", "workflow/smoke.yaml", "tests/tiny.yaml"])
+def test_the_configurations_of_the_project_are_valid(name: str) -> None:
+    paths = [ROOT / "config.yaml", *([ROOT / name] if name else [])]
+    plan = Plan(settings.load(paths, schema=SCHEMA))
+    assert plan.products and plan.records(*plan.experiments)
+
+
+def test_the_full_configuration_runs_every_experiment() -> None:
+    config = settings.load([ROOT / "config.yaml"], schema=SCHEMA)
+    assert set(config["experiments"]) == set(experiments.REGISTRY.names())
+
+
+def test_merging_goes_level_by_level_and_replaces_lists() -> None:
+    base = {"a": {"x": 1, "y": [1, 2]}, "b": 1}
+    assert settings.merge(base, {"a": {"y": [3]}, "c": None}) == {"a": {"x": 1, "y": [3]}, "b": 1, "c": None}
+    assert base == {"a": {"x": 1, "y": [1, 2]}, "b": 1}
+
+
+def test_equal_numbers_have_equal_digests() -> None:
+    assert settings.canonical({"m": 30.0, "n": np.int64(300)}) == {"m": 30, "n": 300}
+    assert settings.digest({"m": 30, "n": 300}) == settings.digest({"n": np.float64(300), "m": 30.0})
+    assert settings.digest({"m": 30}) != settings.digest({"m": 31})
+
+
+def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> None:
+    first = settings.load([ROOT / "config.yaml"], schema=SCHEMA)
+    second = settings.merge(first, {"experiments": {"subset_statistics": {"parts": 7, "variants": ["stated"]}}})
+    third = settings.merge(first, {"experiments": {"subset_statistics": {"m": 31}}})
+    digests = [Plan(config).config_digest("subset_statistics") for config in (first, second, third)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_an_experiment_set_to_null_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "less.yaml").write_text("experiments: {adult_logistic: null}\n", encoding="utf-8")
+    plan = Plan(settings.load([ROOT / "config.yaml", tmp_path / "less.yaml"], schema=SCHEMA))
+    assert "adult_logistic" not in plan.experiments
+    assert "table8" not in {product.target for product in plan.products}
+    assert "table9" in {product.target for product in plan.products}

@@ -1,0 +1,26 @@
+"""Write the verdicts of a run at full published size as the expected ones; review the difference, then commit."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import one_sentence
+
+from dpsub import comparison, expected
+
+
+def main() -> None:
+    """Write the file and say what it holds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--comparison", type=Path, required=True, help="comparison.csv of the run")
+    parser.add_argument("--expected", type=Path, required=True, help="data/expected_verdicts.csv, written anew")
+    options = parser.parse_args()
+    accepted = expected.from_comparison(comparison.read(options.comparison))
+    changes = expected.changes_on_acceptance(accepted, options.expected)
+    comparison.write(accepted, options.expected)
+    print(f"{options.expected}: {len(accepted)} verdicts, {changes} of them new, changed or gone")
+
+
+if __name__ == "__main__":
+    one_sentence.run(main)

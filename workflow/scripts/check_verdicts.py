@@ -1,0 +1,34 @@
+"""Compare the verdicts of a run with the expected ones; the exit status is 1 if one changed and the mode is enforce."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import one_sentence
+
+from dpsub import comparison, expected
+
+
+def main() -> None:
+    """Print every change as a line of a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--comparison", type=Path, required=True, help="comparison.csv of the run")
+    parser.add_argument("--expected", type=Path, required=True, help="data/expected_verdicts.csv")
+    parser.add_argument("--mode", choices=("enforce", "report"), default="enforce")
+    parser.add_argument("--output", type=Path, help="also write the table to this file")
+    options = parser.parse_args()
+    found = comparison.read(options.comparison)
+    changes = expected.expected_changes(found, expected.read_expected(options.expected))
+    text = expected.as_text(changes, compared=len(found))
+    print(text)
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text + "\n", encoding="utf-8")
+    if changes and options.mode == "enforce":
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    one_sentence.run(main)

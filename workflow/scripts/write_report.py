@@ -1,0 +1,47 @@
+"""Write the readable report of a run.
+
+By hand, after a run:
+    python workflow/scripts/write_report.py --results results --output results/report/index.md \
+        --artefacts must/table9 --comparison results/comparison.csv --environment results/run/environment.json --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import one_sentence
+
+from dpsub import artefacts, comparison, report
+from dpsub.artefacts.base import OutputDirs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", required=True, type=Path, help="results folder")
+    parser.add_argument("--artefacts", nargs="*", default=[], metavar="PAPER/NAME", help="in the order of the report")
+    parser.add_argument("--comparison", required=True, type=Path)
+    parser.add_argument("--environment", required=True, type=Path, help="versions, from describe_run.py")
+    parser.add_argument("--data", nargs="*", type=Path, default=[], help="descriptions (JSON) of prepared data sets")
+    parser.add_argument("--seed", required=True)
+    parser.add_argument("--configuration", default="", help="digest of the configuration")
+    parser.add_argument("--remark", action="append", default=[], help="a sentence for the top of the report")
+    parser.add_argument("--output", required=True, type=Path)
+    options = parser.parse_args()
+    described = [json.loads(path.read_text(encoding="utf-8")) for path in options.data]
+    versions = json.loads(options.environment.read_text(encoding="utf-8"))["versions"]
+    report.write_report(
+        options.output,
+        artefacts=[artefacts.REGISTRY.get(name)() for name in options.artefacts],
+        dirs=OutputDirs.under(options.results),
+        comparison=comparison.read(options.comparison),
+        data_labels={found["dataset"]: found["label"] for found in described},
+        provenance={"seed": options.seed, "configuration": options.configuration[:12], **versions},
+        timings=options.results / "run/timings",
+        remarks=options.remark,
+    )
+
+
+if __name__ == "__main__":
+    one_sentence.run(main)
