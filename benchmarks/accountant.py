@@ -204,7 +204,7 @@ def growth(board: Lines) -> None:
                    at_most=1.5)  # fmt: skip
     many, points = cost(2e-4, 10**6)
     few, fewer = cost(1e-5, STEPS)
-    board.line(f"k = 10^6, {points:.0f} points", many / points, f"k = 1000, {fewer:.0f} points", few / fewer, at_most=1.5)
+    board.line(f"k = 10^6, {points:.0f} points", many / points, f"k = 1000, {fewer:.0f}", few / fewer, at_most=1.5)
 
 
 def start(board: Lines) -> None:

@@ -1,8 +1,8 @@
 """Other accountants, asked the questions that this package answers.
 
-dp-accounting gives an upper bound by connecting the dots and a lower one by rounding; prv-accountant an interval.  Pairs
-that they lack are fed to them by their public interfaces, with profiles and laws computed here and not by this package,
-so that the tests compare two roads.
+dp-accounting gives an upper bound by connecting the dots and a lower one by rounding; prv-accountant an interval.
+Pairs that they lack are fed to them by their public interfaces, with profiles and laws computed here and not by this
+package, so that the tests compare two roads.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Against dp-accounting: brackets overlap, and ours is the narrower one, or within its requested width of an upper bound.
+"""Against dp-accounting: brackets overlap, and ours is the narrower one, or as near to an upper bound as asked.
 
 dp-accounting's lower ends come from rounding, its upper ones from connecting the dots.
 """
@@ -60,7 +60,9 @@ def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, w
     assert_inside((found.lower, found.upper), (low, high), width)
 
 
-@pytest.mark.parametrize(("q", "s", "k", "delta"), [(0.01, 1.0, 1000, 1e-5), (0.05, 2.0, 200, 1e-6), (0.2, 1.0, 3, 1e-4)])
+@pytest.mark.parametrize(
+    ("q", "s", "k", "delta"), [(0.01, 1.0, 1000, 1e-5), (0.05, 2.0, 200, 1e-6), (0.2, 1.0, 3, 1e-4)]
+)
 def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -> None:
     found = accounting.rigorous(
         samplers.Poisson(q), noise_multiplier=s, n_compositions=k, delta=delta, adjacency="substitute", width=WIDTH
@@ -85,7 +87,7 @@ def test_the_papers_pair_of_sampling_without_replacement(n: int, m: int, s: floa
 def test_proved_bound_of_sampling_without_replacement(
     n: int, m: int, s: float, k: int, epsilon: float, last: float
 ) -> None:
-    # the exact profile in dp-accounting's connected dots; errors fall with the square of the step, which tells the limit
+    # the exact profile in dp-accounting's connected dots; errors fall with the square of the step: hence the limit
     profile = peers.without_replacement_profile(m / n, s)
     fine, coarse = (
         peers.self_dual_upper(profile, step, last).self_compose(k).get_delta_for_epsilon(epsilon)

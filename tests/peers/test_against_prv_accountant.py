@@ -27,7 +27,11 @@ def test_poisson_sampling(q: float, s: float, k: int, delta: float) -> None:
 
 @pytest.mark.parametrize(
     ("n", "b", "m", "s", "k", "epsilon", "most"),
-    [(10000, 118, 200, 4.0, 1000, 1.0, 15.0), (10000, 118, 200, 4.0, 200, 0.5, 15.0), (300, 50, 30, 3.0, 60, 1.5, 20.0)],
+    [
+        (10000, 118, 200, 4.0, 1000, 1.0, 15.0),
+        (10000, 118, 200, 4.0, 200, 0.5, 15.0),
+        (300, 50, 30, 3.0, 60, 1.5, 20.0),
+    ],
 )
 def test_the_papers_pair_of_two_stages(
     n: int, b: int, m: int, s: float, k: int, epsilon: float, most: float
