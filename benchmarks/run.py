@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import accountant
 import numpy as np
 import plain_loops
 
@@ -144,8 +145,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config.yaml"))
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bound is broken")
+    parser.add_argument("--quick", action="store_true", help="leave out other accountants that need more than ten seconds")
     arguments = parser.parse_args()
     board = Board()
+    accountant.accountant(board, quick=arguments.quick)
     draws(board)
     growth(board)
     experiments(board, settings.load([arguments.config], schema=Path("workflow/schemas/config.schema.yaml")))

@@ -1,0 +1,222 @@
+"""How fast and how sharp the accountant is, beside other accountants on the same questions.
+
+Seconds are of processor time, so that a busy machine moves the ratios little.  Peers are compared at an equal or larger
+width of the final answer; ours is always two-sided, dp-accounting's figure is for its upper bound alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import numpy as np
+import peers
+from scipy.stats import binom
+
+from dpsub import accounting, samplers
+from dpsub.accountants.account import Account
+from dpsub.accountants.composition import Composition
+from dpsub.accountants.events import PairEvent
+from dpsub.accountants.filler_pair import FillerPair
+from dpsub.accountants.ledger import Ledger
+from dpsub.accountants.pair_losses import upper_law
+from dpsub.accountants.pairs import PoissonPair
+from dpsub.accountants.refinement import Question
+from dpsub.multiplicity import MultiplicityLaw
+
+N, B, M, SCALE, STEPS = 10000, 118, 200, 4.0, 1000
+COMPONENTS = 22
+T = TypeVar("T")
+
+
+class Lines(Protocol):
+    """What is needed of the board of `run`."""
+
+    kept: bool
+
+    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None: ...
+
+
+def accountant(board: Lines, *, quick: bool = False) -> None:
+    """All comparisons; `quick` leaves out the peers that need more than ten seconds."""
+    poisson(board)
+    mirrored_pair(board, quick=quick)
+    one_sided_mixture(board, quick=quick)
+    proved(board)
+    calibration(board)
+    growth(board)
+    start(board)
+
+
+def timed(work: Callable[[], T], repeats: int = 3) -> tuple[float, T]:
+    """Shortest processor time of `repeats` runs, and the answer of the last."""
+    times = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        answer = work()
+        times.append(time.process_time() - begin)
+    return min(times), answer
+
+
+def width(board: Lines, what: str, low: float, high: float, *, at_most: float, relative: bool = False) -> None:
+    """One line on the distance of the ends of an answer."""
+    gap = (high - low) / high if relative else high - low
+    verdict(board, f"{what} [{low:.7g}, {high:.7g}]", f"{'relative ' if relative else ''}width {gap:.2e}", gap, at_most)
+
+
+def verdict(board: Lines, what: str, words: str, value: float, at_most: float) -> None:
+    """One line that is not a ratio of times."""
+    good = value <= at_most
+    board.kept &= good
+    print(f"{what:<74} {words}  bound {at_most:g}  {'kept' if good else 'BROKEN'}", flush=True)
+
+
+def poisson(board: Lines) -> None:
+    """epsilon of Poisson sampling, add or remove one record."""
+    for k, sharpness, bound in ((1000, 2e-4, 1.0), (10_000, 2e-3, 1.0)):
+        ours, found = timed(
+            lambda k=k, sharpness=sharpness: accounting.rigorous(
+                samplers.Poisson(0.01), noise_multiplier=1.0, n_compositions=k, delta=1e-5, width=sharpness
+            )
+        )
+        theirs, high = timed(lambda k=k: peers.gaussian_upper(1.0, 0.01).self_compose(k).get_epsilon_for_delta(1e-5))
+        tag = f"Poisson q=.01 s=1 k={k}, epsilon"
+        width(board, tag, found.lower, found.upper, at_most=sharpness)
+        board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
+    ours, found = timed(
+        lambda: accounting.rigorous(
+            samplers.Poisson(0.01), noise_multiplier=1.0, n_compositions=10**6, delta=1e-5, width=0.1
+        ),
+        1,
+    )
+    width(board, "Poisson q=.01 s=1 k=10^6, epsilon", found.lower, found.upper, at_most=0.1)
+    print(f"  k = 10^6 took {ours:.2f} s")
+
+
+def two_stage_weights(size: int) -> np.ndarray:
+    """Law of the number of times that a record is taken by MUST.OW, cut to `size` components."""
+    weights = B / N * binom.pmf(np.arange(size), M, 1 / B)
+    weights[0] = 1 - weights[1:].sum()
+    return np.asarray(weights)
+
+
+def mirrored_pair(board: Lines, *, quick: bool) -> None:
+    """delta of the papers' pair of MUST.OW, +l against -l."""
+    ours, found = timed(
+        lambda: accounting.paper(
+            samplers.MustOW(B, M), N, noise_multiplier=SCALE, n_compositions=STEPS, epsilon=1.0, width=2e-3
+        )
+    )
+    width(board, "pair +-l of MUST.OW, delta", found.lower, found.upper, at_most=2e-3, relative=True)
+
+    def pair() -> peers.MirroredMixture:
+        return peers.MirroredMixture(np.arange(COMPONENTS + 3), two_stage_weights(COMPONENTS + 3), SCALE)
+
+    def connected() -> float:
+        dots = peers.self_dual_upper(pair().profile, peers.STEP, 12.0)
+        return float(dots.self_compose(STEPS).get_delta_for_epsilon(1.0))
+
+    theirs, high = timed(connected, 2)
+    board.line("pair +-l of MUST.OW", ours, f"dp-accounting's dots, {high:.5e}", theirs, at_most=1 / 2)
+    if quick:
+        return
+    theirs, (low, high) = timed(lambda: peers.interval_mixture(pair(), STEPS, 1.0, 1e-3, 1e-7, 15.0), 1)
+    # the law is tabulated for it, which spares it most of the time that a user's own law would take
+    board.line("pair +-l of MUST.OW", ours, f"prv-accountant [{low:.3e}, {high:.3e}]", theirs, at_most=1 / 40)
+
+
+def one_sided_mixture(board: Lines, *, quick: bool) -> None:
+    """delta of the filler pair of MUST.OW, both directions."""
+    weights = two_stage_weights(COMPONENTS)
+    law = MultiplicityLaw(np.log(weights))
+    step = 1e-3 if quick else peers.STEP
+
+    def ours() -> tuple[float, float]:
+        return Ledger([(PairEvent(FillerPair(law, SCALE / 2)), STEPS)]).bracket(Question(epsilon=1.0, width=1e-3))
+
+    seconds, (low, high) = timed(ours, 2)
+    width(board, "one-sided mixture of 22, delta", low, high, at_most=1e-3, relative=True)
+    theirs, upper = timed(
+        lambda: peers.one_sided_mixture(SCALE / 2, np.arange(COMPONENTS), weights, step).self_compose(STEPS)
+        .get_delta_for_epsilon(1.0),
+        1,
+    )  # fmt: skip
+    print(f"  dp-accounting at step {step:g}: {upper:.7f}")
+    board.line("one-sided mixture of 22", seconds, f"dp-accounting, step {step:g}", theirs, at_most=1 / 10)
+
+
+def proved(board: Lines) -> None:
+    """Seconds of the proved bounds and attacks of all samplers of fixed size."""
+    for name, most in (("wor", 1.0), ("wr", 5.0), ("must_ow", 5.0), ("must_ww", 5.0)):
+        sampler = samplers.of_sizes(name, n=N, m=M, b=B)
+        for asked in ({"epsilon": 1.0}, {"delta": 1e-5}):
+            seconds, found = timed(lambda s=sampler, a=asked: at_s7(s, a), 1)
+            tag = f"{name} rigorous, {found.quantity} [{found.lower:.6g}, {found.upper:.6g}]"
+            verdict(board, tag, f"{seconds:.2f} s", seconds, most)
+
+
+def at_s7(sampler: samplers.base.Sampler, asked: dict[str, float]) -> Account:
+    return accounting.rigorous(sampler, N, noise_multiplier=SCALE, n_compositions=STEPS, **asked)
+
+
+def calibration(board: Lines) -> None:
+    """Noise for a target, against one accounting."""
+    cases = (
+        ("poisson", samplers.Poisson(0.02), None, 2.0),
+        ("wor", samplers.Wor(M), N, 2.0),
+        ("must_ow", samplers.MustOW(B, M), N, 8.0),
+    )
+    for name, sampler, n, target in cases:
+        whole, found = timed(
+            lambda s=sampler, n=n, t=target: accounting.calibrate_noise(
+                s, n, n_compositions=STEPS, target_epsilon=t, target_delta=1e-5
+            ),
+            1,
+        )
+        once, _ = timed(
+            lambda s=sampler, n=n, noise=found.noise_multiplier, t=target: accounting.rigorous(
+                s, n, noise_multiplier=noise, n_compositions=STEPS, delta=1e-5, width=t * 1e-3
+            ),
+            1,
+        )
+        board.line(f"calibrate {name}: s = {found.noise_multiplier:.5f}", whole, "one accounting", once, at_most=10)
+
+
+def growth(board: Lines) -> None:
+    """Cost against the number of grid points, and against k on a grid of the same size."""
+    pair = PoissonPair(0.01, 1.0)
+
+    def cost(step: float, k: int) -> tuple[float, float]:
+        """Seconds, and the number of points of loss and sum together."""
+        law = upper_law(pair, step, tail=1e-18)
+        low, high = Composition([law], [k]).cumulants.reach(0.0, -30.0)
+        seconds, _ = timed(lambda: Composition([upper_law(pair, step, tail=1e-18)], [k]).epsilon(1e-5), 3)
+        return seconds, law.masses.size + (high - low) / step
+
+    for step in (2e-5, 1e-5, 5e-6):
+        fine, points = cost(step, STEPS)
+        coarse, fewer = cost(4 * step, STEPS)
+        board.line(f"step {step:g}, {points:.0f} points", fine / points, f"step {4 * step:g}, a point", coarse / fewer,
+                   at_most=1.5)  # fmt: skip
+    many, points = cost(2e-4, 10**6)
+    few, fewer = cost(1e-5, STEPS)
+    board.line(f"k = 10^6, {points:.0f} points", many / points, f"k = 1000, {fewer:.0f}", few / fewer, at_most=1.5)
+
+
+def start(board: Lines) -> None:
+    """From nothing to an answer, as the command line does it."""
+    code = (
+        "from dpsub import accounting, samplers;"
+        "accounting.rigorous(samplers.Poisson(.01), noise_multiplier=1, n_compositions=1000, delta=1e-5)"
+    )
+    times = []
+    for _ in range(3):
+        before = os.times()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    verdict(board, "a fresh process to the answer of Poisson k = 1000", f"{min(times):.2f} s", min(times), 1.0)

@@ -1,0 +1,159 @@
+"""Other accountants, asked the questions that this package answers.
+
+dp-accounting gives an upper bound by connecting the dots and a lower one by rounding; prv-accountant an interval.
+Pairs that they lack are fed to them by their public interfaces, with profiles and laws computed here and not by this
+package, so that the tests compare two roads.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from dp_accounting.pld import pld_pmf
+from dp_accounting.pld import privacy_loss_distribution as pld
+from prv_accountant import PRVAccountant
+from prv_accountant.privacy_random_variables import PoissonSubsampledGaussianMechanism, PrivacyRandomVariable
+from scipy.special import log_ndtr, logsumexp, ndtr
+
+STEP = 1e-4
+"""dp-accounting's own choice of the distance of losses."""
+
+_NODES = 20_001
+_MOST_LOSS = 60.0
+
+
+def gaussian_upper(s: float, q: float, step: float = STEP, *, replace: bool = False) -> pld.PrivacyLossDistribution:
+    """dp-accounting's upper bound of Poisson sampling at rate q with Gaussian noise."""
+    return pld.from_gaussian_mechanism(
+        s, value_discretization_interval=step, sampling_prob=q, neighboring_relation=_relation(replace)
+    )
+
+
+def gaussian_lower(s: float, q: float, step: float = STEP, *, replace: bool = False) -> pld.PrivacyLossDistribution:
+    """dp-accounting's lower bound of the same."""
+    return pld.from_gaussian_mechanism(
+        s, pessimistic_estimate=False, value_discretization_interval=step, sampling_prob=q, use_connect_dots=False,
+        neighboring_relation=_relation(replace),
+    )  # fmt: skip
+
+
+def laplace(b: float, q: float, step: float = STEP, *, upper: bool = True) -> pld.PrivacyLossDistribution:
+    """dp-accounting's bound of Poisson sampling with Laplace noise."""
+    return pld.from_laplace_mechanism(
+        b, pessimistic_estimate=upper, value_discretization_interval=step, use_connect_dots=upper, sampling_prob=q
+    )
+
+
+def one_sided_mixture(
+    s: float, counts: np.ndarray, weights: np.ndarray, step: float = STEP, *, upper: bool = True
+) -> pld.PrivacyLossDistribution:
+    """dp-accounting's bound of sum_l w_l N(l, s^2) against N(0, s^2), both directions."""
+    return pld.from_mixture_gaussian_mechanism(
+        s, [float(count) for count in counts], [float(weight) for weight in weights], pessimistic_estimate=upper,
+        value_discretization_interval=step, use_connect_dots=upper,
+    )  # fmt: skip
+
+
+def self_dual_upper(profile: Callable[[np.ndarray], np.ndarray], step: float, last: float) -> pld_pmf.PLDPmf:
+    """dp-accounting's connected dots of H(a) = 1 - a + a H(1/a), given at log orders in [0, last]."""
+    size = math.ceil(last / step)
+    x = np.arange(size + 1) * step
+    right = profile(x)
+    left = -np.expm1(-x[1:]) + np.exp(-x[1:]) * right[1:]
+    deltas = np.clip(np.minimum.accumulate(np.concatenate([left[::-1], right])), 0.0, 1.0)
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, -size, size, deltas)
+
+
+def without_replacement_profile(q: float, s: float) -> Callable[[np.ndarray], np.ndarray]:
+    """q G(1 + (a - 1) / q, 2 / s), which substitution attains under sampling without replacement."""
+
+    def profile(x: np.ndarray) -> np.ndarray:
+        d = 2 / s
+        order = 1 + np.expm1(x) / q
+        shift = np.log(order) / d
+        return q * (ndtr(d / 2 - shift) - np.exp(np.log(order) + log_ndtr(-d / 2 - shift)))
+
+    return profile
+
+
+class MirroredMixture(PrivacyRandomVariable):
+    """The loss of sum_l w_l N(l, s^2) against its mirror image, tabulated, as a variable of prv-accountant.
+
+    Attributes
+    ----------
+    counts, weights : ndarray, shape (c,)
+    scale : float
+        s.
+    """
+
+    def __init__(self, counts: np.ndarray, weights: np.ndarray, scale: float) -> None:
+        self.counts, self.weights, self.scale = np.asarray(counts, dtype=float), np.asarray(weights), scale
+        reach = scale
+        while self.loss(np.array([reach]))[0] < _MOST_LOSS:
+            reach *= 1.2
+        self.nodes = np.linspace(0.0, reach, _NODES)
+        self.table = self.loss(self.nodes)
+
+    def log_density(self, t: np.ndarray) -> np.ndarray:
+        """log of the mixture's density, up to a term that the mirror image shares."""
+        tilted = np.log(self.weights) - 0.5 * (self.counts / self.scale) ** 2
+        return np.asarray(logsumexp(tilted + np.multiply.outer(t, self.counts) / self.scale**2, axis=-1))
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        return self.log_density(t) - self.log_density(-t)
+
+    def place(self, x: np.ndarray, newton: int) -> np.ndarray:
+        """Where the loss is x: interpolated, then improved by Newton's method."""
+        size = np.abs(np.asarray(x, dtype=float))
+        t = np.interp(size, self.table, self.nodes)
+        h = self.nodes[1]
+        for _ in range(newton):
+            slope = (self.loss(t + h) - self.loss(t - h)) / (2 * h)
+            t = t - (self.loss(t) - size) / slope
+        return np.copysign(t, x)
+
+    def mass_above(self, t: np.ndarray) -> np.ndarray:
+        return np.asarray(ndtr((self.counts - np.asarray(t)[..., None]) / self.scale) @ self.weights)
+
+    def mirrored_above(self, t: np.ndarray) -> np.ndarray:
+        return np.asarray(ndtr((-self.counts - np.asarray(t)[..., None]) / self.scale) @ self.weights)
+
+    def cdf(self, t: np.ndarray) -> np.ndarray:
+        """P(loss <= t), as prv-accountant asks for it."""
+        return 1 - self.mass_above(self.place(np.asarray(t, dtype=float), 0))
+
+    def profile(self, x: np.ndarray) -> np.ndarray:
+        """H at log orders x >= 0: the best half-line, whose end need not be exact."""
+        t = self.place(x, 2)
+        return np.maximum(self.mass_above(t) - np.exp(x) * self.mirrored_above(t), 0.0)
+
+
+def interval_poisson(
+    q: float, s: float, k: int, delta: float, error: float
+) -> tuple[float, float]:
+    """prv-accountant's interval of epsilon for Poisson sampling."""
+    variable = PoissonSubsampledGaussianMechanism(sampling_probability=q, noise_multiplier=s)
+    accountant = PRVAccountant(variable, eps_error=error, delta_error=delta / 1000, max_self_compositions=k)
+    low, _, high = accountant.compute_epsilon(delta, k)
+    return float(low), float(high)
+
+
+def interval_mixture(
+    variable: MirroredMixture, k: int, epsilon: float, error: float, delta_error: float, most: float
+) -> tuple[float, float]:
+    """prv-accountant's interval of delta for a mirrored mixture, all losses and sums below `most`."""
+    with warnings.catch_warnings():
+        # it says that it believes what it is told
+        warnings.simplefilter("ignore")
+        accountant = PRVAccountant(
+            variable, eps_error=error, delta_error=delta_error, max_self_compositions=k, eps_max=most
+        )
+    low, _, high = accountant.compute_delta(epsilon, [k])
+    return float(low), float(high)
+
+
+def _relation(replace: bool) -> pld.NeighborRel:
+    return pld.NeighborRel.REPLACE_ONE if replace else pld.NeighborRel.ADD_OR_REMOVE_ONE

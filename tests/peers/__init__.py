@@ -1,0 +1,1 @@
+"""Other accountants must agree with ours, and ours must be the sharper."""
