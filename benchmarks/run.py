@@ -145,7 +145,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config.yaml"))
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bound is broken")
-    parser.add_argument("--quick", action="store_true", help="leave out other accountants that need more than ten seconds")
+    parser.add_argument("--quick", action="store_true", help="leave out peers that need more than ten seconds")
     arguments = parser.parse_args()
     board = Board()
     accountant.accountant(board, quick=arguments.quick)
