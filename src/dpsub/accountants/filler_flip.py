@@ -88,9 +88,15 @@ class FlipGame:
     def _block(self, law: LossLaw, count: int, window: int) -> tuple[int, np.ndarray, float]:
         """First index, masses and charge of the sum of `count` losses, rounded down to the grid."""
         total = Composition([law], [count]).masses()
-        values, start = total.values, total.start
+        # the transform is of total 1; a law that lacks mass lacks it here as well
+        scale = math.exp(total.log_scale) * (1 - 16 * _EPS * (1 + abs(total.log_scale)))
+        values, start = np.clip(total.values, 0.0, None) * scale, total.start
         # losses above the window are rounded down to its end, those below it dropped
-        low, high = max(0, -window - start), min(values.size, window - start)
-        kept = np.clip(values[low:high], 0.0, None)
-        kept[-1] += max(0.0, float(values[high:].sum()))
-        return start + low, kept, total.round_off * math.sqrt(kept.size) + 2 * total.tail
+        low = min(max(0, -window - start), values.size - 1)
+        high = max(min(values.size, window - start), low + 1)
+        kept = values[low:high].copy()
+        kept[-1] += values[high:].sum()
+        first = min(start + low, window)
+        if first < -window:
+            kept[:] = 0.0
+        return max(first, -window), kept, total.round_off * math.sqrt(values.size) + 2 * total.tail

@@ -27,6 +27,7 @@ Profile = Callable[[np.ndarray], np.ndarray]
 """Maps log orders >= 0, increasing from 0, to upper bounds of H at them, rounded up."""
 
 _WIDEST = 0.25
+_NEWTON_STEPS = 40
 MAX_LOSS = 600.0
 """Orders end at e^600; what the profile still holds there is charged as infinite loss."""
 
@@ -59,41 +60,62 @@ def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> LossLaw
     indices : ndarray of int, shape (n,)
         Increasing from 0: orders are e^{step index}.
     """
-    forward = _tail_slopes(profile, step, indices)
-    return _assemble(step, indices, *forward, forward[1])
+    return two_sided_law(profile, profile, step, indices)
 
 
 def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> LossLaw:
-    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P)."""
-    return _assemble(step, indices, *_tail_slopes(forward, step, indices), _tail_slopes(backward, step, indices)[1])
+    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P).
 
-
-def _tail_slopes(profile: Profile, step: float, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Orders' upper bounds on the convex hull of the part a >= 1, and the hull's slopes, negated, between them."""
+    At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a.  Both directions have one value at order 1.
+    """
     x = indices * step
-    values = np.minimum(np.minimum.accumulate(profile(x)), 1.0)
-    a = np.exp(x)
-    # the mirrored half must continue the hull convexly at a = 1: lower the value there if a chord runs below it
-    values[0] = min(values[0], float(np.min((a[1:] - 1 + 2 * values[1:]) / (a[1:] + 1))))
-    widths = a[:-1] * np.expm1(np.diff(x))
+    gains = np.expm1(x)
+    first = np.minimum(np.minimum.accumulate(forward(x)), 1.0)
+    second = first if backward is forward else np.minimum(np.minimum.accumulate(backward(x)), 1.0)
+    at_one = _value_at_one(gains[1:], first, second)
+    first, second = np.minimum(first, at_one), np.minimum(second, at_one)
+    slopes = _hull(first, x)
+    mirrored = slopes if backward is forward else _hull(second, x)
+    return _assemble(step, indices, float(first[-1]), slopes, mirrored)
+
+
+def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
+    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one.
+
+    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  The hull is
+    convex at 1 iff g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j <= 1, and g is convex and increasing: from
+    above Newton's steps, each of which is one chord, end at the root.
+    """
+    value = min(float(first[0]), float(second[0]))
+    for _ in range(_NEWTON_STEPS):
+        i, j = int(np.argmax((value - first[1:]) / gains)), int(np.argmax((value - second[1:]) / gains))
+        chord = 1 + first[i + 1] / gains[i] + second[j + 1] / gains[j]
+        chord *= (1 + 16 * _EPS) / (1 + 1 / gains[i] + 1 / gains[j])
+        if chord >= value:
+            break
+        value = float(chord)
+    return value
+
+
+def _hull(values: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Slopes, negated, of the greatest convex minorant of the values at orders e^x: their isotonic regression."""
+    widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
     slopes = -np.diff(values) / widths
-    # the greatest convex minorant has the isotonic regression of the slopes as its slopes
-    hull = isotonic_regression(slopes, weights=widths, increasing=False).x
-    return values, np.maximum(hull, 0.0)
+    return np.maximum(isotonic_regression(slopes, weights=widths, increasing=False).x, 0.0)
 
 
 def _assemble(
     step: float,
     indices: np.ndarray,
-    values: np.ndarray,
+    infinity: float,
     slopes: np.ndarray,
     mirrored_slopes: np.ndarray,
 ) -> LossLaw:
     a = np.exp(indices * step)
     right = a[1:] * _drops(slopes)  # masses under P at losses above 0
     left = _drops(mirrored_slopes)  # masses under P at losses below 0: those under Q of the mirrored side
-    # where the loss is -infinity P has no mass: what P has sums to 1 without it
-    rest = 1 - float(right.sum()) - float(left.sum()) - float(values[-1])
+    # Q has mass where P has none, at loss -infinity; it is no mass of P, which sums to 1 without it
+    rest = 1 - float(right.sum()) - float(left.sum()) - infinity
     if rest < -1e-6:
         raise NumericalError(
             f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"
@@ -104,7 +126,7 @@ def _assemble(
         np.concatenate([-indices[:0:-1], indices]),
         np.concatenate([left[::-1], [centre], right]),
         "upper",
-        infinity=min(1.0, float(values[-1]) * (1 + 4 * _EPS)),
+        infinity=min(1.0, infinity * (1 + 4 * _EPS)),
     )
 
 

@@ -1,0 +1,160 @@
+"""Upper bounds that must hold where losses are infinite, sides differ or laws lack mass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.signal import fftconvolve
+
+from dpsub.accountants import composition
+from dpsub.accountants.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED
+from dpsub.accountants.composition import Composition
+from dpsub.accountants.filler_flip import FlipGame
+from dpsub.accountants.laplace_profiles import included_once, removed_once
+from dpsub.accountants.loss_law import LossLaw
+from dpsub.accountants.noise_search import smallest_noise
+from dpsub.accountants.profile_losses import order_indices, symmetric_law, two_sided_law
+from dpsub.accounting import Release, calibrate_noise, paper, rigorous, rigorous_composition
+from dpsub.samplers import Poisson, Wor
+
+_FINE = 2e-4
+
+
+def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
+    # randomised response with a sure giveaway: P = (1 - w, w), Q = P with the giveaway elsewhere; H_a = w for a >= 1
+    w = 0.3
+    law = symmetric_law(lambda x: np.full(x.shape, w), 1e-2, np.arange(100))
+    for k in (1, 2, 5):
+        assert Composition([law], [k]).delta(0.5) == pytest.approx(1 - (1 - w) ** k, rel=1e-9)
+    assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-12)
+
+
+def _laplace_truth(rate: float, ratio: float, swapped: bool, k: int, epsilon: float) -> float:
+    """delta of k releases from below: cells of outputs, losses rounded down."""
+    t = np.linspace(-40, 40 + ratio, 400_001)
+
+    def below(mean: float) -> np.ndarray:
+        near = 0.5 * np.exp(-np.abs(t - mean))
+        return np.where(t < mean, near, 1 - near)
+
+    p, q = np.diff((1 - rate) * below(0) + rate * below(ratio)), np.diff(below(0))
+    p, q = (q, p) if swapped else (p, q)
+    there = (p > 0) & (q > 0)
+    places = np.floor((np.log(p[there] / q[there]) - 1e-12) / _FINE).astype(int)
+    one = np.bincount(places - places.min(), p[there])
+    total = one
+    for _ in range(k - 1):
+        total = fftconvolve(total, one)
+    losses = (np.arange(total.size) + k * places.min()) * _FINE
+    return float(np.maximum(-np.expm1(epsilon - losses), 0) @ np.maximum(total, 0)) - 1e-9
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(("rate", "ratio"), [(0.1, 4.0), (0.6, 1.0)])
+def test_laplace_with_poisson_in_both_directions(rate: float, ratio: float, swapped: bool) -> None:
+    profiles = [included_once(rate, ratio), removed_once(rate, ratio)]
+    if swapped:
+        profiles.reverse()
+    law = two_sided_law(profiles[0], profiles[1], 1e-3, order_indices(1e-3, 3.0, 20.0))
+    for k in (1, 2, 5):
+        for epsilon in (0.0, 0.02, 0.1, 0.5):
+            truth = _laplace_truth(rate, ratio, swapped, k, epsilon)
+            assert truth <= Composition([law], [k]).delta(epsilon) <= truth + 2e-3
+
+
+def test_the_value_at_order_one_is_on_the_hull() -> None:
+    # no mass may be missing at loss 0, however different the directions and however coarse the orders are
+    def forward(x: np.ndarray) -> np.ndarray:
+        return np.where(x < 0.7, 0.9, 0.05 * np.exp(-x))
+
+    def backward(x: np.ndarray) -> np.ndarray:
+        return np.where(x < 2.2, 0.8, 0.4 * np.exp(-x))
+
+    sides: list[tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]]
+    sides = [(forward, backward), (backward, forward)]
+    for first, second in sides:
+        law = two_sided_law(first, second, 0.5, np.arange(60))
+        assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-9)
+        x = np.arange(60) * 0.5
+        delta = np.array([Composition([law], [1]).delta(at) for at in x])
+        assert np.all(delta <= np.minimum(first(x), 1) + 1e-9)
+        assert np.all(delta >= 0)
+
+
+@pytest.mark.parametrize(("k", "stages"), [(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (5, 3)])
+def test_the_flip_keeps_a_laws_missing_mass_missing(k: int, stages: int) -> None:
+    law = LossLaw(0.01, np.array([100]), np.array([0.5]), "lower")
+    epsilons, deltas = FlipGame([law, law], k, stages).curve(-6.0, 6.0)
+    value = float(np.interp(0.0, epsilons, deltas))
+    truth = 0.5**k * -math.expm1(-k)
+    assert truth - 1e-9 <= value <= truth * (1 + 1e-12)
+
+
+def test_losses_beyond_the_flips_window_are_rounded_into_it() -> None:
+    for place in (-1000, 1000):
+        law = LossLaw(0.01, np.array([place]), np.array([0.5]), "lower")
+        _, deltas = FlipGame([law, law], 1, 1).curve(-1.0, 1.0)
+        assert np.all(deltas <= 0.5)
+        assert np.all(deltas >= 0)
+
+
+def test_an_answer_says_whether_the_width_was_met() -> None:
+    # one inclusion is a loss of about 797, beyond the last order: the bracket of one number cannot close
+    wide = rigorous(Wor(2), 4, noise_multiplier=0.0501, n_compositions=1, epsilon=2.0)
+    assert wide.lower < 0.4 < wide.upper
+    assert not wide.width_met
+    assert wide.conditions[-1] == WIDTH_MISSED
+    met = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=1, epsilon=1.0)
+    assert met.width_met
+    assert met.upper - met.lower <= 1e-3 * met.upper
+    assert WIDTH_MISSED not in met.conditions
+
+
+def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"noise_multiplier": 1.0, "n_compositions": 1000, "delta": 1e-5}
+    monkeypatch.setattr(composition, "MAX_GRID", 300)
+    for answer in (rigorous(Poisson(0.01), **asked), paper(Poisson(0.01), **asked)):
+        assert not answer.width_met
+        assert answer.upper - answer.lower > 1e-3
+        assert answer.lower <= 1.82824
+    monkeypatch.setattr(composition, "MAX_GRID", 4000)
+    bounds = rigorous(Wor(10), 1000, **asked, width=1e-5)
+    assert not bounds.width_met
+    assert bounds.conditions[-1] == WIDTH_MISSED
+    monkeypatch.undo()
+    assert rigorous(Poisson(0.01), **asked).width_met
+    assert rigorous(Wor(10), 1000, **asked).width_met
+
+
+def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
+    found = calibrate_noise(
+        Wor(10), 100, n_compositions=10, target_epsilon=1.0, target_delta=1e-5, mechanism="laplace", accuracy=0.01
+    )
+    assert found.necessary == 0.0  # no attack is known
+    assert found.account.upper <= 1.0
+    text = " ".join(found.account.conditions)
+    assert "scalar" in text
+    assert "Laplace" in text
+    assert "N(0" not in text
+    assert found.account.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
+    mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
+    assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(rigorous_composition(mixed, epsilon=1.0).conditions)
+
+
+def test_a_search_reports_only_what_it_evaluated() -> None:
+    seen: list[float] = []
+
+    def bound(x: float) -> float:
+        seen.append(x)
+        return 1 / x
+
+    limits = {"least": 0.05, "most": 1e4, "accuracy": 1e-3}
+    found = smallest_noise(bound, 100.0, start=1.0, **limits)
+    assert (found.safe, found.unsafe) == (0.05, 0.0)
+    found = smallest_noise(bound, 3.0, start=1.0, **limits)
+    assert found.safe in seen
+    assert found.unsafe in seen
+    assert 1 / found.safe <= 3.0 < 1 / found.unsafe
