@@ -56,7 +56,8 @@ def test_rare_inclusion_tilts_far(rate: float) -> None:
     lower, upper = ledger.bracket(Question(delta=1e-5))
     assert 0 == lower <= upper <= 1e-9
     lower, upper = ledger.bracket(Question(epsilon=1.0))
-    assert 0 <= lower <= upper <= 1e-50
+    # the record is ever included with probability at most 10 rate: how much sharper the answer is, is up to its width
+    assert 0 <= lower <= upper <= 10 * rate
 
 
 def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
