@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsub import checks
-from dpsub.accountants.account import CONDITIONS, Account
+from dpsub.accountants.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Account
 from dpsub.accountants.chain_profile import ChainProfile
 from dpsub.accountants.events import DominatedEvent, Event, PairEvent, ProfileMaker
 from dpsub.accountants.filler_pair import FillerPair
@@ -151,11 +151,10 @@ def rigorous_composition(
     relation = _relation(chains, adjacency)
     cases = [_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True)]
     ledger = Ledger([(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)])
-    question = Question(epsilon, delta, width if width is not None else 1e-3 if ledger.exact else 5e-3)
-    lower, upper = ledger.bracket(question)
+    attained = ledger.one_number
+    question = Question(epsilon, delta, width if width is not None else 1e-3 if attained else 5e-3)
+    lower, upper, width_met = ledger.answer(question)
     lower_pair = "; ".join(dict.fromkeys(case.attack for case in cases))
-    single = len(releases) == 1 and releases[0].n_compositions == 1
-    attained = ledger.exact or (single and all(case.attained for case in cases))
     if len(releases) == 1 and not attained and cases[0].law is not None:
         release = releases[0]
         flipped = FlipAttack(cases[0].law, release.noise_multiplier, release.n_compositions).answer(question)
@@ -163,17 +162,18 @@ def rigorous_composition(
             lower, lower_pair = flipped, f"{lower_pair}, the fillers' sign chosen adaptively"
     if lower > upper * (1 + 1e-9) + 1e-12:
         raise NumericalError(f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments")
-    no_attack = not lower_pair
+    conditions = tuple(dict.fromkeys(line for case in cases for line in case.conditions))
     return Account(
         lower=min(lower, upper),
         upper=upper,
-        kind="exact" if attained else "upper" if no_attack else "bounds",
+        kind="exact" if attained else "bounds" if lower_pair else "upper",
         pair="; ".join(dict.fromkeys(case.pair for case in cases)),
         adjacency=relation,
         sensitivity=cases[0].sensitivity,
         quantity=question.quantity,
         lower_pair=lower_pair,
-        conditions=CONDITIONS,
+        conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
+        width_met=width_met,
     )
 
 
@@ -225,9 +225,11 @@ def calibrate_noise(
     # the Gaussian limit of many small losses; small noise is the costly side, so err towards large
     guess = max(1.0, 2 * mean * np.sqrt(2 * n_compositions * np.log(1.25 / target_delta)) / target)
     found = search(lambda scale: case(scale).bound(question), float(guess))
-    # where the bounds bracket one number the attack's root is the same, else it lies below
-    start = found.unsafe * (1 - closeness)
-    necessary = search(lambda scale: case(scale).attack(question), start).unsafe
+    necessary = 0.0
+    if found.unsafe > 0 and case(found.safe).attacked:
+        # where the bounds bracket one number the attack's root is the same, else it lies below
+        start = found.unsafe * (1 - closeness)
+        necessary = search(lambda scale: case(scale).attack(question), start).unsafe
     account = rigorous(
         sampler,
         n,
@@ -238,7 +240,7 @@ def calibrate_noise(
         mechanism=mechanism,
         width=question.width,
     )
-    return NoiseCalibration(found.safe, min(necessary, found.unsafe), found.evaluations, account)
+    return NoiseCalibration(found.safe, necessary, found.evaluations, account)
 
 
 @dataclass(frozen=True)
@@ -283,7 +285,7 @@ def paper(
     release = Release(sampler, n, noise_multiplier, n_compositions)
     chain = release.chain()
     pair = _papers_pair(chain, noise_multiplier)
-    lower, upper = Ledger([(PairEvent(pair, one_direction=True), n_compositions)]).bracket(question)
+    lower, upper, width_met = Ledger([(PairEvent(pair, one_direction=True), n_compositions)]).answer(question)
     return Account(
         lower=lower,
         upper=upper,
@@ -293,6 +295,7 @@ def paper(
         sensitivity="one occurrence of the record moves the sum by C",
         quantity=question.quantity,
         lower_pair="the same pair",
+        width_met=width_met,
     )
 
 
@@ -305,7 +308,7 @@ class _Case:
     attack: str
     sensitivity: str
     law: MultiplicityLaw | None = None
-    attained: bool = False
+    conditions: tuple[str, ...] = CONDITIONS
 
 
 def _fact(stage: stages.Stage) -> SlotStage:
@@ -352,7 +355,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
     attack = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
     once = chain.kinds == ("without",)
     event = DominatedEvent(profile, FillerPair(law, s / 2), attained=once)
-    return _Case(event, _proved(chain), attack, sensitivity, law, attained=once)
+    return _Case(event, _proved(chain), attack, sensitivity, law)
 
 
 def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
@@ -374,12 +377,14 @@ def _laplace_case(release: Release, chain: SlotChain, relation: Relation) -> _Ca
         forward = included_once(q, 2 / b)
         pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query"
         event = DominatedEvent(lambda _: (forward, None), None)
-        return _Case(event, pair, "", "one record replaced moves the sum by 2 C")
+        return _Case(event, pair, "", "one record replaced moves the sum by up to 2 C", conditions=LAPLACE_CONDITIONS)
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
         q = chain.stages[0].rate
         both = (included_once(q, 1 / b), removed_once(q, 1 / b))
         pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance C, both directions, scalar query"
-        return _Case(DominatedEvent(lambda _: both, None), pair, "", "one record more or less moves the sum by C")
+        event = DominatedEvent(lambda _: both, None)
+        sensitivity = "one record more or less moves the sum by up to C"
+        return _Case(event, pair, "", sensitivity, conditions=LAPLACE_CONDITIONS)
     raise UnsupportedError(
         "with Laplace noise only sampling without replacement and Poisson sampling under add_remove are proved, where "
         "a record enters at most once; use mechanism gaussian"

@@ -259,8 +259,8 @@ def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tup
         swapped: bracket(question, ledger.lower, ledger.upper, (swapped,), ledger.spread / 12, DEFAULT_TAIL)
         for swapped in ledger.directions
     }
-    swapped = max(found, key=lambda way: found[way][0])
-    return swapped, found[swapped]
+    swapped = max(found, key=lambda way: found[way].lower)
+    return swapped, (found[swapped].lower, found[swapped].upper)
 
 
 def _losses(

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +302,25 @@ def test_what_nobody_foresaw_is_a_sentence_too(capsys: Captured, monkeypatch: py
     monkeypatch.setattr("dpsub.cli.law.run", broken)
     sentence = "dpsub law: unexpected ZeroDivisionError: by zero; please report the command\n"
     assert refused(capsys, "law", *WOR) == sentence
+
+
+def test_warnings_are_sentences(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubtful(*_: object) -> Answer:
+        for _ in range(2):
+            warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+        return Answer({}, "done")
+
+    monkeypatch.setattr("dpsub.cli.law.run", doubtful)
+    assert main(["law", *WOR]) == 0
+    assert capsys.readouterr() == ("done\n", "dpsub law: a library warned of 'overflow' on the way\n")
+
+
+def test_nothing_is_refuted_without_an_attack(capsys: Captured) -> None:
+    words = ["calibrate", *WOR, *TARGET, "--steps", "5", "--mechanism", "laplace"]
+    assert answered(capsys, *words)["refuted"] == 0
+    text = said(capsys, *words)
+    assert text.startswith("Laplace noise multiplier")
+    assert "refuted" not in text
 
 
 def test_help(capsys: Captured) -> None:

@@ -49,6 +49,17 @@ def test_gaussians_of_different_scales_add_their_squares() -> None:
     assert lower <= float(GaussianProfile(ratio).delta(2.0)) <= upper <= lower * 1.011
 
 
+@pytest.mark.parametrize("rate", [1e-6, 1e-9, 1e-12])
+def test_rare_inclusion_tilts_far(rate: float) -> None:
+    """Tilts of 1e9 and more: the charge for round-off was the root of a difference that could be negative."""
+    ledger = Ledger([(PairEvent(PoissonPair(rate, 10.0)), 10)])
+    lower, upper = ledger.bracket(Question(delta=1e-5))
+    assert 0 == lower <= upper <= 1e-9
+    lower, upper = ledger.bracket(Question(epsilon=1.0))
+    # the record is ever included with probability at most 10 rate: how much sharper the answer is, is up to its width
+    assert 0 <= lower <= upper <= 10 * rate
+
+
 def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
     pair = PoissonPair(0.02, 1.5)
     epsilons = np.linspace(0.0, 2.5, 11)

@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 from scipy.signal import fftconvolve
 
+from dpsub.accountants import composition
+from dpsub.accountants.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.filler_flip import FlipGame
 from dpsub.accountants.laplace_profiles import included_once, removed_once
 from dpsub.accountants.loss_law import LossLaw
+from dpsub.accountants.noise_search import smallest_noise
 from dpsub.accountants.profile_losses import order_indices, symmetric_law, two_sided_law
+from dpsub.accounting import Release, calibrate_noise, paper, rigorous, rigorous_composition
+from dpsub.samplers import Poisson, Wor
 
 _FINE = 2e-4
 
@@ -94,3 +99,62 @@ def test_losses_beyond_the_flips_window_are_rounded_into_it() -> None:
         _, deltas = FlipGame([law, law], 1, 1).curve(-1.0, 1.0)
         assert np.all(deltas <= 0.5)
         assert np.all(deltas >= 0)
+
+
+def test_an_answer_says_whether_the_width_was_met() -> None:
+    # one inclusion is a loss of about 797, beyond the last order: the bracket of one number cannot close
+    wide = rigorous(Wor(2), 4, noise_multiplier=0.0501, n_compositions=1, epsilon=2.0)
+    assert wide.lower < 0.4 < wide.upper
+    assert not wide.width_met
+    assert wide.conditions[-1] == WIDTH_MISSED
+    met = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=1, epsilon=1.0)
+    assert met.width_met
+    assert met.upper - met.lower <= 1e-3 * met.upper
+    assert WIDTH_MISSED not in met.conditions
+
+
+def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"noise_multiplier": 1.0, "n_compositions": 1000, "delta": 1e-5}
+    monkeypatch.setattr(composition, "MAX_GRID", 300)
+    for answer in (rigorous(Poisson(0.01), **asked), paper(Poisson(0.01), **asked)):
+        assert not answer.width_met
+        assert answer.upper - answer.lower > 1e-3
+        assert answer.lower <= 1.82824
+    monkeypatch.setattr(composition, "MAX_GRID", 4000)
+    bounds = rigorous(Wor(10), 1000, **asked, width=1e-5)
+    assert not bounds.width_met
+    assert bounds.conditions[-1] == WIDTH_MISSED
+    monkeypatch.undo()
+    assert rigorous(Poisson(0.01), **asked).width_met
+    assert rigorous(Wor(10), 1000, **asked).width_met
+
+
+def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
+    found = calibrate_noise(
+        Wor(10), 100, n_compositions=10, target_epsilon=1.0, target_delta=1e-5, mechanism="laplace", accuracy=0.01
+    )
+    assert found.necessary == 0.0  # no attack is known
+    assert found.account.upper <= 1.0
+    text = " ".join(found.account.conditions)
+    assert "scalar" in text
+    assert "Laplace" in text
+    assert "N(0" not in text
+    assert found.account.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
+    mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
+    assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(rigorous_composition(mixed, epsilon=1.0).conditions)
+
+
+def test_a_search_reports_only_what_it_evaluated() -> None:
+    seen: list[float] = []
+
+    def bound(x: float) -> float:
+        seen.append(x)
+        return 1 / x
+
+    limits = {"least": 0.05, "most": 1e4, "accuracy": 1e-3}
+    found = smallest_noise(bound, 100.0, start=1.0, **limits)
+    assert (found.safe, found.unsafe) == (0.05, 0.0)
+    found = smallest_noise(bound, 3.0, start=1.0, **limits)
+    assert found.safe in seen
+    assert found.unsafe in seen
+    assert 1 / found.safe <= 3.0 < 1 / found.unsafe

@@ -235,7 +235,8 @@ class TiltedSum:
         """What aliasing and round-off can change in the tilted delta at any point."""
         lam, width = self.tilt, self.values.size * self.step
         largest = (lam / (1 + lam)) ** lam / (1 + lam) if lam > 0 else 1.0
-        square = 1 / (2 * lam) - 2 / (2 * lam + 1) + 1 / (2 * lam + 2) if lam > 1e-6 else math.inf
+        # 1 / (2 lam) - 2 / (2 lam + 1) + 1 / (2 lam + 2), which cancels where lam is large
+        square = 1 / (2 * lam * (2 * lam + 1) * (lam + 1)) if lam > 1e-6 else math.inf
         norm = math.sqrt(min(square, width) / self.step + largest**2)
         tails = self.tail * (1 if self.side == "upper" else 2)
         return largest * tails + norm * self.round_off

@@ -49,6 +49,16 @@ class Event(ABC):
     def exact(self) -> bool:
         """Whether both bound the same loss."""
 
+    @property
+    def attacked(self) -> bool:
+        """Whether an attack is known, so that `lower` gives laws."""
+        return True
+
+    @property
+    def attained_once(self) -> bool:
+        """Whether both bound the same loss if the step happens once, and alone."""
+        return self.exact
+
     @abstractmethod
     def spread(self) -> float:
         """Standard deviation of the loss, roughly: the unit of grid steps."""
@@ -130,6 +140,14 @@ class DominatedEvent(Event):
     @property
     def exact(self) -> bool:
         return False
+
+    @property
+    def attacked(self) -> bool:
+        return self.attack is not None
+
+    @property
+    def attained_once(self) -> bool:
+        return self.attained
 
     def spread(self) -> float:
         forward, backward = self.profile(1e-9)

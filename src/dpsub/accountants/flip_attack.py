@@ -13,6 +13,7 @@ from dpsub.accountants.filler_flip import FlipGame
 from dpsub.accountants.filler_pair import FillerPair
 from dpsub.accountants.pair_losses import lower_law
 from dpsub.accountants.refinement import Question
+from dpsub.errors import NumericalError
 from dpsub.multiplicity import MultiplicityLaw
 
 _STAGES = 32
@@ -50,7 +51,11 @@ class FlipAttack:
         if (top - bottom) / step > _LARGEST_WINDOW:
             return 0.0
         laws = [lower_law(pair, step, tail=_TAIL, swapped=swapped, aligned=False) for swapped in (False, True)]
-        epsilons, deltas = FlipGame(laws, self.n_compositions, _STAGES).curve(bottom, top)
+        try:
+            epsilons, deltas = FlipGame(laws, self.n_compositions, _STAGES).curve(bottom, top)
+        except NumericalError:
+            # blocks of many steps may need a larger transform than there is
+            return 0.0
         if question.epsilon is not None:
             # the next grid point to the right has the smaller delta
             place = int(np.searchsorted(epsilons, question.epsilon))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.events import Event
-from dpsub.accountants.refinement import DEFAULT_TAIL, Question, bracket, sharpened
+from dpsub.accountants.refinement import DEFAULT_TAIL, Answer, End, Question, bracket, sharpened
 from dpsub.errors import ArgumentError
 
 
@@ -37,6 +37,11 @@ class Ledger:
         """Whether upper and lower bounds bracket one number."""
         return all(event.exact for event, _ in self.entries)
 
+    @property
+    def attacked(self) -> bool:
+        """Whether an attack on any of the events is known."""
+        return any(event.attacked for event, _ in self.entries)
+
     @cached_property
     def spread(self) -> float:
         return min(event.spread() for event, _ in self.entries)
@@ -56,26 +61,45 @@ class Ledger:
         known = [(law, k) for law, k in laws if law is not None]
         return Composition([law for law, _ in known], [k for _, k in known]) if known else None
 
-    def bracket(self, question: Question) -> tuple[float, float]:
-        """Lower and upper answers, for `exact` ledgers as close as the question wants, else each as sharp as it
+    @property
+    def one_number(self) -> bool:
+        """Whether both ends are about one number: `exact` events, or a single step whose attack attains its profile."""
+        event, times = self.entries[0]
+        return self.exact or (len(self.entries) == 1 and times == 1 and event.attained_once)
+
+    def answer(self, question: Question) -> Answer:
+        """Both ends: where they are about one number as close as the question wants, else each as sharp as it
         wants."""
-        if self.exact:
+        if self.one_number:
             return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
-        return self.attack(question), self.bound(question)
+        lower, upper = self._attack(question), self._bound(question)
+        return Answer(lower.value, upper.value, lower.width_met and upper.width_met)
+
+    def bracket(self, question: Question) -> tuple[float, float]:
+        """Lower and upper answers."""
+        answer = self.answer(question)
+        return answer.lower, answer.upper
 
     def bound(self, question: Question) -> float:
         """The upper answer."""
-        tail = _tail(question)
-        # a dominated event that is symmetric from above need not be attacked symmetrically
-        directions = self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
-        answer = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
-        while question.delta is None and answer < tail * 1e12 and tail > 1e-250:
-            tail = answer * 1e-16
-            answer = min(answer, sharpened(question, self.upper, directions, self.spread / 8, "upper", tail))
-        return answer
+        return self._bound(question).value
 
     def attack(self, question: Question) -> float:
         """The lower answer; 0 if no attack is known."""
+        return self._attack(question).value
+
+    def _bound(self, question: Question) -> End:
+        tail = _tail(question)
+        # a dominated event that is symmetric from above need not be attacked symmetrically
+        directions = self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
+        best = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
+        while question.delta is None and best.value < tail * 1e12 and tail > 1e-250:
+            tail = best.value * 1e-16
+            again = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
+            best = min(best, again, key=lambda end: end.value)
+        return best
+
+    def _attack(self, question: Question) -> End:
         return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question))
 
 

@@ -14,12 +14,12 @@ _WIDEST = 0.5
 
 @dataclass(frozen=True)
 class SafeRoot:
-    """A number x with bound(x) <= target that was checked, and one just below it with bound > target.
+    """A number x with bound(x) <= target that was checked, and one below it with bound > target.
 
     Attributes
     ----------
     safe, unsafe : float
-        unsafe < safe; both were evaluated.
+        unsafe < safe; both were evaluated, except that unsafe is 0 where no x was found to miss the target.
     value : float
         The bound at `safe`.
     evaluations : int
@@ -87,4 +87,5 @@ def smallest_noise(
             inner = 0.02 * math.log(high / low)
             x = math.exp(min(max(u, math.log(low) + inner), math.log(high) - inner))
     value = next(v for at, v in reversed(seen) if at == high)
-    return SafeRoot(high, low, value, len(seen))
+    # `low` may still be the limit that it began with, of which nothing is known
+    return SafeRoot(high, low if not math.isnan(gap_low) else 0.0, value, len(seen))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dpsub import checks
 from dpsub.accountants.composition import Composition
@@ -76,9 +77,32 @@ class Question:
         return (upper - lower) / scale
 
 
+class Answer(NamedTuple):
+    """Both ends, and whether they came out as sharp as the question wants.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Valid in any case.
+    width_met : bool
+        False if a numerical limit (size of the transform, number of rounds) stopped the refinement.
+    """
+
+    lower: float
+    upper: float
+    width_met: bool
+
+
+class End(NamedTuple):
+    """One end, and whether it moved by less than the wanted width when the grid was last refined."""
+
+    value: float
+    width_met: bool
+
+
 def bracket(
     question: Question, lower: Builder, upper: Builder, directions: Sequence[bool], step: float, tail: float
-) -> tuple[float, float]:
+) -> Answer:
     """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine.
 
     Parameters
@@ -105,17 +129,20 @@ def bracket(
                 floor = max(floor, low)
         except NumericalError:
             if floor > 0 and math.isfinite(_overall(best)[1]):
-                return _overall(best)
+                break
             step *= 4
             continue
         found = _overall(best)
         gap = question.gap(*found)
-        slow = slow + 1 if gap > 0.8 * last_gap else 0
-        if gap <= 1 or slow == 3:
+        # a gap that does not move at all is not the grid's
+        still = math.isfinite(gap) and gap > 0.98 * last_gap
+        slow = slow + (2 if still else 1) if gap > 0.8 * last_gap else 0
+        if gap <= 1 or slow >= 3:
             break
         last_gap = gap
         step, tail = _refined(question, gap, found, step, tail)
-    return _overall(best)
+    found = _overall(best)
+    return Answer(*found, question.gap(*found) <= 1)
 
 
 def _overall(best: dict[bool, tuple[float, float]]) -> tuple[float, float]:
@@ -137,7 +164,7 @@ def _refined(
 
 def sharpened(
     question: Question, build: Builder, directions: Sequence[bool], step: float, side: str, tail: float
-) -> float:
+) -> End:
     """The best answer of one side, on grids halved until it moves by less than the wanted width.
 
     Every answer is valid; the movement only tells when to stop.  For a lower answer one direction is enough: the one
@@ -151,7 +178,7 @@ def sharpened(
             answers = {swapped: question.ask(build(step, tail, swapped)) for swapped in kept}
         except NumericalError:
             if best is not None:
-                return best
+                return End(best, False)
             step *= 2
             continue
         found = max(answers.values())
@@ -164,9 +191,9 @@ def sharpened(
         moved = question.gap(min(best, found), max(best, found))
         best = min(best, found) if side == "upper" else max(best, found)
         if moved <= 1 or step < coarsest / 32:
-            return best
+            return End(best, moved <= 1)
         # errors fall with the square of the step
         step *= min(0.5, max(0.85 / math.sqrt(moved), 1 / 4)) if math.isfinite(moved) else 0.5
     if best is None:
         raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; take fewer steps")
-    return best
+    return End(best, False)

@@ -10,6 +10,7 @@ import importlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 
 from dpsub import __version__
@@ -69,7 +70,11 @@ def _run(command: str, words: list[str]) -> int:
     module.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON instead of text")
     arguments = parser.parse_args(words[1:])
-    answer = module.run(arguments)
+    with warnings.catch_warnings(record=True) as numerical:
+        warnings.simplefilter("always")
+        answer = module.run(arguments)
+    for message in dict.fromkeys(str(warning.message) for warning in numerical):
+        print(f"dpsub {command}: a library warned of {message!r} on the way", file=sys.stderr)
     print(answer.json() if arguments.json else answer.text())
     sys.stdout.flush()
     return EXIT_OK

@@ -64,6 +64,8 @@ def lines(account: Account, given: float, seconds: float) -> list[Line]:
             found.append(("pair, lower", account.lower_pair))
     else:
         found.append(("pair", account.pair))
+    if not account.width_met:
+        found.append(("accuracy", "looser than asked for: numerical limits stopped the refinement; both ends hold"))
     found.append(("conditions", account.conditions or "none are met by a computation that proves nothing"))
     found.append(("seconds", f"{seconds:.2f}"))
     return found

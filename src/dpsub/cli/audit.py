@@ -112,11 +112,10 @@ def _lines(found: Audit, order: tuple[int, int], epsilon: float, seconds: float)
 
 def _data_text(attack: Attack, which: int) -> str:
     record, size = attack.records[which], attack.n_records[which]
-    others = "the others" if size > 1 or record is None else "no others"
-    filler = "" if others == "no others" else f" {_value(attack.filler)}"
-    if record is None:
-        return f"{attack.n_records[0] - 1} records: the record is absent, {others}{filler}"
-    return f"{size} records: the record {_value(record)}, {others}{filler}"
+    count = attack.n_records[0] - 1 if record is None else size
+    n_others = count if record is None else count - 1
+    others = f"the others {_value(attack.filler)}" if n_others > 0 else "no others"
+    return f"{plural(count, 'record')}: the record {'is absent' if record is None else _value(record)}, {others}"
 
 
 def _value(units: float) -> str:

@@ -56,17 +56,20 @@ def _noise(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
     found = calibrate_noise(sampler, arguments.n, n_compositions=arguments.steps, **_target(arguments))
+    # where no attack is known, nothing is refuted
+    refuted = found.necessary if found.account.lower_pair else 0.0
     values = {
         "solved": "noise_multiplier",
         "noise_multiplier": found.noise_multiplier,
         "not_proved": None,
-        "refuted": found.necessary,
+        "refuted": refuted,
         "evaluations": found.evaluations,
     }
     lines: list[Line] = [("noise multiplier", f"{up(found.noise_multiplier)}  (proved)")]
-    if found.necessary > 0:
-        lines.append(("refuted", f"{down(found.necessary)} and less: an attack exceeds the target"))
-    what = f"Noise multiplier for {plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}"
+    if refuted > 0:
+        lines.append(("refuted", f"{down(refuted)} and less: an attack exceeds the target"))
+    noise = f"{arguments.mechanism.capitalize()} noise multiplier"
+    what = f"{noise} for {plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}"
     return _answer(arguments, values, what, lines, found.account, perf_counter() - started)
 
 
@@ -84,7 +87,7 @@ def _size(arguments: Namespace) -> Answer:
     values, lines = _found(family.solved, value, found)
     what = (
         f"Largest {family.solved} for {plural(arguments.steps, 'release')} from "
-        f"{described(family.make(value), arguments.n)}, noise multiplier {near(arguments.noise_multiplier)}"
+        f"{described(family.make(value), arguments.n)}, {_noise_text(arguments)}"
     )
     return _answer(arguments, values, what, lines, found.account, perf_counter() - started)
 
@@ -96,9 +99,12 @@ def _steps(arguments: Namespace) -> Answer:
     sampler = sampler_of(arguments)
     found = largest_steps(sampler, arguments.n, noise_multiplier=arguments.noise_multiplier, **_target(arguments))
     values, lines = _found("steps", int(found.value), found)
-    noise = f"noise multiplier {near(arguments.noise_multiplier)}"
-    what = f"Largest number of releases from {described(sampler, arguments.n)}, {noise}"
+    what = f"Largest number of releases from {described(sampler, arguments.n)}, {_noise_text(arguments)}"
     return _answer(arguments, values, what, lines, found.account, perf_counter() - started)
+
+
+def _noise_text(arguments: Namespace) -> str:
+    return f"{arguments.mechanism} noise multiplier {near(arguments.noise_multiplier)}"
 
 
 def _target(arguments: Namespace) -> dict[str, Any]:
