@@ -67,9 +67,17 @@ def divergences(
     data, other : ndarray, shape (pairs, n)
         Records in multiples of 1/2, within [-1, 1].
     """
+    p, q = cell_masses(counts, weights, data, other, scale, 0.01)
+    return np.stack([np.maximum(p - a * q, 0.0).sum(axis=1) for a in orders], axis=1)
+
+
+def cell_masses(
+    counts: np.ndarray, weights: np.ndarray, data: np.ndarray, other: np.ndarray, scale: float, width: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of the outputs on both data sets in cells of `width` noise scales, shape (pairs, cells) each."""
     largest = int(counts.sum(axis=1).max())
     values = np.arange(-2 * largest, 2 * largest + 1) / 2
-    edges = np.concatenate([[-np.inf], np.arange(-largest - 8 * scale, largest + 8 * scale, 0.01 * scale), [np.inf]])
+    edges = np.concatenate([[-np.inf], np.arange(-largest - 8 * scale, largest + 8 * scale, width * scale), [np.inf]])
     z = (edges[None, :] - values[:, None]) / scale
     tail = ndtr(-np.abs(z))
     cells = np.where(z[:, 1:] <= 0, tail[:, 1:] - tail[:, :-1], 0.0)
@@ -77,7 +85,7 @@ def divergences(
     straddling = (z[:, :-1] < 0) & (z[:, 1:] > 0)
     cells = np.where(straddling, 1 - tail[:, :-1] - tail[:, 1:], cells)
     p, q = (_lattice(counts, weights, rows, largest) @ cells for rows in (data, other))
-    return np.stack([np.maximum(p - a * q, 0.0).sum(axis=1) for a in orders], axis=1)
+    return p, q
 
 
 def _lattice(counts: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest: int) -> np.ndarray:

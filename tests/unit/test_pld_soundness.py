@@ -5,19 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.signal import fftconvolve
 
+from dpsub import discrete
 from dpsub.accountants import composition
 from dpsub.accountants.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED
 from dpsub.accountants.composition import Composition
+from dpsub.accountants.directed_pair import DirectedPair
 from dpsub.accountants.filler_flip import FlipGame
+from dpsub.accountants.gaussian_pair import LOSS_TOLERANCE
 from dpsub.accountants.laplace_profiles import included_once, removed_once
 from dpsub.accountants.loss_law import LossLaw
 from dpsub.accountants.noise_search import smallest_noise
+from dpsub.accountants.pair_losses import LAW_ERROR, _inversion, loss_indices, upper_law
+from dpsub.accountants.pairs import PoissonPair
 from dpsub.accountants.profile_losses import order_indices, symmetric_law, two_sided_law
+from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.accounting import Release, calibrate_noise, paper, rigorous, rigorous_composition
+from dpsub.errors import UnsupportedError
 from dpsub.samplers import Poisson, Wor
 
 _FINE = 2e-4
@@ -158,3 +166,46 @@ def test_a_search_reports_only_what_it_evaluated() -> None:
     assert found.safe in seen
     assert found.unsafe in seen
     assert 1 / found.safe <= 3.0 < 1 / found.unsafe
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(("rate", "scale"), [(1e-13, 1.0), (1e-11, 0.5), (1e-9, 0.5), (0.1, 1.0), (0.5, 0.06)])
+def test_the_move_for_inversion_is_charged_where_it_does_not_suffice(rate: float, scale: float, swapped: bool) -> None:
+    pair = PoissonPair(rate, scale)
+    step = 1e-3 if scale > 0.1 else 0.1
+    law = upper_law(pair, step, tail=1e-18, swapped=swapped)
+    direction = DirectedPair(pair, swapped)
+    points = step * loss_indices(direction, step, 1e-18)
+    tolerance = LOSS_TOLERANCE * max(1.0, float(np.abs(points[[0, -1]]).max()))
+    masses = direction.masses(direction.place(points))
+    moved, charge = _inversion(direction, points, masses, tolerance)
+    assert law.infinity >= charge
+    assert law.offset >= moved
+    # the condition itself, at all inner points: Q(|L - x| <= tolerance) <= 2 Q(L > x + 2 tolerance), or charged
+    edges = np.append((points[1:-1, None] + tolerance * np.array([-1.0, 1.0, 2.0])).ravel(), points[-1])
+    t = direction.place(edges)
+    q = direction.masses(np.minimum.accumulate(t) if swapped else np.maximum.accumulate(t)).q
+    near, after = q[0::3], np.cumsum(q[::-1])[::-1][2::3]
+    lacking = np.exp(points[1:-1]) * np.expm1(tolerance) * near
+    assert np.all((near <= 2 * after) | (lacking <= charge))
+    if rate >= 0.1:
+        assert charge <= 1e-20  # nothing is lost where the loss is spread
+    else:
+        assert charge < 1e-8
+
+
+def test_laws_of_counts_are_as_accurate_as_the_allowances_assume() -> None:
+    with mpmath.workdps(40):
+        for size, rate in ((10**6, 1e-6), (10**6, 0.3), (300, 1 / 300)):
+            middle, width = size * rate, 20 * math.sqrt(size * rate * (1 - rate))
+            counts = np.unique(np.linspace(max(0, middle - width), min(size, middle + width), 60).astype(int))
+            got = discrete.log_binomial(counts, size, rate)
+            for count, value in zip(counts.tolist(), got.tolist(), strict=True):
+                true = mpmath.log(mpmath.binomial(size, count)) + count * mpmath.log(mpmath.mpf(rate))
+                true += (size - count) * mpmath.log1p(-mpmath.mpf(rate))
+                assert abs(float(mpmath.mpf(value) - true)) < 6e-13 < LAW_ERROR / 6
+    exact = SlotStage("without", 10**8).count_law(3 * 10**8, 1)
+    np.testing.assert_allclose(exact, [2 / 3, 1 / 3], rtol=1e-15)
+    with pytest.raises(UnsupportedError, match="1000000 slots"):
+        SlotChain(10**8, [SlotStage("with", 10**6 + 1)])
+    SlotChain(10**9, [SlotStage("without", 10**7), SlotStage("with", 1000)])

@@ -10,6 +10,9 @@ import numpy as np
 from dpsub import checks, discrete
 from dpsub.errors import ArgumentError, UnsupportedError
 
+MOST_SLOTS = 1_000_000
+"""To which `discrete.log_binomial` is as accurate as the allowances of the bounds assume."""
+
 KINDS = ("without", "with", "poisson")
 
 
@@ -39,6 +42,10 @@ class SlotStage:
 
     def count_law(self, n_slots: int, marked: int) -> np.ndarray:
         """P(l marked slots are drawn) for l = 0, 1, ..., `marked` of `n_slots` slots being marked."""
+        if self.kind == "without" and marked == 1:
+            # exact, so that the number of records is not limited
+            inside = self.size / n_slots
+            return np.array([(n_slots - self.size) / n_slots, inside])
         if self.kind == "without":
             most = min(marked, self.size)
             return np.exp(discrete.log_hypergeometric(np.arange(most + 1), n_slots, marked, self.size))
@@ -68,7 +75,7 @@ class SlotChain:
     ArgumentError
         If there is no stage, or one asks for more different slots than there are.
     UnsupportedError
-        If a Poisson stage is not the last one.
+        If a Poisson stage is not the last one, or more slots are drawn with replacement than are certified.
     """
 
     n: int
@@ -92,6 +99,11 @@ class SlotChain:
                 normal[-1] = SlotStage(normal[-1].kind, stage.size)
             else:
                 normal.append(stage)
+            if stage.kind == "with" and stage.size > MOST_SLOTS:
+                raise UnsupportedError(
+                    f"probabilities of counts are certified up to {MOST_SLOTS} slots drawn with replacement, "
+                    f"got {stage.size}; take fewer"
+                )
             slots = stage.size
         object.__setattr__(self, "stages", tuple(normal))
 
