@@ -80,9 +80,9 @@ def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, t
     With losses moved by 2 tolerance the profile at the order of an inner point x lacks at most e^x (e^tolerance - 1)
     Q(|L - x| <= tolerance), and gains at least e^x (e^{2 tolerance} - 1) Q(L > x + 2 tolerance): the move suffices if
     the first mass is at most twice the second.  Both are bounded by the masses of cells, and where that is too coarse,
-    by those of intervals of a few tolerances.  What may still lack is charged as infinite loss, which raises the profile
-    at every order.  (At the last point the profile is the mass at infinity, which suffices; left of the first one it
-    is a chord to order 0.)
+    by those of intervals of a few tolerances.  What may still lack is charged as infinite loss, which raises the
+    profile at every order.  (At the last point the profile is the mass at infinity, which suffices; left of the first
+    one it is a chord to order 0.)
     """
     moved = 2 * tolerance
     if points.size < 3:
