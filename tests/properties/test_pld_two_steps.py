@@ -4,7 +4,8 @@ For a grouping of outputs into cells of masses p, q (post-processing, so from be
 
     H_a = sum over cells of the first step of p_i H_(a q_i / p_i)(second step),
 
-and the second step may depend on the first: the largest H over the second steps that are allowed is taken at every order.
+and the second step may depend on the first: the largest H over the second steps that are allowed is taken at every
+order.
 """
 
 from __future__ import annotations

@@ -70,9 +70,18 @@ def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
     assert np.all(np.diff(low) <= 0)
     assert np.all(np.diff(high) <= 0)
     for epsilon, value in zip(epsilons.tolist(), high.tolist(), strict=True):
-        assert lower.delta(epsilon) <= value * (1 + 1e-9)
-        # one transform for all: far from where it is centred the charges weigh more
-        assert upper.delta(epsilon) * (1 - 1e-9) <= value <= upper.delta(epsilon) + 1e-9
+        assert lower.delta(epsilon) <= value
+        # two transforms with tilts of their own: both are at least delta of the law, neither is at least the other,
+        # and each is above delta by at most twice what it charges, and the round-off of 400 tilted masses
+        point = upper.delta(epsilon)
+        assert point - 2 * _charge(upper, epsilon, epsilon) <= value * (1 + 1e-10)
+        assert value - 2 * _charge(upper, 0.0, epsilon) <= point * (1 + 1e-10)
+
+
+def _charge(composed: Composition, centre: float, epsilon: float) -> float:
+    """What the upper bound at `epsilon` adds for errors, tilted for an answer at `centre`."""
+    tilted = composed._transformed(composed.cumulants.tilt_at_epsilon(centre - composed._offset))
+    return tilted._error * math.exp(tilted.log_scale - tilted.tilt * (epsilon - composed._offset))
 
 
 def test_epsilon_inverts_delta() -> None:

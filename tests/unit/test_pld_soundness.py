@@ -26,7 +26,7 @@ from dpsub.accountants.profile_losses import order_indices, symmetric_law, two_s
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.accounting import Release, calibrate_noise, paper, rigorous, rigorous_composition
 from dpsub.errors import UnsupportedError
-from dpsub.samplers import Poisson, Wor
+from dpsub.samplers import Multistage, Poisson, Wor, stages
 
 _FINE = 2e-4
 
@@ -92,10 +92,10 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
         assert np.all(delta >= 0)
 
 
-@pytest.mark.parametrize(("k", "stages"), [(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (5, 3)])
-def test_the_flip_keeps_a_laws_missing_mass_missing(k: int, stages: int) -> None:
+@pytest.mark.parametrize(("k", "blocks"), [(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (5, 3)])
+def test_the_flip_keeps_a_laws_missing_mass_missing(k: int, blocks: int) -> None:
     law = LossLaw(0.01, np.array([100]), np.array([0.5]), "lower")
-    epsilons, deltas = FlipGame([law, law], k, stages).curve(-6.0, 6.0)
+    epsilons, deltas = FlipGame([law, law], k, blocks).curve(-6.0, 6.0)
     value = float(np.interp(0.0, epsilons, deltas))
     truth = 0.5**k * -math.expm1(-k)
     assert truth - 1e-9 <= value <= truth * (1 + 1e-12)
@@ -209,3 +209,12 @@ def test_laws_of_counts_are_as_accurate_as_the_allowances_assume() -> None:
     with pytest.raises(UnsupportedError, match="1000000 slots"):
         SlotChain(10**8, [SlotStage("with", 10**6 + 1)])
     SlotChain(10**9, [SlotStage("without", 10**7), SlotStage("with", 1000)])
+
+
+def test_a_chain_that_would_take_minutes_is_refused_at_once() -> None:
+    asked = {"noise_multiplier": 3.0, "n_compositions": 100, "epsilon": 1.0}
+    for depth in (3, 4):
+        with pytest.raises(UnsupportedError, match="fewer stages"):
+            rigorous(Multistage([stages.WithReplacement(300)] * depth), 300, **asked)
+    light = Multistage([stages.WithoutReplacement(50), stages.WithReplacement(20), stages.WithReplacement(10)])
+    assert rigorous(light, 1000, **asked, width=0.05).upper < 1

@@ -41,6 +41,7 @@ MUST.WW eta_1 sum_j r_j h_{Bin(m, j/b)}(lift(a, eta_1)).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,11 +51,15 @@ from dpsub.accountants.gaussian_orders import PROFILE_ERROR, gaussian_profile, l
 from dpsub.accountants.group_lemma import GroupLemma
 from dpsub.accountants.mixture_pair import MixturePair
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
+from dpsub.errors import UnsupportedError
 from dpsub.multiplicity import MultiplicityLaw
 
 _MINOR, _MINOR_OF_MANY = 1e-6, 1e-3
 """Branches of smaller probability, in chains of two and of more stages, get the bound without the supremum, which is
 looser and much cheaper."""
+
+MOST_TERMS = 6000
+"""Combinations of counts, one for each stage: each costs a normal tail at each of 1e4 orders."""
 
 _LAW_ERROR = 1e-11
 """Relative error allowed for probabilities of counts."""
@@ -71,11 +76,35 @@ class ChainProfile:
         s, noise multiplier.
     tail : float
         Counts of probability below this are charged as a sure loss.
+
+    Raises
+    ------
+    UnsupportedError
+        If a chain of three or more stages would take minutes.
     """
 
     chain: SlotChain
     scale: float
     tail: float = 1e-18
+
+    def __post_init__(self) -> None:
+        if len(self.chain.stages) > 2 and self._work(self.chain.n, 1, self.chain.stages, 1.0, 0) > MOST_TERMS:
+            raise UnsupportedError(
+                f"a chain of {len(self.chain.stages)} stages whose counts have more than {MOST_TERMS} likely "
+                "combinations takes minutes a bound; take fewer stages or smaller ones"
+            )
+
+    def _work(self, n_slots: int, marked: int, stages: Sequence[SlotStage], weight: float, so_far: int) -> int:
+        """Terms of the bound at one order; counting stops above `MOST_TERMS`."""
+        law = stages[0].count_law(n_slots, marked)
+        likely = np.flatnonzero(law[1:] * weight > self.tail) + 1
+        if len(stages) == 1:
+            return so_far + likely.size
+        for j in likely:
+            if so_far > MOST_TERMS:
+                break
+            so_far = self._work(stages[0].size, int(j), stages[1:], weight * float(law[j]), so_far)
+        return so_far
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at the given ln a >= 0, increasing, shape (n,)."""
@@ -98,10 +127,10 @@ class ChainProfile:
         probabilities that make the result the sample without the record: h_j = 1 - (1 - j/b)^m, eta <= h_1 as b <= n.
         """
         law = self.chain.multiplicity()
-        return self._lifted_sum(x, law)
+        return self._lifted_sum(x, law, 1.0)
 
-    def _lifted_sum(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
-        kept = np.flatnonzero(law[1:] > self.tail) + 1
+    def _lifted_sum(self, x: np.ndarray, law: np.ndarray, weight: float) -> np.ndarray:
+        kept = np.flatnonzero(law[1:] * weight > self.tail) + 1
         lost = float(np.delete(law, np.append(kept, 0)).sum())
         eta = min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR)) if law[0] > 0 else 1.0
         terms = gaussian_profile(log_lift(x, eta)[:, None], 2 * kept[None, :] / self.scale)
@@ -129,7 +158,7 @@ class ChainProfile:
     def _last(self, x: np.ndarray, stage: SlotStage, law: np.ndarray, weight: float) -> np.ndarray:
         if stage.kind == "poisson":
             return self._added(x, law)
-        lifted = self._lifted_sum(x, law)
+        lifted = self._lifted_sum(x, law, weight)
         minor = _MINOR if len(self.chain.stages) <= 2 else _MINOR_OF_MANY
         if weight < minor or (stage.kind == "without" and law.size == 2):
             return lifted

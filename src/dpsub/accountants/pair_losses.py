@@ -34,8 +34,8 @@ _BULK_TAIL = 1e-4
 _WIDEST = 0.25
 
 LAW_ERROR = 4e-12
-"""Relative error allowed for the weights of the mixture: `discrete.log_binomial` promises 6e-13 up to a million slots, the
-most that a chain takes, and the laws of up to six stages multiply."""
+"""Relative error allowed for the weights of the mixture: `discrete.log_binomial` promises 6e-13 up to a million
+slots, the most that a chain takes, and the laws of up to six stages multiply."""
 
 
 def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0) -> LossLaw:
@@ -74,17 +74,15 @@ def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=moved + 4 * LAW_ERROR)
 
 
-def _inversion(
-    direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float
-) -> tuple[float, float]:
+def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float) -> tuple[float, float]:
     """How far to move the law to the right, and what to add at infinity, as edges are off by up to `tolerance` in loss.
 
     With losses moved by 2 tolerance the profile at the order of an inner point x lacks at most e^x (e^tolerance - 1)
-    Q(|L - x| <= tolerance), and gains at least e^x (e^{2 tolerance} - 1) Q(L > x + 2 tolerance): the move suffices if the
-    first mass is at most twice the second.  Both are bounded by the masses of cells, and where that is too coarse, by
-    those of intervals of a few tolerances.  What may still lack is charged as infinite loss, which raises the profile
-    at every order.  (At the last point the profile is the mass at infinity, which suffices; left of the first one it
-    is a chord to order 0.)
+    Q(|L - x| <= tolerance), and gains at least e^x (e^{2 tolerance} - 1) Q(L > x + 2 tolerance): the move suffices if
+    the first mass is at most twice the second.  Both are bounded by the masses of cells, and where that is too coarse,
+    by those of intervals of a few tolerances.  What may still lack is charged as infinite loss, which raises the
+    profile at every order.  (At the last point the profile is the mass at infinity, which suffices; left of the first
+    one it is a chord to order 0.)
     """
     moved = 2 * tolerance
     if points.size < 3:
