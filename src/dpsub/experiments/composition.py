@@ -76,6 +76,31 @@ def pair_of(scheme: str, sizes: Mapping[str, Any], scale: float, rate_digits: in
     return PoissonPair(rate, scale) if scheme == "poisson" else WorPair(rate, scale)
 
 
+def noise_of_sum(scheme: str, table: Mapping[str, Any], variant: str, calibration: str) -> float:
+    """Return m sigma of Table 8: the scale of the noise on the sum of a subset's clipped gradients.
+
+    Parameters
+    ----------
+    scheme : str
+        Identifier of the sampler.
+    table : mapping
+        n, b, m, clip, epsilon_amplified.
+    variant, calibration : str
+        Reading of the sensitivity, and rule for the scale.
+
+    Raises
+    ------
+    ArgumentError
+        If a setting is out of range.
+    """
+    n, m, clip = table["n"], table["m"], checks.real("clip", table["clip"], above=0)
+    target = checks.real("epsilon_amplified", table["epsilon_amplified"], above=0)
+    law = samplers.of_sizes(scheme, n=n, m=m, b=table["b"]).multiplicity_law(n)
+    size = sensitivity.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant)
+    plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=calibration)
+    return m * plan.sigma
+
+
 class Composition(Experiment):
     """delta(epsilon) after k compositions, per the paper's pair: no guarantee for the samplers.
 
@@ -107,15 +132,11 @@ class Composition(Experiment):
     def tasks(self, settings: Mapping[str, Any], variant: str) -> Iterator[Task]:
         """Yield what is to be composed, Table 8 first."""
         table = settings["table8"]
-        n, m, clip = table["n"], table["m"], checks.real("clip", table["clip"], above=0)
-        target = checks.real("epsilon_amplified", table["epsilon_amplified"], above=0)
+        clip = checks.real("clip", table["clip"], above=0)
         as_done = variant == "as_done"
         for scheme in TABLE_8_SCHEMES:
-            law = samplers.of_sizes(scheme, n=n, m=m, b=table["b"]).multiplicity_law(n)
             for name, noise, calibration in NOISES[variant]:
-                size = sensitivity.of_gradient(scheme, n=n, m=m, clip=clip, variant=noise)
-                plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=calibration)
-                scale = m * plan.sigma / (clip if variant == "consistent" else 1.0)
+                scale = noise_of_sum(scheme, table, noise, calibration) / (clip if variant == "consistent" else 1.0)
                 pair = pair_of(scheme, table, round(scale, 3) if as_done else scale, 2 if as_done else None)
                 grid_size = table["grid_size_wr" if scheme == "wr" else "grid_size"]
                 k = [table["n_compositions"]]

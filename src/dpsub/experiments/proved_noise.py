@@ -1,0 +1,116 @@
+"""The noise that each sampler needs for one and the same proved privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import accounting, checks, samplers
+from dpsub.accountants.gaussian_pair import MIN_SCALE
+from dpsub.accountants.noise_search import smallest_noise
+from dpsub.experiments.accounts import adjacencies
+from dpsub.experiments.base import Experiment
+from dpsub.relations import Relation
+from dpsub.samplers import Sampler
+
+MOST_NOISE = 1e4
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one noise multiplier must meet."""
+
+    scheme: str
+    sampler: Sampler
+    adjacency: Relation
+    epsilon: float
+
+
+class ProvedNoise(Experiment):
+    """Noise multipliers that are proved, refuted, and that the paper's pair asks for, at equal (epsilon, delta).
+
+    With `proved` or more noise (epsilon, delta) is proved under `adjacency`; with `refuted` or less explicit data sets
+    exceed it; `pair` is where the paper's pair meets it, which is no guarantee (NaN where the paper has no pair).
+    Rounded to four digits, `proved` up and `refuted` down, so that the digits shown are safe.
+    """
+
+    name: ClassVar[str] = "proved_noise"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "scheme": "str", "adjacency": "str", "n_compositions": "int64", "delta": "float64",
+        "target_epsilon": "float64", "proved": "float64", "refuted": "float64", "pair": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+
+    def targets(self, settings: Mapping[str, Any]) -> list[Target]:
+        """Return what is to be met, in order."""
+        n, m, b = settings["n"], settings["m"], settings["b"]
+        checks.integer("n_compositions", settings["n_compositions"], at_least=1)
+        checks.real("delta", settings["delta"], above=0, below=1)
+        return [
+            Target(scheme, samplers.of_sizes(scheme, n=n, m=m, b=b), adjacency,
+                   checks.real("target_epsilon", epsilon, above=0))
+            for epsilon in settings["target_epsilons"]
+            for scheme in settings["schemes"]
+            for adjacency in adjacencies(scheme)
+        ]  # fmt: skip
+
+    def replicates(self, settings: Mapping[str, Any]) -> int:
+        return len(self.targets(settings))
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        checks.real("accuracy", settings["accuracy"], above=0, below=1)
+        self.targets(settings)
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        targets = self.targets(settings)
+        n, k, delta, accuracy = (settings[name] for name in ("n", "n_compositions", "delta", "accuracy"))
+        rows = []
+        for replicate in replicates:
+            target = targets[replicate]
+            found = accounting.calibrate_noise(
+                target.sampler, n, n_compositions=k, target_epsilon=target.epsilon, target_delta=delta,
+                adjacency=target.adjacency, accuracy=accuracy,
+            )  # fmt: skip
+            in_the_paper = target.scheme != "poisson" or target.adjacency == Relation.ADD_REMOVE
+            pair = noise_of_pair(target, n, k, delta, accuracy, found.noise_multiplier) if in_the_paper else np.nan
+            rows.append((
+                replicate, target.scheme, target.adjacency, k, delta, target.epsilon,
+                rounded(found.noise_multiplier, math.ceil), rounded(found.necessary, math.floor), pair,
+            ))  # fmt: skip
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+
+
+def noise_of_pair(target: Target, n: int, k: int, delta: float, accuracy: float, start: float) -> float:
+    """Return the noise multiplier, rounded up, from which on the paper's pair meets the target."""
+
+    def upper(scale: float) -> float:
+        width = target.epsilon * accuracy
+        return accounting.paper(
+            target.sampler, n, noise_multiplier=scale, n_compositions=k, delta=delta, width=width
+        ).upper
+
+    found = smallest_noise(
+        upper, target.epsilon, start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=accuracy
+    )
+    return rounded(found.safe, math.ceil)
+
+
+def rounded(value: float, towards: Any) -> float:
+    """Return `value` with four digits, rounded by `math.ceil` or `math.floor`.
+
+    The quotient is taken in decimal places, so that a number of four digits stays itself.
+    """
+    if not value > 0:
+        return value
+    places = _DIGITS - 1 - math.floor(math.log10(value))
+    near = round(value, places)
+    return near if near == value else round(towards(value * 10**places) / 10**places, places)
