@@ -89,6 +89,80 @@ def composition() -> pd.DataFrame:
     return pd.concat(frames)
 
 
+def accounts(*keys: tuple[str, str, str, str, int, str, float], scale: float = 4.0) -> pd.DataFrame:
+    """Return answers of the accountant: (table, scheme, adjacency, denominator, steps, quantity, attack) each.
+
+    The proof is twice the attack, the paper's pair a tenth of it; a realised denominator has neither.
+    """
+    rows = [
+        (i, table, scheme, adjacency, denominator, scale, k, quantity, 1.0, "bounds",
+         *((np.nan, np.nan, low, np.nan) if denominator == "realised" else (low / 10, low / 9.9, low, 2 * low)))
+        for i, (table, scheme, adjacency, denominator, k, quantity, low) in enumerate(keys)
+    ]  # fmt: skip
+    names = ["replicate", "table", "scheme", "adjacency", "denominator", "noise_multiplier", "n_compositions",
+             "quantity", "given", "kind", "pair_lower", "pair_upper", "attack", "proved"]
+    return _labelled(pd.DataFrame(rows, columns=names), "rigorous")
+
+
+def proved_composition() -> pd.DataFrame:
+    """Return both sides for Table 8 at its three noises, and for Figure S2."""
+    keys: list[tuple[str, str, str, str, int, str, float]] = [
+        ("table8", "poisson", "add_remove", "realised", 1000, "delta", 0.3)
+    ]
+    for i, scheme in enumerate(PRINTED):
+        relation = "add_remove" if scheme == "poisson" else "substitute"
+        keys.append(("table8", scheme, relation, "fixed", 1000, "delta", 0.01 * (i + 1)))
+        keys.append(("table8_printed_scale", scheme, relation, "fixed", 1000, "delta", 1e-6 * 10**i))
+        keys.append(("table8_consistent_noise", scheme, relation, "fixed", 1000, "epsilon", 0.013 + i / 1000))
+    keys += [
+        ("figure_s2", scheme, "substitute", "fixed", k, "delta", 5e-5 * k)
+        for scheme, k in itertools.product(("must_ow", "must_ww"), (200, 400, 600))
+    ]
+    return accounts(*keys)
+
+
+def proved_steps() -> pd.DataFrame:
+    """Return epsilon growing with the root of the number of steps."""
+    relations = [("poisson", "add_remove"), *((scheme, "substitute") for scheme in PRINTED)]
+    return accounts(*(
+        ("proved_steps", scheme, relation, "fixed", k, "epsilon", (i + 1) * k**0.5 / 100)
+        for (i, (scheme, relation)), k in itertools.product(enumerate(relations), (1, 30, 1000))
+    ))
+
+
+def proved_noise() -> pd.DataFrame:
+    """Return noise falling with the target."""
+    relations = [("poisson", "add_remove"), *((scheme, "substitute") for scheme in PRINTED)]
+    rows = [
+        (j, scheme, relation, 1000, 1e-5, target, (i + 2) / target**0.5, (i + 1.8) / target**0.5,
+         np.nan if (scheme, relation) == ("poisson", "substitute") else 2 / target**0.5)
+        for j, ((i, (scheme, relation)), target) in enumerate(itertools.product(enumerate(relations), (1.0, 2.0, 4.0)))
+    ]  # fmt: skip
+    names = ["replicate", "scheme", "adjacency", "n_compositions", "delta", "target_epsilon", "proved", "refuted",
+             "pair"]
+    return _labelled(pd.DataFrame(rows, columns=names), "rigorous")
+
+
+def peer_bounds() -> pd.DataFrame:
+    """Return answers of three tools, one of which is not installed and one lies below an attack."""
+    rows = [
+        (0, "poisson", "add_remove", 10000, 100, 1.0, 1000, 1e-5, "dpsub", "bracket", 1.0, 1.8282, 1.8283, ""),
+        (1, "poisson", "add_remove", 10000, 100, 1.0, 1000, 1e-5, "peer", "interval", 1.0, 1.81, 1.84, ""),
+        (2, "poisson", "add_remove", 10000, 100, 1.0, 1000, 1e-5, "absent", "interval", 1.0, np.nan, np.nan,
+         "absent is not installed (no module absent); install it to compare"),
+        (3, "wor", "substitute", 1000, 20, 4.0, 1000, 1e-5, "dpsub", "attack and proof", 4.0, 1.06, 1.28, ""),
+        (4, "wor", "substitute", 1000, 20, 4.0, 1000, 1e-5, "peer", "upper value", 4.0, np.nan, 0.99, ""),
+    ]  # fmt: skip
+    names = ["replicate", "scheme", "adjacency", "n", "m", "noise_multiplier", "n_compositions", "delta", "tool",
+             "kind", "tool_noise", "lower", "upper", "note"]
+    return _labelled(pd.DataFrame(rows, columns=names), "rigorous")
+
+
+def peer_times() -> pd.DataFrame:
+    """Return times of the same."""
+    return peer_bounds().assign(seconds=[0.1, 1.0, 0.0, 0.2, 0.4])
+
+
 def subset_statistics(replicates: int = 12) -> pd.DataFrame:
     """Return released means and variances around their true values."""
     rng = np.random.default_rng(1)
@@ -187,7 +261,8 @@ def everything() -> dict[str, pd.DataFrame]:
     """Return records of every experiment."""
     makers = (amplification_grid, amplification_crossings, design_surface, noise_calibration, composition,
               subset_statistics, linear_regression, linear_regression_trace, adult_logistic, adult_logistic_trace,
-              distinct_counts, sampling_time)  # fmt: skip
+              distinct_counts, sampling_time, proved_composition, proved_steps, proved_noise, peer_bounds,
+              peer_times)  # fmt: skip
     return {maker.__name__: maker().reset_index(drop=True) for maker in makers}
 
 

@@ -67,6 +67,20 @@ def composition() -> pd.DataFrame:
     return pd.DataFrame(rows).assign(data="")
 
 
+def proved_composition() -> pd.DataFrame:
+    """Attack and proof far above the paper's pair, as they are; Poisson as run without a proof."""
+    rows = []
+    for scheme in ("poisson", "wor", "wr", "must_ow", "must_ww"):
+        realised = scheme == "poisson"
+        rows.append({"table": "table8", "scheme": scheme, "denominator": "realised" if realised else "fixed",
+                     "n_compositions": 1000, "attack": 0.37, "proved": np.nan if realised else 0.57})  # fmt: skip
+    for scheme in ("must_ow", "must_ww"):
+        for k in range(200, 1001, 200):
+            rows.append({"table": "figure_s2", "scheme": scheme, "denominator": "fixed", "n_compositions": k,
+                         "attack": 4e-5 * k, "proved": 9e-5 * k})  # fmt: skip
+    return pd.DataFrame(rows).assign(variant="rigorous", data="")
+
+
 def utility() -> Frames:
     """Made-up replicates of the three utility experiments in which the paper's statements hold, but for one."""
     wave = np.array([-1.0, 1.0, -1.0, 1.0])
@@ -102,7 +116,7 @@ def utility() -> Frames:
 
 @pytest.fixture(scope="module")
 def records(computed: Frames) -> Frames:
-    return {**computed, "composition": composition(), **utility()}
+    return {**computed, "composition": composition(), "proved_composition": proved_composition(), **utility()}
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +250,37 @@ def changed(experiment: str, **columns: Callable[[pd.DataFrame], pd.Series]) -> 
 def test_a_planted_counter_example_fails(records: Frames, row: str, change: Callable[[Frames], Frames]) -> None:
     assert stated(records, row) == 1
     assert stated(change(records), row) == 0
+
+
+def rigorous(records: Frames, row: str) -> dict[str, Any]:
+    """Return the rigorous answer to one statement."""
+    return next(answer for statement in STATEMENTS if statement.row == row
+                for answer in statement.answers(records) if answer["variant"] == "rigorous")  # fmt: skip
+
+
+def test_statements_on_composition_have_a_rigorous_answer(records: Frames) -> None:
+    bounds = rigorous(records, "table8_bounds")
+    assert bounds["value"] == 0
+    assert bounds["note"].startswith("refuted for poisson, wor, wr, must_ow, must_ww; attacks (lower) poisson 0.37")
+    assert bounds["note"].endswith("nothing is proved for poisson")
+    assert rigorous(records, "figure_s2_increases")["value"] == 1
+    assert rigorous(records, "figure_s2_strict")["value"] == 0
+    assert rigorous(records, "figure_s2_ww_fails")["value"] == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "held", "change"),
+    [
+        ("table8_bounds", 1, changed("proved_composition", proved=lambda frame: 1e-9 * frame["n_compositions"])),
+        ("figure_s2_increases", 0, scaled("proved_composition", "proved", "must_ow", -1.0)),
+        ("figure_s2_strict", 1, scaled("proved_composition", "attack", "must_ow", 1e-4)),
+        ("figure_s2_ww_fails", 1, scaled("proved_composition", "proved", "must_ww", np.inf)),
+    ],
+)
+def test_a_rigorous_answer_follows_the_records(
+    records: Frames, row: str, held: int, change: Callable[[Frames], Frames]
+) -> None:
+    assert rigorous(change(records), row)["value"] == held
 
 
 def test_statements_that_fail_can_hold(records: Frames) -> None:

@@ -158,7 +158,8 @@ def test_a_surface_needs_two_sizes_of_each_stage() -> None:
 
 def test_one_number_of_compositions_is_drawn(records: dict[str, pd.DataFrame]) -> None:
     one = records["composition"].query("table == 'figure_s2' and n_compositions == 200")
-    figure, _ = drawn("must/figureS2", {"composition": one})
+    both = records["proved_composition"].query("table == 'figure_s2' and n_compositions == 200")
+    figure, _ = drawn("must/figureS2", {"composition": one, "proved_composition": both})
     points = np.concatenate([line.get_xdata() for line in panels(figure)[0].get_lines()])
     assert np.isfinite(points).all()
     assert np.ptp(points) < 100
@@ -188,14 +189,34 @@ def test_an_interval_is_students() -> None:
     assert (found["lower"], found["upper"]) == pytest.approx((7 / 3 - half, 7 / 3 + half))
 
 
-def test_figure_s2_draws_three_methods_and_the_round_off_floor(records: dict[str, pd.DataFrame]) -> None:
+def test_figure_s2_draws_four_curves_and_the_round_off_floor(records: dict[str, pd.DataFrame]) -> None:
     figure, numbers = drawn("must/figureS2", records)
     assert {axes.get_yscale() for axes in panels(figure)} == {"log"}
-    assert set(numbers["method"]) == {"printed", "as_done", "cell_mass"}
+    assert set(numbers["method"]) == {"printed", "as_done", "paper_pair", "attack_and_proof"}
     noise = records["composition"].assign(delta_lower=-1e-15)
-    figure, _ = drawn("must/figureS2", {"composition": noise})
+    figure, _ = drawn("must/figureS2", {**records, "composition": noise})
     assert figure_bytes(figure, "png")
     assert panels(figure)[0].get_ylim()[0] > 0
+
+
+def test_bands_lie_between_attack_and_proof(records: dict[str, pd.DataFrame]) -> None:
+    for name, x, ends in (
+        ("must/privacy_by_steps", "n_compositions", ("attack", "proved")),
+        ("must/noise_by_target", "target_epsilon", ("refuted", "proved")),
+    ):
+        figure, numbers = drawn(name, records)
+        (axes,) = panels(figure)
+        wor = numbers.query("scheme == 'wor'").sort_values(x)
+        line = next(line for line in axes.get_lines() if line.get_label() == scheme_label("wor"))
+        np.testing.assert_array_equal(line.get_ydata(), wor["proved"])
+        (band,) = (band for band in axes.collections if to_hex(band.get_facecolor()[0][:3]).upper()
+                   == SAMPLERS.get("wor").colour)  # fmt: skip
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert heights.min() == wor[list(ends)].min().min()
+        assert heights.max() == wor[list(ends)].max().max()
+        texts = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert len(texts) == len(set(texts)) == 7
+        assert {"Poisson, add or remove", "Poisson, substitute", "the paper's pair"} <= set(texts)
 
 
 def test_figure_s3_has_the_line_of_no_amplification(records: dict[str, pd.DataFrame]) -> None:

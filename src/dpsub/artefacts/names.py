@@ -22,6 +22,15 @@ QUANTITIES = {
     "sigma_times_m": ("σ m", r"$\sigma m$"),
     "delta_c_lower": ("δ, lower", r"$\delta$, lower"),
     "delta_c_upper": ("δ, upper", r"$\delta$, upper"),
+    "delta_c_pair": ("δ of the paper's pair, no guarantee", r"$\delta$ of the paper's pair, no guarantee"),
+    "epsilon_c_lower": ("ε at δ = 1/n, attack (lower)", r"$\epsilon$ at $\delta = 1/n$, attack (lower)"),
+    "epsilon_c_upper": ("ε at δ = 1/n, proved (upper)", r"$\epsilon$ at $\delta = 1/n$, proved (upper)"),
+    "epsilon_c_pair": ("ε of the paper's pair, no guarantee", r"$\epsilon$ of the paper's pair, no guarantee"),
+    "target_epsilon": ("target ε", r"target $\epsilon$"),
+    "noise_proved": ("proved", "proved"),
+    "noise_refuted": ("refuted by attack", "refuted by attack"),
+    "noise_pair": ("the paper's pair, no guarantee", "the paper's pair, no guarantee"),
+    "noise_over_wor": ("proved noise over that of WOR", "proved noise over that of WOR"),
     "rmse_mean": ("RMSE, mean", "RMSE, mean"),
     "rmse_sd": ("RMSE, SD", "RMSE, SD"),
     "rmse": ("RMSE", "RMSE"),
@@ -45,10 +54,15 @@ WORDS = {
     "difference_to_poisson": "paired difference to Poisson",
     "delta_of_the_consistent_noise": "composed privacy of the consistent noise",
     "sparse": "sparse draw",
+    "epsilon_of_the_consistent_noise": "composed privacy of the consistent noise, both sides",
+    "delta_at_the_printed_scale": "composed privacy at the scale that the printed bounds use",
+    "delta_with_a_fixed_denominator": "composed privacy with Poisson sums divided by the fixed m",
+    "add_remove": "add or remove one record",
+    "substitute": "substitute one record",
 }
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = ("scheme", "other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
-                   "parameter", "draw")
+                   "parameter", "draw", "adjacency", "tool")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",

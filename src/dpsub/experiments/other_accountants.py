@@ -73,4 +73,6 @@ def _module(name: str, package: str) -> ModuleType:
     try:
         return import_module(name)
     except ModuleNotFoundError as problem:
-        raise UnsupportedError(f"{package} is not installed (no module {problem.name}); install it to compare") from None
+        raise UnsupportedError(
+            f"{package} is not installed (no module {problem.name}); install it to compare"
+        ) from None

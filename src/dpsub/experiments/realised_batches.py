@@ -47,8 +47,8 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
     """Return a lower bound of delta(epsilon), both directions, for either adjacency.
 
     Rounding shifts down lowers delta: the loss of the rounded pair increases with the output, so each test by a sum of
-    losses gains from larger shifts and keeps its probability under D'.  An empty sample, whatever it releases, moves the
-    probability of a test by no more than its own, k (1 - q)^(n - 1), which is charged under both data sets.
+    losses gains from larger shifts and keeps its probability under D'.  An empty sample, whatever it releases, moves
+    the probability of a test by no more than its own, k (1 - q)^(n - 1), which is charged under both data sets.
 
     Parameters
     ----------

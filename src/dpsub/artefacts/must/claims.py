@@ -33,7 +33,7 @@ class Claims(Artefact):
     )
     experiments = (
         "amplification_grid", "amplification_crossings", "design_surface", "noise_calibration", "composition",
-        "subset_statistics", "linear_regression", "adult_logistic", "distinct_counts",
+        "proved_composition", "subset_statistics", "linear_regression", "adult_logistic", "distinct_counts",
     )  # fmt: skip
     layout = Layout(stub=("claim",), heads=("column",))
 

@@ -1,0 +1,55 @@
+"""epsilon against the number of steps, all samplers at equal noise: no figure of the paper."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.artefacts.must.bands import PAIR_DOTS, by_sampler, draw_band, draw_pair
+from dpsub.artefacts.must.labels import in_order
+from dpsub.artefacts.must.rows import proved_rows
+from dpsub.figures import axis, finish, new
+from dpsub.published import row_key
+
+
+class PrivacyBySteps(Artefact):
+    """Bands of epsilon from attack to proof over the number of steps, and the paper's pair."""
+
+    name = "privacy_by_steps"
+    kind = "figure"
+    caption = (
+        "epsilon at delta = 1e-5 after k steps in the sizes of Figure S2, with the same noise on the sum for every "
+        "sampler: each band spans from what explicit data sets attain (thin line, attack) to what is proved for "
+        "clipped sums (line with markers). One record is substituted; Poisson is also shown for one record added or "
+        "removed. Dotted: the paper's pair, which is no guarantee and hardly tells the samplers apart."
+    )
+    experiments = ("proved_steps",)
+
+    def values(self, records: Records) -> pd.DataFrame:
+        rows = []
+        for record in self._records(records).to_dict("records"):
+            fields = {name: record[name] for name in ("scheme", "adjacency", "n_compositions")}
+            rows += proved_rows(row_key(**fields), "epsilon", record)
+        return values_frame(rows)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self._records(records)
+        figure, grid = new(1, 1, width=3.5, height=3.6)
+        axes = grid[0, 0]
+        for part, style in by_sampler(frame, "n_compositions"):
+            k = part["n_compositions"]
+            draw_pair(axes, k, part["pair_upper"], style)
+            draw_band(axes, k, part["attack"], part["proved"], style)
+        axes.plot([], [], color="black", linestyle=PAIR_DOTS, linewidth=1.0, label="the paper's pair")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        delta = float(frame["given"].iloc[0])
+        axis(axes, x="number of steps k", y=f"ε at δ = {delta:g}")
+        figure.legend(loc="outside lower center", ncols=2)
+        kept = ["scheme", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", "attack",
+                "proved"]
+        return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
+
+    def _records(self, records: Records) -> pd.DataFrame:
+        return in_order(self.needed(records, "proved_steps"), by=("scheme", "adjacency", "n_compositions"))
