@@ -16,31 +16,34 @@ from dpsub.errors import UnsupportedError
 from dpsub.multiplicity import MultiplicityLaw
 from dpsub.samplers import Poisson
 
-SHIFTS = 512
-"""Steps into which the shift 2 C / m of a sample of the expected size is divided."""
+SHIFTS = 1024
+"""Steps into which the largest shift, that of the smallest sample, is divided."""
 
 _TAIL = 1e-15
 _WIDTH = 5e-3
+_ROUND_DOWN = 1 - 1e-12
 
 
-def law_of_shifts(n: int, rate: float) -> MultiplicityLaw:
-    """Return the law of the shift that the differing record causes, rounded down to steps of 2 C / (m SHIFTS), m = n q.
+def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
+    """Return the law of the shift that the differing record causes, rounded down to steps, and the step.
 
     With D = (+C, -C, ..., -C), D' = (-C, ..., -C) and the record drawn together with J others, the mean of the sample
-    moves by 2 C / (J + 1), J ~ Binomial(n - 1, q): floor(SHIFTS m / (J + 1)) steps.  Where it is not drawn nothing
-    moves.  The tails of J beyond 1e-15 count as smaller shifts than they are.
+    moves by 2 C / (J + 1), J ~ Binomial(n - 1, q).  Where it is not drawn nothing moves.  The tails of J beyond 1e-15
+    count as smaller shifts than they are.  The step is in units of 2 C / m, m = n q: the largest shift over `SHIFTS`.
 
     References
     ----------
     MUST, Algorithm 2, step 4.
     """
     others = np.arange(int(binom.ppf(_TAIL, n - 1, rate)), int(binom.isf(_TAIL, n - 1, rate)) + 1)
+    shifts = n * rate / (others + 1)
+    step = float(shifts[0]) / SHIFTS
     drawn = binom.pmf(others, n - 1, rate)
     drawn[0] = binom.cdf(others[0], n - 1, rate)
-    weights = np.bincount(np.floor(SHIFTS * n * rate / (others + 1)).astype(int), rate * drawn)
+    weights = np.bincount(np.floor(shifts / step * _ROUND_DOWN).astype(int), rate * drawn)
     weights[0] += 1 - rate + rate * binom.sf(others[-1], n - 1, rate)
     with np.errstate(divide="ignore"):
-        return MultiplicityLaw(np.log(weights))
+        return MultiplicityLaw(np.log(weights)), step
 
 
 def attack_on_realised_batches(release: Release, epsilon: float) -> float:
@@ -68,7 +71,8 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
             "use the denominator fixed"
         )
     rate, times = release.sampler.rate, release.n_compositions
-    pair = FillerPair(law_of_shifts(release.n, rate), release.noise_multiplier / 2 * SHIFTS)
+    law, step = law_of_shifts(release.n, rate)
+    pair = FillerPair(law, release.noise_multiplier / 2 / step)
     found = Ledger([(PairEvent(pair), times)]).attack(Question(epsilon=epsilon, width=_WIDTH))
     empty = times * math.exp((release.n - 1) * math.log1p(-rate)) if rate < 1 else 0.0
     return max(0.0, found - empty * (1 + math.exp(epsilon)))
