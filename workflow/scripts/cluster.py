@@ -1,4 +1,4 @@
-"""What a run on a Slurm cluster asks of the cluster, checked before the first job; and the jobs that a run has there."""
+"""What a run asks of a Slurm cluster, checked before the first job; and the jobs that it has there."""
 
 from __future__ import annotations
 
@@ -102,15 +102,18 @@ class Slurm:
             If it has not; the message names the job.
         """
         needs = settings.read(NEEDS)
-        for name, own in {"tables and figures": {}, **{name: needs["experiments"].get(name, {}) for name in experiments}}.items():
+        for name, own in {
+            "tables and figures": {},
+            **{name: needs["experiments"].get(name, {}) for name in experiments},
+        }.items():
             need = {**needs["default"], **own}
             for resource, unit, noun in (("mem_mb", "MiB", "memory"), ("runtime", "minutes", "time")):
                 limit = getattr(self.partition, resource)
                 if limit is not None and need[resource] > limit:
                     raise PlanError(
-                        f"one job must fit into the partition {self.partition.name}, which gives it at most {limit} {unit} "
-                        f"of {noun}, and a job of {name} asks for {need[resource]}; choose another partition, or lower "
-                        f"{resource} in workflow/resources.yaml"
+                        f"one job must fit into the partition {self.partition.name}, which gives it at most {limit} "
+                        f"{unit} of {noun}, and a job of {name} asks for {need[resource]}; choose another partition, "
+                        f"or lower {resource} in workflow/resources.yaml"
                     )
 
     def jobs(self) -> list[str]:
@@ -149,7 +152,9 @@ class Slurm:
             raise PlanError(
                 f"the account must be left out on a cluster that keeps no accounts, got {self.account!r}; leave it out"
             )
-        lines = _ask("sacctmgr", "-nP", "list", "associations", f"user={getpass.getuser()}", "format=account").splitlines()
+        lines = _ask(
+            "sacctmgr", "-nP", "list", "associations", f"user={getpass.getuser()}", "format=account"
+        ).splitlines()
         known = sorted({line.strip() for line in lines if line.strip()})
         if known and self.account not in known:
             raise PlanError(f"unknown account {self.account!r}; {settings.nearest(self.account, known)}")
@@ -176,7 +181,9 @@ def _partitions() -> list[Partition]:
         name, most = fields.get("PartitionName", ""), fields.get("MaxMemPerNode", "UNLIMITED")
         if name and fields.get("State", "UP") == "UP":
             memory = nodes.get(name, 0) if most in UNLIMITED else min(nodes.get(name, 0), int(most))
-            found.append(Partition(name, memory, _minutes(fields.get("MaxTime", "UNLIMITED")), fields.get("Default") == "YES"))
+            found.append(
+                Partition(name, memory, _minutes(fields.get("MaxTime", "UNLIMITED")), fields.get("Default") == "YES")
+            )
     return found
 
 

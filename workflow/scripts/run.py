@@ -38,7 +38,7 @@ ROOM = 100 << 20  # bytes; a full run needs about half of it
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, nargs="*", default=[], help="YAML files over config.yaml, in order")
-    parser.add_argument("--cores", type=int, help="jobs at a time (the processors here; on a cluster as in its profile)")
+    parser.add_argument("--cores", type=int, help="jobs at a time (the processors here, or as in the profile)")
     parser.add_argument("--profile", default="default", help="a folder of workflow/profiles (%(default)s)")
     parser.add_argument("--partition", help="of the cluster (its default one)")
     parser.add_argument("--account", help="to which the cluster charges the jobs")
@@ -116,9 +116,7 @@ def _check_data(plan: Plan) -> None:
 class Run:
     """One call of Snakemake, watched."""
 
-    def __init__(
-        self, plan: Plan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int
-    ) -> None:
+    def __init__(self, plan: Plan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int) -> None:
         self.plan, self.slurm, self.descriptor = plan, slurm, descriptor
         self.cores = options.cores or (len(os.sched_getaffinity(0)) if slurm is None else slurm.at_once)
         self.log = plan.results / "logs" / "snakemake.log"
