@@ -136,6 +136,13 @@ def test_only_the_jobs_of_this_results_folder_are_cancelled(says: dict[str, Path
     assert ours.cancel() == 0
 
 
+def test_how_slurm_ended_jobs_is_counted() -> None:
+    line = "    message: SLURM-job '{}' failed, SLURM status is: '{}'. Detailed failure reason unavailable.\n"
+    states = ["TIMEOUT", "FAILED", "TIMEOUT"]
+    assert cluster.endings("".join(line.format(i, state) for i, state in enumerate(states))) == "FAILED 1x, TIMEOUT 2x"
+    assert cluster.endings("Finished jobid: 3\n") == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

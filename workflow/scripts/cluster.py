@@ -5,9 +5,11 @@ from __future__ import annotations
 import getpass
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,6 +169,12 @@ class Slurm:
                 f"the cluster must remember finished jobs for {REMEMBERED} seconds, got MinJobAge = {age}; "
                 "set slurm-status-command: sacct in the profile if the cluster keeps accounts, or ask for a longer time"
             )
+
+
+def endings(log: str) -> str:
+    """Return how often Slurm has ended jobs in which way, as Snakemake's log `log` tells it; empty if it has not."""
+    found = Counter(re.findall(r"SLURM-job '\d+' failed, SLURM status is: '(\w+)", log))
+    return ", ".join(f"{state} {count}x" for state, count in sorted(found.items()))
 
 
 def _partitions() -> list[Partition]:

@@ -211,7 +211,9 @@ class Run:
                     leftovers.settle(self.plan, self.command, log)
 
     def _explain(self, progress: Progress) -> None:
-        logs = [Path(path) for path in progress.failed_logs]
+        logs = [Path(path) for path in dict.fromkeys(progress.failed_logs)]
+        if self.slurm and (ended := cluster.endings(self.log.read_text(encoding="utf-8", errors="replace"))):
+            print(f"Slurm ended jobs as {ended}, repetitions included", file=sys.stderr)
         for path in logs:
             print(f"error: {sentence_in(path)} (log: {path})", file=sys.stderr)
         if not logs:
