@@ -1,9 +1,14 @@
-# Thin: the environment, then one command each. `make PYTHON=python3.12 CORES=4 reproduce` sets what is used.
+# Thin: the environment, then one command each. `make PYTHON=python3.12 CORES=4 reproduce` sets what is used, and
+# `make PROFILE=slurm PARTITION=main ACCOUNT=mine reproduce` runs the jobs on a cluster (docs/cluster.md).
 PYTHON ?= python3
 VENV ?= .venv
 CORES ?=
+PROFILE ?=
+PARTITION ?=
+ACCOUNT ?=
 BIN := $(VENV)/bin
-RUN := $(BIN)/python workflow/scripts/run.py $(if $(CORES),--cores $(CORES))
+RUN := $(BIN)/python workflow/scripts/run.py $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE)) \
+       $(if $(PARTITION),--partition $(PARTITION)) $(if $(ACCOUNT),--account $(ACCOUNT))
 
 .PHONY: reproduce smoke test bench lint environment clean
 
@@ -14,7 +19,7 @@ smoke: environment  ## the same chain at its smallest, into results-smoke/
 	@$(RUN) --config workflow/smoke.yaml
 
 test: environment  ## the tests
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 bench: environment  ## what is fast, as ratios
 	@$(BIN)/python benchmarks/run.py
