@@ -1,0 +1,12 @@
+"""Tiny universes in full: every sample, every law, every neighbour, so that bounds can be held against the truth."""
+
+from __future__ import annotations
+
+from dpsub.enumeration.kernels import KernelProfile, dirichlet_kernel, membership_kernel, noisy_sum_kernel
+from dpsub.enumeration.rows import ROWS, Comparison, Row, compare
+from dpsub.enumeration.samples import Dataset, Space, law_on, sample_law
+
+__all__ = [
+    "ROWS", "Comparison", "Dataset", "KernelProfile", "Row", "Space", "compare", "dirichlet_kernel", "law_on",
+    "membership_kernel", "noisy_sum_kernel", "sample_law",
+]  # fmt: skip
