@@ -219,7 +219,7 @@ class WorSubstitute(LawBound):
 class WrSubstitute(LawBound):
     """m draws with replacement from n records, one substituted:
 
-        delta'(epsilon') = sum over k = 1..m of C(m, k) n^-k (1 - 1/n)^(m - k) delta_k(epsilon);  attained by membership.
+        delta'(epsilon') = sum over k = 1..m of C(m, k) n^-k (1 - 1/n)^(m - k) delta_k(epsilon);  attained.
 
     Parameters
     ----------

@@ -91,8 +91,8 @@ def translate(
         given["m"] = _draws(rate, n)
     missing = [name for name in needs if given[name] is None]
     if missing:
-        raise ArgumentError(f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs {' and '.join(needs)}, "
-                            f"got no {missing[0]}; declare it as a public number")
+        raise ArgumentError(f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs "
+                            f"{' and '.join(needs)}, got no {missing[0]}; declare it as a public number")
     return make(**{name: given[name] for name in needs})
 
 

@@ -10,11 +10,11 @@ from dpsub.divergences.hockey_stick import (
     profile_from_losses,
     total_variation,
 )
-from dpsub.divergences.moments import MomentInterval, moment_from_profiles
+from dpsub.divergences.moments import MomentInterval, moment_from_profiles, tail_rate
 from dpsub.divergences.optimum import WorstMechanism, worst_mechanism
 
 __all__ = [
     "ConvexitySides", "MaximalCoupling", "MomentInterval", "WorstMechanism", "advanced_joint_convexity",
     "cheapest_coupling", "compatible_sum", "hockey_stick", "maximal_coupling", "moment_from_profiles",
-    "profile_from_losses", "total_variation", "worst_mechanism",
+    "profile_from_losses", "tail_rate", "total_variation", "worst_mechanism",
 ]  # fmt: skip

@@ -44,7 +44,7 @@ class MaximalCoupling:
 
 
 def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
-    """Return the decomposition nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1' with the largest shared part.
+    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1' with the largest shared part.
 
     References
     ----------

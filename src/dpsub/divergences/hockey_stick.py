@@ -82,7 +82,8 @@ def advanced_joint_convexity(
 ) -> ConvexitySides:
     """Return both sides of advanced joint convexity.
 
-    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1), beta = alpha'/alpha,
+    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1) and
+    beta = alpha' / alpha,
 
         D_{alpha'}(mu || mu') = eta D_alpha(mu1 || (1 - beta) mu0 + beta mu1')
                              <= eta ((1 - beta) D_alpha(mu1 || mu0) + beta D_alpha(mu1 || mu1')).

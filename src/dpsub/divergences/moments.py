@@ -40,8 +40,8 @@ def moment_from_profiles(
 
     In alpha = exp(epsilon) a divergence is convex, so that between two points a chord lies above it and, by Jensen's
     inequality, its value at the centroid of the weight alpha^(s - 1) (or alpha^-(s + 2)), times the weight, lies below
-    its integral. Panels are made smaller until both agree within `width`. Beyond `end` the integrand must fall at least like
-    a geometric series.
+    its integral. Panels are made smaller until both agree within `width`. Beyond `end` the integrand must fall at
+    least like a geometric series.
 
     Parameters
     ----------
@@ -88,10 +88,22 @@ def moment_from_profiles(
         if high - low <= width * low:
             slack = 1e-12 * high  # rounding of a million positive terms
             return MomentInterval(max(1.0, low - slack), high + slack)
-        panels = math.ceil(panels * max(1.5, 1.1 * math.sqrt((high - low) / (width * low))))  # the error is of order h^2
+        # the error is of second order in the width of a panel
+        panels = math.ceil(panels * max(1.5, 1.1 * math.sqrt((high - low) / (width * low))))
         if panels > _MOST:
-            raise NumericalError(f"the moment must be known within a relative {width:g}, got {low:.10g} to {high:.10g}; "
-                                 "take a larger width or a smaller order")
+            raise NumericalError(f"the moment must be known within a relative {width:g}, got {low:.10g} to {high:.10g};"
+                                 " take a larger width or a smaller order")
+
+
+def tail_rate(curve: Curve, end: float) -> float:
+    """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant before it.
+
+    The divergence is log-concave in epsilon if the density of the loss is (Gaussian noise): it is the convolution of
+    that density with 1 - exp(-u) on u >= 0, which is log-concave.
+    """
+    step = 1e-3 * end
+    before, after = curve(np.array([end - step, end]))
+    return float((before - after) / step)
 
 
 def _enclose(curve: Curve, edges: np.ndarray, power: float) -> tuple[float, float]:

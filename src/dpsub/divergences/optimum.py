@@ -73,7 +73,7 @@ def worst_mechanism(
     growth = math.exp(checks.real("epsilon", epsilon, at_least=0))
     gap = checks.real("delta", delta, at_least=0, at_most=1)
     pairs = np.array([*neighbours, *((b, a) for a, b in neighbours)], dtype=int).reshape(-1, 2)
-    if one.shape != other.shape or (pairs.size and not (0 <= pairs.min() and pairs.max() < one.size)):
+    if one.shape != other.shape or (pairs.size and not (pairs.min() >= 0 and pairs.max() < one.size)):
         raise ArgumentError(f"both laws and all neighbours must be about the same samples, got {one.size} and "
                             f"{other.size} samples; give positions below that")
     left, right = pairs.T

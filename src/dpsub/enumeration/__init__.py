@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dpsub.enumeration.kernels import KernelProfile, dirichlet_kernel, membership_kernel, noisy_sum_kernel
-from dpsub.enumeration.rows import ROWS, Comparison, Row, compare
+from dpsub.enumeration.lower import MembershipLoss, membership_loss
+from dpsub.enumeration.rows import ROWS, TRIPLES, Comparison, Row, compare
 from dpsub.enumeration.samples import Dataset, Space, law_on, sample_law
 
 __all__ = [
-    "ROWS", "Comparison", "Dataset", "KernelProfile", "Row", "Space", "compare", "dirichlet_kernel", "law_on",
-    "membership_kernel", "noisy_sum_kernel", "sample_law",
+    "ROWS", "TRIPLES", "Comparison", "Dataset", "KernelProfile", "MembershipLoss", "Row", "Space", "compare", "dirichlet_kernel",
+    "law_on", "membership_kernel", "membership_loss", "noisy_sum_kernel", "sample_law",
 ]  # fmt: skip

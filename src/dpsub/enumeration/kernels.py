@@ -85,10 +85,23 @@ class KernelProfile(Profile):
         with np.errstate(divide="ignore"):
             return np.log(np.array(found)).reshape(order.shape)[()]
 
+    def _root(self, delta: float) -> float:
+        if delta > 0:
+            return super()._root(delta)
+        # the largest log ratio of neighbours, in place of a bisection over all pairs
+        rows, columns = np.nonzero(self.distances == 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = np.log(self.kernel[rows]) - np.log(self.kernel[columns])
+        return float(np.max(losses, where=self.kernel[rows] > 0, initial=0.0))
+
     def deltas(self, epsilon: float) -> np.ndarray:
-        """Return delta_k(epsilon) for k = 0, 1, ..., the largest finite distance; also for negative epsilon."""
+        """Return delta_k(epsilon) for k = 0, 1, ..., the largest finite distance; also for negative epsilon.
+
+        Beyond 700 nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
+        """
         if epsilon not in self._known:
-            pairs = np.array([positive_part(law, self.kernel, np.exp(epsilon)) for law in self.kernel])
+            growth = np.exp(min(epsilon, 700.0))
+            pairs = np.array([positive_part(law, self.kernel, growth) for law in self.kernel])
             largest = int(self.distances[np.isfinite(self.distances)].max())
             by_distance = [pairs[self.distances == k].max(initial=0.0) for k in range(largest + 1)]
             self._known[epsilon] = np.maximum.accumulate(by_distance)

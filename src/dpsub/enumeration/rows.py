@@ -18,6 +18,7 @@ from dpsub.relations import Relation
 
 UNIVERSE = 5
 R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
+TRIPLES = "Theorem 2 on triples"
 # theorem -> sampler, base relation, target relation
 ROWS = {
     "Theorem 8": ("poisson", R, R),
@@ -25,6 +26,7 @@ ROWS = {
     "Theorem 10": ("wr", S, S),
     "Theorem 11": ("wr", S, R),
     "Theorem 14": ("poisson", S, S),
+    TRIPLES: ("poisson", R, S),
 }
 
 
