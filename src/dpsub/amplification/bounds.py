@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -142,7 +143,7 @@ class LawBound(Bound):
     def relation(self) -> Relation:
         return self.result
 
-    @property
+    @cached_property
     @abstractmethod
     def law(self) -> MultiplicityLaw:
         """Law of the number of copies of the record in which neighbours differ."""
@@ -179,7 +180,7 @@ class PoissonAddRemove(LawBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
 
-    @property
+    @cached_property
     def law(self) -> MultiplicityLaw:
         return MultiplicityLaw.single(self.rate)
 
@@ -210,7 +211,7 @@ class WorSubstitute(LawBound):
         object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1, at_most=self.n, at_most_name="n"))
 
-    @property
+    @cached_property
     def law(self) -> MultiplicityLaw:
         return MultiplicityLaw.single(self.m / self.n)
 
@@ -246,7 +247,7 @@ class WrSubstitute(LawBound):
         object.__setattr__(self, "n", checks.integer("n", self.n, at_least=self.smallest))
         object.__setattr__(self, "m", checks.integer("m", self.m, at_least=0))
 
-    @property
+    @cached_property
     def law(self) -> MultiplicityLaw:
         return MultiplicityLaw(discrete.log_binomial(np.arange(self.m + 1), self.m, 1 / self.n))
 

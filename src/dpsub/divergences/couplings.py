@@ -102,7 +102,7 @@ def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> 
         raise NumericalError(f"the transport program must be solved, got status {found.status}: {found.message}")
     joint = np.zeros(prices.shape)
     joint[rows, columns] = found.x
-    return float(found.fun), joint
+    return float(prices[rows, columns] @ joint[rows, columns]), joint
 
 
 def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLike) -> float:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
 from dpsub import checks
 from dpsub.divergences.hockey_stick import law_array
@@ -77,17 +76,14 @@ def worst_mechanism(
         raise ArgumentError(f"both laws and all neighbours must be about the same samples, got {one.size} and "
                             f"{other.size} samples; give positions below that")
     left, right = pairs.T
-    row = np.arange(len(pairs))
-    ones = np.ones(len(pairs))
-    # f(y) - e f(y') <= delta, and e f(y') - f(y) <= e - 1 + delta with the roles of y and y' as in the complement
-    table = csr_array(
-        (np.concatenate([ones, -growth * ones, -ones, growth * ones]),
-         (np.concatenate([row, row, len(row) + row, len(row) + row]), np.concatenate([left, right, left, right]))),
-        shape=(2 * len(row), one.size),
-    )  # fmt: skip
-    limits = np.concatenate([gap * ones, (growth - 1 + gap) * ones])
-    found = linprog(order * other - one, A_ub=table, b_ub=limits, bounds=(0, 1), method="highs")
+    # f(y) - e f(y') <= delta, and e f(y') - f(y) <= e - 1 + delta for the complement, its two samples interchanged
+    bound = np.zeros((len(pairs), one.size))
+    bound[np.arange(len(pairs)), left] = 1
+    bound[np.arange(len(pairs)), right] = -growth
+    limits = np.repeat([gap, growth - 1 + gap], len(pairs))
+    found = linprog(order * other - one, A_ub=np.concatenate([bound, -bound]), b_ub=limits, bounds=(0, 1), method="highs")
     if found.status != 0:
         raise NumericalError(f"the program must be solved, got status {found.status}: {found.message}")
     dual = -float(limits @ found.ineqlin.marginals + found.upper.marginals.sum())
-    return WorstMechanism(max(0.0, -float(found.fun)), max(0.0, dual), np.asarray(found.x))
+    event = np.asarray(found.x)
+    return WorstMechanism(max(0.0, float((one - order * other) @ event)), max(0.0, dual), event)

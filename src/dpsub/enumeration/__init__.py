@@ -8,6 +8,6 @@ from dpsub.enumeration.rows import ROWS, TRIPLES, Comparison, Row, compare
 from dpsub.enumeration.samples import Dataset, Space, law_on, sample_law
 
 __all__ = [
-    "ROWS", "TRIPLES", "Comparison", "Dataset", "KernelProfile", "MembershipLoss", "Row", "Space", "compare", "dirichlet_kernel",
-    "law_on", "membership_kernel", "membership_loss", "noisy_sum_kernel", "sample_law",
+    "ROWS", "TRIPLES", "Comparison", "Dataset", "KernelProfile", "MembershipLoss", "Row", "Space", "compare",
+    "dirichlet_kernel", "law_on", "membership_kernel", "membership_loss", "noisy_sum_kernel", "sample_law",
 ]  # fmt: skip

@@ -18,12 +18,14 @@ from dpsub.divergences import (
     maximal_coupling,
 )
 from dpsub.enumeration import (
+    Dataset,
     KernelProfile,
     Row,
     dirichlet_kernel,
     membership_loss,
     sample_law,
 )
+from dpsub.enumeration.lower import Design
 from dpsub.enumeration.samples import multinomial, printed_multinomial
 from dpsub.experiments.identity_checks import IdentityChecks, Pair
 
@@ -66,7 +68,8 @@ def _divergences(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
         yield "range", f"example={number}", max(-first, first - 1), 0.0
         yield "monotone", f"example={number}", larger, first
         weight = rng.random()
-        mixed = hockey_stick(weight * laws[0] + (1 - weight) * laws[2], weight * laws[1] + (1 - weight) * laws[3], alpha)
+        mixtures = [weight * laws[side] + (1 - weight) * laws[side + 2] for side in (0, 1)]
+        mixed = hockey_stick(mixtures[0], mixtures[1], alpha)
         apart = weight * first + (1 - weight) * float(hockey_stick(laws[2], laws[3], alpha))
         yield "convex", f"example={number}", float(mixed), apart
 
@@ -175,9 +178,10 @@ def _lower_bound(settings: Mapping[str, Any], variant: str) -> Iterator[Pair]:
             loss = membership_loss(design, row.pairs, 0, p, epsilon)
             yield "membership", f"{theorem} n={n} size={size:g} epsilon={epsilon:g}", loss.exact, loss.lower_bound()
     if variant == "stated":
-        x, other = (1, 1, 0), (1, 0, 1)
+        x: Dataset = (1, 1, 0)
+        other: Dataset = (1, 0, 1)
         one, two, three = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-        skewed = {x: {one: 0.5, two: 0.5}, other: {three: COUNTEREXAMPLE, one: 1 - COUNTEREXAMPLE}}
+        skewed: Design = {x: {one: 0.5, two: 0.5}, other: {three: COUNTEREXAMPLE, one: 1 - COUNTEREXAMPLE}}
         loss = membership_loss(skewed, [(x, other)], 1, 0.75, 0.2)
         yield "membership", "natural sampler of inclusion 0.5, eta 0.99, p=0.75 epsilon=0.2", loss.exact, loss.claimed
 

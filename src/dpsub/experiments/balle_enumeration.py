@@ -101,7 +101,7 @@ def _records(
     row: Row, settings: Mapping[str, Any], variant: str, rng: np.random.Generator
 ) -> Iterator[dict[str, object]]:
     distances = row.distances_in_law()
-    farthest = float(distances[np.argmax(np.abs(distances - row.bound.eta))]) if not row.grow else float(distances.max())
+    worst = np.argmax(distances if row.grow else np.abs(distances - row.bound.eta))
     for name, kernel in _kernels(row.space, settings, rng):
         for found in compare(row, kernel, settings["epsilons"]):
             bound = found.bound
@@ -112,7 +112,7 @@ def _records(
             yield {
                 "replicate": 0, "theorem": row.theorem, "kernel": name, "n": row.n, "size": row.size,
                 "grows": int(row.grow), "epsilon": found.epsilon, "epsilon_amplified": found.epsilon_amplified,
-                "eta": row.bound.eta, "formula": _eta(row), "distance": farthest, "bound": bound,
+                "eta": row.bound.eta, "formula": _eta(row), "distance": float(distances[worst]), "bound": bound,
                 "exact": found.exact, "reverse": found.reverse,
                 "reverse_bound": shrink * row.bound.eta * found.base_delta,
             }  # fmt: skip

@@ -75,7 +75,8 @@ def _closed_forms(settings: Mapping[str, Any]) -> Iterator[Pair]:
             profile = profiles.of(name, ratio)
             for epsilon in settings["epsilons"]:
                 case = f"ratio={ratio:g} epsilon={epsilon:g}"
-                yield f"{name}_profile", case, float(profile.delta(epsilon)), integrated_divergence(name, ratio, epsilon)
+                integral = integrated_divergence(name, ratio, epsilon)
+                yield f"{name}_profile", case, float(profile.delta(epsilon)), integral
     for ratio in settings["ratios"]:
         for factor in (1.0, 1.5, 10.0):
             yield "laplace_zero", f"ratio={ratio:g} factor={factor:g}", float(
@@ -108,9 +109,11 @@ def moment_settings(profile: profiles.AdditiveNoiseProfile | RandomisedResponseP
 
 
 def _moments(settings: Mapping[str, Any]) -> Iterator[Pair]:
-    known = [profiles.of(name, ratio) for name in NAMES for ratio in settings["ratios"]]
-    answers = [RandomisedResponseProfile(p) for p in settings["keep_probabilities"] if 0.5 < p < 1]
-    for profile in [*known, *answers]:
+    known: list[profiles.AdditiveNoiseProfile | RandomisedResponseProfile] = [
+        profiles.of(name, ratio) for name in NAMES for ratio in settings["ratios"]
+    ]
+    known += [RandomisedResponseProfile(p) for p in settings["keep_probabilities"] if 0.5 < p < 1]
+    for profile in known:
         for s in settings["moments"]:
             found = moment_from_profiles(profile.log_delta, profile.log_delta, s, **moment_settings(profile))
             exact = math.exp(profile.log_moment(s))
