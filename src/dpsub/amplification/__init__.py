@@ -15,12 +15,16 @@ from dpsub.amplification.bounds import (
     WrSubstitute,
 )
 from dpsub.amplification.categories import aligned_profile, category
-from dpsub.amplification.poisson_substitution import PoissonSubstitute, PoissonSubstituteFromAddRemove
+from dpsub.amplification.poisson_substitution import (
+    PoissonSubstitute,
+    PoissonSubstituteBySize,
+    PoissonSubstituteFromAddRemove,
+)
 from dpsub.amplification.theorem import Amplified, amplified_epsilon, amplify, base_epsilon
 from dpsub.amplification.translator import translate
 
 __all__ = [
-    "Amplified", "Bound", "DeclaredProfile", "PoissonAddRemove", "PoissonSubstitute", "PoissonSubstituteFromAddRemove",
-    "ThroughPairs", "WorSubstitute", "WrAddRemove", "WrSubstitute", "aligned_profile", "amplified_epsilon", "amplify",
-    "base_epsilon", "category", "translate",
+    "Amplified", "Bound", "DeclaredProfile", "PoissonAddRemove", "PoissonSubstitute", "PoissonSubstituteBySize",
+    "PoissonSubstituteFromAddRemove", "ThroughPairs", "WorSubstitute", "WrAddRemove", "WrSubstitute",
+    "aligned_profile", "amplified_epsilon", "amplify", "base_epsilon", "category", "translate",
 ]  # fmt: skip

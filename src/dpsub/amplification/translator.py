@@ -15,7 +15,7 @@ from dpsub.amplification.bounds import (
     WrAddRemove,
     WrSubstitute,
 )
-from dpsub.amplification.poisson_substitution import PoissonSubstitute, PoissonSubstituteFromAddRemove
+from dpsub.amplification.poisson_substitution import PoissonSubstituteBySize, PoissonSubstituteFromAddRemove
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 
@@ -25,7 +25,7 @@ R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
 BOUNDS: dict[tuple[str, Relation, Relation], tuple[Callable[..., Bound], tuple[str, ...]]] = {
     ("poisson", R, R): (PoissonAddRemove, ("rate",)),
     ("poisson", R, S): (PoissonSubstituteFromAddRemove, ("rate",)),
-    ("poisson", S, S): (PoissonSubstitute, ("rate", "n")),
+    ("poisson", S, S): (PoissonSubstituteBySize, ("rate", "n")),
     ("wor", S, S): (WorSubstitute, ("n", "m")),
     ("wor", R, S): (lambda n, m: ThroughPairs(WorSubstitute(n, m)), ("n", "m")),
     ("wr", S, S): (WrSubstitute, ("n", "m")),

@@ -33,6 +33,10 @@ QUANTITIES = {
     "beta0": ("β₀", r"$\beta_0$"),
     "beta1": ("β₁", r"$\beta_1$"),
     "beta2": ("β₂", r"$\beta_2$"),
+    "rate": ("γ", r"$\gamma$"),
+    "sampling_rate": ("γ", r"$\gamma$"),
+    "epsilon0": ("ε₀", r"$\epsilon_0$"),
+    "delta0": ("δ₀", r"$\delta_0$"),
     "time_increase_percent": ("time increase, %", r"time increase, \%"),
 }
 WORDS = {
@@ -45,10 +49,16 @@ WORDS = {
     "difference_to_poisson": "paired difference to Poisson",
     "delta_of_the_consistent_noise": "composed privacy of the consistent noise",
     "sparse": "sparse draw",
+    "white_box": "white-box groups",
+    "black_box": "black-box groups",
+    "add_remove": "add/remove",
+    "poisson": "Poisson",
+    "wor": "WOR",
+    "wr": "WR",
 }
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = ("scheme", "other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
-                   "parameter", "draw")
+                   "parameter", "draw", "theorem", "sampler", "base_relation", "relation", "groups")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",

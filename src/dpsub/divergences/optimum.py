@@ -81,7 +81,8 @@ def worst_mechanism(
     bound[np.arange(len(pairs)), left] = 1
     bound[np.arange(len(pairs)), right] = -growth
     limits = np.repeat([gap, growth - 1 + gap], len(pairs))
-    found = linprog(order * other - one, A_ub=np.concatenate([bound, -bound]), b_ub=limits, bounds=(0, 1), method="highs")
+    table = np.concatenate([bound, -bound])
+    found = linprog(order * other - one, A_ub=table, b_ub=limits, bounds=(0, 1), method="highs")
     if found.status != 0:
         raise NumericalError(f"the program must be solved, got status {found.status}: {found.message}")
     dual = -float(limits @ found.ineqlin.marginals + found.upper.marginals.sum())

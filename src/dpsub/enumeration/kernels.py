@@ -33,6 +33,15 @@ def membership_kernel(space: Space, record: int, keep_probability: float) -> np.
     return np.column_stack([first, 1 - first])
 
 
+def size_and_membership_kernel(space: Space, record: int, keep_probability: float) -> np.ndarray:
+    """Return the size of the sample with randomised membership of `record`: private under substitution only."""
+    answer = membership_kernel(space, record, keep_probability)
+    sizes = np.array(space.samples).sum(axis=1)
+    kernel = np.zeros((len(sizes), sizes.max() + 1, 2))
+    kernel[np.arange(len(sizes)), sizes] = answer
+    return kernel.reshape(len(sizes), -1)
+
+
 def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
     """Return the exact bin masses of a sum with noise; binning is post-processing, so its divergences are lower bounds.
 

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dpsub.amplification.bounds import Bound, DeclaredProfile
+from dpsub.amplification.poisson_substitution import PoissonSubstitute
 from dpsub.amplification.translator import translate
 from dpsub.divergences.hockey_stick import positive_part, total_variation
 from dpsub.enumeration.kernels import KernelProfile
@@ -18,7 +19,7 @@ from dpsub.relations import Relation
 
 UNIVERSE = 5
 R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
-TRIPLES = "Theorem 2 on triples"
+TRIPLES, BY_SIZE = "Theorem 2 on triples", "Theorem 2 given the size"
 # theorem -> sampler, base relation, target relation
 ROWS = {
     "Theorem 8": ("poisson", R, R),
@@ -27,7 +28,18 @@ ROWS = {
     "Theorem 11": ("wr", S, R),
     "Theorem 14": ("poisson", S, S),
     TRIPLES: ("poisson", R, S),
+    BY_SIZE: ("poisson", S, S),
 }
+
+
+def bound_of(theorem: str, *, n: int, size: float) -> Bound:
+    """Return the typed bound of a row at size n, with the rate or m as `size`."""
+    sampler, base, target = ROWS[theorem]
+    if theorem == "Theorem 14":  # the translator names a better one
+        return PoissonSubstitute(size, n)
+    if sampler == "poisson":
+        return translate(sampler, base, target, rate=size, n=n)
+    return translate(sampler, base, target, n=n, m=round(size))
 
 
 @dataclass(frozen=True)
@@ -54,10 +66,7 @@ class Row:
     @cached_property
     def bound(self) -> Bound:
         """The typed bound."""
-        sampler, base, target = ROWS[self.theorem]
-        if sampler == "poisson":
-            return translate(sampler, base, target, rate=self.size, n=self.n)
-        return translate(sampler, base, target, n=self.n, m=int(self.size))
+        return bound_of(self.theorem, n=self.n, size=self.size)
 
     @cached_property
     def space(self) -> Space:

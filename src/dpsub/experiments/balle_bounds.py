@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, profiles
-from dpsub.amplification import Bound, DeclaredProfile, translate
-from dpsub.enumeration.rows import ROWS
+from dpsub.amplification import Bound, DeclaredProfile
+from dpsub.enumeration import ROWS, bound_of
 from dpsub.experiments.base import Experiment
 from dpsub.profiles import BlackBoxGroups, Profile
 from dpsub.relations import Relation
@@ -48,25 +48,23 @@ class BalleBounds(Experiment):
             record
             for n in settings["n"]
             for rate in settings["sampling_rates"]
-            for bound in bounds_of(n, rate)
+            for theorem, bound in bounds_at(n, rate)
             for mechanism in settings["mechanisms"]
             for ratio in settings["ratios"]
-            for record in _points(bound, profiles.of(mechanism, ratio), settings, n=n, rate=rate)
+            for record in _points(theorem, bound, profiles.of(mechanism, ratio), settings, n=n, rate=rate)
         ]
         return self.frame(pd.DataFrame(rows))
 
 
-def bounds_of(n: int, rate: float) -> Iterator[Bound]:
-    """Yield every bound of the table at size n, with the rate or with m = rate n."""
-    for sampler, base, target in ROWS.values():
-        if sampler == "poisson":
-            yield translate(sampler, base, target, rate=rate, n=n)
-        else:
-            yield translate(sampler, base, target, n=n, m=round(rate * n))
+def bounds_at(n: int, rate: float) -> Iterator[tuple[str, Bound]]:
+    """Yield every row of the table at size n, with the rate or with m = rate n, and its name."""
+    for theorem, (sampler, _, _) in ROWS.items():
+        yield theorem, bound_of(theorem, n=n, size=rate if sampler == "poisson" else round(rate * n))
 
 
 def _points(
-    bound: Bound, profile: profiles.AdditiveNoiseProfile, settings: Mapping[str, Any], *, n: int, rate: float
+    theorem: str, bound: Bound, profile: profiles.AdditiveNoiseProfile, settings: Mapping[str, Any], *, n: int,
+    rate: float,
 ) -> Iterator[dict[str, object]]:
     targets = np.array(settings["epsilon_amplified"], dtype=float)
     kinds: dict[str, Profile] = {"white_box": profile, "black_box": BlackBoxGroups(profile)}
@@ -74,7 +72,7 @@ def _points(
         deltas = bound.delta(DeclaredProfile.of(base, *Relation), targets)
         for target, epsilon, delta in zip(targets, bound.epsilon_base(targets), deltas, strict=True):
             yield {
-                "replicate": 0, "theorem": bound.name, "sampler": bound.sampler,
+                "replicate": 0, "theorem": theorem, "sampler": bound.sampler,
                 "base_relation": bound.base_relation.value, "relation": bound.relation.value, "n": n,
                 "sampling_rate": float(rate), "mechanism": profile.name, "ratio": profile.ratio, "groups": groups,
                 "eta": bound.eta, "epsilon_amplified": float(target), "epsilon": float(epsilon),

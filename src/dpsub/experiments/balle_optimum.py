@@ -12,8 +12,9 @@ import pandas as pd
 from dpsub import checks
 from dpsub.amplification import DeclaredProfile
 from dpsub.divergences import worst_mechanism
-from dpsub.enumeration import TRIPLES, Row
+from dpsub.enumeration import Row
 from dpsub.experiments.balle_couplings import rows_of
+from dpsub.experiments.balle_enumeration import OWN
 from dpsub.experiments.base import Experiment
 from dpsub.profiles import PointGuarantee
 
@@ -49,8 +50,8 @@ class BalleOptimum(Experiment):
         rows = []
         for theorem, n, size in rows_of(settings):
             rows += list(_points(Row(theorem, n, size), settings))
-            if theorem == "Theorem 8":
-                rows += list(_points(Row(TRIPLES, n, size), settings))
+            if theorem in OWN:
+                rows += list(_points(Row(OWN[theorem], n, size), settings))
         return self.frame(pd.DataFrame(rows))
 
 
