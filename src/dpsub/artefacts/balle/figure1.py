@@ -16,7 +16,7 @@ from dpsub.published import row_key
 
 STATUS = "structure reproduced, parameters chosen"
 BASES: dict[str, dict[str, Any]] = {
-    "randomised_response": {"label": "randomised response", "color": "#CC79A7", "linestyle": "-"},
+    "randomised_response": {"label": "rand. response", "color": "#CC79A7", "linestyle": "-"},
     "laplace": {"label": "Laplace", "color": "#0072B2", "linestyle": (0, (4, 1.5))},
     "gaussian": {"label": "Gaussian", "color": "#D55E00", "linestyle": (0, (1, 1.2))},
 }
@@ -72,7 +72,7 @@ def _bases(axes: Axes, frame: pd.DataFrame) -> None:
         for position, (_, curve) in enumerate(frame[frame["curve"] == name].groupby("level")):
             axes.plot(curve["x"], curve["delta"], **{**style, "label": style["label"] if position == 0 else "_"})
     axis(axes, x="ε", y="δ", xlim=(0, frame["x"].max()), ylim=(0, None))
-    axes.legend(loc="upper right")
+    axes.legend(loc="upper right", handlelength=1.8)
     panel_letter(axes, "(a) equal δ(0)")
 
 
@@ -109,4 +109,4 @@ def _remark(axes: Axes, frame: pd.DataFrame) -> None:
     n = round(int(sampled["m"]) / float(sampled["eta"]))
     starts = ", ".join(f"{level:g}" for level in sorted(frame.loc[frame["panel"] == "a", "level"].unique()))
     lines = [STATUS, "", f"(a) δ(0) = {starts}", f"(b) to (e) n = {n}, Δ/scale = {float(sampled['level']):g}"]
-    axes.text(0.0, 0.95, "\n".join(lines), transform=axes.transAxes, fontsize=7.5, va="top", linespacing=1.5)
+    axes.text(0.0, 0.95, "\n".join(lines), transform=axes.transAxes, fontsize=7, va="top", linespacing=1.5)
