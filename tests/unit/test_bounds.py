@@ -142,7 +142,7 @@ def test_the_translator_names_a_bound_that_only_its_relation_may_use(
     assert (bound.name, bound.base_relation, bound.relation) == (name, base, target)
     assert 0 < float(bound.delta(DeclaredProfile.of(GAUSSIAN, base), 0.1)) < 1
     other = S if base is R else R
-    with pytest.raises(UnsupportedError, match="needs a base profile for .*, got one for .*; declare") as caught:
+    with pytest.raises(UnsupportedError, match=r"needs a base profile for .*, got one for .*; declare") as caught:
         bound.delta(DeclaredProfile.of(GAUSSIAN, other), 0.1)
     assert "\n" not in str(caught.value)
     for missing in sizes:

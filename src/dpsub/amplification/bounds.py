@@ -63,8 +63,6 @@ class Bound(ABC):
     ----------------
     theorem : where it stands in the paper, or how it follows from it.
     sampler : name of the sampler.
-    base_relation : relation between samples for which the base profile must hold.
-    relation : relation between data sets for which the result holds.
     """
 
     theorem: ClassVar[str]
@@ -93,6 +91,11 @@ class Bound(ABC):
     def name(self) -> str:
         """The theorem, in words."""
         return self.theorem
+
+    @property
+    def sampler_name(self) -> str:
+        """Name of the sampler."""
+        return self.sampler
 
     def delta(self, base: DeclaredProfile, epsilon_amplified: ArrayLike) -> np.ndarray:
         """Return delta'(epsilon'), an upper bound, of the shape of `epsilon_amplified`.
@@ -285,6 +288,10 @@ class ThroughPairs(Bound):
     @property
     def name(self) -> str:
         return f"{self.bound.name} with {self.theorem}"
+
+    @property
+    def sampler_name(self) -> str:
+        return self.bound.sampler
 
     @property
     def base_relation(self) -> Relation:
