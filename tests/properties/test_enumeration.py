@@ -143,7 +143,7 @@ def test_the_lower_bound_tests_its_hypotheses() -> None:
     assert skewed.natural
     assert skewed.exact == pytest.approx(0.195, abs=5e-4)
     assert skewed.claimed == pytest.approx(0.440, abs=5e-4)
-    with pytest.raises(UnsupportedError, match="needs an inclusion probability of eta = 0.99, got 0.5"):
+    with pytest.raises(UnsupportedError, match=r"needs an inclusion probability of eta = 0\.99, got 0\.5"):
         skewed.lower_bound()
     stuck = membership_loss({x: {one: 1.0}, other: {three: 1.0}}, [(x, other)], 1, 0.75, 0.2)
     with pytest.raises(UnsupportedError, match="needs a natural sampler"):
