@@ -22,7 +22,8 @@ from dpsub.comparison import compare
 from dpsub.errors import ArgumentError, DataError
 from tests.unit import made_up_records
 
-TABLES = tuple(name for name, kind in artefacts.REGISTRY.members().items() if kind.kind == "table")
+MUST = tuple(name for name in artefacts.REGISTRY.names() if name.startswith("must/"))  # of these are the records
+TABLES = tuple(name for name in MUST if artefacts.REGISTRY.get(name).kind == "table")
 PRINTED_TABLES = tuple(name for name in TABLES if name.split("/")[1] in published.artefacts("must"))
 
 
@@ -374,7 +375,7 @@ def test_thresholds_quote_the_numbers_of_the_text(records: Records, tmp_path: Pa
     assert len(files["comparison"].read_text().splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", [name for name, kind in artefacts.REGISTRY.members().items() if kind.kind != "figure"])
+@pytest.mark.parametrize("name", [name for name in MUST if artefacts.REGISTRY.get(name).kind != "figure"])
 def test_files_have_the_same_bytes_each_time(name: str, records: Records, tmp_path: Path) -> None:
     artefact = made(name)
     shuffled = {experiment: records[experiment] for experiment in reversed(list(records))}

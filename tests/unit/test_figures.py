@@ -25,7 +25,9 @@ from dpsub.samplers import REGISTRY as SAMPLERS
 from tests.unit import made_up_records
 
 DIAGRAMS = ("must/figure1", "must/figure2", "must/figure3")
-FIGURES = tuple(name for name, kind in artefacts.REGISTRY.members().items() if kind.kind == "figure")
+FIGURES = tuple(
+    name for name, kind in artefacts.REGISTRY.members().items() if kind.kind == "figure" and kind.paper == "must"
+)
 OKABE_ITO = {"#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#999999"}
 
 

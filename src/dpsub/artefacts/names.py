@@ -42,6 +42,10 @@ QUANTITIES = {
     "beta0": ("β₀", r"$\beta_0$"),
     "beta1": ("β₁", r"$\beta_1$"),
     "beta2": ("β₂", r"$\beta_2$"),
+    "rate": ("γ", r"$\gamma$"),
+    "sampling_rate": ("γ", r"$\gamma$"),
+    "epsilon0": ("ε₀", r"$\epsilon_0$"),
+    "delta0": ("δ₀", r"$\delta_0$"),
     "time_increase_percent": ("time increase, %", r"time increase, \%"),
 }
 WORDS = {
@@ -57,12 +61,18 @@ WORDS = {
     "epsilon_of_the_consistent_noise": "composed privacy of the consistent noise, both sides",
     "delta_at_the_printed_scale": "composed privacy at the scale that the printed bounds use",
     "delta_with_a_fixed_denominator": "composed privacy with Poisson sums divided by the fixed m",
+    "white_box": "white-box groups",
+    "black_box": "black-box groups",
     "add_remove": "add or remove one record",
     "substitute": "substitute one record",
+    "poisson": "Poisson",
+    "wor": "WOR",
+    "wr": "WR",
 }
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = ("scheme", "other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
-                   "parameter", "draw", "adjacency", "tool")
+                   "parameter", "draw", "adjacency", "tool", "theorem", "sampler", "base_relation", "relation",
+                   "groups")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",

@@ -20,6 +20,7 @@ from dpsub.errors import ArgumentError, DpsubError
 COMMANDS = {
     "law": "how often one record occurs in a sample",
     "amplify": "(epsilon, delta) of one release from a sample, by the amplification theorem",
+    "translate": "the bound for a sampler and two neighbouring relations, or why there is none",
     "account": "delta at an epsilon, or epsilon at a delta, of many releases",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
     "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",

@@ -1,18 +1,26 @@
-"""Privacy profiles epsilon -> delta of the base mechanisms. Registration is by discovery."""
+"""Privacy profiles epsilon -> delta of the base mechanisms. Those of additive noise are registered by discovery."""
 
 from __future__ import annotations
 
-from dpsub.profiles.base import Profile
+from dpsub.profiles.base import AdditiveNoiseProfile, Profile
+from dpsub.profiles.binary import MembershipProfile, RandomisedResponseProfile
 from dpsub.profiles.gaussian import GaussianProfile
+from dpsub.profiles.groups import BlackBoxGroups, ConstantGroups, PairedSteps
 from dpsub.profiles.laplace import LaplaceProfile
+from dpsub.profiles.point import PointGuarantee
+from dpsub.profiles.tabulated import TabulatedProfile
 from dpsub.registry import Registry
 
-REGISTRY: Registry[Profile] = Registry("dpsub.profiles", Profile, "mechanism")
+REGISTRY: Registry[AdditiveNoiseProfile] = Registry("dpsub.profiles", AdditiveNoiseProfile, "mechanism")
 
-__all__ = ["REGISTRY", "GaussianProfile", "LaplaceProfile", "Profile", "of"]
+__all__ = [
+    "REGISTRY", "AdditiveNoiseProfile", "BlackBoxGroups", "ConstantGroups", "GaussianProfile", "LaplaceProfile",
+    "MembershipProfile", "PairedSteps", "PointGuarantee", "Profile", "RandomisedResponseProfile", "TabulatedProfile",
+    "of",
+]  # fmt: skip
 
 
-def of(name: str, ratio: float) -> Profile:
+def of(name: str, ratio: float) -> AdditiveNoiseProfile:
     """Return the profile of the mechanism called `name` at the sensitivity-to-scale ratio `ratio`.
 
     Raises

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from dpsub import checks
-from dpsub.profiles.base import Profile, round_up
+from dpsub.profiles.base import AdditiveNoiseProfile, mirrored, round_up
 
 _NODES, _WEIGHTS = leggauss(16)
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -22,7 +22,7 @@ _FARTHEST = 1e150  # t beyond which t² overflows; log delta is then below -5e29
 
 
 @dataclass(frozen=True)
-class GaussianProfile(Profile):
+class GaussianProfile(AdditiveNoiseProfile):
     """Profile of f(x) + N(0, sigma² I) with theta = Delta_2 / sigma.
 
         delta(epsilon) = Phi(theta/2 - epsilon/theta) - exp(epsilon) Phi(-theta/2 - epsilon/theta).
@@ -49,23 +49,16 @@ class GaussianProfile(Profile):
         order, ratio = np.broadcast_arrays(
             np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=float) * self.ratio
         )
-        mirrored = _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape)
-        if not (order < 0).any():
-            return mirrored[()]
-        below = np.minimum(order, 0.0)
-        delta = -np.expm1(below) + np.exp(below + mirrored)
-        complement = np.exp(below) * -np.expm1(mirrored)
-        with np.errstate(divide="ignore"):
-            negative = np.where(delta < 0.5, np.log(delta), np.log1p(-np.minimum(complement, 0.75)))
-        return np.where(order < 0, negative, mirrored)[()]
+        above = _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape)
+        return mirrored(order, above)
 
-    def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return the root of log delta(epsilon) = log `delta` by safeguarded root finding; infinite at 0."""
-        target = checks.finite_array("delta", delta)
-        roots = [self._root(checks.real("delta", item, at_least=0, below=1)) for item in target.ravel().tolist()]
-        return np.array(roots, dtype=float).reshape(target.shape)[()]
+    def log_moment(self, order: float) -> float:
+        """Return s (s + 1) theta^2 / 2: the loss is normal with mean theta^2 / 2 and variance theta^2."""
+        s = checks.real("order", order, at_least=0)
+        return s * (s + 1) * self.ratio**2 / 2
 
     def _root(self, delta: float) -> float:
+        """Safeguarded root finding on log delta(epsilon) = log `delta`; infinite at 0."""
         if delta == 0:
             return math.inf
         goal = math.log(delta)

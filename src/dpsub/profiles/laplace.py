@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.profiles.base import Profile
+from dpsub.profiles.base import AdditiveNoiseProfile
 
 
 @dataclass(frozen=True)
-class LaplaceProfile(Profile):
+class LaplaceProfile(AdditiveNoiseProfile):
     """Profile of f(x) + Laplace noise with theta = Delta_1 / b.
 
     The loss of the worst pair lies in [-theta, theta]. Optimal rejection regions are the whole line for
@@ -60,6 +60,15 @@ class LaplaceProfile(Profile):
             low = self._exponent(root, 1) < np.atleast_1d(log_complement)
             root = np.where(low, np.nextafter(root, np.inf), root)
         return root.reshape(target.shape)[()]
+
+    def log_moment(self, order: float) -> float:
+        """Return log of a / (2a - 1) exp((a - 1) theta) + (a - 1) / (2a - 1) exp(-a theta), a = s + 1."""
+        s = checks.real("order", order, at_least=0)
+        if s == 0:
+            return 0.0
+        width = 2 * s + 1
+        return float(np.logaddexp(math.log((s + 1) / width) + s * self.ratio,
+                                  math.log(s / width) - (s + 1) * self.ratio))
 
     def _exponent(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """log(1 - delta), at most 0."""

@@ -1,0 +1,1 @@
+"""Tables, figures and claims of Balle, Barthe and Gaboardi (2018)."""

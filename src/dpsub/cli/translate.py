@@ -1,0 +1,66 @@
+"""Which bound covers a sampler, a relation between samples and a relation between data sets, and its value.
+
+JSON: bound, sampler, base, target, eta, epsilon_amplified, epsilon, delta_amplified.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from dpsub.cli.answers import Answer, near, up
+from dpsub.cli.parsing import Parser, add_choice, number
+
+SAMPLERS = ("poisson", "wor", "wr")
+RELATIONS = ("add_remove", "substitute")
+MECHANISMS = ("gaussian", "laplace")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the options of this command."""
+    add_choice(parser, "--sampler", SAMPLERS, "the sampler (default: poisson)", default="poisson")
+    add_choice(parser, "--base", RELATIONS, "relation of the base profile (default: add_remove)", default="add_remove")
+    add_choice(parser, "--target", RELATIONS, "relation of the result (default: add_remove)", default="add_remove")
+    for name, text in (("rate", "rate of Poisson sampling"), ("n", "size of the data"), ("m", "size of the sample")):
+        parser.add_argument(f"--{name}", type=number, metavar=name[0].upper(), help=f"{text}, a public number")
+    add_choice(parser, "--mechanism", MECHANISMS, "noise of the release (default: gaussian)", default="gaussian")
+    parser.add_argument("--ratio", type=number, required=True, metavar="R",
+                        help="sensitivity over noise scale, for one step of the base relation")
+    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="epsilon of the result, nats")
+
+
+def run(arguments: Namespace) -> Answer:
+    """Name the bound and evaluate it.
+
+    Raises
+    ------
+    UnsupportedError
+        If there is none.
+    """
+    from dpsub import checks, profiles
+    from dpsub.amplification import DeclaredProfile, translate
+    from dpsub.relations import Relation
+
+    target = checks.real("epsilon", arguments.epsilon, at_least=0)
+    base = Relation(arguments.base)
+    bound = translate(
+        arguments.sampler, base, arguments.target, rate=arguments.rate, n=arguments.n, m=arguments.m
+    )
+    declared = DeclaredProfile.of(profiles.of(arguments.mechanism, arguments.ratio), base)
+    delta = float(bound.delta(declared, target))
+    values = {
+        "bound": bound.name, "sampler": bound.sampler_name, "base": base.value, "target": bound.relation.value,
+        "eta": bound.eta, "epsilon_amplified": target,
+        "epsilon": float(bound.epsilon_base(target)) if bound.eta > 0 else None, "delta_amplified": delta,
+    }  # fmt: skip
+    conditions = "one release from one secret sample; noise fixed in advance; sizes and rates public"
+    if bound.sampler_name == "wr" and bound.relation is Relation.ADD_REMOVE:
+        conditions += "; for a data set of exactly n records, so that it is no guarantee over data sets of all sizes"
+    lines = [
+        ("bound", bound.name),
+        ("epsilon, delta", f"{near(target)}, {up(delta)}  from the sample"),
+        ("eta", near(bound.eta)),
+        ("kind", "upper bound"),
+        ("guarantee", f"yes: under {bound.relation.value}, if the conditions hold"),
+        ("conditions", conditions),
+    ]
+    return Answer(values, f"{bound.sampler_name} sampling, from {base.value} to {bound.relation.value}", lines)

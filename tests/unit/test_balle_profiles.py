@@ -1,0 +1,171 @@
+"""Profiles of one bit, of a point, of a table and of groups: values by other roads, and refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpsub import profiles
+from dpsub.divergences import hockey_stick
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.profiles import (
+    BlackBoxGroups,
+    ConstantGroups,
+    MembershipProfile,
+    PairedSteps,
+    PointGuarantee,
+    Profile,
+    RandomisedResponseProfile,
+    TabulatedProfile,
+)
+
+EVERY: list[Profile] = [
+    RandomisedResponseProfile(0.2), RandomisedResponseProfile(0.75), MembershipProfile(0.9), PointGuarantee(1.0),
+    PointGuarantee(0.5, 0.1), TabulatedProfile([0, 0.5, 1], [0.3, 0.1, 0.0]), BlackBoxGroups(profiles.of("laplace", 1)),
+    ConstantGroups(profiles.of("gaussian", 1)), PairedSteps(profiles.of("gaussian", 0.5)),
+]  # fmt: skip
+IDS = [f"{type(profile).__name__}-{number}" for number, profile in enumerate(EVERY)]
+
+
+@pytest.mark.parametrize("profile", EVERY, ids=IDS)
+def test_a_profile_falls_is_convex_and_mirrors(profile: Profile) -> None:
+    alpha = np.linspace(0.05, 8, 200)
+    delta = profile.delta(np.log(alpha))
+    assert (np.diff(delta) <= 1e-15).all()
+    assert delta.min() >= 0
+    assert delta.max() <= 1
+    assert (np.diff(delta, 2) >= -1e-12).all()
+    epsilon = np.linspace(0, 3, 31)
+    mirrored = -np.expm1(-epsilon) + np.exp(-epsilon) * profile.delta(epsilon)
+    np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("profile", EVERY, ids=IDS)
+def test_the_inverse_is_the_smallest_epsilon(profile: Profile) -> None:
+    for delta in (0.15, 0.25, 0.8):
+        epsilon = float(profile.epsilon(delta))
+        assert float(profile.delta(epsilon)) <= delta * (1 + 1e-12)
+        assert float(profile.delta(epsilon - 1e-6)) > delta
+
+
+@pytest.mark.parametrize("p", [0, 0.2, 0.5, 0.75, 1])
+@pytest.mark.parametrize("epsilon", [-2.0, -0.3, 0.0, 0.4, 1.5])
+def test_randomised_response_is_the_sum_over_both_outcomes(p: float, epsilon: float) -> None:
+    alpha = math.exp(epsilon)
+    exact = max(0, p - alpha * (1 - p)) + max(0, 1 - p - alpha * p)
+    assert float(RandomisedResponseProfile(p).delta(epsilon)) == pytest.approx(exact, abs=1e-15)
+
+
+@given(epsilon=st.floats(0, 5), delta=st.floats(0, 1))
+def test_randomised_response_attains_its_guarantee(epsilon: float, delta: float) -> None:
+    p = RandomisedResponseProfile.with_guarantee(epsilon, delta).keep_probability
+    found = float(hockey_stick([p, 1 - p], [1 - p, p], math.exp(epsilon)))
+    assert found == pytest.approx(delta, abs=1e-12)
+
+
+def test_moments_are_expectations() -> None:
+    p, s = 0.8, 1.7
+    odds = math.log(p / (1 - p))
+    exact = p * math.exp(s * odds) + (1 - p) * math.exp(-s * odds)
+    assert RandomisedResponseProfile(p).log_moment(s) == pytest.approx(math.log(exact), rel=1e-14)
+    assert RandomisedResponseProfile(1.0).log_moment(s) == math.inf
+    assert profiles.of("gaussian", 0.7).log_moment(2) == pytest.approx(3 * 0.49)
+    assert profiles.of("laplace", 1.0).log_moment(1) == pytest.approx(math.log(1.8572996467), rel=1e-10)
+    for profile in (profiles.of("laplace", 1.0), profiles.of("gaussian", 1.0), RandomisedResponseProfile(p)):
+        assert profile.log_moment(0) == 0
+        with pytest.raises(ArgumentError, match="order must be at least 0"):
+            profile.log_moment(-1)
+
+
+def test_a_bit_has_no_groups_and_membership_has_them_for_free() -> None:
+    with pytest.raises(UnsupportedError, match="distance above 1; take the profile of membership"):
+        RandomisedResponseProfile(0.7).group_log_delta(0.1, 2)
+    found = MembershipProfile(0.7).group_log_delta(0.1, np.arange(1, 6))
+    np.testing.assert_array_equal(found, np.full(5, found[0]))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 5])
+@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.0, 0.05), (0.5, 0.0), (1.0, 0.02), (2.0, 0.3)])
+def test_groups_of_a_point_are_the_best_chain(epsilon0: float, delta0: float, steps: int) -> None:
+    """A dense search over events: the largest probability is passed on from neighbour to neighbour."""
+    start = np.linspace(0, 1, 200001)
+    share = start
+    for _ in range(steps):
+        share = np.minimum(1, np.minimum(math.exp(epsilon0) * share + delta0,
+                                         1 - math.exp(-epsilon0) * (1 - delta0 - share)))
+    for epsilon in (0.0, 0.3, epsilon0, 2.5):
+        searched = max(0.0, float((share - math.exp(epsilon) * start).max()))
+        found = float(np.exp(PointGuarantee(epsilon0, delta0).group_log_delta(epsilon, steps)))
+        assert searched <= found + 1e-12
+        assert found == pytest.approx(searched, abs=2e-4)
+
+
+def test_groups_of_a_point_are_below_the_black_box() -> None:
+    profile = PointGuarantee(0.7, 0.01)
+    for steps in (2, 3, 4):
+        for epsilon in (0.0, 0.5, 1.4, 2.8):
+            bound = float(np.exp(BlackBoxGroups(profile).group_log_delta(epsilon, steps)))
+            assert float(np.exp(profile.group_log_delta(epsilon, steps))) <= bound + 1e-12
+
+
+def test_black_box_groups_agree_with_the_method_up_to_the_cap() -> None:
+    profile, epsilon = profiles.of("gaussian", 0.5), np.linspace(0, 4, 41)
+    for steps in (1, 2, 7):
+        capped = np.minimum(profile.black_box_group(epsilon, steps), 1.0)
+        np.testing.assert_allclose(np.exp(BlackBoxGroups(profile).group_log_delta(epsilon, steps)), capped, rtol=1e-13)
+
+
+def test_a_substitution_is_two_steps() -> None:
+    profile = profiles.of("laplace", 0.5)
+    np.testing.assert_allclose(PairedSteps(profile).delta([0.0, 0.4]), profile.group(2).delta([0.0, 0.4]))
+
+
+def test_a_table_lies_above_the_profile_that_it_was_taken_from() -> None:
+    profile, knots = profiles.of("gaussian", 1.0), np.linspace(0, 4, 9)
+    table = TabulatedProfile(knots, profile.delta(knots))
+    epsilon = np.linspace(-3, 6, 91)
+    assert (table.delta(epsilon) >= profile.delta(epsilon) - 1e-15).all()
+    np.testing.assert_allclose(table.delta(knots), profile.delta(knots), rtol=1e-12)
+    with pytest.raises(UnsupportedError, match="wrap it in BlackBoxGroups"):
+        table.group_log_delta(0.1, 2)
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "deltas", "message"),
+    [
+        ([0, 1], [0.1, 0.2], "must not increase"),
+        ([0, 1], [1.1, 0.2], "must lie in"),
+        ([0, 0.5, 1], [0.5, 0.49, 0.1], "must be convex"),
+        ([0.1, 1], [0.3, 0.2], "must increase from 0"),
+        ([0, 1, 1], [0.3, 0.2, 0.1], "must increase from 0"),
+        ([0, 1], [0.3], "one delta an epsilon"),
+        ([0, 1], [0.3, math.nan], "deltas must be finite"),
+    ],
+)
+def test_tables_that_no_mechanism_has_are_refused(epsilons: list[float], deltas: list[float], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message) as caught:
+        TabulatedProfile(epsilons, deltas)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RandomisedResponseProfile(1.2), "keep_probability must be at most 1"),
+        (lambda: RandomisedResponseProfile(math.nan), "keep_probability must be finite"),
+        (lambda: RandomisedResponseProfile.with_guarantee(-1, 0.1), "epsilon must be at least 0"),
+        (lambda: RandomisedResponseProfile.with_guarantee(1, 1.1), "delta must be at most 1"),
+        (lambda: PointGuarantee(-0.1), "epsilon0 must be at least 0"),
+        (lambda: PointGuarantee(1, -0.1), "delta0 must be at least 0"),
+        (lambda: profiles.of("laplace", -1), "ratio must be above 0"),
+        (lambda: profiles.of("gaussian", 1).group(1.5), "occurrences must be a whole number"),
+        (lambda: profiles.of("gaussian", 1).group(0), "occurrences must be at least 1"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(make: object, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()  # type: ignore[operator]

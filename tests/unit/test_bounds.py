@@ -1,0 +1,195 @@
+"""Typed bounds and the translator: reference values, relations that do not fit, sizes that are missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from dpsub import profiles
+from dpsub.amplification import (
+    DeclaredProfile,
+    PoissonAddRemove,
+    PoissonSubstitute,
+    PoissonSubstituteBySize,
+    PoissonSubstituteFromAddRemove,
+    WorSubstitute,
+    WrAddRemove,
+    WrSubstitute,
+    translate,
+)
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.profiles import BlackBoxGroups, ConstantGroups, PointGuarantee, Profile, RandomisedResponseProfile
+from dpsub.relations import Relation
+
+R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
+TARGETS = [0, 0.05, 0.1, 0.2]
+LAPLACE, GAUSSIAN = profiles.of("laplace", 1.0), profiles.of("gaussian", 1.0)
+WOR, WR = WorSubstitute(1000, 100), WrSubstitute(1000, 100)
+
+
+@pytest.mark.parametrize(
+    ("bound", "profile", "values"),
+    [
+        (WOR, GAUSSIAN, (3.829249e-2, 2.614366e-2, 1.847193e-2, 9.889314e-3)),
+        (WR, GAUSSIAN, (3.787573e-2, 2.613063e-2, 1.882460e-2, 1.073179e-2)),
+        (WR, BlackBoxGroups(GAUSSIAN), (3.826870e-2, 2.660772e-2, 1.935942e-2, 1.133861e-2)),
+        (WOR, LAPLACE, (3.934693e-2, 2.540139e-2, 1.312183e-2, 0)),
+        (WR, LAPLACE, (3.859034e-2, 2.498119e-2, 1.307059e-2, 1.566856e-3)),
+        (WR, ConstantGroups(LAPLACE), (3.746137e-2, 2.358085e-2, 1.143274e-2, 0)),
+        (WR, BlackBoxGroups(LAPLACE), (3.931835e-2, 2.584499e-2, 1.398967e-2, 2.443132e-3)),
+    ],
+)
+def test_reference_values(bound: WorSubstitute | WrSubstitute, profile: Profile, values: tuple[float, ...]) -> None:
+    found = bound.delta(DeclaredProfile.of(profile, S), TARGETS)
+    assert [f"{value:.6e}" for value in found] == [f"{value:.6e}" for value in values]  # all digits
+    assert pytest.approx(0.095207853, abs=5e-10) == WR.eta
+
+
+def test_sums_with_replacement_against_another_law() -> None:
+    n, m, epsilon = 7, 12, 0.3
+    bound = WrSubstitute(n, m)
+    weights = binom.pmf(np.arange(1, m + 1), m, 1 / n)
+    by_hand = sum(weight * float(LAPLACE.group(k).delta(epsilon)) for k, weight in enumerate(weights, start=1))
+    target = bound.epsilon_amplified(epsilon)
+    assert float(bound.delta(DeclaredProfile.of(LAPLACE, S), target)) == pytest.approx(by_hand, rel=1e-12)
+    assert float(WrAddRemove(n, m).delta(DeclaredProfile.of(LAPLACE, S), target)) == pytest.approx(by_hand, rel=1e-12)
+    one = WrSubstitute(1, 3)
+    assert one.eta == 1
+    assert float(one.delta(DeclaredProfile.of(LAPLACE, S), 0.4)) == pytest.approx(float(LAPLACE.group(3).delta(0.4)))
+
+
+def test_edges_of_rates_and_sizes() -> None:
+    both = DeclaredProfile.of(LAPLACE, R, S)
+    for bound in (PoissonAddRemove(0), PoissonSubstitute(0, 5), PoissonSubstituteBySize(0, 5), WrSubstitute(5, 0),
+                  PoissonSubstituteFromAddRemove(0)):  # fmt: skip
+        np.testing.assert_array_equal(bound.delta(both, TARGETS), np.zeros(4))
+    for bound in (PoissonAddRemove(1), PoissonSubstitute(1, 5), PoissonSubstituteBySize(1, 5), WorSubstitute(5, 5)):
+        np.testing.assert_allclose(bound.delta(both, TARGETS), LAPLACE.delta(TARGETS), rtol=1e-14)
+    full = PoissonSubstituteFromAddRemove(1).delta(both, TARGETS)
+    np.testing.assert_allclose(full, LAPLACE.group(2).delta(TARGETS), rtol=1e-12)
+
+
+def theorem14(profile: Profile, rate: float, n: int, target: float) -> float:
+    """The printed formula term by term."""
+    epsilon = math.log1p(math.expm1(target) / rate)
+    beta = math.exp(target - epsilon)
+    total = binom.pmf(n - 1, n - 1, rate)
+    for k in range(1, n):
+        order = epsilon + math.log(rate / (1 - rate) * (n / k - 1))
+        total += binom.pmf(k - 1, n - 1, rate) * float(profile.delta(order))
+    return float(rate * beta * float(profile.delta(epsilon)) + rate * (1 - beta) * total)
+
+
+@given(rate=st.floats(0.01, 0.99), n=st.integers(1, 40), target=st.floats(0, 2), pure=st.booleans())
+def test_theorem_14_and_its_tight_form(rate: float, n: int, target: float, pure: bool) -> None:
+    profile: Profile = PointGuarantee(1.0, 0.0 if pure else 0.01)
+    declared = DeclaredProfile.of(profile, S)
+    printed = float(PoissonSubstitute(rate, n).delta(declared, target))
+    assert printed == pytest.approx(min(1.0, theorem14(profile, rate, n, target)), rel=1e-10, abs=1e-15)
+    assert float(PoissonSubstituteBySize(rate, n).delta(declared, target)) <= printed * (1 + 1e-12) + 1e-15
+
+
+def test_planted_fault_theorem_14_without_the_extension_is_another_number() -> None:
+    class Printed(RandomisedResponseProfile):
+        def group_log_delta(self, epsilon: object, occurrences: object) -> np.ndarray:
+            p, order = self.keep_probability, np.asarray(epsilon, dtype=float)
+            with np.errstate(divide="ignore"):
+                return np.log(np.maximum(0.0, p - np.exp(order) * (1 - p)))
+
+    declared, faulty = (DeclaredProfile.of(kind(0.75), S) for kind in (RandomisedResponseProfile, Printed))
+    bound = PoissonSubstitute(0.1, 4)
+    assert float(faulty.profile.delta(-3.0)) < float(declared.profile.delta(-3.0)) - 0.1
+    assert float(bound.delta(faulty, 0.03)) < 0.99 * float(bound.delta(declared, 0.03))
+    # a convex extension keeps Theorem 14 above its tight form, which never looks below epsilon'
+    tight = PoissonSubstituteBySize(0.1, 4)
+    assert float(bound.delta(faulty, 0.03)) >= float(tight.delta(declared, 0.03))
+    assert float(tight.delta(faulty, 0.03)) == pytest.approx(float(tight.delta(declared, 0.03)), rel=1e-13)
+
+
+def test_the_pure_loss_of_poisson_under_substitution() -> None:
+    bound, epsilon = PoissonSubstituteFromAddRemove(0.1), 1.0
+    limit = math.log((0.9 + 0.1 * math.e) / (0.9 + 0.1 / math.e))
+    assert float(bound.pure_epsilon(epsilon)) == pytest.approx(limit, rel=1e-14)
+    pure = DeclaredProfile.of(PointGuarantee(epsilon), R)
+    assert float(bound.delta(pure, limit * (1 + 1e-9))) == 0
+    assert float(bound.delta(pure, limit * (1 - 1e-3))) > 0
+
+
+@pytest.mark.parametrize(
+    ("sampler", "base", "target", "sizes", "name"),
+    [
+        ("poisson", R, R, {"rate": 0.1}, "Theorem 8"),
+        ("poisson", R, S, {"rate": 0.1}, "Theorem 2 on triples of samples"),
+        ("poisson", S, S, {"rate": 0.1, "n": 9}, "Theorem 2 given the size"),
+        ("wor", S, S, {"n": 9, "m": 3}, "Theorem 9"),
+        ("wor", R, S, {"n": 9, "m": 3}, "Theorem 9 with two steps a substitution"),
+        ("wr", S, S, {"n": 9, "m": 3}, "Theorem 10"),
+        ("wr", S, R, {"n": 9, "m": 3}, "Theorem 11"),
+        ("wr", R, S, {"n": 9, "m": 3}, "Theorem 10 with two steps a substitution"),
+        ("wr", R, R, {"n": 9, "m": 3}, "Theorem 11 with two steps a substitution"),
+    ],
+)
+def test_the_translator_names_a_bound_that_only_its_relation_may_use(
+    sampler: str, base: Relation, target: Relation, sizes: dict[str, float], name: str
+) -> None:
+    bound = translate(sampler, base, target, **sizes)  # type: ignore[arg-type]
+    assert (bound.name, bound.base_relation, bound.relation) == (name, base, target)
+    assert 0 < float(bound.delta(DeclaredProfile.of(GAUSSIAN, base), 0.1)) < 1
+    other = S if base is R else R
+    with pytest.raises(UnsupportedError, match=r"needs a base profile for .*, got one for .*; declare") as caught:
+        bound.delta(DeclaredProfile.of(GAUSSIAN, other), 0.1)
+    assert "\n" not in str(caught.value)
+    for missing in sizes:
+        if name == "Theorem 2 on triples of samples":
+            continue
+        fewer = {key: value for key, value in sizes.items() if key != missing}
+        with pytest.raises(ArgumentError, match=f"got no {missing}; declare it as a public number"):
+            translate(sampler, base, target, **fewer)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("sampler", "base", "reason"), [
+    ("poisson", S, "may release the size of its sample"),
+    ("wor", S, "which adding a record changes"),
+    ("wor", R, "which adding a record changes"),
+])  # fmt: skip
+def test_the_translator_says_why_there_is_none(sampler: str, base: Relation, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason) as caught:
+        translate(sampler, base, R, rate=0.1, n=10, m=3)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_rate_with_replacement_is_no_inclusion_probability() -> None:
+    with pytest.warns(UserWarning, match="is 0.0956179, not the rate 0.1; the former is used"):
+        bound = translate("wr", S, S, rate=0.1, n=100)
+    assert bound.eta == pytest.approx(1 - 0.99**10)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: PoissonAddRemove(1.1), "rate must be at most 1"),
+        (lambda: PoissonAddRemove(math.nan), "rate must be finite"),
+        (lambda: WorSubstitute(5, 6), "m must be at most n = 5, got m = 6"),
+        (lambda: WorSubstitute(5, 0), "m must be at least 1"),
+        (lambda: WorSubstitute(5, 2.5), "m must be a whole number"),  # type: ignore[arg-type]
+        (lambda: WrSubstitute(0, 2), "n must be at least 1"),
+        (lambda: WrSubstitute(4, -1), "m must be at least 0"),
+        (lambda: WrAddRemove(1, 2), "n must be at least 2"),
+        (lambda: PoissonSubstitute(0.1, 2.5), "n must be a whole number"),  # type: ignore[arg-type]
+        (lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), -0.1), "epsilon_amplified must be at least 0"),
+        (lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), math.inf), "epsilon_amplified must be finite"),
+        (lambda: DeclaredProfile.of(LAPLACE), "must hold for a relation between samples, got none"),
+        (lambda: translate("wro", S, S, n=3, m=2), "unknown sampler 'wro'; did you mean 'wr"),
+        (lambda: translate("wor", "replace", S, n=3, m=2), "unknown base relation 'replace'"),
+    ],
+)
+def test_inputs_that_are_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,48 @@
+"""`dpsub translate`: names a bound and evaluates it, or says in one sentence why there is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpsub import profiles
+from dpsub.amplification import DeclaredProfile, translate
+from dpsub.cli import main
+from dpsub.relations import Relation
+
+
+def test_the_answer_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--sampler wr --base substitute --target substitute --n 1000 --m 100 --mechanism laplace --ratio 1"
+    assert main(["translate", *words.split(), "--epsilon", "0.1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    bound = translate("wr", "substitute", "substitute", n=1000, m=100)
+    exact = float(bound.delta(DeclaredProfile.of(profiles.of("laplace", 1.0), Relation.SUBSTITUTE), 0.1))
+    assert found["bound"] == "Theorem 10"
+    assert found["delta_amplified"] == exact == pytest.approx(1.307059e-2, rel=1e-6)
+
+
+def test_a_guarantee_for_one_size_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--sampler wr --base substitute --n 10 --m 3 --ratio 1 --epsilon 0.1"
+    assert main(["translate", *words.split()]) == 0
+    text = capsys.readouterr().out
+    assert "Theorem 11" in text
+    assert "exactly n records" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--sampler wor --n 10 --m 3 --ratio 1 --epsilon 0.1", "no bound takes wor from add_remove to add_remove"),
+        ("--base substitute --rate 0.1 --ratio 1 --epsilon 0.1", "may release the size of its sample"),
+        ("--ratio 1 --epsilon 0.1", "got no rate; declare it as a public number"),
+        ("--rate 0.1 --ratio 1 --epsilon -1", "epsilon must be at least 0, got epsilon = -1"),
+        ("--rate 1.1 --ratio 1 --epsilon 1", "rate must be at most 1"),
+    ],
+)
+def test_refusals_are_one_sentence(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["translate", *words.split()]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.startswith("dpsub translate: ")
+    assert message in complaint
+    assert complaint.count("\n") == 1
