@@ -1,4 +1,4 @@
-"""Bounds of sampling designs as printed and as corrected, each beside the exact worst loss (Bun et al., Sections 2-7)."""
+"""Bounds of sampling designs, printed and corrected, each beside the exact worst loss (Bun et al., Sections 2 to 7)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def added(
     smaller: Mapping[int, float], larger: Mapping[int, float], n: int
 ) -> tuple[dict[State, float], dict[State, float]]:
     """Return the laws of (holds x, other records) for samples of n records, and of these and x."""
-    without = {(0, m): p for m, p in smaller.items() if p > 0}
+    without: dict[State, float] = {(0, m): p for m, p in smaller.items() if p > 0}
     holding: dict[State, float] = {}
     for m, p in larger.items():
         for held, chance in ((1, p * m / (n + 1)), (0, p * (1 - m / (n + 1)))):

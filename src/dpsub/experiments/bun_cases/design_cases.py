@@ -36,7 +36,7 @@ def cluster_laws(sizes: tuple[int, ...], drawn: int) -> tuple[dict[State, float]
     for extra in (0, 1):
         law = {}
         for some in chosen:
-            state = tuple(size if i in some else 0 for i, size in enumerate(sizes)) + (extra if 0 in some else 0,)
+            state = (*(size if i in some else 0 for i, size in enumerate(sizes)), extra if 0 in some else 0)
             law[state] = 1 / len(chosen)
         laws.append(law)
     return laws[0], laws[1]
@@ -104,7 +104,7 @@ def _pps(epsilon: float) -> Iterator[Case]:
         for extra in (0, 1):
             law = {}
             for c, size in enumerate(sizes_of):
-                state = tuple(size if i == c else 0 for i in range(len(sizes_of))) + (extra if c == 0 else 0,)
+                state = (*(size if i == c else 0 for i in range(len(sizes_of))), extra if c == 0 else 0)
                 law[state] = (size + (extra if c == 0 else 0)) / (n + extra)
             laws.append(law)
         found = audit(laws[0], laws[1], epsilon).loss

