@@ -19,7 +19,7 @@ KEY = ("paper", "artefact", "row", "column")
 KINDS = ("exact", "monte_carlo", "extreme", "claim", "real_data", "timing", "setting", "structure")
 STATUSES = ("as_printed", "suspect")
 WORDED_KINDS = ("claim", "timing", "structure")  # these may print a statement instead of a number
-_ERRATUM = re.compile(r"(E[1-9]\d*( E[1-9]\d*)*)?")
+_ERRATUM = re.compile(r"([A-Z]{1,2}[1-9]\d*( [A-Z]{1,2}[1-9]\d*)*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 

@@ -48,7 +48,7 @@ WORDS = {
 }
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = ("scheme", "other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
-                   "parameter", "draw")
+                   "parameter", "draw", "statement", "case", "topic", "design")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",

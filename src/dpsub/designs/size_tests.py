@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+
+import numpy as np
 
 from dpsub import checks
-from dpsub.designs.auditor import State, audit, hockey_stick
+from dpsub.designs.auditor import State, hockey_stick
+from dpsub.designs.path_programme import worst_ratio
 
 SizeLaw = Mapping[int, float]
 
@@ -19,7 +22,8 @@ def advantage(one: SizeLaw, other: SizeLaw, epsilon: float) -> float:
     bun, Proposition 4.1: at most e^epsilon' - 1 (`advantage_limit`) if sampling with this size keeps epsilon'.
     """
     path = range(min(*one, *other), max(*one, *other) + 1)
-    p, q = (_states(law, path) for law in (one, other))
+    p: dict[State, float] = {(m,): one.get(m, 0.0) for m in path}
+    q: dict[State, float] = {(m,): other.get(m, 0.0) for m in path}
     return hockey_stick(p, q, epsilon, at=0.0, delta=0.0)
 
 
@@ -30,11 +34,10 @@ def size_loss(one: SizeLaw, other: SizeLaw, epsilon: float) -> float:
     ----------
     bun, Section 4.1.
     """
-    return audit(_states(one, one), _states(other, other), epsilon).loss
-
-
-def _states(law: SizeLaw, sizes: Iterable[int]) -> dict[State, float]:
-    return {(m,): law.get(m, 0.0) for m in sizes}
+    path = range(min(*one, *other), max(*one, *other) + 1)
+    with np.errstate(divide="ignore"):
+        p, q = (np.log([law.get(m, 0.0) for m in path]) for law in (one, other))
+    return max(worst_ratio(p, q, epsilon).upper, worst_ratio(q, p, epsilon).upper)
 
 
 def advantage_limit(epsilon_amplified: float, *, sharp: bool) -> float:

@@ -37,7 +37,7 @@ class StratifiedGuarantee:
     def replacement(self, stratum: int, other: int) -> float:
         """Return the loss promised when a record of one stratum is replaced by one of another: the larger epsilon.
 
-        What holds for additions and removals gives only the sum of two (`by_two_deletions`), erratum BN9.
+        What holds for additions and removals gives only the sum of two (`by_two_deletions`), erratum BN11.
         """
         return max(self.deletion(stratum), self.deletion(other))
 

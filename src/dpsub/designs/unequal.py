@@ -57,7 +57,7 @@ def pps_cluster(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
 
     References
     ----------
-    bun, Section 6.2 (erratum BN12).
+    bun, Section 6.2 (erratum BN14).
     """
     sizes = _cluster_sizes(sizes)
     own, others, n = sizes[cluster], sizes[:cluster] + sizes[cluster + 1 :], sum(sizes)
@@ -104,7 +104,7 @@ def systematic_insertion(n: int, step: int, place: int, epsilon: float) -> tuple
 
     References
     ----------
-    bun, Section 6.3 (erratum BN13).
+    bun, Section 6.3 (erratum BN15).
     """
     n = checks.integer("n", n, at_least=2)
     step = checks.integer("step", step, at_least=2, at_most=n, at_most_name="n")

@@ -15,15 +15,19 @@ from dpsub.errors import ArgumentError
 from dpsub.experiments.base import Experiment
 from dpsub.samplers import allocations
 
-FILLINGS = ("vertex", "uniform", "log_uniform")
+FILLINGS = ("vertex", "uniform", "log_uniform", "piled")
+PILED = 0.024  # share at the upper limit; with it the top class has the standard deviation that the vectors imply
 
 
 def class_moments(low: int, high: int, filling: str) -> tuple[float, float]:
     """Return mean and variance (divisor N) of the sizes within a class of establishments.
 
     uniform: all integers alike; log_uniform: chances proportional to 1/size; vertex: both limits only, with the mean of
-    log_uniform, which is what an extreme solution of the tabulated sums looks like.
+    log_uniform, which is what an extreme solution of the tabulated sums looks like; piled: both limits, with a share of
+    PILED at the upper one.
     """
+    if filling == "piled":
+        return low + PILED * (high - low), PILED * (1 - PILED) * (high - low) ** 2
     sizes = np.arange(low, high + 1, dtype=float)
     p = np.full(len(sizes), 1 / len(sizes)) if filling == "uniform" else (1 / sizes) / (1 / sizes).sum()
     mean = float(p @ sizes)
@@ -100,12 +104,13 @@ class BunNeyman(Experiment):
         factor = (after[-1] / sum(after[:-1])) / (before[-1] / sum(before[:-1]))
         yield "replay", before, [*before[:-1], before[-1] * factor]
         for filling in FILLINGS:
-            moments = [(int(n), *class_moments(*limits, filling))
-                       for n, limits in zip(settings["counts"], zip(lows, highs, strict=True), strict=True)]  # fmt: skip
+            moments = [(int(n), *class_moments(low, high, filling))
+                       for n, low, high in zip(settings["counts"], lows, highs, strict=True)]  # fmt: skip
             changed = list(moments)
             changed[0] = with_one_more(*moments[0], float(lows[0]), -1)
             changed[-1] = with_one_more(*moments[-1], float(settings["top_code"]), 1)
-            yield filling, *([_weight(part, settings["deviation"]) for part in parts] for parts in (moments, changed))
+            weights = [[_weight(part, settings["deviation"]) for part in parts] for parts in (moments, changed)]
+            yield filling, weights[0], weights[1]
 
 
 def _weight(moments: tuple[int, float, float], deviation: str) -> float:

@@ -61,6 +61,7 @@ class BunRandomSize(Experiment):
                 lower = upper = random_sizes.exact(law, epsilon)
             else:
                 factor = 1 if variant == "stated" else 2
-                lower, upper = (bound(law, epsilon, factor=factor) for bound in (random_sizes.lower, random_sizes.upper))
+                lower = random_sizes.lower(law, epsilon, factor=factor)
+                upper = random_sizes.upper(law, epsilon, factor=factor)
             rows.append((0, n, epsilon, sigma, law.mean, law.tilted_mean(epsilon) / n, lower, upper))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

@@ -62,4 +62,5 @@ def _deletion_estimators(epsilon: float, n: int, small: int, jump: int) -> Case:
     amplified = rates.amplified((small + jump) / n, epsilon)
     alpha = size_tests.two_point_error(jump, amplified, longest=1)
     floors = [size_tests.error_floor(value, epsilon, noise=noise) for value, noise in ((alpha, 1), (0.0, 2))]
-    return Case("P4.2 deletion", f"sizes {small} and {small + jump} of {n}", "lower", epsilon, floors[0], floors[1], 0.0)
+    case = f"sizes {small} and {small + jump} of {n}"
+    return Case("P4.2 deletion", case, "lower", epsilon, floors[0], floors[1], 0.0)
