@@ -15,7 +15,7 @@ from dpsub.experiments.base import Experiment
 
 
 def sigmas_of(settings: Mapping[str, Any]) -> np.ndarray:
-    """Return the standard deviations: `points` of them in equal ratios between the ends, and those that are named.
+    """Return the standard deviations: `points` in equal ratios, as many in equal steps, and those that are named.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def sigmas_of(settings: Mapping[str, Any]) -> np.ndarray:
     high = checks.real("sigma_max", settings["sigma_max"], at_least=low)
     points = checks.integer("points", settings["points"], at_least=2)
     named = [checks.real("sigma", sigma, at_least=low, at_most=high) for sigma in settings["named"]]
-    return np.unique(np.round([*np.geomspace(low, high, points), *named], 6))
+    return np.unique(np.round([*np.geomspace(low, high, points), *np.linspace(low, high, points), *named], 6))
 
 
 class BunRandomSize(Experiment):

@@ -44,14 +44,14 @@ class Figure1(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         figure, (axes,) = canvas(6.6, 1.9)
-        shape = {"width": 0.14, "height": 0.24}
+        shape = {"width": 0.12, "height": 0.24}
         texts = ("$P, H$", "$P,\\ \\mathcal{C}(H)$", "$S$", "$\\mathcal{M}(S)$")
         boxes = [Box(x, 0.56, text, level, **shape)
                  for level, (x, text) in enumerate(zip((0.08, 0.36, 0.64, 0.92), texts, strict=True))]  # fmt: skip
-        steps = ("design", "sample", "ε-DP mechanism")
+        steps = ("design", "sample", "ε-DP\nmechanism")
         for start, end, step in zip(boxes[:-1], boxes[1:], steps, strict=True):
             arrow(axes, start, end)
-            caption(axes, (start.x + end.x) / 2, 0.66, step)
+            caption(axes, (start.x + end.x) / 2, 0.66 + 0.05 * step.count("\n"), step)
         for box in boxes:
             draw_box(axes, box)
         axes.add_patch(FancyArrowPatch((boxes[0].x, 0.43), (boxes[-1].x, 0.43), connectionstyle="arc3,rad=0.18",
@@ -138,7 +138,9 @@ class FigureE1(Artefact):
         axes.set_xticks(classes["stratum"])
         axes.set_xticklabels([f"{low}–\n{high}" for low, high in zip(classes["low"], classes["high"], strict=True)])
         axes.grid(axis="x", visible=False)
-        axis(axes, x="employees of the establishment", y="change of the allocation")
+        # room above the highest point for the label of the data
+        top = 1.25 * max(4, int(frame["change"].max()))
+        axis(axes, x="employees of the establishment", y="change of the allocation", ylim=(None, top))
         axes.legend(loc="upper left")
         kept = ["topic", "stratum", "low", "high", "before", "after", "change"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
