@@ -68,7 +68,8 @@ def run(arguments: Namespace) -> Answer:
     given = "" if arguments.upper_limit is not None else " (the largest value, taken as public)"
     assumed = f"values in [0, {near(limit)}]{given}; public weights; one release from one secret sample"
     lines.append(("assumes", assumed))
-    title = f"{table.frame.n} records, rate {arguments.rate}, epsilon {near(arguments.epsilon)}, total of {arguments.value!r}"
+    given_for = f"rate {arguments.rate}, epsilon {near(arguments.epsilon)}, total of {arguments.value!r}"
+    title = f"{table.frame.n} records, {given_for}"
     return Answer(values, title, lines)
 
 

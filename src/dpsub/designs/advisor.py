@@ -102,7 +102,7 @@ def advise(
         raise ArgumentError("rate must be below 1 for sampling, got 1; a census keeps epsilon as it is")
     if share * n < 1:
         raise UnsupportedError(
-            f"rate times the number of records must be at least 1, got {float(share * n):g} at {n} records; raise the rate"
+            f"rate times the number of records must be at least 1, got {float(share * n):g}; raise the rate"
         )
     most = float(table.values.max())
     limit = most if upper_limit is None else checks.real("upper_limit", upper_limit, above=0)
@@ -178,7 +178,7 @@ class _Advisor:
 
         def losses(epsilon: float) -> tuple[float, float, float]:
             exact = max(rounding.exact(p, q, n, epsilon) for n, p, q in pairs)
-            return exact, upper(epsilon), exact
+            return exact - 1e-9, upper(epsilon), exact  # `exact` is rounded up
 
         return losses, upper
 

@@ -68,7 +68,7 @@ class BunDesigns(Experiment):
         return self.frame(frame.assign(**{name: frame[name].fillna(-1.0) for name in NUMBERS}))
 
     def _menu(self, table: FrameTable, rate: object, target: float) -> Iterator[dict[str, Any]]:
-        """Rules at one promise, the worst of three populations: as simulated, more spread on top, more records on top."""
+        """Rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
         labels, counts = table.frame.needed("strata"), table.frame.stratum_sizes.tolist()
         deviations = [float(table.values[labels == h].std(ddof=1)) for h in range(len(counts))]
         scenarios = [
