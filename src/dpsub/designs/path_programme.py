@@ -88,7 +88,9 @@ def worst_ratio(log_numerator: np.ndarray, log_denominator: np.ndarray, epsilon:
         slopes = _pass(above, below, levels, log_lambda, epsilon)[1]
     else:
         raise NumericalError(f"the worst ratio must settle within {_ROUNDS} rounds, got {log_lambda!r} at the end")
-    slack = _SLACK + 1e-15 * (epsilon * len(n) + float(np.ptp(level)))
+    # weights far below the others do not matter, however long their logarithms are
+    digits = min(float(np.ptp(level)), 2 * epsilon * len(n) + 2000)
+    slack = _SLACK + 1e-15 * (epsilon * len(n) + digits)
     if _pass(above, below, levels, log_lambda + slack, epsilon)[0] > 0:
         raise NumericalError(f"the worst ratio must be verified to {slack:g}, got exp({log_lambda!r}) exceeded")
     return WorstRatio(log_lambda, sequence, slack)
