@@ -311,7 +311,9 @@ def test_thresholds_quote_the_numbers_of_the_text(records: Records, tmp_path: Pa
     assert len(files["comparison"].read_text().splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in artefacts.REGISTRY.names() if "figure" not in name])
+@pytest.mark.parametrize(
+    "name", [name for name in artefacts.REGISTRY.names() if name.startswith("must/") and "figure" not in name]
+)
 def test_files_have_the_same_bytes_each_time(name: str, records: Records, tmp_path: Path) -> None:
     artefact = made(name)
     shuffled = {experiment: records[experiment] for experiment in reversed(list(records))}
