@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import accountant
+import designs
 import numpy as np
 import plain_loops
 
@@ -151,6 +152,7 @@ def main() -> int:
     accountant.accountant(board, quick=arguments.quick)
     draws(board)
     growth(board)
+    designs.designs(board)
     experiments(board, settings.load([arguments.config], schema=Path("workflow/schemas/config.schema.yaml")))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)

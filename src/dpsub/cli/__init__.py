@@ -23,6 +23,7 @@ COMMANDS = {
     "translate": "the bound for a sampler and two neighbouring relations, or why there is none",
     "account": "delta at an epsilon, or epsilon at a delta, of many releases",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
+    "advise": "what each sampling design gives on a frame: privacy, sample size, variance of a total",
     "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",
 }
 """Commands and what they answer; each is a module of this package."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dpsub import checks
 from dpsub.registry import Registry
 from dpsub.samplers.base import Multistage, Sampler
+from dpsub.samplers.frame_sampler import FrameSampler
 from dpsub.samplers.must import MustOO, MustOW, MustWO, MustWW
 from dpsub.samplers.one_stage import Poisson, Wor, Wr
 
 __all__ = [
+    "FRAME_REGISTRY",
     "REGISTRY",
+    "FrameSampler",
     "Multistage",
     "MustOO",
     "MustOW",
@@ -23,6 +26,8 @@ __all__ = [
 ]
 
 REGISTRY: Registry[Sampler] = Registry("dpsub.samplers", Sampler, "sampler")
+FRAME_REGISTRY: Registry[FrameSampler] = Registry("dpsub.samplers", FrameSampler, "design sampler")
+"""Samplers that need strata, clusters, sizes or an order, or whose size follows from the number of records."""
 
 
 def of_sizes(name: str, *, n: int, m: int, b: int | None = None) -> Sampler:

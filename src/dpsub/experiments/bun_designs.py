@@ -1,0 +1,99 @@
+"""The design advisor on a simulated frame, and allocation rules at one promise (Bun et al., Equations 7 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks
+from dpsub.designs import rounding, strata
+from dpsub.designs.advisor import advise, neyman_change
+from dpsub.designs.frame_table import FrameTable
+from dpsub.experiments.base import Experiment
+from dpsub.frame import Frame
+from dpsub.samplers import allocations
+from dpsub.streams import stream
+
+NUMBERS = ("lower", "upper", "exact", "size_mean", "size_sd", "sampling", "noise", "base", "noise_at_target")
+
+
+def simulated_frame(rng: np.random.Generator, n: int, n_strata: int, n_clusters: int) -> FrameTable:
+    """Return records with log-normal sizes, cut into strata of falling numbers by size, in clusters of unequal size."""
+    sizes = np.sort(np.round(np.exp(rng.normal(3.0, 1.0, n)), 2))
+    shares = np.cumsum(2.0 ** -np.arange(n_strata))
+    limits = np.round(n * shares / shares[-1]).astype(int)
+    labels = np.searchsorted(limits, np.arange(n), side="right")
+    clusters = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=n - n_clusters)])
+    frame = Frame(n, strata=labels, clusters=clusters, sizes=sizes)
+    return FrameTable(frame, sizes, tuple(f"class {i + 1}" for i in range(n_strata)), None)
+
+
+class BunDesigns(Experiment):
+    """Topic "advice": one record a design and epsilon. Topic "menu": allocation rules at one promise."""
+
+    name: ClassVar[str] = "bun_designs"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "topic": "str", "design": "str", "relation": "str", "epsilon": "float64", "note": "str",
+        **dict.fromkeys(NUMBERS, "float64"),
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        n = checks.integer("n", settings["n"], at_least=20)
+        checks.integer("strata", settings["strata"], at_least=2, at_most=min(8, n // 10))
+        checks.integer("clusters", settings["clusters"], at_least=2, at_most=n // 2)
+        rounding.exact_rate(settings["rate"])
+        for epsilon in settings["epsilons"]:
+            checks.real("epsilon", epsilon, above=0, at_most=5)
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        sizes = tuple(int(settings[name]) for name in ("n", "strata", "clusters"))
+        rng = stream(root, experiment=self.name, cell={"sizes": sizes}, role="data", replicate=0)
+        table = simulated_frame(rng, *sizes)
+        rows: list[dict[str, Any]] = []
+        for epsilon in (float(value) for value in settings["epsilons"]):
+            for one in advise(table, rate=settings["rate"], epsilon=epsilon)[0]:
+                numbers = {name: getattr(one, name) for name in NUMBERS}
+                rows.append({"topic": "advice", "design": one.design, "relation": one.relation, "epsilon": epsilon,
+                             "note": one.note, **numbers})  # fmt: skip
+            rows += self._menu(table, settings["rate"], epsilon)
+        # what a design has no number for is infinite nowhere and absent everywhere: -1 stands for it in records
+        frame = pd.DataFrame(rows).assign(replicate=0)
+        return self.frame(frame.assign(**{name: frame[name].fillna(-1.0) for name in NUMBERS}))
+
+    def _menu(self, table: FrameTable, rate: object, target: float) -> Iterator[dict[str, Any]]:
+        """Rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
+        labels, counts = table.frame.needed("strata"), table.frame.stratum_sizes.tolist()
+        deviations = [float(table.values[labels == h].std(ddof=1)) for h in range(len(counts))]
+        scenarios = [
+            strata.Scenario(tuple(counts), tuple(deviations)),
+            strata.Scenario(tuple(counts), (*deviations[:-1], 2 * deviations[-1])),
+            strata.Scenario((*counts[:-1], 2 * counts[-1]), tuple(deviations)),
+        ]
+        m = round(float(rounding.exact_rate(rate)) * table.frame.n)
+        public = {
+            "proportional": allocations.proportional(counts, m),
+            "Neyman": allocations.neyman(counts, deviations, m),
+            "square root of N": allocations.allocate(counts, np.sqrt(counts), m),
+        }
+        items = [strata.MenuItem(f"{name}, public", (rule,) * 3, strata.base_for_public(rule, counts, target))
+                 for name, rule in public.items()]  # fmt: skip
+        items.append(strata.MenuItem("proportional, randomised rounding",
+                                     tuple(allocations.proportional(s.sizes, m) for s in scenarios),
+                                     rounding.base_for(rate, target)))  # fmt: skip
+        own = tuple(allocations.neyman(s.sizes, s.deviations, m) for s in scenarios)
+        change = neyman_change([table.values[labels == h] for h in range(len(counts))], own[0])
+        base = min(strata.base_for_certificate(rule, s.sizes, change, target)
+                   for rule, s in zip(own, scenarios, strict=True))  # fmt: skip
+        items.append(strata.MenuItem("Neyman, from the data, at best", own, base))
+        for row in strata.compare_menu(items, scenarios, float(table.values.max())):
+            yield {"topic": "menu", "design": str(row["rule"]), "relation": "as the rule's theorem", "epsilon": target,
+                   "note": "mean, worst of three populations", "lower": np.nan, "upper": target, "exact": np.nan,
+                   "size_mean": m, "size_sd": 0.0, "sampling": row["sampling"], "noise": np.nan, "base": row["base"],
+                   "noise_at_target": row["noise"]}  # fmt: skip

@@ -1,0 +1,157 @@
+"""The design advisor: numbers against draws and closed forms, bad frames and hostile texts refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpsub import cli
+from dpsub.designs import advisor, variances
+from dpsub.designs.frame_table import FrameTable, read_frame
+from dpsub.errors import ArgumentError, DataError, UnsupportedError
+from dpsub.experiments.bun_designs import simulated_frame
+from dpsub.frame import Frame
+from dpsub.samplers import FRAME_REGISTRY, FrameSampler
+from dpsub.samplers.cluster import ClusterSample, PpsCluster
+from dpsub.samplers.pps import PpsConditionalPoisson, PpsWithReplacement
+from dpsub.samplers.sizes import RoundedRate
+from dpsub.samplers.stratified import Stratified
+from dpsub.samplers.systematic import Systematic
+
+GOOD = "stratum,cluster,size\n" + "".join(f"{'ab'[i % 2]},{i % 4},{i + 1}\n" for i in range(40))
+FRAME = Frame(6, strata=[0, 0, 0, 1, 1, 1], clusters=[0, 1, 1, 2, 2, 2], sizes=[1.0, 2, 2, 3, 4, 6])
+Y = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])
+
+
+def expected_variance(sampler: FrameSampler, weights: np.ndarray) -> float:
+    """Variance of sum over the sample of weights * Y, from the enumerated law."""
+    law = sampler.law(FRAME)
+    totals = np.array([np.array(state) @ (weights * Y) for state in law])
+    p = np.array(list(law.values()))
+    assert p @ totals == pytest.approx(Y.sum())
+    return float(p @ (totals - Y.sum()) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "formula"),
+    [
+        (RoundedRate("1/3", "randomised"), variances.random_size(Y, {2: 1.0})),
+        (RoundedRate("2/5", "randomised"), variances.random_size(Y, {2: 0.6, 3: 0.4})),
+        (ClusterSample(2), variances.clustered(Y, FRAME.clusters, 2, 1.0)),
+        (ClusterSample(1, 0.4), variances.clustered(Y, FRAME.clusters, 1, 0.4)),
+        (PpsCluster(), variances.one_cluster(Y, FRAME.clusters)),
+        (Systematic(3), variances.systematic(Y, 3)),
+        (Stratified((1, 2)), variances.stratified(Y, FRAME.strata, (1, 2))),
+    ],
+)
+def test_variances_equal_those_of_the_law(sampler: FrameSampler, formula: float) -> None:
+    weights = 1 / sampler.inclusion_probabilities(FRAME)
+    assert expected_variance(sampler, weights) == pytest.approx(formula, rel=1e-12)
+
+
+def test_pps_variances() -> None:
+    p = FRAME.sizes / FRAME.sizes.sum()
+    found = expected_variance(PpsWithReplacement(2), 1 / (2 * p))
+    assert found == pytest.approx(variances.pps_with_replacement(Y, FRAME.sizes, 2))
+    even = PpsConditionalPoisson(2)
+    pi = even.inclusion_probabilities(FRAME)
+    # an approximation: close for this design, exact for equal sizes
+    assert variances.largest_entropy(Y, pi) == pytest.approx(expected_variance(even, 1 / pi), rel=0.15)
+    assert variances.largest_entropy(Y, np.full(6, 1 / 3)) == pytest.approx(variances.simple(Y, 2))
+    assert variances.largest_entropy(FRAME.sizes, pi) == 0
+
+
+def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> None:
+    table = simulated_frame(np.random.default_rng(2), 200, 3, 10)
+    found, left_out = advisor.advise(table, rate="1/10", epsilon=0.5)
+    assert left_out == [] and len(found) >= 14
+    for one in found:
+        if not math.isnan(one.exact):
+            assert one.lower <= one.exact <= one.upper + 1e-9, one.design
+        if math.isfinite(one.upper):
+            assert one.base > 0 and (one.base <= 0.5) == (one.upper >= 0.5 - 1e-9), one.design
+            assert one.noise_at_target == pytest.approx(one.noise * (0.5 / one.base) ** 2)
+    by_name = {one.design: one for one in found}
+    assert by_name["simple random"].exact == pytest.approx(math.log1p(0.1 * math.expm1(0.5)))
+    assert by_name["rounded rate, half up"].exact >= 0.5
+    assert by_name["systematic, known order"].lower > 5
+    assert by_name["strata, Neyman, from the data"].base == 0
+    assert by_name["one cluster, PPS"].lower > 0.5
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "frame.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stratum,size\na,1\nb,2\n", "a frame must have the column 'cluster', got 'stratum, size'; add it"),
+        (GOOD.replace("a,0,1\n", ",0,1\n", 1), "every record must have a stratum, got none in line 2"),
+        (GOOD.replace("a,0,1\n", "a,0,\n", 1), "every record must have a size, got none in line 2"),
+        (GOOD.replace("a,0,1\n", "a,0,-3\n", 1), "size must not be negative, got -3 in line 2"),
+        (GOOD.replace("a,0,1\n", "a,0,x\n", 1), "size must be a number, got 'x' in line 2"),
+        (GOOD.replace("a,0,1\n", "a,0,nan\n", 1), "size must be a number, got 'nan' in line 2"),
+        ("stratum,cluster,size\na,1,1\n", "a frame must have 2 to 2000000 records, got 1"),
+        ("stratum,cluster,size,allocation\na,1,1,3\na,2,2,3\n", "allocation, got 2 records and 3 to draw"),
+        ("stratum,cluster,size,allocation\na,1,1,1\na,2,2,2\n", "allocation must be one whole number of at least 1"),
+    ],
+)
+def test_bad_frames_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_frame(write(tmp_path, text))
+
+
+def test_rates_and_limits_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    table = read_frame(write(tmp_path, GOOD))
+    with pytest.raises(UnsupportedError, match=r"must be at least 1, got 0\.8; raise"):
+        advisor.advise(table, rate="1/50", epsilon=1.0)
+    with pytest.raises(ArgumentError, match="upper_limit must be at least the largest value = 40"):
+        advisor.advise(table, rate="1/4", epsilon=1.0, upper_limit=3.0)
+    with pytest.raises(ArgumentError, match="rate must be below 1"):
+        advisor.advise(table, rate=1, epsilon=1.0)
+    _, left_out = advisor.advise(table, rate="1/30", epsilon=1.0)
+    assert any(reason.startswith("strata: rate times the records of a stratum must be") for reason in left_out)
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "=cmd|' /C calc'!A0", "{wildcard}", "__import__('os')", "a\tb", "%s%n"]
+)
+def test_hostile_labels_stay_text(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = GOOD.replace("a,", f'"{name}",')
+    path = write(tmp_path, text)
+    before = sorted(tmp_path.iterdir())
+    assert cli.main(["advise", str(path), "--epsilon", "1", "--rate", "1/4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {one["design"] for one in found["designs"]} >= {"simple random", "strata, Neyman, public"}
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, GOOD)
+    assert cli.main(["advise", str(path), "--epsilon", "1", "--rate", "0.25"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("40 records, rate 0.25, epsilon 1, total of 'size'")
+    assert max(map(len, text.splitlines())) <= 118
+    assert cli.main(["advise", str(tmp_path / "none.csv"), "--epsilon", "1", "--rate", "0.25"]) == 2
+    assert "a frame must be in a file" in capsys.readouterr().err
+    assert cli.main(["advise", str(path), "--epsilon", "1", "--rate", "0.25", "--value", "income"]) == 2
+    assert "a frame must have the column 'income'" in capsys.readouterr().err
+
+
+def test_given_allocation_is_advised(tmp_path: Path) -> None:
+    rows = "".join(f"{'ab'[i % 2]},{i % 4},{i + 1},{5 + 2 * (i % 2)}\n" for i in range(40))
+    table = read_frame(write(tmp_path, "stratum,cluster,size,allocation\n" + rows))
+    assert isinstance(table, FrameTable) and table.allocation == (5, 7)
+    found = {one.design: one for one in advisor.advise(table, rate="1/4", epsilon=1.0)[0]}
+    assert found["strata, given, public"].exact == pytest.approx(math.log1p(0.35 * math.expm1(1)))
+
+
+def test_every_registered_design_has_a_label() -> None:
+    assert all(FRAME_REGISTRY.get(name).label for name in FRAME_REGISTRY.names())
