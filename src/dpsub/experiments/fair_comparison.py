@@ -77,7 +77,13 @@ class FairComparison(Experiment):
         return self.frame(rows)
 
     def run_cell(
-        self, cell: Cell, *, replicates: range, root: int, data: Mapping[str, Path], calibrated: Calibrated | None = None
+        self,
+        cell: Cell,
+        *,
+        replicates: range,
+        root: int,
+        data: Mapping[str, Path],
+        calibrated: Calibrated | None = None,
     ) -> pd.DataFrame:
         """Return the records of one cell; a seed's record does not depend on which others are computed with it.
 

@@ -65,20 +65,24 @@ def calibrate(cell: Cell) -> Calibrated:
 
 @lru_cache(maxsize=4096)
 def _calibrate(cell: Cell) -> Calibrated:
-    wanted = {"n_compositions": cell.steps, "target_epsilon": cell.target_epsilon, "target_delta": cell.target_delta,
-              "accuracy": ACCURACY}  # fmt: skip
-    n = cell.task.n
     if cell.convention == "rigorous":
-        found = accounting.calibrate_noise(cell.drawn, n, adjacency=Relation.SUBSTITUTE, **wanted)
+        found = _proved_noise(cell, Relation.SUBSTITUTE)
         noise, necessary, account = found.noise_multiplier, found.necessary, found.account
     else:
         noise, necessary = papers_noise(cell), 0.0
         account = proved(cell, noise)
     beside, with_add_remove = float("nan"), float("nan")
     if cell.sampler == "poisson":
-        other = accounting.calibrate_noise(cell.drawn, n, adjacency=Relation.ADD_REMOVE, **wanted)
-        beside, with_add_remove = proved(cell, noise, adjacency=Relation.ADD_REMOVE).upper, other.noise_multiplier
+        beside = proved(cell, noise, adjacency=Relation.ADD_REMOVE).upper
+        with_add_remove = _proved_noise(cell, Relation.ADD_REMOVE).noise_multiplier
     return Calibrated(noise, necessary, account.lower, account.upper, beside, with_add_remove)
+
+
+def _proved_noise(cell: Cell, relation: Relation) -> accounting.NoiseCalibration:
+    return accounting.calibrate_noise(
+        cell.drawn, cell.task.n, n_compositions=cell.steps, target_epsilon=cell.target_epsilon,
+        target_delta=cell.target_delta, adjacency=relation, accuracy=ACCURACY,
+    )  # fmt: skip
 
 
 def papers_noise(cell: Cell) -> float:

@@ -1,4 +1,4 @@
-"""Noise in the accountant's units: s times the norm bound C on the sum over the sample, which a fixed m then divides."""
+"""Noise in the accountant's units: s times the norm bound C on the sum over the sample, then divided by a fixed m."""
 
 from __future__ import annotations
 
