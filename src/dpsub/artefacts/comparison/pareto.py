@@ -106,7 +106,6 @@ class Pareto(Artefact):
 
 def _paint(axes: Axes, part: pd.DataFrame, dashes: Mapping[float, Any]) -> None:
     """Draw one line a target; points at one cost stand beside each other, so that all of them can be seen."""
-    samplers = list(dict.fromkeys(part["sampler"]))
     width = float(part["gradients"].max() - part["gradients"].min()) or 1.0
     same = part[["sampler", "gradients"]].drop_duplicates("sampler").sort_values("gradients", kind="stable")
     rounded = (same["gradients"] / width).round(3)
@@ -114,9 +113,10 @@ def _paint(axes: Axes, part: pd.DataFrame, dashes: Mapping[float, Any]) -> None:
     shift = dict(zip(same["sampler"], BESIDE * width * order, strict=True))
     for epsilon, dash in dashes.items():
         line = part[part["epsilon"] == epsilon]
-        line = line.assign(at=line["gradients"] + line["sampler"].map(shift)).sort_values("at")
+        line = line.assign(at=[cost + shift[name] for cost, name in zip(line["gradients"], line["sampler"], strict=True)])
+        line = line.sort_values("at")
         axes.plot(line["at"], line["loss"], color=LINE, linewidth=0.8, linestyle=dash, zorder=1)
-        for point in line.sort_values("sampler", key=lambda names: names.map(samplers.index)).to_dict("records"):
+        for point in line.to_dict("records"):
             style = style_of(point["sampler"])
             fill = style["color"] if point["on_front"] else "white"
             axes.errorbar(point["at"], point["loss"],
