@@ -242,13 +242,9 @@ def coverage(tables: Tables) -> Statement | None:
         return None
     missed = [one.sampler for one, low, high in zip(*ends, strict=True) if not low.value <= 0.95 <= high.value]
     values = [cell.value for cell in ends[0]]
-    text = (
-        "The bootstrap's 95 % intervals, made from the noisy releases alone, cover the truth in "
-        f"{100 * min(values):.0f} to {100 * max(values):.0f} % of the seeds. "
-    )
-    text += (
-        f"Not compatible with 95 %: {_names(missed)}." if missed else "None of the samplers is incompatible with 95 %."
-    )
+    span = f"{100 * min(values):.0f}" + (f" to {100 * max(values):.0f}" if max(values) > min(values) else "")
+    text = f"The bootstrap's 95 % intervals, made from the noisy releases alone, cover the truth in {span} % of seeds."
+    text += f" Not compatible with 95 %: {_names(missed) if missed else 'none of the samplers'}."
     return Statement("Intervals", text, tuple(cell for part in ends for cell in part))
 
 

@@ -12,6 +12,7 @@ from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.comparison.labels import style_of
 from dpsub.figures import axis, finish, new, panel_letter
 
+BESIDE = 0.01  # of the width of a panel, from one sampler's bars to the next
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 
 
@@ -40,7 +41,8 @@ class NoiseSizes(Artefact):
         "Noise multiplier that one target takes, (a) against the size b of the first stage, where levels are samplers "
         "with one stage, (b) against the batch size m. Markers on lines: proved under substitution; the bar below each "
         "reaches down to the noise with which an attack exceeds the target, so the best proof lies on it. "
-        "Crosses: noise for which the papers' pair meets the target, no guarantee."
+        "Crosses: noise for which the papers' pair meets the target, no guarantee. Samplers stand a little beside "
+        "each other."
     )
     experiments = ("fair_noise",)
 
@@ -52,11 +54,14 @@ class NoiseSizes(Artefact):
         along_b, along_m, fixed = sections(frame)
         figure, grid = new(1, 2, width=7.0, height=3.1)
         for axes, cells, size in ((grid[0, 0], along_b, "b"), (grid[0, 1], along_m, "m")):
+            beside = BESIDE * float(cells[size].max() - cells.loc[cells[size] > 0, size].min())
+            drawn = 0
             for name, part in cells.groupby("sampler", sort=False):
                 if size == "b" and not part["b"].any():
                     _level(axes, str(name), part)
                 else:
-                    _line(axes, str(name), part, size)
+                    _line(axes, str(name), part, size, drawn * beside)
+                    drawn += 1
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter("{x:g}")
@@ -76,15 +81,15 @@ class NoiseSizes(Artefact):
         return finish(figure, self.labels(records)), numbers.drop(columns=["data", "replicate", "surface"])
 
 
-def _line(axes: Axes, name: str, part: pd.DataFrame, size: str) -> None:
+def _line(axes: Axes, name: str, part: pd.DataFrame, size: str, beside: float) -> None:
     style = style_of(name)
     proved = part[part["variant"] == "rigorous"]
     below = (proved["noise_multiplier"] - proved["necessary"]).where(proved["necessary"] > 0, 0.0)
-    axes.errorbar(proved[size], proved["noise_multiplier"], yerr=[below, 0 * below], color=style["color"],
+    axes.errorbar(proved[size] + beside, proved["noise_multiplier"], yerr=[below, 0 * below], color=style["color"],
                   marker=style["marker"], label=style["label"], linewidth=1.0, elinewidth=0.8)  # fmt: skip
     pairs = part[part["variant"] == "consistent"]
-    axes.plot(pairs[size], pairs["noise_multiplier"], linestyle=":", linewidth=0.8, marker="x", markersize=4,
-              color=style["color"])  # fmt: skip
+    axes.plot(pairs[size] + beside, pairs["noise_multiplier"], linestyle=":", linewidth=0.8, marker="x", markersize=4,
+              color=style["color"], zorder=5)  # fmt: skip
 
 
 def _level(axes: Axes, name: str, part: pd.DataFrame) -> None:

@@ -113,8 +113,8 @@ def _paint(axes: Axes, part: pd.DataFrame, dashes: Mapping[float, Any]) -> None:
     shift = dict(zip(same["sampler"], BESIDE * width * order, strict=True))
     for epsilon, dash in dashes.items():
         line = part[part["epsilon"] == epsilon]
-        line = line.assign(at=[cost + shift[name] for cost, name in zip(line["gradients"], line["sampler"], strict=True)])
-        line = line.sort_values("at")
+        places = [shift[name] for name in line["sampler"]]
+        line = line.assign(at=line["gradients"] + places).sort_values("at")
         axes.plot(line["at"], line["loss"], color=LINE, linewidth=0.8, linestyle=dash, zorder=1)
         for point in line.to_dict("records"):
             style = style_of(point["sampler"])

@@ -104,7 +104,8 @@ class RankingsFigure(Artefact):
         "Paired difference of the loss to Poisson, in percent of Poisson's, at each data set's smallest target, with "
         "95 % Student intervals over seeds; left of the line is better than Poisson. Squares: the main paper's own "
         "comparison at equal epsilon' a query; circles: noise for which the papers' pair meets the target, no "
-        "guarantee; diamonds: noise for which the target is proved."
+        "guarantee (for Poisson a pair of data sets that differ by one record more, for the others by a shift both "
+        "ways, which needs more noise); diamonds: noise for which the target is proved."
     )
     experiments = EXPERIMENTS
 
@@ -130,6 +131,8 @@ class RankingsFigure(Artefact):
                               elinewidth=0.8, capsize=1.5, label=CONVENTIONS[variant])  # fmt: skip
             axes.axvline(0, color="black", linewidth=0.7)
             axes.set_yticks(range(len(order)), [label_of(name).replace(",", ",\n") for name in order])
+            for text, name in zip(axes.get_yticklabels(), order, strict=True):
+                text.set_fontsize(5 if ":" in name else 7)
             axes.invert_yaxis()
             axis(axes, x="difference to Poisson (%)", y="")
             panel_letter(axes, f"({letter}) {dataset_label(dataset, frame)}, ε = {epsilon:g}")
