@@ -10,6 +10,8 @@ from scipy.special import stdtrit
 from dpsub import checks
 from dpsub.multiplicity import MultiplicityLaw
 
+LEAST_FREEDOM = 5.0
+
 
 def noise_of_average(
     noise_multiplier: float, clip: float, divisor: float, steps: int, p: int, rngs: Sequence[np.random.Generator]
@@ -46,9 +48,10 @@ def mean_interval(
     Uses the releases only, so it costs no privacy. Given the data, a release has the variance
     v S^2 + tau^2 with v = n Var(L) / m^2, where L is the multiplicity of a record, S^2 the sample variance of the data
     (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale of the noise. So
-    S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T. Much
-    noise makes that estimate itself uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom, at
-    least 1.
+    S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T.
+    Much noise makes that estimate itself uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom,
+    at least 5, below which it would only say that the spread tells nothing of S^2. An approximation: its coverage is
+    what an experiment must show.
 
     Parameters
     ----------
@@ -73,7 +76,7 @@ def mean_interval(
     own = max(0.0, spread - noise_scale**2) / v if v > 0 else 0.0
     variance = own / n + spread / t
     slope = (1 / (v * n) if v > 0 else 0.0) + 1 / t  # of the variance's estimate in the spread^2 that is observed
-    freedom = min(max((t - 1) * (variance / (slope * spread)) ** 2, 1.0), t - 1.0)
+    freedom = min(max((t - 1) * (variance / (slope * spread)) ** 2, LEAST_FREEDOM), t - 1.0)
     centre = float(releases.mean())
     half = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
     return centre, centre - half, centre + half
