@@ -112,6 +112,8 @@ def test_the_front_holds_what_nothing_beats() -> None:
 def test_sections_of_the_noise_hold_one_size_fixed() -> None:
     along_b, along_m, fixed = sections(made_up_fair.fair_noise())
     assert (fixed["m"], fixed["b"]) == (100, 200)
+    with pytest.raises(DataError, match="noise against b needs a surface with a two-stage sampler, got none"):
+        sections(made_up_fair.fair_noise().assign(surface=0))
     assert set(along_b.loc[along_b["sampler"] == "must_ow", "b"]) == {100, 200, 400}
     assert set(along_m.loc[along_m["sampler"] == "must_ow", "m"]) == {50, 100, 150}
 

@@ -13,7 +13,6 @@ import pandas as pd
 from dpsub import accounting
 from dpsub.accountants.gaussian_pair import MIN_SCALE
 from dpsub.accountants.noise_search import smallest_noise
-from dpsub.errors import ArgumentError
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.fair_cells import CONVENTIONS, MOST_NOISE, Cell, check_grid, expanded, proved
 from dpsub.relations import Relation
@@ -135,8 +134,6 @@ class FairNoise(Experiment):
     def check(self, settings: Mapping[str, Any]) -> None:
         check_grid(settings["grid"])
         check_grid(settings["surface"])
-        if not self.replicates(settings):
-            raise ArgumentError("grid and surface must hold at least one cell, got none; add an entry")
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]

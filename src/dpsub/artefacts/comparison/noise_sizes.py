@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.comparison.labels import style_of
+from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
 
 BESIDE = 0.01  # of the width of a panel, from one sampler's bars to the next
@@ -20,7 +21,16 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
     """Return the cells along b at fixed m, those along m at fixed b, and what is fixed for both.
 
     The setting is that of the first cell that is only calibrated; the fixed m and b are those with the most cells.
+
+    Raises
+    ------
+    DataError
+        If no cell with a first stage is only calibrated.
     """
+    if not (frame["b"] * frame["surface"]).any():
+        raise DataError(
+            "noise against b needs a surface with a two-stage sampler, got none; add one to fair_noise.surface"
+        )
     setting = frame.loc[frame["surface"] == 1, SETTING].iloc[0]
     cells = frame[(frame[SETTING] == setting).all(axis=1)].drop_duplicates(["variant", "sampler", "m", "b"])
     staged = cells[cells["b"] > 0]
