@@ -69,7 +69,7 @@ class NoiseSizes(Artefact):
             for name, part in cells.groupby("sampler", sort=False):
                 if size == "b" and not part["b"].any():
                     _level(axes, str(name), part)
-                else:
+                elif part[size].nunique() > 1 or cells[size].nunique() == 1:  # a lone point is no line
                     _line(axes, str(name), part, size, drawn * beside)
                     drawn += 1
             axes.set_yscale("log")
