@@ -99,6 +99,17 @@ def test_an_unsuitable_cluster_is_refused(command: str, answer: str, sentence: s
         slurm()
 
 
+def test_a_cluster_is_asked_in_a_way_that_it_answers(says: dict[str, Path]) -> None:
+    by_sacct = {**PROFILE, "slurm-status-command": "sacct"}
+    says["scontrol-config"].write_text(CONFIG.replace("300", "5"), encoding="utf-8")
+    assert cluster.Slurm(by_sacct, Path("results")).partition.name == "main"
+    says["scontrol-config"].write_text(CONFIG.replace("slurmdbd", "none"), encoding="utf-8")
+    with pytest.raises(
+        PlanError, match=r"^slurm-status-command must be squeue on a cluster that keeps no accounts, got"
+    ):
+        cluster.Slurm(by_sacct, Path("results"))
+
+
 def test_a_silent_cluster_is_refused(says: dict[str, Path]) -> None:
     says["sinfo"].unlink()
     with pytest.raises(PlanError, match=r"^Slurm must answer sinfo .*, got: cat: .*sinfo.txt: No such file"):

@@ -75,8 +75,7 @@ class Slurm:
         self.account = account or chosen.pop("slurm_account", None)
         self.partition = self._partition(partition or chosen.get("slurm_partition"))
         self._check_account()
-        if profile.get("slurm-status-command") == "squeue":
-            self._check_memory_of_jobs()
+        self._check_status_command(str(profile.get("slurm-status-command", "sacct")))
         folder = hashlib.sha256(os.fspath(results.resolve()).encode()).hexdigest()[:10]
         self.prefix = f"{profile.get('slurm-jobname-prefix', 'dpsub')}-{folder}"
         chosen |= {"slurm_partition": self.partition.name}
@@ -150,7 +149,7 @@ class Slurm:
     def _check_account(self) -> None:
         if self.account is None:
             return
-        if self.configuration.get("AccountingStorageType", "").endswith("/none"):
+        if not self._keeps_accounts():
             raise PlanError(
                 f"the account must be left out on a cluster that keeps no accounts, got {self.account!r}; leave it out"
             )
@@ -161,8 +160,18 @@ class Slurm:
         if known and self.account not in known:
             raise PlanError(f"unknown account {self.account!r}; {settings.nearest(self.account, known)}")
 
-    def _check_memory_of_jobs(self) -> None:
-        """Refuse a cluster that forgets a finished job before it is asked for it: the run would wait without end."""
+    def _keeps_accounts(self) -> bool:
+        return not self.configuration.get("AccountingStorageType", "").endswith("/none")
+
+    def _check_status_command(self, command: str) -> None:
+        """Refuse a way to ask for jobs that never hears of their end: the run would wait without end."""
+        if command == "sacct":
+            if not self._keeps_accounts():
+                raise PlanError(
+                    "slurm-status-command must be squeue on a cluster that keeps no accounts, got sacct; "
+                    "correct it in the profile"
+                )
+            return
         age = int(self.configuration.get("MinJobAge", "0").split()[0])
         if age < REMEMBERED:
             raise PlanError(
