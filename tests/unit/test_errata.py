@@ -6,10 +6,12 @@ by the figures; all others are here.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from dpsub import profiles, published, samplers
+from dpsub import accounting, profiles, published, samplers
 from dpsub.accountants import fourier, pairs
 from dpsub.amplification import amplified_epsilon, amplify, category
 from dpsub.calibration import classical_gaussian_scale
@@ -17,6 +19,7 @@ from dpsub.datasets import adult, synthetic_adult
 from dpsub.errors import ArgumentError
 from dpsub.experiments.adult_logistic import design_matrix
 from dpsub.experiments.linear_regression import gradient_cells
+from dpsub.experiments.proved_composition import ProvedComposition
 from dpsub.experiments.sampling_time import bernoulli_trials
 from dpsub.frame import Frame
 from dpsub.multiplicity import MultiplicityLaw
@@ -25,7 +28,9 @@ from dpsub.procedures.classification import binary_metrics
 from dpsub.procedures.noise_plan import plan_noise
 from dpsub.procedures.subset_bootstrap import subset_statistics
 from dpsub.sample import Samples
+from tests.experiment_runs import settings_of
 
+ROOT = Path(__file__).resolve().parents[2]
 CONFIG3 = {"b": 500, "m": 300, "clip": 3, "learning_rate": 0.01, "epsilon_amplified": 0.0005}
 
 
@@ -68,6 +73,50 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
         pair, n_compositions=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass"
     )
     assert float(found.delta_lower[0]) > 2e-3 > 1 / n
+
+
+def _printed_in_e02() -> list[list[str]]:
+    """Return the lines of the table in the entry E2 of the document."""
+    text = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
+    entry = text[text.index("### E2.") : text.index("### E3.")]
+    lines = [line.strip().strip("|").split("|") for line in entry.splitlines() if line.strip().startswith("|")]
+    return [[cell.strip() for cell in line] for line in lines[2:]]
+
+
+@pytest.mark.parametrize("line", _printed_in_e02(), ids=lambda line: "-".join(line[0].split(" (")[0].split()))
+def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[str]) -> None:
+    scheme, denominator = line[0].split(", ")[0], "realised" if "realised" in line[0] else "fixed"
+    asked = [
+        question for question in ProvedComposition().questions(settings_of("proved_composition"))
+        if question.scheme == scheme and question.denominator == denominator
+        and float(f"{question.noise_multiplier:.4g}") == float(line[1])
+    ]  # fmt: skip
+    found = asked[0].answer()
+    # rounded to the safe side, and not stale
+    assert found["attack"] * 0.9 < float(line[2]) <= found["attack"]
+    if line[3] == "none":
+        assert np.isnan(found["proved"])
+    else:
+        assert found["proved"] <= float(line[3]) < found["proved"] * 1.1
+    assert float(line[2]) > 1 / 30969 or (scheme, line[1]) == ("wor", "2.654")
+
+
+def test_at_equal_noise_must_is_weaker_than_wor() -> None:
+    question = {"noise_multiplier": 4.0, "n_compositions": 1000, "delta": 1e-5, "width": 0.05}
+    must = accounting.rigorous(samplers.MustOW(118, 200), 10_000, **question)
+    wor = accounting.rigorous(samplers.Wor(200), 10_000, **question)
+    assert must.lower > 5 * wor.upper
+    pair_of_must = accounting.paper(samplers.MustOW(118, 200), 10_000, **question)
+    pair_of_wor = accounting.paper(samplers.Wor(200), 10_000, **question)
+    assert pair_of_must.upper < 1.2 * pair_of_wor.lower
+
+
+def test_one_direction_is_half_of_substitution_for_poisson() -> None:
+    question = {"noise_multiplier": 2.654, "n_compositions": 1000, "delta": 1e-5}
+    sampler = samplers.Poisson(300 / 30969)
+    one = accounting.paper(sampler, **question)
+    other = accounting.rigorous(sampler, adjacency="substitute", **question)
+    assert (one.upper, other.lower) == pytest.approx((0.424, 0.850), abs=1e-3)
 
 
 def test_e03_delta_of_table6_uses_a_ratio_n_times_too_large() -> None:

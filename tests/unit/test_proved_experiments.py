@@ -19,8 +19,9 @@ from tests.experiment_runs import CONFIG, only, settings_of
 SIZES = {"n": 300, "b": 30, "m": 10}
 SMALL: dict[str, dict[str, Any]] = {
     "proved_composition": {
-        "table8": settings_of("proved_composition")["table8"] | SIZES | {"n_compositions": 20},
-        "figure_s2": settings_of("proved_composition")["figure_s2"] | SIZES | {"n_compositions": [20]},
+        "table8": settings_of("proved_composition")["table8"] | SIZES
+        | {"n_compositions": 20, "epsilon_amplified": 0.02, "epsilon": 0.5},
+        "figure_s2": settings_of("proved_composition")["figure_s2"] | SIZES | {"n_compositions": [20], "scale": 1},
     },
     "proved_steps": {**SIZES, "n_compositions": [1, 20]},
     "proved_noise": {**SIZES, "n_compositions": 20, "target_epsilons": [4], "accuracy": 0.05,
@@ -128,10 +129,8 @@ class TestRealisedBatches:
         assert self.truth() * 0.97 < self.attack() < self.truth()
 
     def test_a_shift_rounded_up_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        original = np.floor
-        monkeypatch.setattr(realised_batches, "SHIFTS", 8)
         honest = self.attack()
-        monkeypatch.setattr(realised_batches.np, "floor", lambda x: original(x) + 1)
+        monkeypatch.setattr(realised_batches, "ROUND_DOWN", 1.1)
         assert honest < self.truth() < self.attack()
 
     def test_it_exceeds_what_a_fixed_denominator_is_proved_to_give(self) -> None:

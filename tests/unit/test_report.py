@@ -139,6 +139,31 @@ def test_composed_privacy_is_judged_by_its_brackets() -> None:
     assert "The brackets of MUST.WW and Poisson do not separate the two." in sentence(0.45)
 
 
+def test_what_is_proved_stands_with_what_is_not() -> None:
+    rows = [
+        (scheme, column, value)
+        for scheme, low, high in (
+            ("poisson", 0.377, 1.0), ("wor", 0.37, 0.57), ("wr", 0.39, 0.58), ("must_ow", 0.9, 0.95),
+            ("must_ww", 0.9, 0.96),
+        )
+        for column, value in (("delta_c_lower", low), ("delta_c_upper", high))
+    ]  # fmt: skip
+    cells = pd.DataFrame(rows, columns=["scheme", "column", "rigorous"])
+    (text,) = MustTakeaways().sentences(Tables({"table8": cells}))
+    assert "Poisson at least 0.38 (nothing is proved: its sums are divided by the realised size), WOR 0.37 to 0.57" in text
+    assert "No guarantee below the first numbers can hold" in text
+
+
+def test_noise_is_compared_at_equal_proved_privacy() -> None:
+    rows = [
+        (target, scheme, "substitute", "noise_over_wor", ratio)
+        for target, scheme, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))
+    ]
+    cells = pd.DataFrame(rows, columns=["target_epsilon", "scheme", "adjacency", "column", "rigorous"])
+    (text,) = MustTakeaways().sentences(Tables({"noise_at_equal_privacy": cells}))
+    assert "that of MUST.OW is 1.4 to 2.9 times and that of MUST.WW is 1.7 to 1.7 times that of WOR" in text
+
+
 def test_look_up_needs_exactly_one_cell() -> None:
     tables = Tables({"table9": _law_means()})
     assert tables.number("table9", "law_mean", "stated", experiment="3", scheme="wor") == 300

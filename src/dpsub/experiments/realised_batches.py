@@ -19,9 +19,11 @@ from dpsub.samplers import Poisson
 SHIFTS = 1024
 """Steps into which the largest shift, that of the smallest sample, is divided."""
 
+ROUND_DOWN = 1 - 1e-12
+"""Factor that keeps a quotient which floating point rounded up from counting as a larger shift."""
+
 _TAIL = 1e-15
 _WIDTH = 5e-3
-_ROUND_DOWN = 1 - 1e-12
 
 
 def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
@@ -40,7 +42,7 @@ def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
     step = float(shifts[0]) / SHIFTS
     drawn = binom.pmf(others, n - 1, rate)
     drawn[0] = binom.cdf(others[0], n - 1, rate)
-    weights = np.bincount(np.floor(shifts / step * _ROUND_DOWN).astype(int), rate * drawn)
+    weights = np.bincount(np.floor(shifts / step * ROUND_DOWN).astype(int), rate * drawn)
     weights[0] += 1 - rate + rate * binom.sf(others[-1], n - 1, rate)
     with np.errstate(divide="ignore"):
         return MultiplicityLaw(np.log(weights)), step

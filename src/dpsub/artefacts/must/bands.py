@@ -15,6 +15,11 @@ PAIR_DOTS = (0, (1, 1.6))
 _RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}
 
 
+def short(value: float) -> str:
+    """Return a number without the zeros of its exponent: 1e-5."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
 def by_sampler(frame: pd.DataFrame, x: str) -> Iterator[tuple[pd.DataFrame, dict[str, Any]]]:
     """Yield the records of each sampler and relation, sorted by `x`, and how they are drawn.
 

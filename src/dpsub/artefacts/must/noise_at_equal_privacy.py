@@ -6,11 +6,11 @@ import math
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import FormatStrFormatter, NullFormatter
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.bands import PAIR_DOTS, by_sampler, draw_band, draw_pair
+from dpsub.artefacts.must.bands import PAIR_DOTS, by_sampler, draw_band, draw_pair, short
 from dpsub.artefacts.must.labels import in_order
 from dpsub.figures import axis, finish, new
 from dpsub.published import row_key
@@ -74,9 +74,9 @@ class NoiseByTarget(Artefact):
         axes.plot([], [], color="black", linestyle=PAIR_DOTS, linewidth=1.0, label="the paper's pair")
         for scale, place in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
             scale("log", base=2)
-            place.set_major_formatter(ScalarFormatter())
+            place.set_major_formatter(FormatStrFormatter("%g"))
             place.set_minor_formatter(NullFormatter())
-        axis(axes, x=f"target ε at δ = {float(frame['delta'].iloc[0]):g}", y="noise multiplier s")
+        axis(axes, x=f"target ε at δ = {short(float(frame['delta'].iloc[0]))}", y="noise multiplier s")
         figure.legend(loc="outside lower center", ncols=2)
         kept = ["scheme", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)

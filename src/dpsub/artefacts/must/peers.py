@@ -22,9 +22,9 @@ class PeerBoundsTable(Artefact):
     kind = "table"
     caption = (
         "epsilon at delta = 1e-5 by this package and by other accountants: a bracket of one number for Poisson, attack "
-        "and proof for samplers whose exact privacy is open. The Rényi accountant of dp-accounting for sampling without "
-        "replacement is given the noise in units of C, the norm bound of one record, and of 2 C, by which replacing a "
-        "record moves the sum."
+        "and proof for samplers whose exact privacy is open. The Rényi accountant of dp-accounting for sampling "
+        "without replacement is given the noise in units of C, the norm bound of one record, and of 2 C, by which "
+        "replacing a record moves the sum."
     )
     experiments = ("peer_bounds",)
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))

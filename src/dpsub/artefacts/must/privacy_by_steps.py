@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.must.bands import PAIR_DOTS, by_sampler, draw_band, draw_pair
+from dpsub.artefacts.must.bands import PAIR_DOTS, by_sampler, draw_band, draw_pair, short
 from dpsub.artefacts.must.labels import in_order
 from dpsub.artefacts.must.rows import proved_rows
 from dpsub.figures import axis, finish, new
@@ -45,7 +45,7 @@ class PrivacyBySteps(Artefact):
         axes.set_xscale("log")
         axes.set_yscale("log")
         delta = float(frame["given"].iloc[0])
-        axis(axes, x="number of steps k", y=f"ε at δ = {delta:g}")
+        axis(axes, x="number of steps k", y=f"ε at δ = {short(delta)}")
         figure.legend(loc="outside lower center", ncols=2)
         kept = ["scheme", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", "attack",
                 "proved"]
