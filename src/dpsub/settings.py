@@ -145,6 +145,20 @@ def conform(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
     return canonical(config)
 
 
+def check_results_dir(folder: str) -> None:
+    """Refuse a results folder in which the working folder lies, whose files the results would mix with.
+
+    Raises
+    ------
+    PlanError
+    """
+    if Path.cwd().is_relative_to(Path(folder).resolve()):
+        raise PlanError(
+            f"results_dir must be a folder of its own, got {folder!r}, in which the project lies; "
+            "name a new folder, such as results-mine"
+        )
+
+
 def of_experiment(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the settings of one experiment without those that only say how much of it is computed where."""
     return {key: value for key, value in config["experiments"][name].items() if key not in ("parts", "variants")}

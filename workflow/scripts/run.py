@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, nargs="*", default=[], help="YAML files over config.yaml, in order")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="jobs at a time (%(default)s)")
     parser.add_argument("targets", nargs="*", help="tables and figures to make; everything by default")
-    own, _, extra = _split(sys.argv[1:])
+    own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
     if options.cores < 1:
         raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
@@ -45,13 +45,13 @@ def main() -> None:
     plan = Plan(config)
     _check_targets(plan, options.targets)
     with lock.hold(plan.results) as descriptor:
-        _check_room(plan.results)
+        check_room(plan.results)
         _check_data(plan)
         run = Run(plan, options.config, options.cores, descriptor)
         sys.exit(run.go([*extra, "--", *options.targets]))
 
 
-def _split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
+def split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
     items = list(arguments)
     if "--" not in items:
         return items, "", []
@@ -67,7 +67,7 @@ def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
             raise PlanError(f"unknown target {target!r}; {near}")
 
 
-def _check_room(folder: Path) -> None:
+def check_room(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < ROOM:
         raise PlanError(
@@ -94,11 +94,13 @@ def _check_data(plan: Plan) -> None:
 class Run:
     """One call of Snakemake, watched."""
 
+    snakefile = ROOT / "Snakefile"
+
     def __init__(self, plan: Plan, configs: Sequence[Path], cores: int, descriptor: int) -> None:
         self.plan, self.cores, self.descriptor = plan, cores, descriptor
         self.log = plan.results / "logs" / "snakemake.log"
         self.command = [
-            *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", str(cores)),
+            *(sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile), "--cores", str(cores)),
             *(["--configfile", *(str(path) for path in configs)] if configs else []),
             *("--workflow-profile", str(ROOT / "workflow/profiles/default"), "--nocolor"),
         ]
@@ -113,8 +115,7 @@ class Run:
         signal.signal(signal.SIGALRM, self._end)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._clear_leftovers()
-        shares = {name: len(self.plan.parts(name)) for name in self.plan.experiments}
-        progress = Progress(shares, self.cores)
+        progress = self.progress()
         status = self._watch(arguments, progress)
         if self.signals:
             print(f"stopped after {duration(time.monotonic() - started)}; run again to go on from here", flush=True)
@@ -125,9 +126,16 @@ class Run:
         if "--dry-run" in arguments or "-n" in arguments:
             print(f"{progress.total} jobs to do; see {self.log}")
             return 0
-        lines = summary.lines(self.plan, made=progress.made, seconds=time.monotonic() - started)
-        print("\n".join(lines), flush=True)
+        print("\n".join(self.summary(progress.made, time.monotonic() - started)), flush=True)
         return 0
+
+    def progress(self) -> Progress:
+        """Return the state of a run that begins."""
+        return Progress({name: len(self.plan.parts(name)) for name in self.plan.experiments}, self.cores)
+
+    def summary(self, made: int, seconds: float) -> list[str]:
+        """Return the last lines of a run that went through."""
+        return summary.lines(self.plan, made=made, seconds=seconds)
 
     def _watch(self, arguments: Sequence[str], progress: Progress) -> int:
         with self.log.open("w", encoding="utf-8") as log:

@@ -22,6 +22,7 @@ COMMANDS = {
     "amplify": "(epsilon, delta) of one release from a sample, by the amplification theorem",
     "account": "delta at an epsilon, or epsilon at a delta, of many releases",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
+    "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
     "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",
 }
 """Commands and what they answer; each is a module of this package."""
