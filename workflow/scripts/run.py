@@ -46,7 +46,7 @@ def main() -> None:
     _check_targets(plan, options.targets)
     with lock.hold(plan.results) as descriptor:
         check_room(plan.results)
-        _check_data(plan)
+        check_data(plan)
         run = Run(plan, options.config, options.cores, descriptor)
         sys.exit(run.go([*extra, "--", *options.targets]))
 
@@ -76,7 +76,7 @@ def check_room(folder: Path) -> None:
         )
 
 
-def _check_data(plan: Plan) -> None:
+def check_data(plan: Plan) -> None:
     """Verify the raw files that are there, so that a damaged one stops the run before any work."""
     chosen = plan.config["data"]
     for name in plan.data_sets(*plan.experiments):

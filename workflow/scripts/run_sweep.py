@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import one_sentence
 from progress import OVERHEAD, Job, Progress, duration
-from run import ROOT, Run, check_room, split
+from run import ROOT, Run, check_data, check_room, split
 
 from dpsub import lock
 from dpsub.errors import PlanError
@@ -34,8 +33,13 @@ def main() -> None:
     with lock.hold(Path(config["results_dir"])) as descriptor:
         plan = SweepPlan(config)
         check_room(plan.results)
+        check_data(plan)
         plan.write()
-        sys.exit(SweepRun(plan, options.cores, descriptor).go(extra))
+        run = SweepRun(plan, options.cores, descriptor)
+        if not plan.bundles and all(by_cell.is_current(plan.results, name) for name in plan.experiments):
+            print("\n".join(run.summary(0, 0.0)))
+            return
+        sys.exit(run.go(extra))
 
 
 class SweepProgress(Progress):
@@ -68,14 +72,14 @@ class SweepRun(Run):
         totals = self.plan.totals(self.cores)
         if self.plan.bundles:
             print(
-                f"{totals['records_to_compute']} records of {totals['cells'] - totals['cells_finished']} cells to compute "
-                f"in {totals['jobs']} jobs, about {duration(3600 * totals['hours'])} on {self.cores} cores; "
+                f"{totals['records_to_compute']} records of {totals['cells'] - totals['cells_finished']} cells "
+                f"to compute in {totals['jobs']} jobs, about {duration(3600 * totals['hours'])} on {self.cores} cores; "
                 f"{totals['cells_finished']} cells are finished",
                 flush=True,
             )
         return SweepProgress(self.plan, self.cores)
 
-    def summary(self, made: int, seconds: float) -> Sequence[str]:
+    def summary(self, made: int, seconds: float) -> list[str]:
         files = [str(by_cell.summary_file(self.plan.results, name)) for name in self.plan.experiments]
         first = f"finished {made} jobs in {duration(seconds)}" if made else "nothing to do: every cell is finished"
         return [first, f"records: {self.plan.results / 'records'}", f"one row a cell: {', '.join(files)}"]

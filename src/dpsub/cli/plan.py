@@ -3,8 +3,8 @@
 SWEEP is a YAML file such as workflow/sweep.yaml; further files go over it.  What is finished already is not counted
 again.  Nothing is written.
 
-JSON: cells, cells_finished, records (one a cell and seed), records_to_compute, jobs, core_hours, cores, hours (on so many
-cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib (of the largest jobs on all cores),
+JSON: cells, cells_finished, records (one a cell and seed), records_to_compute, jobs, core_hours, cores, hours (on so
+many cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib (of the largest jobs on all cores),
 files_by_other_code (finished record files that another version of the code has made), results_dir.
 """
 

@@ -1,12 +1,13 @@
 """Rows of a store brought together by cell, in memory that does not grow with the number of cells.
 
-The rows are first dealt into buckets on disk by the digest of their cell, as many as it takes for one to fit into memory;
-then one bucket at a time is sorted and summarised. Sorting makes the result independent of how cells were split into
-jobs.
+The rows are first dealt into buckets on disk by the digest of their cell, as many as it takes for one to fit into
+memory; then one bucket at a time is sorted and summarised. Sorting makes the result independent of how cells were split
+into jobs.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import tempfile
@@ -18,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpsub import provenance, settings
 from dpsub.errors import DataError
-from dpsub.records import read_facts
+from dpsub.records import read_facts, replace_file
 from dpsub.sweeps import store
 from dpsub.sweeps.cells import CellExperiment
 
@@ -31,6 +33,24 @@ _PREFIX = 6  # hexadecimal digits of a digest that choose the bucket
 def summary_file(results: Path, experiment: str) -> Path:
     """Return the file of an experiment's summary, one row a cell."""
     return results / "summary" / f"experiment={experiment}.parquet"
+
+
+def is_current(results: Path, experiment: str) -> bool:
+    """Return whether the summary is there, and made from the record files that are there now."""
+    try:
+        stamp = json.loads(_stamp_file(results, experiment).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return summary_file(results, experiment).exists() and bool(stamp == _stamp(results, experiment))
+
+
+def _stamp_file(results: Path, experiment: str) -> Path:
+    return summary_file(results, experiment).with_name(f"_experiment={experiment}.json")
+
+
+def _stamp(results: Path, experiment: str) -> dict[str, str]:
+    parts = [path.stem for path in store.part_files(results, experiment)]
+    return {"parts": settings.digest({"parts": parts}), "code": provenance.digest(__name__)}
 
 
 def tables(results: Path, experiment: str, *, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pa.Table]:
@@ -104,7 +124,8 @@ def summarise(results: Path, experiment: CellExperiment, *, rows_at_once: int = 
     """
     path = summary_file(results, experiment.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    key = [*experiment.keys(), "cell", "data"]
+    stamp = _stamp(results, experiment.name)
+    key = [*experiment.key_fields(), "cell", "data"]
     measured = [name for name, kind in experiment.columns.items() if kind != "str"]
     columns = store.schema(experiment)
     shape = pa.schema(
@@ -121,6 +142,7 @@ def summarise(results: Path, experiment: CellExperiment, *, rows_at_once: int = 
     with temporary.open("rb") as written:
         os.fsync(written.fileno())
     os.replace(temporary, path)
+    replace_file(_stamp_file(results, experiment.name), f"{json.dumps(stamp)}\n".encode())
     return path
 
 

@@ -100,7 +100,7 @@ class CellExperiment(abc.ABC):
     columns: ClassVar[dict[str, str]]
 
     @classmethod
-    def keys(cls) -> tuple[str, ...]:
+    def key_fields(cls) -> tuple[str, ...]:
         """Fields of a cell, in order."""
         chosen = {field for axis in cls.axes for field in AXES[axis]}
         return tuple(field for field in KEYS if field in ("sampler", "n", "m", "b") or field in chosen)
@@ -131,9 +131,7 @@ class CellExperiment(abc.ABC):
         return ()
 
     @abc.abstractmethod
-    def run(
-        self, fields: Mapping[str, Any], replicates: range, *, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def run(self, fields: Mapping[str, Any], replicates: range, *, root: int, data: Mapping[str, Path]) -> pd.DataFrame:
         """Compute replicates of one cell.
 
         Parameters

@@ -35,7 +35,9 @@ class DistinctDraws(CellExperiment):
 
     def check(self, fields: Mapping[str, Any]) -> None:
         if ":" in fields["sampler"]:
-            raise ArgumentError(f"{self.name} takes samplers by name, got the chain {fields['sampler']!r}; name another")
+            raise ArgumentError(
+                f"{self.name} takes samplers by name, got {fields['sampler']!r}; name another"
+            )
         _sampler(fields["sampler"], fields["n"], fields["m"], fields["b"])
         checks.integer("steps", fields["steps"], at_least=1)
 
@@ -44,9 +46,7 @@ class DistinctDraws(CellExperiment):
         each = fields["steps"] * (_SECONDS_PER_STEP + slots * _SECONDS_PER_SLOT)
         return Cost(setup=0.001, replicate=each, memory=_BLOCK * slots * 64 / 2**20)
 
-    def run(
-        self, fields: Mapping[str, Any], replicates: range, *, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def run(self, fields: Mapping[str, Any], replicates: range, *, root: int, data: Mapping[str, Path]) -> pd.DataFrame:
         sampler = _sampler(fields["sampler"], fields["n"], fields["m"], fields["b"])
         frame, steps = Frame(fields["n"]), fields["steps"]
         rows = []

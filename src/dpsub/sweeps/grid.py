@@ -1,4 +1,4 @@
-"""From the grids of a sweep to its cells; a grid that contradicts itself is refused with the first cell that shows it."""
+"""From the grids of a sweep to its cells; a grid that contradicts itself is refused, with the first such cell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dpsub import checks, samplers, streams
+from dpsub import checks, samplers
 from dpsub.errors import ArgumentError, PlanError, UnsupportedError
 from dpsub.samplers.must import TwoStage
 from dpsub.sweeps.cells import AXES, Cell, CellExperiment
@@ -33,7 +33,7 @@ def expand(grids: Sequence[Mapping[str, Any]], known: Mapping[str, CellExperimen
     Parameters
     ----------
     grids : sequence of mapping
-        As in workflow/schemas/sweep.schema.yaml.
+        As in workflow/schemas/sweep.schema.yaml, in canonical form.
     known : mapping
         The experiments that may be swept, by name.
 
@@ -92,7 +92,7 @@ def _two_stages(sampler: str) -> bool:
 
 def _cells(grid: Mapping[str, Any], experiment: CellExperiment) -> Iterator[Cell]:
     axes = [grid.get(axis, [None]) for axis in ("steps", "targets", "conventions")]
-    keys = experiment.keys()
+    keys = experiment.key_fields()
     seen = set()
     for dataset in grid.get("datasets", [None]):
         for text, size in itertools.product(grid["samplers"], grid["sizes"]):
@@ -108,7 +108,7 @@ def _cells(grid: Mapping[str, Any], experiment: CellExperiment) -> Iterator[Cell
                 fields.update(steps=steps, convention=convention)
                 if target is not None:
                     fields.update(target_epsilon=target["epsilon"], target_delta=target["delta"])
-                cell = Cell.of(experiment.name, streams.canonical({key: fields[key] for key in keys}))
+                cell = Cell.of(experiment.name, {key: fields[key] for key in keys})
                 if cell.digest not in seen:
                     seen.add(cell.digest)
                     yield cell

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -155,7 +154,7 @@ class SweepPlan:
         """Experiments of this sweep."""
         return tuple(dict.fromkeys(item.cell.experiment for item in self.wanted))
 
-    def data_sets(self) -> tuple[str, ...]:
+    def data_sets(self, *_: str) -> tuple[str, ...]:
         """Return the prepared data files that the jobs of this plan read."""
         return tuple(sorted({name for bundle in self.bundles for name in bundle.data_sets}))
 
@@ -216,5 +215,3 @@ class SweepPlan:
             "results_dir": str(self.results),
         }
 
-
-__all__ = ["SweepPlan", "Wanted", "digest_of", "load"]

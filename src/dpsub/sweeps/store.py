@@ -39,7 +39,7 @@ def sidecar(path: Path) -> Path:
 
 def schema(experiment: CellExperiment | type[CellExperiment]) -> pa.Schema:
     """Return the columns of an experiment's records: key, name of the cell, label of the data, replicate, measures."""
-    columns = {name: KEYS[name] for name in experiment.keys()}
+    columns = {name: KEYS[name] for name in experiment.key_fields()}
     columns |= {"cell": "str", "data": "str", "replicate": "int64", **experiment.columns}
     return pa.schema([pa.field(name, _TYPES[kind], nullable=name == "b") for name, kind in columns.items()])
 
