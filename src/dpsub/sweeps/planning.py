@@ -17,7 +17,7 @@ from dpsub.records import replace_file
 from dpsub.sweeps import REGISTRY, store
 from dpsub.sweeps.bundles import BASE_MIB, Bundle, Priced, Work, pack
 from dpsub.sweeps.cells import Cell, CellExperiment, Cost
-from dpsub.sweeps.grid import Wanted, expand
+from dpsub.sweeps.grid import expand
 
 SCHEMA = Path(__file__).resolve().parents[3] / "workflow/schemas/sweep.schema.yaml"
 DEFAULTS: dict[str, Any] = {
