@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.datasets import adult, adult_raw, adult_table, fetch, sources
+from dpsub.datasets import adult, adult_raw, fetch, sources
 from dpsub.errors import ArgumentError, DataError
 
 ROOT = Path(__file__).parents[2]
@@ -274,7 +274,7 @@ def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
         moved.append(target)
         Path(source).rename(target)
 
-    monkeypatch.setattr(adult_table.os, "replace", interrupted)
+    monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         adult.write(table.iloc[::-1], prepared, label="real", sources={}, n_train=14)
     with pytest.raises(DataError, match="must have the SHA-256 sum"):

@@ -1,6 +1,6 @@
 """One job a part of an experiment's replicates in one variant.
 
-REQUIRED INPUTS: the prepared data sets that the experiment reads
+REQUIRED INPUTS: the prepared data sets, and the records of other experiments, that the experiment reads
 OUTPUTS: <results>/records/<experiment>/<variant>/<part>.parquet and .json;
          clock times in <results>/run/timings/records, measured while nothing else runs
 """
@@ -23,7 +23,8 @@ def part_of(wildcards):
 
 rule run_experiment:
     input:
-        lambda wildcards: list(data_files(wildcards.experiment).values()),
+        data=lambda wildcards: list(data_files(wildcards.experiment).values()),
+        records=lambda wildcards: shown(PLAN.records(*EXPERIMENTS.get(wildcards.experiment).needs_records)),
     output:
         records=f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.parquet",
         sidecar=f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.json",
@@ -47,7 +48,8 @@ rule run_experiment:
     shell:
         "exec python {params.script:q} --experiment {wildcards.experiment} --variant {wildcards.variant}"
         " --part {wildcards.part} --replicates {params.replicates} --seed {params.seed} --code {params.code}"
-        " --settings {params.settings:q} --output {output.records:q} --data {params.data:q} > {log:q} 2>&1"
+        " --settings {params.settings:q} --output {output.records:q} --data {params.data:q}"
+        " --records {input.records:q} > {log:q} 2>&1"
 
 
 use rule run_experiment as time_experiment with:

@@ -49,11 +49,12 @@ def main() -> None:
     parser.add_argument("--seed", required=True, type=int)
     parser.add_argument("--settings", required=True, type=json.loads, metavar="JSON")
     parser.add_argument("--data", nargs="*", type=data_file, default=[], metavar="NAME=PATH")
+    parser.add_argument("--records", nargs="*", type=Path, default=[], help="records of other experiments that it reads")
     parser.add_argument("--code", default="", help="digest of the code, for the sidecar")
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()
 
-    experiment = experiments.REGISTRY.get(options.experiment)()
+    experiment = experiments.REGISTRY.get(options.experiment)(records.gather(options.records))
     # What else is computed, and where, is no setting of this job: it must not make it run again.
     chosen = {**options.settings, "variants": [options.variant], "parts": 1}
     experiment.check(chosen)
@@ -76,7 +77,10 @@ def main() -> None:
         settings=options.settings,
         config_digest=settings.digest({"seed": options.seed, **options.settings}),
         code_digest=options.code,
-        inputs={name: provenance.file_digest(path) for name, path in data.items()},
+        inputs={
+            **{name: provenance.file_digest(path) for name, path in data.items()},
+            **{"/".join(path.parts[-3:]): provenance.file_digest(path) for path in options.records},
+        },
         data=", ".join(sorted({label_of(path) for path in data.values()})),
         versions=provenance.versions(),
         volatile={

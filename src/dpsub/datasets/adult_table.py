@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.datasets.sources import LABELS, checksum
+from dpsub.datasets import prepared
+from dpsub.datasets.sources import LABELS
 from dpsub.errors import DataError
 
 FEATURES = (
@@ -50,11 +48,6 @@ class AdultData:
     feature_names: tuple[str, ...] = FEATURES
 
 
-def sidecar(path: Path) -> Path:
-    """Return the name of the JSON file that belongs to the Parquet file `path`."""
-    return Path(path).with_suffix(".json")
-
-
 def write(
     table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, str], n_train: int = N_TRAIN
 ) -> None:
@@ -86,10 +79,6 @@ def write(
     checks.one_of("label", label, LABELS)
     checks.integer("n_train", n_train, at_least=1, at_most=len(table) - 1, at_most_name="rows - 1")
     _check(table)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    table.to_parquet(unfinished, index=False, compression="zstd")
     target = table[TARGET]
     description = {
         "dataset": "adult",
@@ -99,13 +88,8 @@ def write(
         "positives_train": int(target.iloc[:n_train].sum()),
         "positives_test": int(target.iloc[n_train:].sum()),
         "sources": dict(sorted(sources.items())),
-        "sha256": checksum(unfinished),
     }
-    beside = sidecar(path)
-    draft = beside.with_name(f".{beside.name}.unfinished")
-    draft.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-    os.replace(draft, beside)
-    os.replace(unfinished, path)
+    prepared.write(table, path, description)
 
 
 def load(path: Path) -> AdultData:
@@ -116,23 +100,11 @@ def load(path: Path) -> AdultData:
     DataError
         If the file or its description is missing, or the two do not belong together.
     """
-    path = Path(path)
-    try:
-        description: dict[str, Any] = json.loads(sidecar(path).read_text(encoding="utf-8"))
-        label, n_train, expected = str(description["label"]), int(description["n_train"]), str(description["sha256"])
-        found = checksum(path)
-    except OSError as problem:
-        rule = f"{path} and its description must be readable"
-        raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
-    except (ValueError, KeyError, TypeError):
-        rule = f"{sidecar(path)} must describe {path.name}"
-        raise DataError(f"{rule}, got something else; prepare the data again") from None
-    if found != expected:
-        raise DataError(f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again")
-    table = pd.read_parquet(path)
+    table, facts = prepared.read(path, label=str, n_train=int)
+    n_train = facts["n_train"]
     _check(table)
     X, y = table[list(FEATURES)].to_numpy(dtype=float), table[TARGET].to_numpy(dtype=np.int64)
-    data = AdultData(X[:n_train].copy(), y[:n_train].copy(), X[n_train:].copy(), y[n_train:].copy(), label)
+    data = AdultData(X[:n_train].copy(), y[:n_train].copy(), X[n_train:].copy(), y[n_train:].copy(), facts["label"])
     for part in (data.X_train, data.y_train, data.X_test, data.y_test):
         part.setflags(write=False)
     return data

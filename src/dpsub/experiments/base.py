@@ -22,14 +22,24 @@ class Experiment(abc.ABC):
     columns : the record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
     variants : the readings of the paper that the experiment knows (design: stated, as_done, consistent).
     needs_data : data sets that `run` reads, by the names under which their prepared files are passed.
+    needs_records : experiments whose records `run` reads, from `self.records`.
     timed : True if the records hold clock times, which are kept apart from compared results.
+
+    Parameters
+    ----------
+    records : mapping of str to DataFrame, optional
+        Records of other experiments, as `dpsub.records.gather` returns them.
     """
 
     name: ClassVar[str]
     columns: ClassVar[dict[str, str]]
     variants: ClassVar[tuple[str, ...]]
     needs_data: ClassVar[tuple[str, ...]] = ()
+    needs_records: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = False
+
+    def __init__(self, records: Mapping[str, pd.DataFrame] | None = None) -> None:
+        self.records = records or {}
 
     def replicates(self, settings: Mapping[str, Any]) -> int:
         """Return the number of replicates; 1 for a deterministic grid."""

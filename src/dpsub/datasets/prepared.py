@@ -1,0 +1,61 @@
+"""Prepared tables on disk: a Parquet file with a JSON description that holds its checksum."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpsub.datasets.sources import checksum
+from dpsub.errors import DataError
+
+
+def sidecar(path: Path) -> Path:
+    """Return the name of the JSON file that belongs to the Parquet file `path`."""
+    return Path(path).with_suffix(".json")
+
+
+def write(table: pd.DataFrame, path: Path, description: Mapping[str, Any]) -> None:
+    """Write `table` to `path` (Parquet) and `description`, with the table's checksum, beside it (JSON).
+
+    Both files get their names only when they are complete, so that no interruption leaves a pair that :func:`read`
+    accepts. The same table gives the same bytes.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    table.to_parquet(unfinished, index=False, compression="zstd")
+    beside = sidecar(path)
+    draft = beside.with_name(f".{beside.name}.unfinished")
+    facts = {**description, "sha256": checksum(unfinished)}
+    draft.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    os.replace(draft, beside)
+    os.replace(unfinished, path)
+
+
+def read(path: Path, **facts: type) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the table at `path` and the named facts of its description, as the types given.
+
+    Raises
+    ------
+    DataError
+        If the file or its description is missing, or the two do not belong together.
+    """
+    path = Path(path)
+    try:
+        description: dict[str, Any] = json.loads(sidecar(path).read_text(encoding="utf-8"))
+        known = {name: kind(description[name]) for name, kind in facts.items()}
+        expected, found = str(description["sha256"]), checksum(path)
+    except OSError as problem:
+        rule = f"{path} and its description must be readable"
+        raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
+    except (ValueError, KeyError, TypeError):
+        rule = f"{sidecar(path)} must describe {path.name}"
+        raise DataError(f"{rule}, got something else; prepare the data again") from None
+    if found != expected:
+        raise DataError(f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again")
+    return pd.read_parquet(path), known

@@ -1,0 +1,74 @@
+"""Noise in the accountant's units: s times the norm bound C on the sum over the sample, which a fixed m then divides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsub import checks
+from dpsub.multiplicity import MultiplicityLaw
+
+
+def noise_of_average(
+    noise_multiplier: float, clip: float, divisor: float, steps: int, p: int, rngs: Sequence[np.random.Generator]
+) -> np.ndarray:
+    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2) in every coordinate.
+
+    The accountant's noise multiplier s is the standard deviation of the noise on the *sum* in units of C, the largest
+    norm of one record's vector (not of 2C, by which a replaced record may move the sum: the accountant's pair holds
+    that factor).
+
+    Parameters
+    ----------
+    noise_multiplier, clip, divisor : float
+        s, C and the fixed number that the sum is divided by, all > 0.
+    steps, p : int
+        Number of releases, and of coordinates of each.
+    rngs : sequence of R numpy.random.Generator
+        One stream (role "noise") a replicate.
+
+    Returns
+    -------
+    ndarray, shape (R, steps, p)
+    """
+    s = checks.real("noise_multiplier", noise_multiplier, above=0)
+    scale = s * checks.real("clip", clip, above=0) / checks.real("divisor", divisor, above=0)
+    return np.stack([scale * rng.standard_normal((steps, p)) for rng in rngs])
+
+
+def mean_interval(
+    releases: np.ndarray, law: MultiplicityLaw, n: int, m: int, noise_scale: float, level: float
+) -> tuple[float, float, float]:
+    """Return the average of noisy subset means, and an interval for the mean of the population behind the n records.
+
+    Uses the releases only, so it costs no privacy. Given the data, a release has the variance
+    v S^2 + tau^2 with v = n Var(L) / m^2, where L is the multiplicity of a record, S^2 the sample variance of the data
+    (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale of the noise. So
+    S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T.
+
+    Parameters
+    ----------
+    releases : ndarray, shape (T,)
+        Sums over subsets, divided by m, plus noise.
+    law : MultiplicityLaw
+        Of the sampler.
+    n, m : int
+    noise_scale : float
+        tau, of the noise on sum / m.
+    level : float
+        Of the interval, in (0, 1).
+
+    Returns
+    -------
+    centre, lower, upper : float
+    """
+    t = len(releases)
+    spread = float(releases.var(ddof=1))
+    counts = np.arange(len(law.pmf))
+    of_count = float(counts**2 @ law.pmf) - law.mean**2
+    own = max(0.0, spread - noise_scale**2) * m**2 / (n * of_count) if of_count > 0 else 0.0
+    centre = float(releases.mean())
+    half = float(ndtri((1 + level) / 2)) * np.sqrt(own / n + spread / t)
+    return centre, centre - float(half), centre + float(half)
