@@ -24,6 +24,7 @@ PLAN = SimpleNamespace(
 
 
 include: "rules/jobs.smk"
+include: "rules/resources.smk"
 include: "rules/data.smk"
 
 
@@ -57,8 +58,8 @@ rule run_bundle:
         experiment=one_of(EXPERIMENTS),
         part="[0-9a-f]{32}",
     resources:
-        mem_mb=lambda wildcards, attempt: JOBS[wildcards.part]["memory"] * 2 ** (attempt - 1),
-        runtime=lambda wildcards, attempt: (5 + int(JOBS[wildcards.part]["seconds"] / 20)) * 2 ** (attempt - 1),
+        mem_mb=lambda wildcards, attempt: grown("mem_mb", JOBS[wildcards.part]["memory"], attempt),
+        runtime=lambda wildcards, attempt: grown("runtime", JOBS[wildcards.part]["minutes"], attempt),
     params:
         script=script("run_bundle.py"),
         code=lambda wildcards: config["code"][wildcards.experiment],

@@ -63,6 +63,9 @@ rule build_table:
     wildcard_constraints:
         paper=one_of(product.artefact.paper for product in PLAN.products),
         artefact=names("table"),
+    resources:
+        mem_mb=memory,
+        runtime=minutes,
     params:
         script=script("build_artefact.py"),
         code=lambda wildcards: code(

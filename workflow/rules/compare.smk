@@ -12,6 +12,7 @@ rule collect_comparison:
         f"{RESULTS}/comparison.csv",
     log:
         f"{RESULTS}/logs/collect_comparison.log",
+    localrule: True
     params:
         script=script("collect_comparison.py"),
         code=code("collect_comparison.py", "dpsub.comparison"),
@@ -27,6 +28,7 @@ rule check_verdicts:
         f"{RESULTS}/run/verdicts.txt",
     log:
         f"{RESULTS}/logs/check_verdicts.log",
+    localrule: True
     params:
         script=script("check_verdicts.py"),
         code=code("check_verdicts.py", "dpsub.expected"),

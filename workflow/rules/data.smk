@@ -18,6 +18,7 @@ rule prepare_data:
     wildcard_constraints:
         data_set=one_of(PLAN.data_sets(*PLAN.experiments)),
     priority: 100
+    localrule: True
     params:
         script=lambda wildcards: script(f"prepare_{wildcards.data_set}.py"),
         code=lambda wildcards: code(f"prepare_{wildcards.data_set}.py", f"dpsub.datasets.{wildcards.data_set}"),

@@ -36,6 +36,9 @@ rule run_experiment:
         experiment=one_of(UNTIMED),
         variant=one_of(VARIANTS),
         part=r"\d+-of-\d+",
+    resources:
+        mem_mb=memory,
+        runtime=minutes,
     params:
         script=script("run_experiment.py"),
         code=lambda wildcards: code(

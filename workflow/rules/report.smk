@@ -20,6 +20,7 @@ rule describe_run:
         environment=f"{RESULTS}/run/environment.json",
     log:
         f"{RESULTS}/logs/describe_run.log",
+    localrule: True
     params:
         script=script("describe_run.py"),
         code=code("describe_run.py", "dpsub.provenance"),
@@ -40,6 +41,7 @@ rule write_report:
         report(f"{RESULTS}/report/index.md", caption="../report/report.rst", category="Report"),
     log:
         f"{RESULTS}/logs/write_report.log",
+    localrule: True
     params:
         script=script("write_report.py"),
         code=code("write_report.py", "dpsub.report", *(type(product.artefact).__module__ for product in PLAN.products)),

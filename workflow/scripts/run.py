@@ -2,6 +2,7 @@
 
 By hand:
     python workflow/scripts/run.py --cores 2 [--config workflow/smoke.yaml] [table8 figure4 ...] [-- snakemake options]
+    python workflow/scripts/run.py --profile slurm --partition main --account mine      # on a cluster: docs/cluster.md
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
+import cluster
+import leftovers
 import one_sentence
 import summary
 from progress import Progress, duration, sentence_in
@@ -35,19 +39,20 @@ ROOM = 100 << 20  # bytes; a full run needs about half of it
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, nargs="*", default=[], help="YAML files over config.yaml, in order")
-    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="jobs at a time (%(default)s)")
+    add_machine(parser)
     parser.add_argument("targets", nargs="*", help="tables and figures to make; everything by default")
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
-    if options.cores < 1:
-        raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
     config = settings.load([ROOT / "config.yaml", *options.config], schema=SCHEMA)
     plan = Plan(config)
     _check_targets(plan, options.targets)
+    slurm = machine(plan.results, options)
+    if slurm is not None:
+        slurm.check(plan.experiments)
     with lock.hold(plan.results) as descriptor:
         check_room(plan.results)
         check_data(plan)
-        run = Run(plan, options.config, options.cores, descriptor)
+        run = Run(plan, options, slurm, descriptor)
         sys.exit(run.go([*extra, "--", *options.targets]))
 
 
@@ -57,6 +62,29 @@ def split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
         return items, "", []
     at = items.index("--")
     return items[:at], "--", items[at + 1 :]
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where the jobs run."""
+    parser.add_argument("--cores", type=int, help="jobs at a time (the processors here; in a cluster's profile)")
+    parser.add_argument("--profile", default="default", help="a folder of workflow/profiles (%(default)s)")
+    parser.add_argument("--partition", help="of the cluster (its default one)")
+    parser.add_argument("--account", help="to which the cluster charges the jobs")
+
+
+def machine(results: Path, options: argparse.Namespace) -> cluster.Slurm | None:
+    """Return the cluster that the profile means, as a run into the folder `results` sees it; None for this machine."""
+    if options.cores is not None and options.cores < 1:
+        raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
+    known = cluster.profiles()
+    if options.profile not in known:
+        raise PlanError(f"unknown profile {options.profile!r}; {settings.nearest(options.profile, sorted(known))}")
+    profile = known[options.profile]
+    if profile.get("executor") != "slurm":
+        if options.partition or options.account:
+            raise PlanError("a partition or an account needs the profile of a cluster; add --profile slurm")
+        return None
+    return cluster.Slurm(profile, results, partition=options.partition, account=options.account)
 
 
 def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
@@ -96,13 +124,18 @@ class Run:
 
     snakefile = ROOT / "Snakefile"
 
-    def __init__(self, plan: Plan, configs: Sequence[Path], cores: int, descriptor: int) -> None:
-        self.plan, self.cores, self.descriptor = plan, cores, descriptor
+    def __init__(
+        self, plan: Plan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int
+    ) -> None:
+        self.plan, self.slurm, self.descriptor = plan, slurm, descriptor
+        self.cores = options.cores or (len(os.sched_getaffinity(0)) if slurm is None else slurm.at_once)
         self.log = plan.results / "logs" / "snakemake.log"
         self.command = [
-            *(sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile), "--cores", str(cores)),
-            *(["--configfile", *(str(path) for path in configs)] if configs else []),
-            *("--workflow-profile", str(ROOT / "workflow/profiles/default"), "--nocolor"),
+            *(sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile)),
+            *("--cores" if slurm is None else "--jobs", str(self.cores)),
+            *(slurm.options() if slurm else []),
+            *(["--configfile", *(str(path) for path in options.config)] if options.config else []),
+            *("--workflow-profile", str(ROOT / "workflow/profiles" / options.profile), "--nocolor"),
         ]
         self.signals: list[int] = []
         self.child: subprocess.Popen[str] | None = None
@@ -117,6 +150,8 @@ class Run:
         self._clear_leftovers()
         progress = self.progress()
         status = self._watch(arguments, progress)
+        if self.slurm and status:
+            self.slurm.cancel()
         if self.signals:
             print(f"stopped after {duration(time.monotonic() - started)}; run again to go on from here", flush=True)
             return 128 + self.signals[0]
@@ -146,6 +181,7 @@ class Run:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
+                env={**os.environ, **(self.slurm.limits() if self.slurm else {})},
                 start_new_session=True,
                 pass_fds=[self.descriptor],
                 preexec_fn=one_sentence.die_with_parent,
@@ -167,7 +203,7 @@ class Run:
         self.signals.append(number)
         if self.child is None:
             raise SystemExit(128 + number)
-        if len(self.signals) == 1:
+        if len(self.signals) == 1 and self.slurm is None:
             print(f"stopping; the running jobs have {GRACE} s to end", flush=True)
             self.child.send_signal(signal.SIGTERM)
             signal.alarm(GRACE)
@@ -180,11 +216,19 @@ class Run:
             os.killpg(self.child.pid, signal.SIGKILL)
 
     def _clear_leftovers(self) -> None:
-        """Remove Snakemake's locks that a killed run has left: the results lock is ours, so nobody works here."""
+        """Clear what a killed run has left: the results lock is ours, so nobody works here."""
+        if self.slurm and (count := self.slurm.cancel()):
+            print(f"cancelled {count} jobs on the cluster that an earlier run had left", flush=True)
         locks = Path(".snakemake/locks")
         if locks.is_dir() and any(locks.iterdir()):
             with self.log.open("w", encoding="utf-8") as log:
                 subprocess.run([*self.command, "--unlock"], stdout=log, stderr=subprocess.STDOUT, check=False)
+                if self.slurm:
+                    self.settle(log)
+
+    def settle(self, log: TextIO) -> None:
+        """Keep or remove what jobs have finished that an earlier run had left on the cluster."""
+        leftovers.settle(self.plan, self.command, log)
 
     def _explain(self, progress: Progress) -> None:
         logs = [Path(path) for path in progress.failed_logs]

@@ -2,18 +2,20 @@
 
 By hand:
     python workflow/scripts/run_sweep.py workflow/sweep.yaml [more.yaml ...] [--cores 2] [-- snakemake options]
+    python workflow/scripts/run_sweep.py workflow/sweep.yaml --profile slurm --partition main --account mine
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
+import cluster
 import one_sentence
 from progress import OVERHEAD, Job, Progress, duration
-from run import ROOT, Run, check_data, check_room, split
+from run import ROOT, Run, add_machine, check_data, check_room, machine, split
 
 from dpsub import lock
 from dpsub.errors import PlanError
@@ -24,22 +26,38 @@ from dpsub.sweeps.planning import SweepPlan, load
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sweep", type=Path, nargs="+", help="YAML files, later ones over earlier ones")
-    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="jobs at a time (%(default)s)")
+    add_machine(parser)
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
-    if options.cores < 1:
-        raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
     config = load(options.sweep)
-    with lock.hold(Path(config["results_dir"])) as descriptor:
+    results = Path(config["results_dir"])
+    slurm = machine(results, options)
+    with lock.hold(results) as descriptor:
+        if slurm is not None:
+            slurm.cancel()  # what an earlier run has left there must not finish cells that are planned now
         plan = SweepPlan(config)
-        check_room(plan.results)
+        if slurm is not None:
+            check_partition(plan, slurm)
+        check_room(results)
         check_data(plan)
         plan.write()
-        run = SweepRun(plan, options.cores, descriptor)
-        if not plan.bundles and all(by_cell.is_current(plan.results, name) for name in plan.experiments):
+        run = SweepRun(plan, options, slurm, descriptor)
+        if not plan.bundles and all(by_cell.is_current(results, name) for name in plan.experiments):
             print("\n".join(run.summary(0, 0.0)))
             return
         sys.exit(run.go(extra))
+
+
+def check_partition(plan: SweepPlan, slurm: cluster.Slurm) -> None:
+    """Raise PlanError if a job of the plan needs more memory than the partition gives to one."""
+    limit = slurm.partition.mem_mb
+    for bundle in plan.bundles:
+        if bundle.memory > limit:
+            cell = max(bundle.work, key=lambda work: plan.costs[work.cell.digest].memory).cell
+            raise PlanError(
+                f"one job must fit into the partition {slurm.partition.name}, which gives it at most {limit} MiB of "
+                f"memory, got one that needs {bundle.memory:.0f}; choose another partition (cell: {cell})"
+            )
 
 
 class SweepProgress(Progress):
@@ -63,10 +81,17 @@ class SweepRun(Run):
 
     snakefile = ROOT / "workflow/sweep.smk"
 
-    def __init__(self, plan: SweepPlan, cores: int, descriptor: int) -> None:
-        super().__init__(plan, [plan.manifest_file], cores, descriptor)
-        room = int(max([plan.memory_limit, *(bundle.memory for bundle in plan.bundles)]))
-        self.command += ["--resources", f"mem_mb={room}"]  # no more jobs at a time than this machine has memory for
+    def __init__(
+        self, plan: SweepPlan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int
+    ) -> None:
+        options.config = [plan.manifest_file]
+        super().__init__(plan, options, slurm, descriptor)
+        if slurm is None:  # no more jobs at a time than this machine has memory for
+            room = int(max([plan.memory_limit, *(bundle.memory for bundle in plan.bundles)]))
+            self.command += ["--resources", f"mem_mb={room}"]
+
+    def settle(self, log: TextIO) -> None:
+        """Nothing: the plan has been made from what is in the store."""
 
     def progress(self) -> Progress:
         totals = self.plan.totals(self.cores)

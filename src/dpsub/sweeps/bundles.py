@@ -15,8 +15,8 @@ from dpsub.sweeps.cells import Cell, Cost
 BASE_SECONDS = 3.0
 """What a job spends on starting, on imports and on writing its records."""
 
-BASE_MIB = 300.0
-"""Memory of a job that computes nothing."""
+BASE_MIB = 600.0
+"""Memory of a job that computes nothing, with the two processes of the workflow around it on a cluster's node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ from dpsub.sweeps.cells import Cell, CellExperiment, Cost
 from dpsub.sweeps.grid import expand
 
 SCHEMA = Path(__file__).resolve().parents[3] / "workflow/schemas/sweep.schema.yaml"
+SLACK = 3.0
+"""How many times its expected length a job may take on a cluster at its first attempt, and 5 minutes."""
+
 DEFAULTS: dict[str, Any] = {
     "job_minutes": 10,
     "memory_mib": None,
@@ -167,7 +170,7 @@ class SweepPlan:
             jobs[part] = {
                 "experiment": bundle.experiment,
                 "data_sets": bundle.data_sets,
-                "seconds": round(bundle.seconds, 1),
+                "minutes": math.ceil(5 + SLACK * bundle.seconds / 60),
                 "memory": math.ceil(bundle.memory),
             }
             if not path.exists():  # else it is kept, and Snakemake sees no change

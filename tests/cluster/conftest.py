@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import jobs, slurm_on_loopback
+from tests.workflow import runs
+from tests.workflow.runs import ROOT
+
+HERE = Path(__file__).parent
+
+
+def control(action: str) -> None:
+    line = [sys.executable, str(HERE / "slurm_on_loopback.py"), action]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[None]:
+    """A Slurm of one node, which ends with the tests."""
+    if reason := slurm_on_loopback.why_not():
+        pytest.skip(reason)
+    try:
+        control("start")
+        yield
+    finally:
+        control("stop")
+
+
+@pytest.fixture(scope="session")
+def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+    """Folder and process of a run whose jobs need more than they first ask for; it takes minutes, mostly of waiting."""
+    folder = tmp_path_factory.mktemp("greedy")
+    line = [sys.executable, "-m", "snakemake", "--snakefile", str(HERE / "greedy/Snakefile"), *jobs.OFTEN]
+    profile = ["--workflow-profile", str(ROOT / "workflow/profiles/slurm"), "--config", f"root={ROOT}"]
+    with subprocess.Popen(
+        ["timeout", "--signal=KILL", str(runs.PATIENCE), *line, *profile],
+        cwd=folder, env=runs.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        yield folder, process
+        process.kill()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def started_early(request: pytest.FixtureRequest) -> None:
+    """Start what takes longest first, so that it waits while the other tests run."""
+    if not slurm_on_loopback.why_not() and any("greedy" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        request.getfixturevalue("greedy")
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny run on this machine without a cluster."""
+    folder = tmp_path_factory.mktemp("local")
+    status, output = runs.run(folder)
+    assert status == 0, output
+    return folder

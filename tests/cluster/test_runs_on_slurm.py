@@ -1,0 +1,177 @@
+"""On a real Slurm: the same bytes as locally, whatever happens to jobs, to Snakemake and to the shared files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import jobs, slurm_on_loopback
+from tests.workflow import runs
+from tests.workflow.runs import RESULTS
+
+pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.usefixtures("slurm")]
+DELAY = 8.0  # seconds until the login side sees what a node has written
+
+
+def same_as_locally(folder: Path, local: Path) -> None:
+    """Check what was made in `folder` against the local run, byte by byte."""
+    expected = runs.compared(local)
+    made = {name: content for name, content in runs.compared(folder).items() if name != "comparison.csv"}
+    assert made
+    for name, content in made.items():
+        assert content == expected[name], name
+
+
+def test_a_cancelled_job_is_submitted_again_and_the_bytes_are_those_of_a_local_run(local: Path, tmp_path: Path) -> None:
+    process = jobs.start(tmp_path, config=runs.config(tmp_path / "all.yaml"))
+    jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
+    victim = jobs.running(tmp_path, "run_experiment")[0]
+    jobs.slurm("scancel", victim)
+    status, output = runs.finish(process)
+    assert status == 0, output + jobs.log(tmp_path)
+    states = [(job["JobId"], job["JobState"]) for job in jobs.all_jobs(tmp_path)]
+    assert (victim, "CANCELLED") in states
+    assert [state for number, state in states if number != victim] == ["COMPLETED"] * (len(states) - 1)
+    assert len(states) == 4 + 1 + 1, states  # four records, one of them twice, and the bundle of tables and figures
+    assert runs.compared(tmp_path) == runs.compared(local)
+    for path in (local / RESULTS).glob("records/**/*.parquet"):
+        assert (tmp_path / RESULTS / path.relative_to(local / RESULTS)).read_bytes() == path.read_bytes()
+
+
+def test_a_killed_run_goes_on_and_computes_nothing_twice(local: Path, tmp_path: Path) -> None:
+    parts = {"linear_regression": {"parts": 3}}
+    config = runs.config(tmp_path / "only.yaml", artefacts=["table7"], experiments=parts)
+    folder = tmp_path / RESULTS / "records/linear_regression/stated"
+
+    def finished() -> dict[str, tuple[int, bytes]]:
+        """Identity of each record file, and its sidecar with the time of the computation."""
+        return {path.name: (path.stat().st_ino, path.with_suffix(".json").read_bytes()) for path in folder.glob("*.parquet")}
+
+    process = jobs.start(tmp_path, "--cores", "2", config=config)
+    jobs.wait(lambda: len(list(folder.glob("*.json"))) >= 1, "a finished record")
+    os.kill(process.pid, signal.SIGKILL)
+    runs.finish(process)
+    time.sleep(1)
+    before = finished()
+    assert before
+    status, output = jobs.run(tmp_path, config=config)
+    assert status == 0, output + jobs.log(tmp_path)
+    after = finished()
+    assert len(after) == 3
+    assert {name: after[name] for name in before} == before
+    same_as_locally(tmp_path, local)
+    # The records that were finished unseen are in Snakemake's books like all others: another seed concerns each of them.
+    other = runs.config(tmp_path / "other.yaml", artefacts=["table7"], experiments=parts, seed=1)
+    status, output = jobs.run(tmp_path, config=other, extra=("--dry-run",))
+    assert status == 0, output
+    assert [line.split() for line in jobs.log(tmp_path).splitlines() if line.startswith("run_experiment ")][0][1] == "3"
+
+
+@contextmanager
+def late_files(folder: Path, nodes: Path) -> Iterator[list[str]]:
+    """Let the login side see each file in `folder` only some seconds after a node has written it.
+
+    The node's processes see the folder `nodes` in its place; a thread copies each file from there when its time has come.
+    Yields the names of the files that came late.
+    """
+    folder.mkdir(parents=True)
+    nodes.mkdir()
+    node = str(slurm_on_loopback.process("slurmd"))
+    jobs.slurm("nsenter", f"--target={node}", "--mount", "mount", "--bind", str(nodes), str(folder))
+    stop, late = threading.Event(), []
+
+    def show() -> None:
+        seen: dict[Path, float] = {}
+        while not stop.wait(0.2):
+            for path in sorted(nodes.rglob("*.*")):
+                if path.is_file() and not path.name.endswith(".tmp"):
+                    place = folder / path.relative_to(nodes)
+                    if time.monotonic() - seen.setdefault(path, time.monotonic()) > DELAY and not place.exists():
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        shutil.copy2(path, place)
+                        late.append(place.name)
+
+    thread = threading.Thread(target=show)
+    thread.start()
+    try:
+        yield late
+    finally:
+        stop.set()
+        thread.join()
+        jobs.slurm("nsenter", f"--target={node}", "--mount", "umount", "--lazy", str(folder))
+
+
+def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_path: Path) -> None:
+    config = runs.config(tmp_path / "only.yaml", artefacts=["figure6"])
+    patient, hasty = tmp_path / "patient", tmp_path / "hasty"
+    with (
+        late_files(patient / RESULTS / "records", patient / "nodes") as late,
+        late_files(hasty / RESULTS / "records", hasty / "nodes"),
+    ):
+        started = jobs.start(patient, config=config)
+        twin = jobs.start(hasty, config=config, extra=("--latency-wait", "1", "--retries", "0"))
+        status, output = runs.finish(started)
+        status_of_twin, _ = runs.finish(twin)
+    assert status == 0, output + jobs.log(patient)
+    assert sorted(late) == ["1-of-1.json", "1-of-1.parquet"]
+    assert [job["JobState"] for job in jobs.all_jobs(patient)] == ["COMPLETED"] * 2  # nothing was submitted twice
+    same_as_locally(patient, local)
+    # The files are late enough to matter: a run that does not wait for them fails.
+    assert status_of_twin == 1
+    assert "MissingOutputException" in jobs.log(hasty)
+
+
+def test_a_stopped_run_leaves_no_job_in_the_queue(tmp_path: Path) -> None:
+    process = jobs.start(tmp_path, config=runs.config(tmp_path / "all.yaml"))
+    jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
+    process.send_signal(signal.SIGTERM)
+    status, output = runs.finish(process)
+    assert status == 128 + signal.SIGTERM, output
+    assert "run again to go on from here" in output
+    assert {job["JobState"] for job in jobs.all_jobs(tmp_path)} <= {"CANCELLED", "COMPLETED"}
+
+
+def test_more_memory_and_time_are_asked_for_when_they_did_not_suffice(
+    greedy: tuple[Path, subprocess.Popen[str]],
+) -> None:
+    folder, process = greedy
+    status, output = runs.finish(process)
+    assert status == 0, output
+    found = {
+        rule: [
+            (job["JobState"], job["MinMemoryNode"], job["TimeLimit"])
+            for job in jobs.all_jobs(folder)
+            if rule in job["Comment"]
+        ]
+        for rule in ("take_memory", "take_time")
+    }
+    assert found["take_memory"][1:] == [("COMPLETED", "2000M", "00:20:00")]
+    assert found["take_memory"][0][0] in ("FAILED", "OUT_OF_MEMORY")  # the first where no cgroups are used
+    assert found["take_memory"][0][1:] == ("1000M", "00:10:00")
+    assert found["take_time"] == [("TIMEOUT", "1000M", "00:01:00"), ("COMPLETED", "2000M", "00:02:00")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--partition", "shrot"], "unknown partition 'shrot'; did you mean 'short'?"),
+        (["--partition", "short"], "one job must fit into the partition short, which gives it at most 300 MiB of memory"),
+        (["--account", "mine"], "the account must be left out on a cluster that keeps no accounts, got 'mine'"),
+    ],
+)
+def test_what_the_cluster_cannot_do_is_said_before_the_first_job(
+    arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    status, output = jobs.run(tmp_path, *arguments, config=runs.config(tmp_path / "all.yaml"))
+    assert status == 1
+    assert output.startswith(f"error: {sentence}") and len(output.splitlines()) == 1
+    assert not (tmp_path / RESULTS).exists()
