@@ -34,10 +34,8 @@ def large() -> dict[str, Any]:
 
 
 def test_a_hundred_thousand_cells_are_planned_in_2_gib_and_few_jobs(tmp_path: Path) -> None:
-    path = written(tmp_path / "sweep.yaml", large())
-    done = subprocess.run(
-        [sys.executable, "-c", PLAN, str(path)], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
+    path = written(tmp_path / "sweep.yaml", large(), results_dir=str(tmp_path / "results"))
+    done = subprocess.run([sys.executable, "-c", PLAN, str(path)], capture_output=True, text=True, check=True)
     totals, memory = json.loads(done.stdout)
     assert (totals["cells"], totals["records"]) == (CELLS, 10 * CELLS)
     assert memory < 2048

@@ -83,11 +83,11 @@ def _packed(group: Sequence[Priced], room: float) -> Iterator[Bundle]:
     pieces = [(work, item.cost) for item in group for work in _cut(item, room)]
     spent = [cost.seconds(work.stop - work.first) for work, cost in pieces]
     ends = [0.0, *itertools.accumulate(spent)]
-    bounds = _filled(ends, max(room, *spent))
-    low, high = ends[-1] / len(bounds), max(room, *spent)
+    bounds = _filled(ends, room)
+    low, high = min(ends[-1] / len(bounds), room), room
     for _ in range(30):  # the shortest length that needs no more bundles
         middle = (low + high) / 2
-        tried = _filled(ends, max(middle, *spent))
+        tried = _filled(ends, middle)
         if len(tried) > len(bounds):
             low = middle
         else:
@@ -99,7 +99,7 @@ def _packed(group: Sequence[Priced], room: float) -> Iterator[Bundle]:
 
 
 def _filled(ends: Sequence[float], room: float) -> list[int]:
-    """Return where bundles end that are filled one after the other; `ends` are the running sums of what goes in."""
+    """Return where bundles filled in turn end, `ends` being the running sums; what is too long stands alone."""
     bounds = [0]
     while bounds[-1] < len(ends) - 1:
         reach = bisect.bisect_right(ends, ends[bounds[-1]] + room * (1 + 1e-12))

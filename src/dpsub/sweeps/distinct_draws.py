@@ -35,9 +35,7 @@ class DistinctDraws(CellExperiment):
 
     def check(self, fields: Mapping[str, Any]) -> None:
         if ":" in fields["sampler"]:
-            raise ArgumentError(
-                f"{self.name} takes samplers by name, got {fields['sampler']!r}; name another"
-            )
+            raise ArgumentError(f"{self.name} takes samplers by name, got {fields['sampler']!r}; name another")
         _sampler(fields["sampler"], fields["n"], fields["m"], fields["b"])
         checks.integer("steps", fields["steps"], at_least=1)
 

@@ -59,9 +59,7 @@ class FairSweep(CellExperiment):
         source = TASKS[fields["dataset"]].source
         return (source,) if source else ()
 
-    def run(
-        self, fields: Mapping[str, Any], replicates: range, *, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def run(self, fields: Mapping[str, Any], replicates: range, *, root: int, data: Mapping[str, Path]) -> pd.DataFrame:
         frame = self.experiment.run_cell(_cell(fields), replicates=replicates, root=root, data=data)
         return frame.drop(columns=_IN_THE_KEY).rename(columns={"data_label": "data"})
 

@@ -217,4 +217,3 @@ class SweepPlan:
             "files_by_other_code": len(other),
             "results_dir": str(self.results),
         }
-
