@@ -14,6 +14,7 @@ from pathlib import Path
 import accountant
 import numpy as np
 import plain_loops
+import scale
 
 from dpsub import samplers, settings
 from dpsub.experiments.linear_regression import LinearRegression
@@ -151,6 +152,7 @@ def main() -> int:
     accountant.accountant(board, quick=arguments.quick)
     draws(board)
     growth(board)
+    scale.scale(board)
     experiments(board, settings.load([arguments.config], schema=Path("workflow/schemas/config.schema.yaml")))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)

@@ -19,7 +19,7 @@ from tests.workflow.test_interruptions import wait_for_the_lock
 
 RUNNER = runs.ROOT / "workflow/scripts/run_sweep.py"
 RESULTS = runs.RESULTS
-SEVERAL = DRAWS | {"steps": [20000, 20001], "seeds": 12}
+SEVERAL = DRAWS | {"steps": [6000, 6001], "seeds": 12}
 """Some jobs of some seconds."""
 
 
@@ -82,7 +82,7 @@ def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
 
 
 def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path: Path) -> None:
-    process = start(tmp_path, SEVERAL, cores=1, job_minutes=0.12)
+    process = start(tmp_path, SEVERAL, cores=1, job_minutes=0.1)
     for _ in range(runs.PATIENCE * 10):
         if store.part_files(tmp_path / RESULTS) or process.poll() is not None:
             break
@@ -92,7 +92,7 @@ def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path
     wait_for_the_lock(tmp_path)
     before = made(tmp_path)
     assert before and not summaries(tmp_path)
-    status, output = run(tmp_path, SEVERAL, job_minutes=0.12)
+    status, output = run(tmp_path, SEVERAL, job_minutes=0.1)
     assert status == 0, output
     after = made(tmp_path)
     assert {name: after[name] for name in before} == before and len(after) > len(before)
