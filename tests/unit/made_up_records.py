@@ -10,6 +10,7 @@ import pandas as pd
 from dpsub import profiles
 from dpsub.amplification import amplify
 from dpsub.samplers import of_sizes
+from tests.unit import made_up_fair
 
 SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 PRINTED = ("poisson", "wor", "wr", "must_ow", "must_ww")
@@ -187,7 +188,8 @@ def everything() -> dict[str, pd.DataFrame]:
     """Return records of every experiment."""
     makers = (amplification_grid, amplification_crossings, design_surface, noise_calibration, composition,
               subset_statistics, linear_regression, linear_regression_trace, adult_logistic, adult_logistic_trace,
-              distinct_counts, sampling_time)  # fmt: skip
+              distinct_counts, sampling_time, made_up_fair.fair_noise, made_up_fair.fair_comparison,
+              made_up_fair.fair_times)  # fmt: skip
     return {maker.__name__: maker().reset_index(drop=True) for maker in makers}
 
 

@@ -1,7 +1,7 @@
 """What a reader opens first, and what says how it was made.
 
 REQUIRED INPUTS: <results>/comparison.csv and all tables and figures
-OUTPUTS: <results>/report/index.md, <results>/run/config.yaml, <results>/run/environment.json
+OUTPUTS: <results>/report/index.md and advice.md, <results>/run/config.yaml, <results>/run/environment.json
 """
 
 REMARK = (
@@ -54,3 +54,28 @@ rule write_report:
         "exec python {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
         " --environment {input.environment:q} --data {input.data:q} --artefacts {params.artefacts}"
         " --seed {params.seed} --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"
+
+
+FAIR = [product for product in PLAN.products if product.artefact.paper == "fair"]
+DESCRIBED = (
+    [str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets("fair_comparison")] if FAIR else []
+)
+
+if FAIR:
+
+    rule write_advice:
+        input:
+            tables=[str(product.files["csv"]) for product in FAIR],
+            data=DESCRIBED,
+        output:
+            report(f"{RESULTS}/report/advice.md", caption="../report/report.rst", category="Report"),
+        log:
+            f"{RESULTS}/logs/write_advice.log",
+        params:
+            script=script("write_advice.py"),
+            code=code("write_advice.py", "dpsub.report.fair"),
+            results=RESULTS,
+            artefacts=[product.artefact.identifier for product in FAIR],
+        shell:
+            "exec python {params.script:q} --results {params.results:q} --artefacts {params.artefacts}"
+            " --data {input.data:q} --output {output:q} > {log:q} 2>&1"

@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--seed", required=True, type=int)
     parser.add_argument("--settings", required=True, type=json.loads, metavar="JSON")
     parser.add_argument("--data", nargs="*", type=data_file, default=[], metavar="NAME=PATH")
-    parser.add_argument("--records", nargs="*", type=Path, default=[], help="records of other experiments that it reads")
+    parser.add_argument("--records", nargs="*", type=Path, default=[], help="of experiments that it reads")
     parser.add_argument("--code", default="", help="digest of the code, for the sidecar")
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()

@@ -51,7 +51,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def clipped_rows(features: np.ndarray, norm: float) -> np.ndarray:
-    """Return `features` with each row scaled down to at most `norm`: each record by itself, so at no cost of privacy."""
+    """Return `features` with each row scaled down to at most `norm`: each record by itself, at no cost."""
     norm = checks.real("norm", norm, above=0)
     lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
     return features * (norm / np.maximum(lengths, norm))[:, None]

@@ -51,7 +51,8 @@ def prepare(path: Path) -> pd.DataFrame:
     positive = int(values[:, -1].sum())
     if (count, positive) != (N_RECORDS, N_POSITIVE):
         raise DataError(
-            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {count} and {positive}; restore it"
+            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {count} and {positive}; "
+            "restore the original file"
         )
     return pd.DataFrame(values, columns=list(COLUMNS)).astype({TARGET: "int64"})
 

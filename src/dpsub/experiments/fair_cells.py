@@ -192,5 +192,5 @@ def check_grid(grid: Sequence[Mapping[str, Any]]) -> None:
     for cell in expanded(grid, "rigorous"):
         cell.check_reach()
         if cell.key in seen:
-            raise ArgumentError(f"a grid must hold each cell once, got {cell.sampler} on {cell.dataset} twice; drop one")
+            raise ArgumentError(f"a grid must hold each cell once, got {cell.sampler} on {cell.dataset} twice")
         seen.add(cell.key)

@@ -13,7 +13,6 @@ import pandas as pd
 from dpsub import accounting
 from dpsub.accountants.gaussian_pair import MIN_SCALE
 from dpsub.accountants.noise_search import smallest_noise
-from dpsub.errors import ArgumentError
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.fair_cells import CONVENTIONS, MOST_NOISE, Cell, check_grid, expanded, proved
 from dpsub.relations import Relation
@@ -65,20 +64,24 @@ def calibrate(cell: Cell) -> Calibrated:
 
 @lru_cache(maxsize=4096)
 def _calibrate(cell: Cell) -> Calibrated:
-    wanted = {"n_compositions": cell.steps, "target_epsilon": cell.target_epsilon, "target_delta": cell.target_delta,
-              "accuracy": ACCURACY}  # fmt: skip
-    n = cell.task.n
     if cell.convention == "rigorous":
-        found = accounting.calibrate_noise(cell.drawn, n, adjacency=Relation.SUBSTITUTE, **wanted)
+        found = _proved_noise(cell, Relation.SUBSTITUTE)
         noise, necessary, account = found.noise_multiplier, found.necessary, found.account
     else:
         noise, necessary = papers_noise(cell), 0.0
         account = proved(cell, noise)
     beside, with_add_remove = float("nan"), float("nan")
     if cell.sampler == "poisson":
-        other = accounting.calibrate_noise(cell.drawn, n, adjacency=Relation.ADD_REMOVE, **wanted)
-        beside, with_add_remove = proved(cell, noise, adjacency=Relation.ADD_REMOVE).upper, other.noise_multiplier
+        beside = proved(cell, noise, adjacency=Relation.ADD_REMOVE).upper
+        with_add_remove = _proved_noise(cell, Relation.ADD_REMOVE).noise_multiplier
     return Calibrated(noise, necessary, account.lower, account.upper, beside, with_add_remove)
+
+
+def _proved_noise(cell: Cell, relation: Relation) -> accounting.NoiseCalibration:
+    return accounting.calibrate_noise(
+        cell.drawn, cell.task.n, n_compositions=cell.steps, target_epsilon=cell.target_epsilon,
+        target_delta=cell.target_delta, adjacency=relation, accuracy=ACCURACY,
+    )  # fmt: skip
 
 
 def papers_noise(cell: Cell) -> float:
@@ -131,8 +134,6 @@ class FairNoise(Experiment):
     def check(self, settings: Mapping[str, Any]) -> None:
         check_grid(settings["grid"])
         check_grid(settings["surface"])
-        if not self.replicates(settings):
-            raise ArgumentError("grid and surface must hold at least one cell, got none; add an entry")
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -81,13 +82,11 @@ def _descended(cell: Cell, data: TaskData, blocks: Sequence[Samples], noise: np.
         blocks = [replace(block, indices=rows[block.indices]) for block, rows in zip(blocks, train, strict=True)]
     # the divisor is m for every sampler, whatever was drawn: the accountant's condition of a fixed denominator
     steps = Descent(task.residual, task.learning_rate, clip=task.clip, divisor=float(cell.m))
-    beta = np.zeros((len(blocks), task.n_parameters))
-    for beta in descend(
+    path = descend(
         data.features, data.targets, blocks, noise, np.zeros(task.n_parameters), steps,
         width=batch_width(cell.drawn, task.n),
-    ):  # fmt: skip
-        pass
-    return beta
+    )  # fmt: skip
+    return deque(path, maxlen=1)[0]
 
 
 def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str, float]:

@@ -1,14 +1,16 @@
-"""Noise in the accountant's units: s times the norm bound C on the sum over the sample, which a fixed m then divides."""
+"""Noise in the accountant's units: s times the norm bound C on the sum over the sample, then divided by a fixed m."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from dpsub import checks
 from dpsub.multiplicity import MultiplicityLaw
+
+LEAST_FREEDOM = 5.0
 
 
 def noise_of_average(
@@ -47,6 +49,9 @@ def mean_interval(
     v S^2 + tau^2 with v = n Var(L) / m^2, where L is the multiplicity of a record, S^2 the sample variance of the data
     (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale of the noise. So
     S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T.
+    Much noise makes that estimate itself uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom,
+    at least 5, below which it would only say that the spread tells nothing of S^2. An approximation: its coverage is
+    what an experiment must show.
 
     Parameters
     ----------
@@ -67,8 +72,11 @@ def mean_interval(
     t = len(releases)
     spread = float(releases.var(ddof=1))
     counts = np.arange(len(law.pmf))
-    of_count = float(counts**2 @ law.pmf) - law.mean**2
-    own = max(0.0, spread - noise_scale**2) * m**2 / (n * of_count) if of_count > 0 else 0.0
+    v = n * (float(counts**2 @ law.pmf) - law.mean**2) / m**2
+    own = max(0.0, spread - noise_scale**2) / v if v > 0 else 0.0
+    variance = own / n + spread / t
+    slope = (1 / (v * n) if v > 0 else 0.0) + 1 / t  # of the variance's estimate in the spread^2 that is observed
+    freedom = min(max((t - 1) * (variance / (slope * spread)) ** 2, LEAST_FREEDOM), t - 1.0)
     centre = float(releases.mean())
-    half = float(ndtri((1 + level) / 2)) * np.sqrt(own / n + spread / t)
-    return centre, centre - float(half), centre + float(half)
+    half = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
+    return centre, centre - half, centre + half

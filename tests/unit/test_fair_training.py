@@ -1,0 +1,166 @@
+"""What is trained is what was accounted for: units of the noise, denominator, pairing, the bootstrap's interval."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsub.datasets import bundled, ijcnn1
+from dpsub.errors import ArgumentError, DataError
+from dpsub.experiments import fair_training
+from dpsub.experiments.fair_cells import Cell
+from dpsub.experiments.fair_comparison import FairComparison
+from dpsub.experiments.fair_noise import Calibrated
+from dpsub.experiments.fair_tasks import TaskData, load
+from dpsub.procedures.classification import area_under_curve
+from dpsub.procedures.noisy_sums import mean_interval, noise_of_average
+from dpsub.samplers import Wor
+from dpsub.streams import stream
+
+ROOT = 11
+SEEDS = range(3)
+CELL = Cell("must_ow", 40, 80, 12, 1.0, 1e-5, "breast_cancer")
+NOISE = Calibrated(5.0, 4.5, 0.9, 1.0, float("nan"), float("nan"))
+
+
+def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
+    rng = stream(ROOT, experiment="fair_comparison", cell={"dataset": cell.dataset, "steps": cell.steps},
+                 role="noise", replicate=replicate)  # fmt: skip
+    return rng.standard_normal((cell.steps, cell.task.n_parameters))
+
+
+def descended_by_loop(cell: Cell, data: TaskData, i: int, multiplier: float) -> np.ndarray:
+    """The accountant's release, step by step: clip each record to C, sum over slots, add N(0, (s C)^2), divide by m."""
+    task, block = cell.task, fair_training.batches_of(cell, [i], ROOT)[0]
+    beta = np.zeros(task.n_parameters)
+    assert data.train is not None
+    for t in range(cell.steps):
+        batch, total = block[t], np.zeros(task.n_parameters)
+        for index, count in zip(batch.indices, batch.counts, strict=True):
+            x, y = data.features[data.train[i, index]], data.targets[data.train[i, index]]
+            gradient = (1 / (1 + np.exp(-x @ beta)) - y) * x
+            total += count * gradient * min(1.0, task.clip / np.linalg.norm(gradient))
+        noisy = total + multiplier * task.clip * standard_normals(cell, i)[t]
+        beta = beta - task.learning_rate * noisy / cell.m
+    return beta
+
+
+@pytest.mark.parametrize("sampler", ["poisson", "wr", "must_ow", "wor:80,wr:60,wor:40"])
+def test_training_is_the_release_that_the_accountant_assumes(sampler: str) -> None:
+    cell = replace(CELL, sampler=sampler)
+    data = load(cell.task, SEEDS, ROOT, {})
+    found = fair_training.train(cell, data, 5.0, SEEDS, ROOT)
+    for i in SEEDS:
+        expected = fair_training._measured(cell, data, i, descended_by_loop(cell, data, i, 5.0))
+        for measure, value in expected.items():
+            assert found[i][measure] == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("fault", ["twice the clip", "mean for sum", "realised size"])
+def test_a_wrong_unit_of_the_noise_is_seen(fault: str) -> None:
+    cell = replace(CELL, sampler="poisson")
+    data = load(cell.task, SEEDS, ROOT, {})
+    wrong = {"twice the clip": 2 * 5.0, "mean for sum": 5.0 / cell.m, "realised size": 5.0 * cell.m / 37}[fault]
+    loss = fair_training._measured(cell, data, 0, descended_by_loop(cell, data, 0, wrong))["log_loss"]
+    assert fair_training.train(cell, data, 5.0, SEEDS, ROOT)[0]["log_loss"] != pytest.approx(loss, rel=1e-4)
+
+
+def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
+    noise = noise_of_average(2.5, 3.0, 50.0, 4, 2, [np.random.default_rng(0)])
+    assert noise[0] == pytest.approx(2.5 * 3.0 / 50.0 * np.random.default_rng(0).standard_normal((4, 2)), rel=1e-14)
+    with pytest.raises(ArgumentError, match="noise_multiplier must be above 0"):
+        noise_of_average(0.0, 3.0, 50.0, 4, 2, [np.random.default_rng(0)])
+
+
+def test_samplers_and_targets_are_paired_by_seed() -> None:
+    cells = [CELL, replace(CELL, sampler="wor"), replace(CELL, target_epsilon=2.0), replace(CELL, convention="paper")]
+    noises = [fair_training.noise_of(cell, 1.0, SEEDS, ROOT) for cell in cells]
+    assert all(np.array_equal(noises[0], other) for other in noises)
+    assert not np.array_equal(noises[0][0], noises[0][1]), "each seed has its own noise"
+    draws = [fair_training.batches_of(cell, SEEDS, ROOT)[0].indices for cell in cells]
+    assert np.array_equal(draws[0], draws[2]) and np.array_equal(draws[0], draws[3])
+    assert not np.array_equal(draws[0][:20], draws[1][:20]), "each sampler has its own batches"
+    one, other = (load(CELL.task, SEEDS, ROOT, {}) for _ in range(2))
+    assert one.train is not None and other.train is not None and one.test is not None
+    assert np.array_equal(one.train, other.train) and not np.array_equal(one.train[0], one.train[1])
+    assert all(set(one.train[i]).isdisjoint(one.test[i]) for i in SEEDS)
+    assert one.train.shape[1] + one.test.shape[1] == 569
+
+
+@pytest.mark.parametrize("dataset", ["breast_cancer", "linear", "bootstrap_mean"])
+def test_a_seed_does_not_depend_on_its_company(dataset: str) -> None:
+    cell = Cell("must_ww", 20, 30, 8, 1.0, 1e-5, dataset)
+    experiment = FairComparison()
+    together = experiment.run_cell(cell, replicates=range(4), root=ROOT, data={}, calibrated=NOISE)
+    alone = experiment.run_cell(cell, replicates=range(2, 3), root=ROOT, data={}, calibrated=NOISE)
+    pd.testing.assert_frame_equal(together.iloc[2:3].reset_index(drop=True), alone, check_exact=True)
+    assert list(together.columns) == list(experiment.columns)
+    assert together["gradients"].between(together["gradients_expected"] - 3, together["gradients_expected"] + 3).all()
+
+
+def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
+    row = {"variant": "rigorous", "dataset": "linear", "sampler": "wor", "m": 100, "b": 0, "steps": 10,
+           "target_epsilon": 1.0, "target_delta": 1e-5, **vars(NOISE)}  # fmt: skip
+    experiment = FairComparison({"fair_noise": pd.DataFrame([row])})
+    assert experiment.calibrated(Cell("wor", 100, None, 10, 1.0, 1e-5, "linear")).noise_multiplier == 5.0
+
+
+def test_cost_grows_with_seeds_and_steps_and_knows_the_calibration() -> None:
+    experiment = FairComparison()
+    few, many = experiment.cost(CELL, 10), experiment.cost(CELL, 1000)
+    assert few.seconds < many.seconds and few.mebibytes < many.mebibytes
+    assert experiment.cost(replace(CELL, steps=1000), 1000).seconds > many.seconds
+    assert experiment.cost(CELL, 10, calibrated=False).seconds > few.seconds + 1
+    with pytest.raises(ArgumentError, match="seeds must be at least 1"):
+        experiment.cost(CELL, 0)
+
+
+@pytest.mark.parametrize(("factor", "kept"), [(1.0, True), (0.5, False)])
+def test_the_interval_of_the_mean_keeps_its_level(factor: float, kept: bool) -> None:
+    """On made-up data with much noise; half the width must be caught. Chance of a false alarm: below 1e-6."""
+    n, m, steps, tau = 200, 20, 30, 0.4
+    law, inside, seeds, halves = Wor(m).multiplicity_law(n), 0, 2000, []
+    rng = np.random.default_rng(3)
+    for _ in range(seeds):
+        x = rng.standard_normal(n)
+        chosen = np.argsort(rng.random((steps, n)), axis=1)[:, :m]
+        releases = x[chosen].mean(axis=1) + tau * rng.standard_normal(steps)
+        centre, lower, upper = mean_interval(releases, law, n, m, tau, 0.95)
+        half = factor * (upper - lower) / 2
+        inside += centre - half <= 0 <= centre + half
+        halves.append(half)
+    assert (inside / seeds >= 0.94) == kept
+    known = 1.96 * (1 / n + ((1 / m - 1 / n) + tau**2) / steps) ** 0.5
+    assert np.median(halves) < 1.6 * known, "and is not kept by width alone"
+
+
+def test_area_under_the_curve_counts_pairs() -> None:
+    z, y = np.array([0.1, 0.4, 0.4, 0.8, 0.2]), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    pairs = [(a > b) + 0.5 * (a == b) for a in z[y == 1] for b in z[y == 0]]
+    assert area_under_curve(z, y) == pytest.approx(np.mean(pairs))
+    assert np.isnan(area_under_curve(z, np.ones(5)))
+
+
+def test_rows_are_clipped_each_by_itself() -> None:
+    rows = np.array([[3.0, 4.0], [0.3, 0.4]])
+    assert bundled.clipped_rows(rows, 1.0) == pytest.approx(np.array([[0.6, 0.8], [0.3, 0.4]]))
+    for name, shape in (("breast_cancer", (569, 30)), ("digits", (1797, 64))):
+        features, labels = bundled.load(name)
+        assert features.shape == shape and np.abs(features).max() <= 1 and set(labels) == {0.0, 1.0}
+    with pytest.raises(ArgumentError, match="unknown bundled data set 'digit'; did you mean 'digits'"):
+        bundled.load("digit")
+
+
+def test_ijcnn1_stand_in_and_damage(tmp_path: Path) -> None:
+    table = ijcnn1.stand_in()
+    assert table.shape == (ijcnn1.N_RECORDS, 23) and int(table["positive"].sum()) == ijcnn1.N_POSITIVE
+    ijcnn1.write(table, tmp_path / "ijcnn1.parquet", label="synthetic", sources={})
+    features, labels, label = ijcnn1.load(tmp_path / "ijcnn1.parquet")
+    assert label == "synthetic" and features.shape == (ijcnn1.N_RECORDS, 22) and labels.sum() == ijcnn1.N_POSITIVE
+    (tmp_path / "broken.bz2").write_bytes(b"no bz2")
+    with pytest.raises(DataError, match=r"must hold 49990 lines of 'label index:value ...'"):
+        ijcnn1.prepare(tmp_path / "broken.bz2")
