@@ -1,9 +1,14 @@
-# Thin: the environment, then one command each. `make PYTHON=python3.12 CORES=4 reproduce` sets what is used.
+# Thin: the environment, then one command each. `make PYTHON=python3.12 CORES=4 reproduce` sets what is used, and
+# `make PROFILE=slurm PARTITION=main ACCOUNT=mine reproduce` runs the jobs on a cluster (docs/cluster.md).
 PYTHON ?= python3
 VENV ?= .venv
 CORES ?=
+PROFILE ?=
+PARTITION ?=
+ACCOUNT ?=
 BIN := $(VENV)/bin
-RUN := $(BIN)/python workflow/scripts/run.py $(if $(CORES),--cores $(CORES))
+RUN := $(BIN)/python workflow/scripts/run.py $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE)) \
+       $(if $(PARTITION),--partition $(PARTITION)) $(if $(ACCOUNT),--account $(ACCOUNT))
 
 SWEEP ?= workflow/sweep.yaml
 
@@ -19,7 +24,7 @@ sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own
 	@$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) $(if $(CORES),--cores $(CORES))
 
 test: environment  ## the tests
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 bench: environment  ## what is fast, as ratios
 	@$(BIN)/python benchmarks/run.py

@@ -50,7 +50,9 @@ def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
 @pytest.fixture(scope="session", autouse=True)
 def started_early(request: pytest.FixtureRequest) -> None:
     """Start what takes longest first, so that it waits while the other tests run."""
-    if not slurm_on_loopback.why_not() and any("greedy" in getattr(item, "fixturenames", ()) for item in request.session.items):
+    if not slurm_on_loopback.why_not() and any(
+        "greedy" in getattr(item, "fixturenames", ()) for item in request.session.items
+    ):
         request.getfixturevalue("greedy")
 
 

@@ -19,7 +19,7 @@ from tests.workflow import runs
 from tests.workflow.runs import RESULTS
 
 pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.usefixtures("slurm")]
-DELAY = 8.0  # seconds until the login side sees what a node has written
+DELAY = 6.0  # seconds between the news that a job has ended and the sight of what it has written
 
 
 def same_as_locally(folder: Path, local: Path) -> None:
@@ -54,7 +54,9 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(local: Path, tmp_path: 
 
     def finished() -> dict[str, tuple[int, bytes]]:
         """Identity of each record file, and its sidecar with the time of the computation."""
-        return {path.name: (path.stat().st_ino, path.with_suffix(".json").read_bytes()) for path in folder.glob("*.parquet")}
+        return {
+            path.name: (path.stat().st_ino, path.with_suffix(".json").read_bytes()) for path in folder.glob("*.parquet")
+        }
 
     process = jobs.start(tmp_path, "--cores", "2", config=config)
     jobs.wait(lambda: len(list(folder.glob("*.json"))) >= 1, "a finished record")
@@ -69,36 +71,41 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(local: Path, tmp_path: 
     assert len(after) == 3
     assert {name: after[name] for name in before} == before
     same_as_locally(tmp_path, local)
-    # The records that were finished unseen are in Snakemake's books like all others: another seed concerns each of them.
+    # Snakemake's books hold the records that were finished unseen like all others: another seed concerns each of them.
     other = runs.config(tmp_path / "other.yaml", artefacts=["table7"], experiments=parts, seed=1)
     status, output = jobs.run(tmp_path, config=other, extra=("--dry-run",))
     assert status == 0, output
-    assert [line.split() for line in jobs.log(tmp_path).splitlines() if line.startswith("run_experiment ")][0][1] == "3"
+    counts = [line.split() for line in jobs.log(tmp_path).splitlines() if line.startswith("run_experiment ")]
+    assert counts[0] == ["run_experiment", "3"]
 
 
 @contextmanager
-def late_files(folder: Path, nodes: Path) -> Iterator[list[str]]:
-    """Let the login side see each file in `folder` only some seconds after a node has written it.
+def late_records(run: Path) -> Iterator[list[str]]:
+    """Let Snakemake see the records of the run in the folder `run` some seconds after it has heard that the job ended.
 
-    The node's processes see the folder `nodes` in its place; a thread copies each file from there when its time has come.
-    Yields the names of the files that came late.
+    The node's processes see another folder in the place of `records`; a thread copies the files from there in the end:
+    the plugin removes a job's log file when it hears of its success. Yields the names of the files that came late.
     """
-    folder.mkdir(parents=True)
-    nodes.mkdir()
-    node = str(slurm_on_loopback.process("slurmd"))
-    jobs.slurm("nsenter", f"--target={node}", "--mount", "mount", "--bind", str(nodes), str(folder))
+    shown, written = run / RESULTS / "records", run / "written"
+    shown.mkdir(parents=True)
+    written.mkdir()
+    node = f"--target={slurm_on_loopback.process('slurmd')}"
+    jobs.slurm("nsenter", node, "--mount", "mount", "--bind", str(written), str(shown))
     stop, late = threading.Event(), []
 
+    def running() -> bool:
+        return any((run / ".snakemake/slurm_logs/rule_run_experiment").rglob("*.log"))
+
     def show() -> None:
-        seen: dict[Path, float] = {}
-        while not stop.wait(0.2):
-            for path in sorted(nodes.rglob("*.*")):
-                if path.is_file() and not path.name.endswith(".tmp"):
-                    place = folder / path.relative_to(nodes)
-                    if time.monotonic() - seen.setdefault(path, time.monotonic()) > DELAY and not place.exists():
-                        place.parent.mkdir(parents=True, exist_ok=True)
-                        shutil.copy2(path, place)
-                        late.append(place.name)
+        while not running():
+            if stop.wait(0.1):
+                return
+        while running():
+            if stop.wait(0.1):
+                return
+        if not stop.wait(DELAY):
+            late.extend(sorted(path.name for path in written.rglob("*.*")))
+            shutil.copytree(written, shown, dirs_exist_ok=True)
 
     thread = threading.Thread(target=show)
     thread.start()
@@ -107,16 +114,13 @@ def late_files(folder: Path, nodes: Path) -> Iterator[list[str]]:
     finally:
         stop.set()
         thread.join()
-        jobs.slurm("nsenter", f"--target={node}", "--mount", "umount", "--lazy", str(folder))
+        jobs.slurm("nsenter", node, "--mount", "umount", "--lazy", str(shown))
 
 
 def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_path: Path) -> None:
     config = runs.config(tmp_path / "only.yaml", artefacts=["figure6"])
     patient, hasty = tmp_path / "patient", tmp_path / "hasty"
-    with (
-        late_files(patient / RESULTS / "records", patient / "nodes") as late,
-        late_files(hasty / RESULTS / "records", hasty / "nodes"),
-    ):
+    with late_records(patient) as late, late_records(hasty):
         started = jobs.start(patient, config=config)
         twin = jobs.start(hasty, config=config, extra=("--latency-wait", "1", "--retries", "0"))
         status, output = runs.finish(started)
@@ -125,7 +129,7 @@ def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_pa
     assert sorted(late) == ["1-of-1.json", "1-of-1.parquet"]
     assert [job["JobState"] for job in jobs.all_jobs(patient)] == ["COMPLETED"] * 2  # nothing was submitted twice
     same_as_locally(patient, local)
-    # The files are late enough to matter: a run that does not wait for them fails.
+    # They are late enough to matter: a run that does not wait for them fails.
     assert status_of_twin == 1
     assert "MissingOutputException" in jobs.log(hasty)
 
@@ -164,7 +168,10 @@ def test_more_memory_and_time_are_asked_for_when_they_did_not_suffice(
     ("arguments", "sentence"),
     [
         (["--partition", "shrot"], "unknown partition 'shrot'; did you mean 'short'?"),
-        (["--partition", "short"], "one job must fit into the partition short, which gives it at most 300 MiB of memory"),
+        (
+            ["--partition", "short"],
+            "one job must fit into the partition short, which gives it at most 300 MiB of memory",
+        ),
         (["--account", "mine"], "the account must be left out on a cluster that keeps no accounts, got 'mine'"),
     ],
 )

@@ -1,13 +1,15 @@
-"""What a run on a Slurm cluster asks of the cluster, checked before the first job; and the jobs that a run has there."""
+"""What a run asks of a Slurm cluster, checked before the first job; and the jobs that it has there."""
 
 from __future__ import annotations
 
 import getpass
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,8 +75,7 @@ class Slurm:
         self.account = account or chosen.pop("slurm_account", None)
         self.partition = self._partition(partition or chosen.get("slurm_partition"))
         self._check_account()
-        if profile.get("slurm-status-command") == "squeue":
-            self._check_memory_of_jobs()
+        self._check_status_command(str(profile.get("slurm-status-command", "sacct")))
         folder = hashlib.sha256(os.fspath(results.resolve()).encode()).hexdigest()[:10]
         self.prefix = f"{profile.get('slurm-jobname-prefix', 'dpsub')}-{folder}"
         chosen |= {"slurm_partition": self.partition.name}
@@ -102,15 +103,18 @@ class Slurm:
             If it has not; the message names the job.
         """
         needs = settings.read(NEEDS)
-        for name, own in {"tables and figures": {}, **{name: needs["experiments"].get(name, {}) for name in experiments}}.items():
+        for name, own in {
+            "tables and figures": {},
+            **{name: needs["experiments"].get(name, {}) for name in experiments},
+        }.items():
             need = {**needs["default"], **own}
             for resource, unit, noun in (("mem_mb", "MiB", "memory"), ("runtime", "minutes", "time")):
                 limit = getattr(self.partition, resource)
                 if limit is not None and need[resource] > limit:
                     raise PlanError(
-                        f"one job must fit into the partition {self.partition.name}, which gives it at most {limit} {unit} "
-                        f"of {noun}, and a job of {name} asks for {need[resource]}; choose another partition, or lower "
-                        f"{resource} in workflow/resources.yaml"
+                        f"one job must fit into the partition {self.partition.name}, which gives it at most {limit} "
+                        f"{unit} of {noun}, and a job of {name} asks for {need[resource]}; choose another partition, "
+                        f"or lower {resource} in workflow/resources.yaml"
                     )
 
     def jobs(self) -> list[str]:
@@ -145,23 +149,41 @@ class Slurm:
     def _check_account(self) -> None:
         if self.account is None:
             return
-        if self.configuration.get("AccountingStorageType", "").endswith("/none"):
+        if not self._keeps_accounts():
             raise PlanError(
                 f"the account must be left out on a cluster that keeps no accounts, got {self.account!r}; leave it out"
             )
-        lines = _ask("sacctmgr", "-nP", "list", "associations", f"user={getpass.getuser()}", "format=account").splitlines()
+        lines = _ask(
+            "sacctmgr", "-nP", "list", "associations", f"user={getpass.getuser()}", "format=account"
+        ).splitlines()
         known = sorted({line.strip() for line in lines if line.strip()})
         if known and self.account not in known:
             raise PlanError(f"unknown account {self.account!r}; {settings.nearest(self.account, known)}")
 
-    def _check_memory_of_jobs(self) -> None:
-        """Refuse a cluster that forgets a finished job before it is asked for it: the run would wait without end."""
+    def _keeps_accounts(self) -> bool:
+        return not self.configuration.get("AccountingStorageType", "").endswith("/none")
+
+    def _check_status_command(self, command: str) -> None:
+        """Refuse a way to ask for jobs that never hears of their end: the run would wait without end."""
+        if command == "sacct":
+            if not self._keeps_accounts():
+                raise PlanError(
+                    "slurm-status-command must be squeue on a cluster that keeps no accounts, got sacct; "
+                    "correct it in the profile"
+                )
+            return
         age = int(self.configuration.get("MinJobAge", "0").split()[0])
         if age < REMEMBERED:
             raise PlanError(
                 f"the cluster must remember finished jobs for {REMEMBERED} seconds, got MinJobAge = {age}; "
                 "set slurm-status-command: sacct in the profile if the cluster keeps accounts, or ask for a longer time"
             )
+
+
+def endings(log: str) -> str:
+    """Return how often Slurm has ended jobs in which way, as Snakemake's log `log` tells it; empty if it has not."""
+    found = Counter(re.findall(r"SLURM-job '\d+' failed, SLURM status is: '(\w+)", log))
+    return ", ".join(f"{state} {count}x" for state, count in sorted(found.items()))
 
 
 def _partitions() -> list[Partition]:
@@ -176,7 +198,9 @@ def _partitions() -> list[Partition]:
         name, most = fields.get("PartitionName", ""), fields.get("MaxMemPerNode", "UNLIMITED")
         if name and fields.get("State", "UP") == "UP":
             memory = nodes.get(name, 0) if most in UNLIMITED else min(nodes.get(name, 0), int(most))
-            found.append(Partition(name, memory, _minutes(fields.get("MaxTime", "UNLIMITED")), fields.get("Default") == "YES"))
+            found.append(
+                Partition(name, memory, _minutes(fields.get("MaxTime", "UNLIMITED")), fields.get("Default") == "YES")
+            )
     return found
 
 

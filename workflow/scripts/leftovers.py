@@ -1,7 +1,7 @@
 """What jobs on a cluster have finished after the run that submitted them was killed.
 
-Nobody wrote into Snakemake's books what such a file was made from, so Snakemake would take it, and never make it again when
-the code changes. Records say that themselves, in their sidecars: those that this run would make the same way are kept and
+Snakemake's books do not say what such a file was made from, so Snakemake would take it, and not make it again when the
+code changes. Records say it themselves, in their sidecars: those that this run would make the same way are kept and
 entered; everything else is removed and made anew, which takes seconds.
 """
 

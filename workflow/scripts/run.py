@@ -66,7 +66,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where the jobs run."""
-    parser.add_argument("--cores", type=int, help="jobs at a time (the processors here; in a cluster's profile)")
+    parser.add_argument("--cores", type=int, help="jobs at a time (the processors here, or as in the profile)")
     parser.add_argument("--profile", default="default", help="a folder of workflow/profiles (%(default)s)")
     parser.add_argument("--partition", help="of the cluster (its default one)")
     parser.add_argument("--account", help="to which the cluster charges the jobs")
@@ -124,9 +124,7 @@ class Run:
 
     snakefile = ROOT / "Snakefile"
 
-    def __init__(
-        self, plan: Plan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int
-    ) -> None:
+    def __init__(self, plan: Plan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int) -> None:
         self.plan, self.slurm, self.descriptor = plan, slurm, descriptor
         self.cores = options.cores or (len(os.sched_getaffinity(0)) if slurm is None else slurm.at_once)
         self.log = plan.results / "logs" / "snakemake.log"
@@ -231,7 +229,9 @@ class Run:
         leftovers.settle(self.plan, self.command, log)
 
     def _explain(self, progress: Progress) -> None:
-        logs = [Path(path) for path in progress.failed_logs]
+        logs = [Path(path) for path in dict.fromkeys(progress.failed_logs)]
+        if self.slurm and (ended := cluster.endings(self.log.read_text(encoding="utf-8", errors="replace"))):
+            print(f"Slurm ended jobs as {ended}, repetitions included", file=sys.stderr)
         for path in logs:
             print(f"error: {sentence_in(path)} (log: {path})", file=sys.stderr)
         if not logs:
