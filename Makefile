@@ -10,13 +10,18 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python workflow/scripts/run.py $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE)) \
        $(if $(PARTITION),--partition $(PARTITION)) $(if $(ACCOUNT),--account $(ACCOUNT))
 
-.PHONY: reproduce smoke test bench lint environment clean
+SWEEP ?= workflow/sweep.yaml
+
+.PHONY: reproduce smoke sweep test bench lint environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	@$(RUN)
 
 smoke: environment  ## the same chain at its smallest, into results-smoke/
 	@$(RUN) --config workflow/smoke.yaml
+
+sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own results folder
+	@$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) $(if $(CORES),--cores $(CORES))
 
 test: environment  ## the tests
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
@@ -30,5 +35,5 @@ lint: environment  ## style and types
 environment:
 	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)
 
-clean:  ## what runs have made; the environment and downloads stay
+clean:  ## what runs have made; the environment, downloads and sweeps stay
 	rm -rf results results-smoke data/interim .snakemake

@@ -15,6 +15,7 @@ import accountant
 import designs
 import numpy as np
 import plain_loops
+import scale
 
 from dpsub import samplers, settings
 from dpsub.experiments.linear_regression import LinearRegression
@@ -153,6 +154,7 @@ def main() -> int:
     draws(board)
     growth(board)
     designs.designs(board)
+    scale.scale(board)
     experiments(board, settings.load([arguments.config], schema=Path("workflow/schemas/config.schema.yaml")))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)

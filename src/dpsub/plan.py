@@ -63,11 +63,7 @@ class Plan:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
         self.results = Path(config["results_dir"])
-        if Path.cwd().is_relative_to(self.results.resolve()):
-            raise PlanError(
-                f"results_dir must be a folder of its own, got {str(self.results)!r}, in which the project lies; "
-                "name a new folder, such as results-mine"
-            )
+        settings.check_results_dir(str(self.results))
         self.products = self._products()
 
     def _products(self) -> tuple[Product, ...]:

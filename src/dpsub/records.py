@@ -29,6 +29,7 @@ from dpsub.errors import DataError, PlanError
 
 SCHEMA = "dpsub-record-1"
 _TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
+_AGAIN = "delete it and run again"
 _PART = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 
 
@@ -137,19 +138,18 @@ def write(path: Path, frame: pd.DataFrame, *, columns: Mapping[str, str], origin
         If the columns or their types are not the declared ones, or the replicates are not those of the part.
     """
     table = _table(frame, columns, origin)
+    facts = {"schema": SCHEMA, "columns": dict(columns), **dataclasses.asdict(origin)}
+    write_table(path, table, facts, beside=sidecar(path))
+
+
+def write_table(path: Path, table: pa.Table, facts: Mapping[str, Any], *, beside: Path) -> None:
+    """Write `table` to `path`, and before it `facts` with its rows, bytes and SHA-256 sum to the JSON file `beside`."""
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd")
     content = buffer.getvalue().to_pybytes()
-    facts = {
-        "schema": SCHEMA,
-        "columns": dict(columns),
-        "rows": table.num_rows,
-        "bytes": len(content),
-        "sha256": hashlib.sha256(content).hexdigest(),
-        **dataclasses.asdict(origin),
-    }
-    text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False)
-    replace_file(sidecar(path), f"{text}\n".encode())
+    known = {"rows": table.num_rows, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    text = json.dumps({**facts, **known}, indent=1, ensure_ascii=False, allow_nan=False)
+    replace_file(beside, f"{text}\n".encode())
     replace_file(path, content)
 
 
@@ -184,28 +184,64 @@ def read(path: Path) -> tuple[pd.DataFrame, Origin]:
     DataError
         If the file or its sidecar is missing, cut short, or not what the sidecar describes.
     """
-    again = "delete it and run again"
-    beside = sidecar(path)
+    content, facts = read_checked(path, beside=sidecar(path), schema=SCHEMA)
     try:
-        text, content = beside.read_bytes(), path.read_bytes()
-    except FileNotFoundError as problem:
-        raise DataError(f"the record file {problem.filename} is missing; run its experiment") from None
-    except OSError as problem:
-        raise DataError(f"the record file {problem.filename} cannot be read ({problem.strerror}); {again}") from None
-    try:
-        facts = json.loads(text)
         origin = Origin(**{item.name: facts[item.name] for item in dataclasses.fields(Origin)})
-        schema, columns, size, sha256 = facts["schema"], facts["columns"], facts["bytes"], facts["sha256"]
-    except (ValueError, KeyError, TypeError):
-        raise DataError(f"the sidecar {beside} must be a complete JSON description of its record; {again}") from None
-    if schema != SCHEMA:
-        raise DataError(f"the record file {path} must have the schema {SCHEMA}, got {schema}; {again}")
-    if len(content) != size:
-        raise DataError(f"the record file {path} must have {size} bytes, got {len(content)}; {again}")
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise DataError(f"the record file {path} must be the one of its sidecar, got another SHA-256 sum; {again}")
+        columns = facts["columns"]
+    except KeyError:
+        raise _incomplete(sidecar(path)) from None
     frame = pq.read_table(pa.BufferReader(content)).to_pandas()
     return frame.astype(columns), origin
+
+
+def read_checked(path: Path, *, beside: Path, schema: str) -> tuple[bytes, dict[str, Any]]:
+    """Return the content of a record file that is the one of its sidecar `beside`, and what the sidecar says.
+
+    Raises
+    ------
+    DataError
+        As :func:`read`.
+    """
+    facts = read_facts(beside, schema=schema)
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise _unreadable(problem) from None
+    if len(content) != facts["bytes"]:
+        raise DataError(f"the record file {path} must have {facts['bytes']} bytes, got {len(content)}; {_AGAIN}")
+    if hashlib.sha256(content).hexdigest() != facts["sha256"]:
+        raise DataError(f"the record file {path} must be the one of its sidecar, got another SHA-256 sum; {_AGAIN}")
+    return content, facts
+
+
+def read_facts(beside: Path, *, schema: str) -> dict[str, Any]:
+    """Return what the sidecar `beside` of a record file says.
+
+    Raises
+    ------
+    DataError
+        If it is missing, not complete, or of another schema.
+    """
+    try:
+        facts = json.loads(beside.read_bytes())
+        found = facts["schema"], facts["bytes"], facts["sha256"]
+    except OSError as problem:
+        raise _unreadable(problem) from None
+    except (ValueError, KeyError, TypeError):
+        raise _incomplete(beside) from None
+    if found[0] != schema:
+        raise DataError(f"the record of {beside} must have the schema {schema}, got {found[0]}; {_AGAIN}")
+    return dict(facts)
+
+
+def _unreadable(problem: OSError) -> DataError:
+    if isinstance(problem, FileNotFoundError):
+        return DataError(f"the record file {problem.filename} is missing; run its experiment")
+    return DataError(f"the record file {problem.filename} cannot be read ({problem.strerror}); {_AGAIN}")
+
+
+def _incomplete(beside: Path) -> DataError:
+    return DataError(f"the sidecar {beside} must be a complete JSON description of its record; {_AGAIN}")
 
 
 def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:

@@ -107,16 +107,8 @@ def validate(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
     present = dict(config)
     if isinstance(present.get("experiments"), Mapping):
         present["experiments"] = {name: value for name, value in present["experiments"].items() if value is not None}
-    _refuse_odd_numbers(present, "")
-    checker = jsonschema.FormatChecker(formats=())
-    for noun, names in _formats().items():
-        checker.checks(noun)(lambda value, names=names: not isinstance(value, str) or value in names)
-    validator = jsonschema.Draft202012Validator(read(schema), format_checker=checker)
-    problems = sorted(validator.iter_errors(present), key=_rank)
-    if problems:
-        raise PlanError(_sentence(problems[0]))
-    canonical: dict[str, Any] = streams.canonical(present)
-    for name, chosen in canonical["experiments"].items():
+    conformed = conform(present, schema=schema)
+    for name, chosen in conformed["experiments"].items():
         experiment = experiments.REGISTRY.get(name)()
         unknown = sorted(set(chosen["variants"]) - set(experiment.variants))
         if unknown:
@@ -131,7 +123,40 @@ def validate(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
                 f"experiments.{name}.parts must be at most the number of replicates = {experiment.replicates(chosen)}, "
                 f"got parts = {chosen['parts']}"
             )
-    return canonical
+    return conformed
+
+
+def conform(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
+    """Return the canonical form of `config` if it keeps the schema.
+
+    Raises
+    ------
+    PlanError
+        As :func:`validate`.
+    """
+    _refuse_odd_numbers(config, "")
+    checker = jsonschema.FormatChecker(formats=())
+    for noun, names in _formats().items():
+        checker.checks(noun)(lambda value, names=names: not isinstance(value, str) or value in names)
+    validator = jsonschema.Draft202012Validator(read(schema), format_checker=checker)
+    problems = sorted(validator.iter_errors(config), key=_rank)
+    if problems:
+        raise PlanError(_sentence(problems[0]))
+    return canonical(config)
+
+
+def check_results_dir(folder: str) -> None:
+    """Refuse a results folder in which the working folder lies, whose files the results would mix with.
+
+    Raises
+    ------
+    PlanError
+    """
+    if Path.cwd().is_relative_to(Path(folder).resolve()):
+        raise PlanError(
+            f"results_dir must be a folder of its own, got {folder!r}, in which the project lies; "
+            "name a new folder, such as results-mine"
+        )
 
 
 def of_experiment(config: Mapping[str, Any], name: str) -> dict[str, Any]:

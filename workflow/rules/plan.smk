@@ -5,11 +5,10 @@ OUTPUTS: PLAN and the functions with which the rules look into it
 """
 
 import json
-import re
 
 from snakemake.exceptions import WorkflowError
 
-from dpsub import provenance, settings
+from dpsub import settings
 from dpsub.errors import DpsubError
 from dpsub.plan import Plan
 
@@ -21,25 +20,6 @@ except DpsubError as problem:
 RESULTS = str(PLAN.results)
 PRODUCTS = {product.artefact.identifier: product for product in PLAN.products}
 PARTS = {(part.experiment, part.variant, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)}
-
-
-def script(name):
-    """Return the path of a job's script."""
-    return str(ROOT / "workflow/scripts" / name)
-
-
-def code(name, *modules):
-    """Return the digest of a script and of all that `modules` import: a job runs again when that code changes."""
-    return provenance.digest(*modules, files=[ROOT / "workflow/scripts" / name])
-
-
-def one_of(names):
-    """Return the pattern of a wildcard that stands for one of `names`."""
-    return "|".join(sorted(re.escape(name) for name in set(names))) or "(?!)"
-
-
-def shown(paths):
-    return [str(path) for path in paths]
 
 
 def data_files(*experiments):

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import cluster
 import leftovers
@@ -38,27 +39,24 @@ ROOM = 100 << 20  # bytes; a full run needs about half of it
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=Path, nargs="*", default=[], help="YAML files over config.yaml, in order")
-    parser.add_argument("--cores", type=int, help="jobs at a time (the processors here, or as in the profile)")
-    parser.add_argument("--profile", default="default", help="a folder of workflow/profiles (%(default)s)")
-    parser.add_argument("--partition", help="of the cluster (its default one)")
-    parser.add_argument("--account", help="to which the cluster charges the jobs")
+    add_machine(parser)
     parser.add_argument("targets", nargs="*", help="tables and figures to make; everything by default")
-    own, _, extra = _split(sys.argv[1:])
+    own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
-    if options.cores is not None and options.cores < 1:
-        raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
     config = settings.load([ROOT / "config.yaml", *options.config], schema=SCHEMA)
     plan = Plan(config)
     _check_targets(plan, options.targets)
-    slurm = _slurm(plan, options)
+    slurm = machine(plan.results, options)
+    if slurm is not None:
+        slurm.check(plan.experiments)
     with lock.hold(plan.results) as descriptor:
-        _check_room(plan.results)
-        _check_data(plan)
+        check_room(plan.results)
+        check_data(plan)
         run = Run(plan, options, slurm, descriptor)
         sys.exit(run.go([*extra, "--", *options.targets]))
 
 
-def _split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
+def split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
     items = list(arguments)
     if "--" not in items:
         return items, "", []
@@ -66,8 +64,18 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], str, list[str]]:
     return items[:at], "--", items[at + 1 :]
 
 
-def _slurm(plan: Plan, options: argparse.Namespace) -> cluster.Slurm | None:
-    """Return the cluster that the profile means, checked for what the run asks of it; None for this machine."""
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where the jobs run."""
+    parser.add_argument("--cores", type=int, help="jobs at a time (the processors here, or as in the profile)")
+    parser.add_argument("--profile", default="default", help="a folder of workflow/profiles (%(default)s)")
+    parser.add_argument("--partition", help="of the cluster (its default one)")
+    parser.add_argument("--account", help="to which the cluster charges the jobs")
+
+
+def machine(results: Path, options: argparse.Namespace) -> cluster.Slurm | None:
+    """Return the cluster that the profile means, as a run into the folder `results` sees it; None for this machine."""
+    if options.cores is not None and options.cores < 1:
+        raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
     known = cluster.profiles()
     if options.profile not in known:
         raise PlanError(f"unknown profile {options.profile!r}; {settings.nearest(options.profile, sorted(known))}")
@@ -76,9 +84,7 @@ def _slurm(plan: Plan, options: argparse.Namespace) -> cluster.Slurm | None:
         if options.partition or options.account:
             raise PlanError("a partition or an account needs the profile of a cluster; add --profile slurm")
         return None
-    slurm = cluster.Slurm(profile, plan.results, partition=options.partition, account=options.account)
-    slurm.check(plan.experiments)
-    return slurm
+    return cluster.Slurm(profile, results, partition=options.partition, account=options.account)
 
 
 def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
@@ -89,7 +95,7 @@ def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
             raise PlanError(f"unknown target {target!r}; {near}")
 
 
-def _check_room(folder: Path) -> None:
+def check_room(folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < ROOM:
         raise PlanError(
@@ -98,7 +104,7 @@ def _check_room(folder: Path) -> None:
         )
 
 
-def _check_data(plan: Plan) -> None:
+def check_data(plan: Plan) -> None:
     """Verify the raw files that are there, so that a damaged one stops the run before any work."""
     chosen = plan.config["data"]
     for name in plan.data_sets(*plan.experiments):
@@ -116,12 +122,14 @@ def _check_data(plan: Plan) -> None:
 class Run:
     """One call of Snakemake, watched."""
 
+    snakefile = ROOT / "Snakefile"
+
     def __init__(self, plan: Plan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int) -> None:
         self.plan, self.slurm, self.descriptor = plan, slurm, descriptor
         self.cores = options.cores or (len(os.sched_getaffinity(0)) if slurm is None else slurm.at_once)
         self.log = plan.results / "logs" / "snakemake.log"
         self.command = [
-            *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")),
+            *(sys.executable, "-m", "snakemake", "--snakefile", str(self.snakefile)),
             *("--cores" if slurm is None else "--jobs", str(self.cores)),
             *(slurm.options() if slurm else []),
             *(["--configfile", *(str(path) for path in options.config)] if options.config else []),
@@ -138,8 +146,7 @@ class Run:
         signal.signal(signal.SIGALRM, self._end)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._clear_leftovers()
-        shares = {name: len(self.plan.parts(name)) for name in self.plan.experiments}
-        progress = Progress(shares, self.cores)
+        progress = self.progress()
         status = self._watch(arguments, progress)
         if self.slurm and status:
             self.slurm.cancel()
@@ -152,9 +159,16 @@ class Run:
         if "--dry-run" in arguments or "-n" in arguments:
             print(f"{progress.total} jobs to do; see {self.log}")
             return 0
-        lines = summary.lines(self.plan, made=progress.made, seconds=time.monotonic() - started)
-        print("\n".join(lines), flush=True)
+        print("\n".join(self.summary(progress.made, time.monotonic() - started)), flush=True)
         return 0
+
+    def progress(self) -> Progress:
+        """Return the state of a run that begins."""
+        return Progress({name: len(self.plan.parts(name)) for name in self.plan.experiments}, self.cores)
+
+    def summary(self, made: int, seconds: float) -> list[str]:
+        """Return the last lines of a run that went through."""
+        return summary.lines(self.plan, made=made, seconds=seconds)
 
     def _watch(self, arguments: Sequence[str], progress: Progress) -> int:
         with self.log.open("w", encoding="utf-8") as log:
@@ -208,7 +222,11 @@ class Run:
             with self.log.open("w", encoding="utf-8") as log:
                 subprocess.run([*self.command, "--unlock"], stdout=log, stderr=subprocess.STDOUT, check=False)
                 if self.slurm:
-                    leftovers.settle(self.plan, self.command, log)
+                    self.settle(log)
+
+    def settle(self, log: TextIO) -> None:
+        """Keep or remove what jobs have finished that an earlier run had left on the cluster."""
+        leftovers.settle(self.plan, self.command, log)
 
     def _explain(self, progress: Progress) -> None:
         logs = [Path(path) for path in dict.fromkeys(progress.failed_logs)]

@@ -1,0 +1,172 @@
+"""How sweeps scale: cells per second on one and two cores, the workflow's overhead, planning, and memory.
+
+Alone, with more sizes and the figures from which docs/scaling.md extrapolates:
+    python benchmarks/scale.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNNER = ROOT / "workflow/scripts/run_sweep.py"
+SAMPLERS = ["poisson", "wor", "wr", "must_ow", "must_ww"]
+LONG = 60.0  # seconds, the length of a job at which the overhead is judged
+
+MEASURED = """
+import json, resource, sys, time
+from pathlib import Path
+{imports}
+started = time.process_time()
+{work}
+print(json.dumps([time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+PLANNING = MEASURED.format(
+    imports="from dpsub.sweeps.planning import SweepPlan, load",
+    work="plan = SweepPlan(load([Path(sys.argv[1])]))\nif len(sys.argv) > 2: plan.write()",
+)
+SUMMARISING = MEASURED.format(
+    imports="from dpsub.sweeps import by_cell\nfrom dpsub.sweeps.distinct_draws import DistinctDraws",
+    work="by_cell.summarise(Path(sys.argv[1]), DistinctDraws())",
+)
+
+
+class Board(Protocol):
+    """Where a ratio is shown beside the bound that it is meant to keep."""
+
+    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None: ...
+
+
+def grid(*, steps: list[int], sizes: int, seeds: int) -> dict[str, Any]:
+    """Return a grid of 5 x `sizes` x len(`steps`) cells."""
+    listed = [{"n": 1000, "m": 50 + number, "b": 200} for number in range(sizes)]
+    return {"experiment": "distinct_draws", "samplers": SAMPLERS, "sizes": listed, "steps": steps, "seeds": seeds}
+
+
+def sweep(folder: Path, job_minutes: float, found: dict[str, Any]) -> Path:
+    """Write a sweep with results in `folder`, and return its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "sweep.yaml"
+    described = {"seed": 1, "results_dir": str(folder / "results"), "job_minutes": job_minutes, "grids": [found]}
+    path.write_text(yaml.safe_dump(described), encoding="utf-8")
+    return path
+
+
+def measured(script: str, *words: object) -> tuple[float, float]:
+    """Return (processor seconds, MiB) of a script in a process of its own, without its imports."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, check=True, env=environment()
+    )
+    seconds, memory = json.loads(done.stdout.splitlines()[-1])
+    return float(seconds), float(memory)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
+
+
+def run(path: Path, cores: int, *options: str) -> float:
+    """Run a sweep through the workflow and return the seconds it took."""
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, str(RUNNER), str(path), "--cores", str(cores), *options],
+        cwd=path.parent, env=environment(), check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    return time.perf_counter() - started
+
+
+def in_jobs(folder: Path) -> list[dict[str, float]]:
+    """Return what the sidecars of a finished sweep say of its jobs: seconds computed, MiB."""
+    sidecars = sorted((folder / "results/records").glob("experiment=*/_part-*.json"))
+    return [json.loads(path.read_text(encoding="utf-8"))["volatile"] for path in sidecars]
+
+
+def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
+    """One sweep of nine jobs of about `seconds` each, on one core and on two."""
+    steps = [int(2500 * seconds), int(2500 * seconds) + 1]
+    found = grid(steps=steps, sizes=4, seeds=4)
+    taken, cells = {}, 40
+    for cores in (1, 2):
+        path = sweep(folder / f"on-{cores}", seconds / 60, found)
+        taken[cores] = run(path, cores)
+        jobs = in_jobs(path.parent)
+        print(f"  {cells} cells in {len(jobs)} jobs on {cores} core(s): {cells / taken[cores]:.2f} cells a second, "
+              f"{sum(job['seconds'] for job in jobs):.1f} s computed in {taken[cores]:.1f} s", flush=True)  # fmt: skip
+    board.line("sweep on 2 cores, twice its time", 2 * taken[2], "itself on 1 core", taken[1], at_most=1 / 0.85)
+    jobs = in_jobs(folder / "on-1")
+    computed = sum(job["seconds"] for job in jobs)
+    each = (taken[1] - computed) / len(jobs)
+    print(f"  beside its computation a job takes {each:.2f} s on one core, start and end of the run included")
+    board.line(f"workflow at jobs of {LONG:g} s, from that", LONG + each, "plain computation", LONG, at_most=1.15)
+
+
+def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
+    """Write a store of `cells` made-up cells in `files` record files, and return its results folder."""
+    from dpsub.sweeps import store
+    from dpsub.sweeps.bundles import Work
+    from dpsub.sweeps.cells import Cell
+    from dpsub.sweeps.distinct_draws import DistinctDraws
+
+    experiment, results = DistinctDraws(), folder / "results"
+    numbers = np.random.default_rng(0)
+    for number in range(files):
+        rows = []
+        for place in range(cells * number // files, cells * (number + 1) // files):
+            fields = {"sampler": "wor", "n": 10**7, "m": place + 1, "b": None, "steps": 10}
+            values = {"replicate": range(replicates), "data": "", "gradients": 7}
+            frame = pd.DataFrame(values | {"distinct_mean": numbers.random(replicates), "distinct_sd": 1.0})
+            rows.append((Work(Cell.of("distinct_draws", fields), 0, replicates), frame))
+        path = store.part_file(results, "distinct_draws", f"{number:032x}")
+        facts = {"experiment": "distinct_draws", "seed": 1, "code": ""}
+        store.write(path, store.table(experiment, rows), [work for work, _ in rows], facts)
+    return results
+
+
+def planning(folder: Path, cells: int) -> tuple[float, float]:
+    """Return (seconds, MiB) of planning so many cells."""
+    steps = list(range(100, 100 + cells // 100))
+    return measured(PLANNING, sweep(folder / f"plan-{cells}", 10, grid(steps=steps, sizes=20, seeds=10)))
+
+
+def scale(board: Board, *, seconds: float = 8.0) -> None:
+    """The lines of `make bench`."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        efficiency(board, folder, seconds=seconds)
+        taken, memory = planning(folder, 10**5)
+        print(f"  planning 10^5 cells: {taken:.1f} s, {memory:.0f} MiB")
+        board.line("planning 10^5 cells", taken, "what it may take", 20.0, at_most=1)
+        small, large = (
+            measured(SUMMARISING, made_up(folder / f"store-{cells}", cells, 25, cells // 500))
+            for cells in (8_000, 32_000)
+        )
+        for what, found in (("2 10^5", small), ("8 10^5", large)):
+            print(f"  summary of {what} records: {found[0]:.1f} s, {found[1]:.0f} MiB")
+        # as a line shows times, MiB stand in for seconds
+        board.line("memory of a summary of 8 10^5 records", large[1], "of 2 10^5 records", small[1], at_most=1.25)
+
+
+class Printed:
+    """A board for running this file alone."""
+
+    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None:
+        kept = "kept" if ours <= at_most * theirs else "BROKEN"
+        print(f"{what}: {ours:.2f}, {peer}: {theirs:.2f}, ratio {ours / theirs:.3f}, bound {at_most:.3g} {kept}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=8.0, help="expected length of a job (%(default)s)")
+    scale(Printed(), seconds=parser.parse_args().seconds)

@@ -1,0 +1,50 @@
+"""What a sweep comes to before anything runs: cells, jobs, expected core-hours and memory.
+
+SWEEP is a YAML file such as workflow/sweep.yaml; further files go over it.  What is finished already is not counted
+again.  Nothing is written.
+
+JSON: cells, cells_finished, records (one a cell and seed), records_to_compute, jobs, core_hours, cores, hours (on so
+many cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib (of the largest jobs on all cores),
+files_by_other_code (finished record files that another version of the code has made), results_dir.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+
+from dpsub.cli.answers import Answer, Line, near, plural
+from dpsub.cli.parsing import Parser, whole
+from dpsub.errors import ArgumentError
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the options of this command."""
+    parser.add_argument("sweep", nargs="+", type=Path, metavar="SWEEP", help="YAML files, later ones over earlier ones")
+    here = len(os.sched_getaffinity(0))
+    parser.add_argument("--cores", type=whole, default=here, metavar="N", help=f"cores to compute on (default: {here})")
+
+
+def run(arguments: Namespace) -> Answer:
+    """Plan."""
+    from dpsub.sweeps import planning
+
+    if arguments.cores < 1:
+        raise ArgumentError(f"--cores must be at least 1, got {arguments.cores}")
+    plan = planning.SweepPlan(planning.load(arguments.sweep))
+    totals = plan.totals(arguments.cores)
+    lines: list[Line] = [
+        ("cells", f"{totals['cells']}, {totals['cells_finished']} of them finished"),
+        ("records", f"{totals['records']}, {totals['records_to_compute']} of them to compute"),
+        ("jobs", f"{totals['jobs']}, the longest {near(totals['longest_job_minutes'])} min"),
+        ("core-hours", f"{near(totals['core_hours'])}, which is {near(totals['hours'])} h on "
+                       f"{plural(totals['cores'], 'core')}"),
+        ("memory", f"{totals['memory_mib_per_job']:.0f} MiB for the largest job, {totals['memory_mib']:.0f} MiB on "
+                   f"{plural(totals['cores'], 'core')}"),
+        ("results", totals["results_dir"]),
+    ]  # fmt: skip
+    if totals["files_by_other_code"]:
+        many = plural(totals["files_by_other_code"], "finished record file")
+        lines.append(("note", f"{many} made by other code: kept; delete what is to be computed again"))
+    return Answer(totals, f"Plan of {', '.join(map(str, arguments.sweep))}", lines)

@@ -1,0 +1,114 @@
+"""Run a sweep: planned and checked before its first job, with progress, and only what is not finished.
+
+By hand:
+    python workflow/scripts/run_sweep.py workflow/sweep.yaml [more.yaml ...] [--cores 2] [-- snakemake options]
+    python workflow/scripts/run_sweep.py workflow/sweep.yaml --profile slurm --partition main --account mine
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import cluster
+import one_sentence
+from progress import OVERHEAD, Job, Progress, duration
+from run import ROOT, Run, add_machine, check_data, check_room, machine, split
+
+from dpsub import lock
+from dpsub.errors import PlanError
+from dpsub.sweeps import by_cell
+from dpsub.sweeps.planning import SweepPlan, load
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sweep", type=Path, nargs="+", help="YAML files, later ones over earlier ones")
+    add_machine(parser)
+    own, _, extra = split(sys.argv[1:])
+    options = parser.parse_args(own)
+    config = load(options.sweep)
+    results = Path(config["results_dir"])
+    slurm = machine(results, options)
+    with lock.hold(results) as descriptor:
+        if slurm is not None:
+            slurm.cancel()  # what an earlier run has left there must not finish cells that are planned now
+        plan = SweepPlan(config)
+        if slurm is not None:
+            check_partition(plan, slurm)
+        check_room(results)
+        check_data(plan)
+        plan.write()
+        run = SweepRun(plan, options, slurm, descriptor)
+        if not plan.bundles and all(by_cell.is_current(results, name) for name in plan.experiments):
+            print("\n".join(run.summary(0, 0.0)))
+            return
+        sys.exit(run.go(extra))
+
+
+def check_partition(plan: SweepPlan, slurm: cluster.Slurm) -> None:
+    """Raise PlanError if a job of the plan needs more memory than the partition gives to one."""
+    limit = slurm.partition.mem_mb
+    for bundle in plan.bundles:
+        if bundle.memory > limit:
+            cell = max(bundle.work, key=lambda work: plan.costs[work.cell.digest].memory).cell
+            raise PlanError(
+                f"one job must fit into the partition {slurm.partition.name}, which gives it at most {limit} MiB of "
+                f"memory, got one that needs {bundle.memory:.0f}; choose another partition (cell: {cell})"
+            )
+
+
+class SweepProgress(Progress):
+    """Progress in which every job has the length that the plan expects of it."""
+
+    def __init__(self, plan: SweepPlan, cores: int) -> None:
+        super().__init__({}, cores)
+        self.seconds = {bundle.part(plan.seed): bundle.seconds for bundle in plan.bundles}
+
+    def cost(self, job: Job) -> float:
+        return self.seconds.get(job.wildcards.get("part", ""), OVERHEAD)
+
+    def _begin(self) -> None:
+        self.total = self.counts.pop("total", 0)
+        others = sum(count for rule, count in self.counts.items() if rule != "run_bundle")
+        self.expected = sum(self.seconds.values()) + OVERHEAD * others
+
+
+class SweepRun(Run):
+    """One call of Snakemake on the jobs of a sweep's plan."""
+
+    snakefile = ROOT / "workflow/sweep.smk"
+
+    def __init__(
+        self, plan: SweepPlan, options: argparse.Namespace, slurm: cluster.Slurm | None, descriptor: int
+    ) -> None:
+        options.config = [plan.manifest_file]
+        super().__init__(plan, options, slurm, descriptor)
+        if slurm is None:  # no more jobs at a time than this machine has memory for
+            room = int(max([plan.memory_limit, *(bundle.memory for bundle in plan.bundles)]))
+            self.command += ["--resources", f"mem_mb={room}"]
+
+    def settle(self, log: TextIO) -> None:
+        """Nothing: the plan has been made from what is in the store."""
+
+    def progress(self) -> Progress:
+        totals = self.plan.totals(self.cores)
+        if self.plan.bundles:
+            print(
+                f"{totals['records_to_compute']} records of {totals['cells'] - totals['cells_finished']} cells "
+                f"to compute in {totals['jobs']} jobs, about {duration(3600 * totals['hours'])} on {self.cores} cores; "
+                f"{totals['cells_finished']} cells are finished",
+                flush=True,
+            )
+        return SweepProgress(self.plan, self.cores)
+
+    def summary(self, made: int, seconds: float) -> list[str]:
+        files = [str(by_cell.summary_file(self.plan.results, name)) for name in self.plan.experiments]
+        first = f"finished {made} jobs in {duration(seconds)}" if made else "nothing to do: every cell is finished"
+        return [first, f"records: {self.plan.results / 'records'}", f"one row a cell: {', '.join(files)}"]
+
+
+if __name__ == "__main__":
+    one_sentence.run(main)
