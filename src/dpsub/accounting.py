@@ -153,13 +153,14 @@ def rigorous_composition(
     ledger = Ledger([(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)])
     attained = ledger.one_number
     question = Question(epsilon, delta, width if width is not None else 1e-3 if attained else 5e-3)
-    lower, upper, width_met = ledger.answer(question)
     lower_pair = "; ".join(dict.fromkeys(case.attack for case in cases))
+    flipped = 0.0
     if len(releases) == 1 and not attained and cases[0].law is not None:
         release = releases[0]
         flipped = FlipAttack(cases[0].law, release.noise_multiplier, release.n_compositions).answer(question)
-        if flipped > lower:
-            lower, lower_pair = flipped, f"{lower_pair}, the fillers' sign chosen adaptively"
+    lower, upper, width_met = ledger.answer(question, rival=flipped)
+    if flipped > lower:
+        lower, lower_pair = flipped, f"{lower_pair}, the fillers' sign chosen adaptively"
     if lower > upper * (1 + 1e-9) + 1e-12:
         raise NumericalError(f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments")
     conditions = tuple(dict.fromkeys(line for case in cases for line in case.conditions))

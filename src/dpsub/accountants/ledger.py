@@ -67,12 +67,14 @@ class Ledger:
         event, times = self.entries[0]
         return self.exact or (len(self.entries) == 1 and times == 1 and event.attained_once)
 
-    def answer(self, question: Question) -> Answer:
-        """Both ends: where they are about one number as close as the question wants, else each as sharp as it
-        wants."""
+    def answer(self, question: Question, rival: float = 0.0) -> Answer:
+        """Both ends: where they are about one number as close as the question wants, else each as sharp as it wants.
+
+        `rival` is another attack's lower answer: this one is refined only while it may overtake that.
+        """
         if self.one_number:
             return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
-        lower, upper = self._attack(question), self._bound(question)
+        lower, upper = self._attack(question, rival), self._bound(question)
         return Answer(lower.value, upper.value, lower.width_met and upper.width_met)
 
     def bracket(self, question: Question) -> tuple[float, float]:
@@ -99,8 +101,8 @@ class Ledger:
             best = min(best, again, key=lambda end: end.value)
         return best
 
-    def _attack(self, question: Question) -> End:
-        return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question))
+    def _attack(self, question: Question, rival: float = 0.0) -> End:
+        return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question), rival)
 
 
 def _tail(question: Question) -> float:
