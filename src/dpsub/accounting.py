@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from dpsub.accountants.laplace_profiles import included_once, removed_once
 from dpsub.accountants.ledger import Ledger
 from dpsub.accountants.noise_search import SafeRoot, smallest_noise
 from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
+from dpsub.accountants.profile_losses import RememberedProfile
 from dpsub.accountants.refinement import Question
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.errors import NumericalError, UnsupportedError
@@ -360,7 +362,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
 
 
 def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
-    return lambda tail: (ChainProfile(chain, scale, tail), None)
+    return cache(lambda tail: (RememberedProfile(ChainProfile(chain, scale, tail)), None))
 
 
 def _proved(chain: SlotChain) -> str:

@@ -26,6 +26,29 @@ _EPS = float(np.finfo(float).eps)
 Profile = Callable[[np.ndarray], np.ndarray]
 """Maps log orders >= 0, increasing from 0, to upper bounds of H at them, rounded up."""
 
+
+class RememberedProfile:
+    """A profile that evaluates no order twice: where a grid's step is halved, every other order recurs exactly.
+
+    Parameters
+    ----------
+    profile : callable
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._orders, self._values = np.zeros(0), np.zeros(0)
+
+    def __call__(self, log_order: np.ndarray) -> np.ndarray:
+        """Upper bounds at the given ln a >= 0, increasing, shape (n,)."""
+        new = np.setdiff1d(log_order, self._orders)
+        if new.size:
+            place = np.searchsorted(self._orders, new)
+            self._values = np.insert(self._values, place, self._profile(new))
+            self._orders = np.insert(self._orders, place, new)
+        return self._values[np.searchsorted(self._orders, log_order)]
+
+
 _WIDEST = 0.25
 _NEWTON_STEPS = 40
 MAX_LOSS = 600.0

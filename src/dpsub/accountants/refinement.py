@@ -209,7 +209,7 @@ def sharpened(
             best = found
             step /= ratio
             continue
-        moved = abs(found - best)
+        left = abs(found - best) / (ratio**2 - 1)
         gap = question.gap(min(best, found), max(best, found))
         best = min(best, found) if side == "upper" else max(best, found)
         if side == "upper":
@@ -217,7 +217,7 @@ def sharpened(
             gap /= _FALL ** math.log2(ratio) - 1
         if gap <= 1 or step < coarsest / 32:
             return End(best, gap <= 1)
-        if best + moved <= rival:
+        if best + left <= rival:
             return End(best, True)
         # steps are halved a whole number of times, so that orders recur and their profile is known
         ratio = 2.0 if gap < 1.5 else 4.0
