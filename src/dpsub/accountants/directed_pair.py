@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr
@@ -82,6 +83,7 @@ class DirectedPair:
         return (-above, -below) if self.swapped else (below, above)
 
 
+@lru_cache(maxsize=32)
 def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
     """Points with mass at most `tail` to their left, and right, under both distributions."""
 
