@@ -223,7 +223,7 @@ def calibrate_noise(
     def search(bound: Callable[[float], float], start: float) -> SafeRoot:
         return smallest_noise(bound, target, start=start, least=MIN_SCALE, most=_MOST_NOISE, accuracy=closeness)
 
-    law = Release(sampler, n, 1.0, n_compositions).chain().multiplicity()
+    law = Release(sampler, n, 1.0, n_compositions).chain().multiplicity
     mean = float(np.arange(law.size) @ law)
     # the Gaussian limit of many small losses; small noise is the costly side, so err towards large
     guess = max(1.0, 2 * mean * np.sqrt(2 * n_compositions * np.log(1.25 / target_delta)) / target)
@@ -349,7 +349,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
         pair = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
         return _Case(PairEvent(WorPair(q, s)), pair, pair, "one occurrence replaced moves the sum by up to 2 C")
     with np.errstate(divide="ignore"):
-        law = MultiplicityLaw(np.log(chain.multiplicity()))
+        law = MultiplicityLaw(np.log(chain.multiplicity))
     sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
     profile = _profile_maker(chain, s)
     if chain.kinds[-1] == "poisson":
@@ -400,4 +400,4 @@ def _papers_pair(chain: SlotChain, scale: float) -> PoissonPair | WorPair | Mixt
     if chain.kinds == ("without",):
         return WorPair(chain.stages[0].size / chain.n, scale)
     with np.errstate(divide="ignore"):
-        return MixturePair(MultiplicityLaw(np.log(chain.multiplicity())), scale)
+        return MixturePair(MultiplicityLaw(np.log(chain.multiplicity)), scale)

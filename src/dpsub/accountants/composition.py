@@ -35,6 +35,8 @@ _LOG_TAIL = -30.0
 """Log of the tilted probability that is left outside each end of the window: 1e-13."""
 _LOG_VANISHING = -80.0
 """Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
+_UNDERFLOW = 1e-300
+"""Charged for masses and profiles that are 0 only because no double is as small as they are: no delta is 0."""
 _CUTS_OF_A_CELL = 3
 """Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
 MAX_GRID = 2**24
@@ -94,7 +96,8 @@ class Composition:
             k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
             for law, k in zip(self.laws, self.n_compositions, strict=True)
         )
-        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS))
+        charged = _UNDERFLOW if self.side == "upper" else 0.0
+        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS) + charged)
 
     @cached_property
     def _offset(self) -> float:
@@ -151,9 +154,13 @@ class Composition:
         for law, k, mean in zip(self.laws, self.n_compositions, means, strict=True):
             middle = round(mean / law.step)
             kappa = law.log_mgf(tilt)
+            with np.errstate(divide="ignore"):
+                log_masses = np.log(law.masses)
             exponents = tilt * law.losses - kappa
-            rounding = sign * 4 * _EPS * (2 + np.abs(exponents) + abs(kappa))
-            masses = law.masses * np.exp(exponents) * (1 + rounding)
+            # in logarithms, as a tiny mass may meet a factor that is too large for a double
+            masses = np.exp(log_masses + exponents)
+            sizes = 2 + np.abs(exponents) + abs(kappa) + np.where(masses > 0, np.abs(log_masses), 0.0)
+            masses *= 1 + sign * 4 * _EPS * sizes
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
             cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))

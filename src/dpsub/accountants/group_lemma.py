@@ -58,6 +58,8 @@ class GroupLemma:
         p_0..p_m, nonnegative, of sum at most 1 (what a law lacks is charged by the caller).
     scale : float
         s, noise multiplier: standard deviation of the noise over the norm bound of one record.
+    reach : float
+        Normal tails beyond so many deviations are bounded by one cell each: about what the result cannot fall below.
     tolerance : float
         Relative accuracy at which cutting stops; the result is an upper bound whatever it is.
     resolution : int
@@ -66,6 +68,7 @@ class GroupLemma:
 
     weights: np.ndarray
     scale: float
+    reach: float = 9.0
     tolerance: float = 1e-4
     resolution: int = 100
 
@@ -77,7 +80,7 @@ class GroupLemma:
     def _edges(self) -> np.ndarray:
         """Edges c of the cells; a multiple of the coarsest width, then +-infinity."""
         s, largest = self.scale, float(self._counts[-1])
-        reach = 9 * s
+        reach = self.reach * s
         cells = int(np.ceil((largest * 2 + 2 * reach) / (s / self.resolution) / _COARSEST)) * _COARSEST
         inner = np.linspace(-reach, 2 * largest + reach, max(cells, 4 * _COARSEST) - 2 * _COARSEST + 1)
         # one coarse cell of infinite extent at each end: all its inner edges are infinite as well

@@ -9,7 +9,9 @@ from functools import cached_property
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.events import Event
 from dpsub.accountants.refinement import DEFAULT_TAIL, Answer, End, Question, bracket, sharpened
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, NumericalError
+
+_SMALLEST_TAIL = 1e-250
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +93,24 @@ class Ledger:
         return self._attack(question).value
 
     def _bound(self, question: Question) -> End:
-        tail = _tail(question)
         # a dominated event that is symmetric from above need not be attacked symmetrically
         directions = self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
-        best = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
-        while question.delta is None and best.value < tail * 1e12 and tail > 1e-250:
-            tail = best.value * 1e-16
-            again = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
-            best = min(best, again, key=lambda end: end.value)
-        return best
+        step, tail = self.spread / 8, _tail(question)
+        if question.delta is None:
+            tail = self._invisible(question, directions, step, tail)
+        return sharpened(question, self.upper, directions, step, "upper", tail)
+
+    def _invisible(self, question: Question, directions: Sequence[bool], step: float, tail: float) -> float:
+        """A tail so small that what is cut off is not seen beside the answer, by rough answers."""
+        while tail > _SMALLEST_TAIL:
+            try:
+                rough = max(question.ask(self.upper(step, tail, swapped)) for swapped in directions)
+            except NumericalError:
+                break
+            if rough >= tail * 1e12:
+                break
+            tail = max(min(rough * 1e-16, tail**2), _SMALLEST_TAIL)
+        return tail
 
     def _attack(self, question: Question, rival: float = 0.0) -> End:
         return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question), rival)
