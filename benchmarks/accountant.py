@@ -17,7 +17,7 @@ import numpy as np
 import peers
 from scipy.stats import binom
 
-from dpsub import accounting, samplers
+from dpsub import accounting, calibrated_noise, samplers
 from dpsub.accountants.account import Account
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.events import PairEvent
@@ -172,7 +172,7 @@ def calibration(board: Lines) -> None:
     )
     for name, sampler, n, target in cases:
         whole, found = timed(
-            lambda s=sampler, n=n, t=target: accounting.calibrate_noise(
+            lambda s=sampler, n=n, t=target: calibrated_noise.calibrate_noise(
                 s, n, n_compositions=STEPS, target_epsilon=t, target_delta=1e-5
             ),
             1,
@@ -210,7 +210,7 @@ def growth(board: Lines) -> None:
 def start(board: Lines) -> None:
     """From nothing to an answer, as the command line does it."""
     code = (
-        "from dpsub import accounting, samplers;"
+        "from dpsub import accounting, calibrated_noise, samplers;"
         "accounting.rigorous(samplers.Poisson(.01), noise_multiplier=1, n_compositions=1000, delta=1e-5)"
     )
     times = []

@@ -32,8 +32,8 @@ MIN_SCALE = 0.05
 _NEGLIGIBLE_MASS = 1e-25
 """Total weight of components that need no cell masses; whoever bounds from above charges it."""
 
-_FEW = 16
-"""Numbers of points up to which a loop over the components would cost more than it computes."""
+_FEW = 20_000
+"""Up to so many pairs of a point and a component a loop over the components would cost more than it computes."""
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -153,7 +153,7 @@ class GaussianPair(ABC):
     def _mixture_of(self, tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
-        if t.size <= _FEW:
+        if t.size * counts.size <= _FEW:
             return np.asarray(tail(np.subtract.outer(t, counts) / self.scale) @ np.exp(log_weights))
         total = np.zeros(t.shape)
         for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):

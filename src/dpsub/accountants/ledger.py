@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from dpsub.accountants.refinement import DEFAULT_TAIL, Answer, End, Question, br
 from dpsub.errors import ArgumentError, NumericalError
 
 _SMALLEST_TAIL = 1e-250
+_MOST_COARSENINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class Ledger:
         """
         if self.one_number:
             return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
-        lower, upper = self._attack(question, rival), self._bound(question)
+        lower, upper = self.attack(question, rival), self.bound(question)
         return Answer(lower.value, upper.value, lower.width_met and upper.width_met)
 
     def bracket(self, question: Question) -> tuple[float, float]:
@@ -84,27 +86,33 @@ class Ledger:
         answer = self.answer(question)
         return answer.lower, answer.upper
 
-    def bound(self, question: Question) -> float:
+    def rough(self, question: Question, side: str, step: float) -> float:
+        """An answer of one side from a single grid, which is coarser than `step` only if that is too fine."""
+        build, directions = (self.upper, self._proved) if side == "upper" else (self.lower, self.directions)
+        for _ in range(_MOST_COARSENINGS):
+            try:
+                return max(question.ask(build(step, _tail(question), swapped)) for swapped in directions)
+            except NumericalError:
+                step *= 4
+        return math.inf if side == "upper" else 0.0
+
+    def bound(self, question: Question) -> End:
         """The upper answer."""
-        return self._bound(question).value
-
-    def attack(self, question: Question) -> float:
-        """The lower answer; 0 if no attack is known."""
-        return self._attack(question).value
-
-    def _bound(self, question: Question) -> End:
-        # a dominated event that is symmetric from above need not be attacked symmetrically
-        directions = self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
         step, tail = self.spread / 8, _tail(question)
         if question.delta is None:
-            tail = self._invisible(question, directions, step, tail)
-        return sharpened(question, self.upper, directions, step, "upper", tail)
+            tail = self._invisible(question, step, tail)
+        return sharpened(question, self.upper, self._proved, step, "upper", tail)
 
-    def _invisible(self, question: Question, directions: Sequence[bool], step: float, tail: float) -> float:
+    @property
+    def _proved(self) -> tuple[bool, ...]:
+        """Directions to bound: a dominated event that is symmetric from above need not be attacked symmetrically."""
+        return self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
+
+    def _invisible(self, question: Question, step: float, tail: float) -> float:
         """A tail so small that what is cut off is not seen beside the answer, by rough answers."""
         while tail > _SMALLEST_TAIL:
             try:
-                rough = max(question.ask(self.upper(step, tail, swapped)) for swapped in directions)
+                rough = max(question.ask(self.upper(step, tail, swapped)) for swapped in self._proved)
             except NumericalError:
                 break
             if rough >= tail * 1e12:
@@ -112,7 +120,8 @@ class Ledger:
             tail = max(min(rough * 1e-16, tail**2), _SMALLEST_TAIL)
         return tail
 
-    def _attack(self, question: Question, rival: float = 0.0) -> End:
+    def attack(self, question: Question, rival: float = 0.0) -> End:
+        """The lower answer; 0 if no attack is known."""
         return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question), rival)
 
 
