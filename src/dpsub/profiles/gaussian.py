@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from dpsub import checks
@@ -66,6 +65,9 @@ class GaussianProfile(Profile):
         return np.array(roots, dtype=float).reshape(target.shape)[()]
 
     def _root(self, delta: float) -> float:
+        # its import takes as long as all others together, and most uses of profiles need no root
+        from scipy.optimize import brentq
+
         if delta == 0:
             return math.inf
         goal = math.log(delta)
