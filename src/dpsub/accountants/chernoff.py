@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+
 from dpsub.accountants.loss_law import LossLaw
 
 _MOST_PER_STEP = 50.0

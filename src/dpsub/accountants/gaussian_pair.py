@@ -97,13 +97,6 @@ class GaussianPair(ABC):
         """log f_X(t)."""
         return self._log_mixture(np.asarray(t, dtype=float))
 
-    def log_density_prime(self, t: np.ndarray) -> np.ndarray:
-        """log f_X'(t)."""
-        t = np.asarray(t, dtype=float)
-        return (
-            self._log_mixture(-t) if self.mirrored else -0.5 * ((t / self.scale) ** 2 + _LOG_2PI) - np.log(self.scale)
-        )
-
     def cdf(self, t: np.ndarray) -> np.ndarray:
         """P(X <= t), a sum of positive terms: small values keep their relative accuracy."""
         return self._mixture_of(lambda z: ndtr(z), t)
