@@ -15,8 +15,9 @@ paper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -29,8 +30,8 @@ from dpsub.accountants.flip_attack import FlipAttack
 from dpsub.accountants.gaussian_pair import MIN_SCALE
 from dpsub.accountants.laplace_profiles import included_once, removed_once
 from dpsub.accountants.ledger import Ledger
-from dpsub.accountants.noise_search import SafeRoot, smallest_noise
 from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
+from dpsub.accountants.profile_losses import RememberedProfile
 from dpsub.accountants.refinement import Question
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.errors import NumericalError, UnsupportedError
@@ -41,7 +42,6 @@ from dpsub.samplers.base import Sampler, StagedSampler
 
 MECHANISMS = ("gaussian", "laplace")
 DENOMINATORS = ("fixed", "realised")
-_MOST_NOISE = 1e4
 
 
 @dataclass(frozen=True)
@@ -147,122 +147,105 @@ def rigorous_composition(
     width: float | None = None,
 ) -> Account:
     """As `rigorous`, for releases of different kinds on the same records, in any order fixed in advance."""
-    chains = [release.chain() for release in releases]
-    relation = _relation(chains, adjacency)
-    cases = [_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True)]
-    ledger = Ledger([(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)])
-    attained = ledger.one_number
-    question = Question(epsilon, delta, width if width is not None else 1e-3 if attained else 5e-3)
-    lower, upper, width_met = ledger.answer(question)
-    lower_pair = "; ".join(dict.fromkeys(case.attack for case in cases))
-    if len(releases) == 1 and not attained and cases[0].law is not None:
-        release = releases[0]
-        flipped = FlipAttack(cases[0].law, release.noise_multiplier, release.n_compositions).answer(question)
-        if flipped > lower:
-            lower, lower_pair = flipped, f"{lower_pair}, the fillers' sign chosen adaptively"
-    if lower > upper * (1 + 1e-9) + 1e-12:
-        raise NumericalError(f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments")
-    conditions = tuple(dict.fromkeys(line for case in cases for line in case.conditions))
-    return Account(
-        lower=min(lower, upper),
-        upper=upper,
-        kind="exact" if attained else "bounds" if lower_pair else "upper",
-        pair="; ".join(dict.fromkeys(case.pair for case in cases)),
-        adjacency=relation,
-        sensitivity=cases[0].sensitivity,
-        quantity=question.quantity,
-        lower_pair=lower_pair,
-        conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
-        width_met=width_met,
-    )
+    proof = Proof.of(releases, adjacency)
+    return proof.account(proof.question(epsilon, delta, width))
 
 
-def calibrate_noise(
+def proved(
     sampler: Sampler,
     n: int | None = None,
     *,
+    noise_multiplier: float,
     n_compositions: int,
-    target_epsilon: float,
-    target_delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
     adjacency: str | None = None,
     mechanism: str = "gaussian",
-    accuracy: float = 1e-3,
-) -> NoiseCalibration:
-    """Find a noise multiplier for which the releases are proved (target_epsilon, target_delta)-DP.
-
-    Parameters
-    ----------
-    sampler, n, n_compositions, mechanism, adjacency
-        As in `rigorous`.
-    target_epsilon : float
-        Nats, above 0.
-    target_delta : float
-        In (0, 1).
-    accuracy : float
-        Relative distance between the answer and a smaller multiplier that is not proved.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    UnsupportedError
-        If no bound covers the case, or no multiplier up to 1e4 meets the target.
-    """
-    target = checks.real("target_epsilon", target_epsilon, above=0)
-    closeness = checks.real("accuracy", accuracy, above=0, below=1)
-    question = Question(delta=target_delta, width=max(target * closeness, 1e-9))
-
-    def case(scale: float) -> Ledger:
-        release = Release(sampler, n, scale, n_compositions, mechanism)
-        chain = release.chain()
-        return Ledger([(_case(release, chain, _relation([chain], adjacency)).event, n_compositions)])
-
-    def search(bound: Callable[[float], float], start: float) -> SafeRoot:
-        return smallest_noise(bound, target, start=start, least=MIN_SCALE, most=_MOST_NOISE, accuracy=closeness)
-
-    law = Release(sampler, n, 1.0, n_compositions).chain().multiplicity()
-    mean = float(np.arange(law.size) @ law)
-    # the Gaussian limit of many small losses; small noise is the costly side, so err towards large
-    guess = max(1.0, 2 * mean * np.sqrt(2 * n_compositions * np.log(1.25 / target_delta)) / target)
-    found = search(lambda scale: case(scale).bound(question), float(guess))
-    necessary = 0.0
-    if found.unsafe > 0 and case(found.safe).attacked:
-        # where the bounds bracket one number the attack's root is the same, else it lies below
-        start = found.unsafe * (1 - closeness)
-        necessary = search(lambda scale: case(scale).attack(question), start).unsafe
-    account = rigorous(
-        sampler,
-        n,
-        noise_multiplier=found.safe,
-        n_compositions=n_compositions,
-        delta=target_delta,
-        adjacency=adjacency,
-        mechanism=mechanism,
-        width=question.width,
-    )
-    return NoiseCalibration(found.safe, necessary, found.evaluations, account)
+    denominator: str = "fixed",
+    width: float | None = None,
+) -> Account:
+    """As `rigorous`, with the same upper end, but without an attack where that costs extra: then kind is upper."""
+    proof = Proof.of([Release(sampler, n, noise_multiplier, n_compositions, mechanism, denominator)], adjacency)
+    return proof.upper(proof.question(epsilon, delta, width))
 
 
-@dataclass(frozen=True)
-class NoiseCalibration:
-    """A safe noise multiplier and what is known below it.
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What is proved for releases of several kinds on the same records, before any number is computed.
 
     Attributes
     ----------
-    noise_multiplier : float
-        Proved: the upper bound of epsilon at this noise is at most the target.
-    necessary : float
-        Refuted: with this noise multiplier or less an attack exceeds the target; 0 if no attack is known.
-    evaluations : int
-        How many upper bounds were computed.
-    account : Account
-        Bounds of epsilon at `noise_multiplier` and the target delta.
+    releases : tuple of Release
+    cases : tuple
+        For each release its event, and words for it.
+    relation : Relation
+    ledger : Ledger
     """
 
-    noise_multiplier: float
-    necessary: float
-    evaluations: int
-    account: Account
+    releases: tuple[Release, ...]
+    cases: tuple[_Case, ...]
+    relation: Relation
+    ledger: Ledger
+
+    @classmethod
+    def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
+        """Find the theorems that apply.
+
+        Raises
+        ------
+        UnsupportedError
+            If none covers the case; the message gives the reason.
+        """
+        chains = [release.chain() for release in releases]
+        relation = _relation(chains, adjacency)
+        cases = tuple(_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True))
+        entries = [(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)]
+        return cls(tuple(releases), cases, relation, Ledger(entries))
+
+    def question(self, epsilon: float | None, delta: float | None, width: float | None) -> Question:
+        """The question, with the default width."""
+        return Question(epsilon, delta, width if width is not None else 1e-3 if self.ledger.one_number else 5e-3)
+
+    def account(self, question: Question) -> Account:
+        """Both ends."""
+        flipped = self._flipped(question)
+        lower, upper, width_met = self.ledger.answer(question, rival=flipped)
+        attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
+        if flipped > lower:
+            lower, attack = flipped, f"{attack}, the fillers' sign chosen adaptively"
+        if lower > upper * (1 + 1e-9) + 1e-12:
+            raise NumericalError(
+                f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments"
+            )
+        return self._account(question, min(lower, upper), upper, width_met, attack)
+
+    def upper(self, question: Question) -> Account:
+        """The upper end; both where they are computed together."""
+        if self.ledger.one_number:
+            return self.account(question)
+        upper, width_met = self.ledger.bound(question)
+        return self._account(question, 0.0, upper, width_met, "")
+
+    def _flipped(self, question: Question) -> float:
+        if len(self.releases) > 1 or self.ledger.one_number or self.cases[0].law is None:
+            return 0.0
+        release = self.releases[0]
+        return FlipAttack(self.cases[0].law, release.noise_multiplier, release.n_compositions).answer(question)
+
+    def _account(self, question: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
+        conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
+        return Account(
+            lower=lower,
+            upper=upper,
+            kind="exact" if self.ledger.one_number else "bounds" if attack else "upper",
+            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)),
+            adjacency=self.relation,
+            sensitivity=self.cases[0].sensitivity,
+            quantity=question.quantity,
+            lower_pair=attack,
+            conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
+            width_met=width_met,
+        )
 
 
 def paper(
@@ -346,7 +329,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
         pair = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
         return _Case(PairEvent(WorPair(q, s)), pair, pair, "one occurrence replaced moves the sum by up to 2 C")
     with np.errstate(divide="ignore"):
-        law = MultiplicityLaw(np.log(chain.multiplicity()))
+        law = MultiplicityLaw(np.log(chain.multiplicity))
     sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
     profile = _profile_maker(chain, s)
     if chain.kinds[-1] == "poisson":
@@ -359,7 +342,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
 
 
 def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
-    return lambda tail: (ChainProfile(chain, scale, tail), None)
+    return cache(lambda tail: (RememberedProfile(ChainProfile(chain, scale, tail)), None))
 
 
 def _proved(chain: SlotChain) -> str:
@@ -397,4 +380,4 @@ def _papers_pair(chain: SlotChain, scale: float) -> PoissonPair | WorPair | Mixt
     if chain.kinds == ("without",):
         return WorPair(chain.stages[0].size / chain.n, scale)
     with np.errstate(divide="ignore"):
-        return MixturePair(MultiplicityLaw(np.log(chain.multiplicity())), scale)
+        return MixturePair(MultiplicityLaw(np.log(chain.multiplicity)), scale)

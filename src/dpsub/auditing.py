@@ -103,7 +103,7 @@ def attack_of(release: Release, relation: Relation) -> Attack:
         # where no record is left, one of value 0 in its place adds as little
         return Attack((1.0, None), 0.0, (n, max(1, n - 1)), PoissonPair(chain.stages[0].rate, s), 0.0, 1.0, s)
     with np.errstate(divide="ignore"):
-        law = law_trimming.capped(MultiplicityLaw(np.log(chain.multiplicity())), _TRIMMED)
+        law = law_trimming.capped(MultiplicityLaw(np.log(chain.multiplicity)), _TRIMMED)
     if chain.kinds[-1] == "poisson":
         rate = chain.stages[0].rate
         pair: GaussianPair = WorPair(rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)

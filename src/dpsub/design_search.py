@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsub import checks
 from dpsub.accountants.account import Account
-from dpsub.accounting import rigorous
+from dpsub.accounting import proved, rigorous
 from dpsub.errors import UnsupportedError
 from dpsub.samplers.base import Sampler
+
+Bounds = Callable[..., Account]
+"""`proved` or `rigorous`."""
 
 MOST_STEPS = 10_000_000
 _LEAST_RATE = 1e-9
@@ -29,7 +32,7 @@ class Found:
     not_proved : float or None
         The smallest value tried whose upper bound exceeds the target; None if the search ended at its limit.
     evaluations : int
-        How many accounts were computed.
+        How many upper bounds were computed.
     account : Account
         Bounds of epsilon at `value` and the target delta.
     """
@@ -73,8 +76,8 @@ def largest_steps(
     """
     target = checks.real("target_epsilon", target_epsilon, above=0)
 
-    def account(steps: float) -> Account:
-        return rigorous(
+    def account(steps: float, bounds: Bounds = proved) -> Account:
+        return bounds(
             sampler, n, noise_multiplier=noise_multiplier, n_compositions=int(steps), delta=target_delta,
             adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
         )  # fmt: skip
@@ -83,7 +86,8 @@ def largest_steps(
     mean = sampler.multiplicity_law(1 if n is None else n).mean
     per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / checks.real("target_delta", target_delta, above=0, below=1)))
     start = (target * noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
-    return largest(account, target, "steps", start=start, least=1, most=MOST_STEPS, accuracy=accuracy, whole=True)
+    found = largest(account, target, "steps", start=start, least=1, most=MOST_STEPS, accuracy=accuracy, whole=True)
+    return _attacked(found, lambda steps: account(steps, rigorous))
 
 
 def largest_sample(
@@ -126,8 +130,8 @@ def largest_sample(
     steps = checks.integer("n_compositions", n_compositions, at_least=1)
     noise = checks.real("noise_multiplier", noise_multiplier, above=0)
 
-    def account(size: float) -> Account:
-        return rigorous(
+    def account(size: float, bounds: Bounds = proved) -> Account:
+        return bounds(
             make(size), n, noise_multiplier=noise, n_compositions=steps, delta=target_delta,
             adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
         )  # fmt: skip
@@ -137,7 +141,8 @@ def largest_sample(
     least = 1.0 if whole else _LEAST_RATE
     start = share * (n or 1) if whole else share
     name = "the size of the sample" if whole else "the rate"
-    return largest(account, target, name, start=start, least=least, most=most, accuracy=accuracy, whole=whole)
+    found = largest(account, target, name, start=start, least=least, most=most, accuracy=accuracy, whole=whole)
+    return _attacked(found, lambda size: account(size, rigorous))
 
 
 def largest(
@@ -201,6 +206,11 @@ def largest(
     return Found(safe[0], None if over is None else over[0], evaluations, safe[2])
 
 
+def _attacked(found: Found, account: Callable[[float], Account]) -> Found:
+    """The same with both ends of the account, of which the search needed the upper one only."""
+    return replace(found, account=account(found.value)) if found.account.kind == "upper" else found
+
+
 def _further(x: float, gap: float, reach: float, whole: bool) -> float:
     """Beyond x, where the sign of the gap points to; `reach` is added so that no bound, however flat, holds it up."""
     moved = x * math.exp(-math.copysign(min(1.2 * abs(gap) + reach, _WIDEST), gap))
@@ -209,9 +219,7 @@ def _further(x: float, gap: float, reach: float, whole: bool) -> float:
     return math.floor(min(moved, x - 1)) if gap > 0 else math.ceil(max(moved, x + 1))
 
 
-def _between(
-    safe: tuple[float, float, Account], over: tuple[float, float], closeness: float, whole: bool
-) -> float:
+def _between(safe: tuple[float, float, Account], over: tuple[float, float], closeness: float, whole: bool) -> float:
     log_safe, log_over = math.log(safe[0]), math.log(over[0])
     share = -safe[1] / (over[1] - safe[1])
     u = log_safe + share * (log_over - log_safe)

@@ -100,7 +100,7 @@ def test_a_law_of_counts_by_two_roads() -> None:
     for n, stages in CHAINS.values():
         counts, weights = sample_counts(n, stages)
         law = np.bincount(counts[:, 0], weights)
-        np.testing.assert_allclose(SlotChain(n, stages).multiplicity()[: law.size], law, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(SlotChain(n, stages).multiplicity[: law.size], law, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -131,7 +131,7 @@ def test_a_shift_of_one_unit_instead_of_two_is_caught() -> None:
     caught = 0
     for name in ("wor", "wr", "must_ow", "must_ww"):
         chain = SlotChain(*CHAINS[name])
-        pair = MixturePair(MultiplicityLaw(np.log(chain.multiplicity())), 1.0)
+        pair = MixturePair(MultiplicityLaw(np.log(chain.multiplicity)), 1.0)
         x = LOG_ORDERS[LOG_ORDERS >= 0]
         faulty = pair.sf(pair.inverse_loss(x)) - np.exp(x) * pair.sf_prime(pair.inverse_loss(x))
         caught += bool(np.any(truths(name, 1.0)[:, LOG_ORDERS >= 0] > faulty + 1e-6))

@@ -24,7 +24,8 @@ from dpsub.accountants.pair_losses import LAW_ERROR, _inversion, loss_indices, u
 from dpsub.accountants.pairs import PoissonPair
 from dpsub.accountants.profile_losses import order_indices, symmetric_law, two_sided_law
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
-from dpsub.accounting import Release, calibrate_noise, paper, rigorous, rigorous_composition
+from dpsub.accounting import Release, paper, rigorous, rigorous_composition
+from dpsub.calibrated_noise import calibrate_noise
 from dpsub.errors import UnsupportedError
 from dpsub.samplers import Multistage, Poisson, Wor, stages
 

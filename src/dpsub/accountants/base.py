@@ -52,10 +52,5 @@ class Interval:
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
 
-    @property
-    def is_guarantee(self) -> bool:
-        """Whether `upper` may be quoted as a proved bound for the mechanism."""
-        return self.kind in ("exact", "upper", "bounds")
-
     def __contains__(self, value: object) -> bool:
         return isinstance(value, (int, float)) and self.lower <= value <= self.upper

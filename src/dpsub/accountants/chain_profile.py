@@ -41,6 +41,7 @@ MUST.WW eta_1 sum_j r_j h_{Bin(m, j/b)}(lift(a, eta_1)).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,7 +127,7 @@ class ChainProfile:
         The coupling replaces the l copies of the record by copies of one other record, or by fresh draws, with the
         probabilities that make the result the sample without the record: h_j = 1 - (1 - j/b)^m, eta <= h_1 as b <= n.
         """
-        law = self.chain.multiplicity()
+        law = self.chain.multiplicity
         return self._lifted_sum(x, law, 1.0)
 
     def _lifted_sum(self, x: np.ndarray, law: np.ndarray, weight: float) -> np.ndarray:
@@ -163,7 +164,9 @@ class ChainProfile:
         if weight < minor or (stage.kind == "without" and law.size == 2):
             return lifted
         kept = np.where(law > self.tail / weight, law, 0.0)
-        lemma = GroupLemma(kept, self.scale)(x) + float((law - kept).sum())
+        # the normal tail beyond sqrt(2 ln(1 / tail)) deviations is below the tail
+        reach = max(9.0, math.sqrt(-2 * math.log(self.tail)))
+        lemma = GroupLemma(kept, self.scale, reach)(x) + float((law - kept).sum())
         return np.minimum(np.minimum(lemma, lifted), 1.0)
 
     def _added(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
@@ -179,4 +182,4 @@ class ChainProfile:
 
     @cached_property
     def eta(self) -> float:
-        return float(self.chain.multiplicity()[1:].sum())
+        return float(self.chain.multiplicity[1:].sum())

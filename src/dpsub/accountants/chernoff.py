@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dpsub.accountants.loss_law import LossLaw
 
@@ -77,16 +77,31 @@ class Cumulants:
             return (self(tilt - theta) - base - log_tail) / theta
 
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
-        ends = [minimize_scalar(side, bounds=bounds, method="bounded", options={"xatol": 0.02}) for side in (low, high)]
+        below, above = (_minimum(side, *bounds, 0.02)[1] for side in (low, high))
         smallest, largest = self.support
-        return max(-float(ends[0].fun), (smallest - 0.5) * step), min(float(ends[1].fun), (largest + 0.5) * step)
+        return max(-below, (smallest - 0.5) * step), min(above, (largest + 0.5) * step)
 
 
 def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:
     """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the best."""
     high = float(np.log(largest))
     low = min(float(np.log(scale * 1e-6)), high - 1)
-    found = minimize_scalar(
-        lambda u: exponent(float(np.exp(u))), bounds=(low, high), method="bounded", options={"xatol": 1e-2}
-    )
-    return 0.0 if found.x < low + 0.1 else float(np.exp(found.x))
+    place, _ = _minimum(lambda u: exponent(float(np.exp(u))), low, high, 0.01)
+    return 0.0 if place < low + 0.1 else float(np.exp(place))
+
+
+def _minimum(value: Callable[[float], float], low: float, high: float, accuracy: float) -> tuple[float, float]:
+    """Where a function falls and then rises, by golden sections, and its value there."""
+    shrink = (math.sqrt(5) - 1) / 2
+    left, right = high - shrink * (high - low), low + shrink * (high - low)
+    at_left, at_right = value(left), value(right)
+    while high - low > accuracy:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - shrink * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + shrink * (high - low)
+            at_right = value(right)
+    return (left, at_left) if at_left <= at_right else (right, at_right)

@@ -35,6 +35,10 @@ _LOG_TAIL = -30.0
 """Log of the tilted probability that is left outside each end of the window: 1e-13."""
 _LOG_VANISHING = -80.0
 """Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
+_UNDERFLOW = 1e-300
+"""Charged for masses and profiles that are 0 only because no double is as small as they are: no delta is 0."""
+_CUTS_OF_A_CELL = 3
+"""Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
 
@@ -92,7 +96,8 @@ class Composition:
             k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
             for law, k in zip(self.laws, self.n_compositions, strict=True)
         )
-        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS))
+        charged = _UNDERFLOW if self.side == "upper" else 0.0
+        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS) + charged)
 
     @cached_property
     def _offset(self) -> float:
@@ -149,9 +154,13 @@ class Composition:
         for law, k, mean in zip(self.laws, self.n_compositions, means, strict=True):
             middle = round(mean / law.step)
             kappa = law.log_mgf(tilt)
+            with np.errstate(divide="ignore"):
+                log_masses = np.log(law.masses)
             exponents = tilt * law.losses - kappa
-            rounding = sign * 4 * _EPS * (2 + np.abs(exponents) + abs(kappa))
-            masses = law.masses * np.exp(exponents) * (1 + rounding)
+            # in logarithms, as a tiny mass may meet a factor that is too large for a double
+            masses = np.exp(log_masses + exponents)
+            sizes = 2 + np.abs(exponents) + abs(kappa) + np.where(masses > 0, np.abs(log_masses), 0.0)
+            masses *= 1 + sign * 4 * _EPS * sizes
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
             cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
@@ -292,28 +301,31 @@ class TiltedSum:
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds
         it."""
-        points = (self.start + np.arange(self.values.size)) * self.step
-        bounds = self._scaled(self._tilted_delta, points)
-        if self.side == "upper":
-            good = np.flatnonzero(bounds <= delta)
-            if not good.size:
-                raise NumericalError(
-                    f"delta = {delta:g} could not be certified within the window, smallest bound {bounds.min():g}; "
-                    f"take a smaller step"
-                )
-            right = int(good[0])
-            left = right - 1
-        else:
-            good = np.flatnonzero(bounds > delta)
-            if not good.size:
-                return 0.0
-            left = int(good[-1])
-            right = left + 1
-        low, high = (self.start + left) * self.step + self.offset, (self.start + right) * self.step + self.offset
-        for _ in range(60):
-            middle = (low + high) / 2
-            if float(self.delta(np.array([middle]))[0]) > delta:
-                low = middle
+        upper = self.side == "upper"
+        # left: the bound exceeds delta, right: it does not; both were evaluated unless they are beyond the window
+        left, right = -1, self.values.size
+        while right - left > 1:
+            middle = (left + right) // 2
+            if self._at(middle) > delta:
+                left = middle
             else:
-                high = middle
-        return max(0.0, high if self.side == "upper" else low)
+                right = middle
+        if upper and right == self.values.size:
+            raise NumericalError(
+                f"delta = {delta:g} could not be certified within the window, the bound at its end is "
+                f"{self._at(right - 1):g}; take a smaller step"
+            )
+        if not upper and left < 0:
+            return 0.0
+        cell = right - 1 if upper else left
+        low, high = ((self.start + end) * self.step + self.offset for end in (cell, cell + 1))
+        for _ in range(_CUTS_OF_A_CELL):
+            points = np.linspace(low, high, 65)
+            first = 1 + int(np.argmin(np.append(self.delta(points[1:-1]) > delta, False)))
+            low, high = points[first - 1], points[first]
+        return max(0.0, float(high if upper else low))
+
+    def _at(self, place: int) -> float:
+        """The bound at one point of the window."""
+        point = np.array([(self.start + place) * self.step])
+        return float(self._scaled(self._tilted_delta[place : place + 1], point)[0])

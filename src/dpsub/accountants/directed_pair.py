@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr
@@ -11,6 +12,9 @@ from scipy.special import ndtr
 from dpsub.accountants.gaussian_pair import GaussianPair
 
 _EPS = float(np.finfo(float).eps)
+
+_ROUNDS, _POINTS = 2, 129
+"""Of the search for a quantile: each round divides by 128 what is left."""
 
 
 @dataclass(frozen=True)
@@ -82,29 +86,28 @@ class DirectedPair:
         return (-above, -below) if self.swapped else (below, above)
 
 
+@lru_cache(maxsize=32)
 def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
     """Points with mass at most `tail` to their left, and right, under both distributions."""
 
-    def left(u: float) -> bool:
-        at = np.array([-u])
-        return max(float(pair.cdf(at)[0]), float(pair.cdf_prime(at)[0])) <= tail
+    # beyond 40 deviations from all centres every tail is below the smallest double
+    reach = float(np.abs(pair.components[0]).max()) + 40 * pair.scale
 
-    def right(u: float) -> bool:
-        at = np.array([u])
-        return max(float(pair.sf(at)[0]), float(pair.sf_prime(at)[0])) <= tail
+    def left(u: np.ndarray) -> np.ndarray:
+        return np.maximum(pair.cdf(-u), pair.cdf_prime(-u)) <= tail
 
-    return -_first(left, pair.scale), _first(right, pair.scale)
+    def right(u: np.ndarray) -> np.ndarray:
+        return np.maximum(pair.sf(u), pair.sf_prime(u)) <= tail
+
+    return -_first(left, -pair.scale, reach), _first(right, -pair.scale, reach)
 
 
-def _first(holds: Callable[[float], bool], unit: float) -> float:
-    """A point at most unit / 100 beyond the smallest one, above -unit, where a monotone condition holds."""
-    low, width = -unit, unit
-    while not holds(low + width):
-        low, width = low + width, 2 * width
-    high = low + width
-    while high - low > 0.01 * unit:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+def _first(holds: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
+    """A point a little beyond the smallest one above `low` where a monotone condition holds, which `high` meets."""
+    for _ in range(_ROUNDS):
+        points = np.linspace(low, high, _POINTS)
+        place = 1 + int(np.argmax(np.append(holds(points[1:-1]), True)))
+        low, high = float(points[place - 1]), float(points[place])
     return high
 
 

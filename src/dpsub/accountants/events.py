@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -170,6 +171,7 @@ def _indices(profile: Profile, step: float, tail: float) -> np.ndarray:
     return order_indices(step, min(fine, last), last)
 
 
+@lru_cache(maxsize=32)
 def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
     if isinstance(pair, FillerPair | MixturePair):
         law, lost = law_trimming.dropped(pair.law, tail)
@@ -177,6 +179,7 @@ def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
     return pair, 0.0
 
 
+@lru_cache(maxsize=32)
 def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
     if isinstance(pair, FillerPair | MixturePair):
         return replace(pair, law=law_trimming.capped(pair.law, tail))

@@ -20,7 +20,6 @@ MUST, Algorithm 1 and Theorem 4; the method goes back to Koskela, Jälkö and Ho
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -78,14 +77,6 @@ class FourierResult:
             adjacency=self.pair.relation,
             sensitivity="one occurrence of the record moves the mean by 1",
         )
-
-
-def describe(value: float, floor: float = ROUND_OFF_FLOOR) -> str:
-    """The value with four digits, or "<1e-12" (the floor, rounded up to one digit) where only round-off is left."""
-    if value >= floor:
-        return f"{value:.4g}"
-    exponent = math.floor(math.log10(floor))
-    return f"<{math.ceil(floor / 10.0**exponent - 1e-9) * 10.0**exponent:.0e}"
 
 
 def compose(

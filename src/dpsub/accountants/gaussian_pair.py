@@ -32,6 +32,9 @@ MIN_SCALE = 0.05
 _NEGLIGIBLE_MASS = 1e-25
 """Total weight of components that need no cell masses; whoever bounds from above charges it."""
 
+_FEW = 20_000
+"""Up to so many pairs of a point and a component a loop over the components would cost more than it computes."""
+
 _LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -94,13 +97,6 @@ class GaussianPair(ABC):
         """log f_X(t)."""
         return self._log_mixture(np.asarray(t, dtype=float))
 
-    def log_density_prime(self, t: np.ndarray) -> np.ndarray:
-        """log f_X'(t)."""
-        t = np.asarray(t, dtype=float)
-        return (
-            self._log_mixture(-t) if self.mirrored else -0.5 * ((t / self.scale) ** 2 + _LOG_2PI) - np.log(self.scale)
-        )
-
     def cdf(self, t: np.ndarray) -> np.ndarray:
         """P(X <= t), a sum of positive terms: small values keep their relative accuracy."""
         return self._mixture_of(lambda z: ndtr(z), t)
@@ -150,6 +146,8 @@ class GaussianPair(ABC):
     def _mixture_of(self, tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
+        if t.size * counts.size <= _FEW:
+            return np.asarray(tail(np.subtract.outer(t, counts) / self.scale) @ np.exp(log_weights))
         total = np.zeros(t.shape)
         for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
             total += weight * tail((t - count) / self.scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,10 @@ from functools import cached_property
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.events import Event
 from dpsub.accountants.refinement import DEFAULT_TAIL, Answer, End, Question, bracket, sharpened
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, NumericalError
+
+_SMALLEST_TAIL = 1e-250
+_MOST_COARSENINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +71,14 @@ class Ledger:
         event, times = self.entries[0]
         return self.exact or (len(self.entries) == 1 and times == 1 and event.attained_once)
 
-    def answer(self, question: Question) -> Answer:
-        """Both ends: where they are about one number as close as the question wants, else each as sharp as it
-        wants."""
+    def answer(self, question: Question, rival: float = 0.0) -> Answer:
+        """Both ends: where they are about one number as close as the question wants, else each as sharp as it wants.
+
+        `rival` is another attack's lower answer: this one is refined only while it may overtake that.
+        """
         if self.one_number:
             return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
-        lower, upper = self._attack(question), self._bound(question)
+        lower, upper = self.attack(question, rival), self.bound(question)
         return Answer(lower.value, upper.value, lower.width_met and upper.width_met)
 
     def bracket(self, question: Question) -> tuple[float, float]:
@@ -80,27 +86,43 @@ class Ledger:
         answer = self.answer(question)
         return answer.lower, answer.upper
 
-    def bound(self, question: Question) -> float:
+    def rough(self, question: Question, side: str, step: float) -> float:
+        """An answer of one side from a single grid, which is coarser than `step` only if that is too fine."""
+        build, directions = (self.upper, self._proved) if side == "upper" else (self.lower, self.directions)
+        for _ in range(_MOST_COARSENINGS):
+            try:
+                return max(question.ask(build(step, _tail(question), swapped)) for swapped in directions)
+            except NumericalError:
+                step *= 4
+        return math.inf if side == "upper" else 0.0
+
+    def bound(self, question: Question) -> End:
         """The upper answer."""
-        return self._bound(question).value
+        step, tail = self.spread / 8, _tail(question)
+        if question.delta is None:
+            tail = self._invisible(question, step, tail)
+        return sharpened(question, self.upper, self._proved, step, "upper", tail)
 
-    def attack(self, question: Question) -> float:
+    @property
+    def _proved(self) -> tuple[bool, ...]:
+        """Directions to bound: a dominated event that is symmetric from above need not be attacked symmetrically."""
+        return self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
+
+    def _invisible(self, question: Question, step: float, tail: float) -> float:
+        """A tail so small that what is cut off is not seen beside the answer, by rough answers."""
+        while tail > _SMALLEST_TAIL:
+            try:
+                rough = max(question.ask(self.upper(step, tail, swapped)) for swapped in self._proved)
+            except NumericalError:
+                break
+            if rough >= tail * 1e12:
+                break
+            tail = max(min(rough * 1e-16, tail**2), _SMALLEST_TAIL)
+        return tail
+
+    def attack(self, question: Question, rival: float = 0.0) -> End:
         """The lower answer; 0 if no attack is known."""
-        return self._attack(question).value
-
-    def _bound(self, question: Question) -> End:
-        tail = _tail(question)
-        # a dominated event that is symmetric from above need not be attacked symmetrically
-        directions = self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
-        best = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
-        while question.delta is None and best.value < tail * 1e12 and tail > 1e-250:
-            tail = best.value * 1e-16
-            again = sharpened(question, self.upper, directions, self.spread / 8, "upper", tail)
-            best = min(best, again, key=lambda end: end.value)
-        return best
-
-    def _attack(self, question: Question) -> End:
-        return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question))
+        return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question), rival)
 
 
 def _tail(question: Question) -> float:

@@ -102,8 +102,7 @@ class MixturePair(GaussianPair):
         NumericalError
             If the residual stays above `LOSS_TOLERANCE`.
         """
-        nodes = np.linspace(0.0, self._reach(float(x.max(initial=0.0))), _NODES + 1)
-        table, slope = self._loss_and_slope(nodes)
+        nodes, table, slope = self._table(self._reach(float(x.max(initial=0.0))))
         cell = np.clip(np.searchsorted(table, x, side="right") - 1, 0, _NODES - 1)
         low, high = nodes[cell], nodes[cell + 1]
         t = np.clip(_hermite(x, table, nodes, 1 / slope, cell), low, high)
@@ -118,6 +117,18 @@ class MixturePair(GaussianPair):
         raise NumericalError(
             f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale nearer 1"
         )
+
+    @cached_property
+    def _tables(self) -> dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """What `_table` has computed, by reach."""
+        return {}
+
+    def _table(self, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Points from 0 to `reach`, the loss and its slope there."""
+        if reach not in self._tables:
+            nodes = np.linspace(0.0, reach, _NODES + 1)
+            self._tables[reach] = (nodes, *self._loss_and_slope(nodes))
+        return self._tables[reach]
 
     def _reach(self, largest: float) -> float:
         """A point where the loss is at least `largest`."""

@@ -129,7 +129,7 @@ def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     loss, masses = _collapsed(direction, t)
     # a bin that cannot be moved, at the infimum of the loss, may hold most of the mass: the grid is put under it
     points = points + (_best_offset(loss - points, masses, step) if aligned else 0.0)
-    for correct in (_centre,) * 4 + (_lift,) * 4:
+    for correct in (_centre, _centre, _centre, _lift):
         moved = np.clip(moved + correct(loss - points, masses, edges + moved, loss, step), -step / 2, step / 2)
         loss, masses = _collapsed(direction, t + moved * slope)
     offset = _best_offset(loss, masses, step)

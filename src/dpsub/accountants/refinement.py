@@ -13,6 +13,8 @@ from dpsub.errors import ArgumentError, NumericalError
 
 DEFAULT_TAIL = 1e-18
 _MOST_ROUNDS = 12
+_FALL = 3.0
+"""By how much errors of upper answers fall, at least, where the step is halved."""
 
 Builder = Callable[[float, float, bool], Composition | None]
 """(step, tail, swapped) -> the composition of one side in one direction; the largest answer of all directions
@@ -163,14 +165,33 @@ def _refined(
 
 
 def sharpened(
-    question: Question, build: Builder, directions: Sequence[bool], step: float, side: str, tail: float
+    question: Question,
+    build: Builder,
+    directions: Sequence[bool],
+    step: float,
+    side: str,
+    tail: float,
+    rival: float = 0.0,
 ) -> End:
-    """The best answer of one side, on grids halved until it moves by less than the wanted width.
+    """The best answer of one side, on finer and finer grids until what finer ones would change is below the width.
 
-    Every answer is valid; the movement only tells when to stop.  For a lower answer one direction is enough: the one
-    that is far behind on the first grid is left out.  An upper answer needs all.
+    Every answer is valid; how far it moved only tells when to stop.  For a lower answer one direction is enough: the
+    one that is far behind on the first grid is left out.  An upper answer needs all.
+
+    Parameters
+    ----------
+    question : Question
+    build : callable
+    directions : sequence of bool
+    step : float
+        Where to start, in nats.
+    side : {"upper", "lower"}
+    tail : float
+        Mass that may be cut off.
+    rival : float
+        A lower answer that is known already: the search for another one ends where it will not overtake it.
     """
-    coarsest = step
+    coarsest, ratio = step, 2.0
     kept = list(directions)
     best: float | None = None
     for _ in range(_MOST_ROUNDS):
@@ -186,14 +207,21 @@ def sharpened(
             kept = [swapped for swapped in kept if answers[swapped] > 0.7 * found] or kept
         if best is None:
             best = found
-            step /= 2
+            step /= ratio
             continue
-        moved = question.gap(min(best, found), max(best, found))
+        left = abs(found - best) / (ratio**2 - 1)
+        gap = question.gap(min(best, found), max(best, found))
         best = min(best, found) if side == "upper" else max(best, found)
-        if moved <= 1 or step < coarsest / 32:
-            return End(best, moved <= 1)
-        # errors fall with the square of the step
-        step *= min(0.5, max(0.85 / math.sqrt(moved), 1 / 4)) if math.isfinite(moved) else 0.5
+        if side == "upper":
+            # measured errors of upper answers fall by 4 for each halving; less is relied on
+            gap /= _FALL ** math.log2(ratio) - 1
+        if gap <= 1 or step < coarsest / 32:
+            return End(best, gap <= 1)
+        if best + left <= rival:
+            return End(best, True)
+        # steps are halved a whole number of times, so that orders recur and their profile is known
+        ratio = 2.0 if gap < 1.5 else 4.0
+        step /= ratio
     if best is None:
         raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; take fewer steps")
     return End(best, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from dpsub.errors import ArgumentError, UnsupportedError
 
 MOST_SLOTS = 1_000_000
 """To which `discrete.log_binomial` is as accurate as the allowances of the bounds assume."""
+
+_SMALLEST_LOG = -746.0
+"""The exponential of it is below the smallest double."""
 
 KINDS = ("without", "with", "poisson")
 
@@ -41,7 +45,10 @@ class SlotStage:
             checks.integer("size", self.size, at_least=1)
 
     def count_law(self, n_slots: int, marked: int) -> np.ndarray:
-        """P(l marked slots are drawn) for l = 0, 1, ..., `marked` of `n_slots` slots being marked."""
+        """P(l marked slots are drawn) for l = 0, 1, ..., `marked` of `n_slots` slots being marked.
+
+        Counts whose probability is below the smallest double may be left out at the end.
+        """
         if self.kind == "without" and marked == 1:
             # exact, so that the number of records is not limited
             inside = self.size / n_slots
@@ -50,8 +57,22 @@ class SlotStage:
             most = min(marked, self.size)
             return np.exp(discrete.log_hypergeometric(np.arange(most + 1), n_slots, marked, self.size))
         if self.kind == "with":
-            return np.exp(discrete.log_binomial(np.arange(self.size + 1), self.size, marked / n_slots))
+            counts = np.arange(_last_likely(self.size, marked / n_slots) + 1)
+            return np.exp(discrete.log_binomial(counts, self.size, marked / n_slots))
         return np.exp(discrete.log_binomial(np.arange(marked + 1), marked, self.rate))
+
+
+def _last_likely(size: int, rate: float) -> int:
+    """The largest count of Binomial(size, rate) whose probability is not below the smallest double."""
+    # probabilities fall from the mean on
+    likely, beyond = min(size, int(size * rate) + 1), size + 1
+    while beyond - likely > 1:
+        middle = (likely + beyond) // 2
+        if discrete.log_binomial(middle, size, rate) > _SMALLEST_LOG:
+            likely = middle
+        else:
+            beyond = middle
+    return likely
 
 
 @dataclass(frozen=True)
@@ -112,6 +133,7 @@ class SlotChain:
         """Kinds of the stages, in normal form."""
         return tuple(stage.kind for stage in self.stages)
 
+    @cached_property
     def multiplicity(self) -> np.ndarray:
         """P(L = l), the law of the number of copies of one record in the sample."""
         law, slots = np.array([0.0, 1.0]), self.n
@@ -121,4 +143,5 @@ class SlotChain:
             for weight, row in rows:
                 moved[: row.size] += weight * row
             law, slots = moved, stage.size
+        law.flags.writeable = False
         return law

@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> Answer:
 
 
 def _noise(arguments: Namespace) -> Answer:
-    from dpsub.accounting import calibrate_noise
+    from dpsub.calibrated_noise import calibrate_noise
 
     started = perf_counter()
     sampler = sampler_of(arguments)

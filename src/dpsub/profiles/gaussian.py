@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from dpsub import checks
@@ -59,6 +58,9 @@ class GaussianProfile(AdditiveNoiseProfile):
 
     def _root(self, delta: float) -> float:
         """Safeguarded root finding on log delta(epsilon) = log `delta`; infinite at 0."""
+        # its import takes as long as all others together, and most uses of profiles need no root
+        from scipy.optimize import brentq
+
         if delta == 0:
             return math.inf
         goal = math.log(delta)

@@ -1,0 +1,362 @@
+"""Short cuts of the accountant: each is compared with the long way, or with a known answer."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression, minimize_scalar
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from dpsub import accounting, calibrated_noise
+from dpsub.accountants import group_lemma, ledger, profile_losses
+from dpsub.accountants.chernoff import _minimum
+from dpsub.accountants.composition import Composition
+from dpsub.accountants.events import PairEvent
+from dpsub.accountants.gaussian_orders import gaussian_profile
+from dpsub.accountants.group_lemma import GroupLemma
+from dpsub.accountants.ledger import Ledger
+from dpsub.accountants.loss_law import LossLaw
+from dpsub.accountants.pairs import PoissonPair
+from dpsub.accountants.profile_losses import RememberedProfile
+from dpsub.accountants.refinement import Question, sharpened
+from dpsub.accountants.slot_chain import SlotChain, SlotStage
+from dpsub.accounting import Release, proved, rigorous
+from dpsub.calibrated_noise import calibrate_noise
+from dpsub.profiles import GaussianProfile
+from dpsub.samplers import MustOW, MustWW, Poisson, Sampler, Wor, Wr
+
+S7 = 10_000
+
+
+@pytest.mark.parametrize("side", ["upper", "lower"])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.3])
+def test_epsilon_is_where_the_bound_crosses(side: str, delta: float) -> None:
+    event = PairEvent(PoissonPair(0.1, 1.0))
+    law = event.upper(5e-3, 1e-18, False) if side == "upper" else event.lower(5e-3, 1e-18, False)
+    assert law is not None
+    composed = Composition([law], [50])
+    epsilon = composed.epsilon(delta)
+    total = composed._transformed(composed.cumulants.tilt_at_delta(math.log(delta)))
+    near = np.array([epsilon - 1e-7, epsilon, epsilon + 1e-7])
+    below, at, above = total.delta(near)
+    assert below > delta >= above
+    assert at <= delta if side == "upper" else at > delta
+
+
+def _gaussian(k: int, scale: float) -> tuple[Wor, dict[str, float]]:
+    """All records are drawn: k Gaussian steps at distance 2, whose answer is known."""
+    return Wor(4), {"noise_multiplier": scale, "n_compositions": k}
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize(("k", "scale"), [(100, 20.0), (7, 3.0), (1000, 200.0)])
+def test_the_refinement_stops_inside_the_width(k: int, scale: float, width: float) -> None:
+    sampler, asked = _gaussian(k, scale)
+    truth = GaussianProfile(2 * math.sqrt(k) / scale)
+    for epsilon in (0.2, 1.0, 3.0):
+        delta = float(truth.delta(epsilon))
+        answer = rigorous(sampler, 4, **asked, epsilon=epsilon, width=width)
+        assert answer.width_met
+        assert delta <= answer.upper <= delta * (1 + width)
+        assert delta * (1 - width) <= answer.lower <= delta
+    epsilon = float(truth.epsilon(1e-6))
+    answer = rigorous(sampler, 4, **asked, delta=1e-6, width=width)
+    assert answer.width_met
+    assert epsilon <= answer.upper <= epsilon + width
+    assert epsilon - width <= answer.lower <= epsilon
+
+
+@pytest.mark.parametrize(
+    ("sampler", "scale", "k"),
+    [(MustOW(20, 30), 2.0, 10), (Wr(30), 1.0, 100), (Wor(30), 1.0, 30), (MustWW(4, 6), 8.0, 200)],
+)
+def test_what_is_left_is_below_the_width(sampler: Sampler, scale: float, k: int) -> None:
+    # no closed form here: eight times finer grids take the place of the truth
+    release = Release(sampler, 100, scale, k)
+    book = accounting.Proof.of([release]).ledger
+    for question in (Question(epsilon=1.0, width=5e-3), Question(delta=1e-5, width=1e-2)):
+        end = book.bound(question)
+        finest = question.ask(book.upper(book.spread / 128, 1e-18, False))
+        assert end.width_met
+        assert question.gap(finest, end.value) <= 1
+
+
+class _Scripted(Question):
+    """A question whose answer to a grid of step h is limit + slope h^order."""
+
+    def ask(self, composition: object) -> float:
+        assert isinstance(composition, float)
+        return composition
+
+
+@pytest.mark.parametrize("order", [1.6, 2.0, 3.0])
+@pytest.mark.parametrize("size", [1e-4, 1e-2, 1.0, 50.0])
+def test_the_stop_rule_is_honest_for_errors_that_fall_by_three(order: float, size: float) -> None:
+    question = _Scripted(delta=0.1, width=1e-2)
+    tried: list[float] = []
+
+    def build(step: float, tail: float, swapped: bool) -> float:
+        tried.append(step)
+        return 3.0 + size * step**order
+
+    end = sharpened(question, build, (False,), 1.0, "upper", 1e-18)  # type: ignore[arg-type]
+    if end.width_met:
+        assert end.value - 3.0 <= 1e-2
+    else:
+        assert tried[-1] < 1 / 32
+    assert all(math.log2(before / after) in (1, 2) for before, after in pairwise(tried))
+
+
+def test_a_rival_ends_the_search_for_an_attack_only_where_it_will_not_be_overtaken() -> None:
+    question = _Scripted(delta=0.1, width=1e-6)
+
+    def search(rival: float) -> tuple[float, int]:
+        tried: list[float] = []
+
+        def build(step: float, tail: float, swapped: bool) -> float:
+            tried.append(step)
+            return 3.0 - step**2
+
+        end = sharpened(question, build, (False,), 1.0, "lower", 1e-18, rival)  # type: ignore[arg-type]
+        return end.value, len(tried)
+
+    assert search(3.1)[1] == 2
+    unchallenged = search(0.0)
+    assert unchallenged[1] > 2
+    assert search(2.9) == unchallenged
+
+
+def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "n_compositions": 100, "epsilon": 1.0}
+    flipped = rigorous(sampler, 1000, **asked)
+    assert "adaptively" in flipped.lower_pair
+    monkeypatch.setattr(accounting.FlipAttack, "answer", lambda self, question: 0.0)
+    static = rigorous(sampler, 1000, **asked)
+    assert "adaptively" not in static.lower_pair
+    assert static.upper == flipped.upper
+    assert 0.8 * flipped.lower < static.lower < flipped.lower
+    book = accounting.Proof.of([Release(sampler, 1000, 4.0, 100)]).ledger
+    assert static.lower >= 0.995 * Question(epsilon=1.0).ask(book.lower(book.spread / 200, 1e-18, False))
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n", "kind"),
+    [(Poisson(0.02), None, "exact"), (Wor(200), S7, "upper"), (MustOW(118, 200), S7, "upper"), (Wr(50), 500, "upper")],
+)
+def test_the_upper_end_alone_is_the_same(sampler: Sampler, n: int | None, kind: str) -> None:
+    for asked in ({"epsilon": 0.2}, {"delta": 1e-6, "width": 1e-2}):
+        both = rigorous(sampler, n, noise_multiplier=4.0, n_compositions=100, **asked)
+        alone = proved(sampler, n, noise_multiplier=4.0, n_compositions=100, **asked)
+        assert alone.upper == both.upper
+        assert (alone.quantity, alone.conditions, alone.pair) == (both.quantity, both.conditions, both.pair)
+        assert alone.kind == kind
+        if kind == "upper":
+            assert (alone.lower, alone.lower_pair) == (0.0, "")
+            assert both.kind == "bounds"
+
+
+def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: object) -> float:
+        raise AssertionError("an attack was computed")
+
+    monkeypatch.setattr(ledger.Ledger, "lower", never)
+    monkeypatch.setattr(accounting.FlipAttack, "answer", never)
+    assert proved(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0).upper < 1e-3
+    with pytest.raises(AssertionError, match="attack"):
+        rigorous(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n", "target", "mechanism"),
+    [
+        (Poisson(0.02), None, 2.0, "gaussian"),
+        (Poisson(0.3), None, 0.05, "gaussian"),
+        (Wor(200), S7, 2.0, "gaussian"),
+        (MustOW(30, 40), 500, 20.0, "gaussian"),
+        (Wor(20), 100, 0.5, "laplace"),
+    ],
+)
+def test_calibrated_noise_is_proved_and_close(sampler: Sampler, n: int | None, target: float, mechanism: str) -> None:
+    asked = {"n_compositions": 100, "mechanism": mechanism}
+    found = calibrate_noise(sampler, n, target_epsilon=target, target_delta=1e-6, accuracy=1e-3, **asked)
+    again = {"delta": 1e-6, "width": 1e-3 * target, **asked}
+    # safe: the very bound that is reported is at most the target, and so is a sharper one
+    at = rigorous(sampler, n, noise_multiplier=found.noise_multiplier, **again)
+    assert at.upper == found.account.upper <= target
+    assert rigorous(sampler, n, noise_multiplier=found.noise_multiplier, **{**again, "width": 3e-4}).upper <= target
+    # tight: a little less noise is not proved
+    less = proved(sampler, n, noise_multiplier=found.noise_multiplier / 1.003, **again)
+    assert less.upper > target
+    # refuted: the attack exceeds the target
+    if mechanism == "laplace":
+        assert found.necessary == 0.0
+        return
+    refuted = rigorous(sampler, n, noise_multiplier=found.necessary, **{**again, "width": 2e-4})
+    assert refuted.lower > target
+    assert found.necessary < found.noise_multiplier
+    if n is None:
+        assert found.noise_multiplier < found.necessary * 1.005
+
+
+def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"n_compositions": 100, "target_epsilon": 1.0, "target_delta": 1e-6}
+    straight = calibrate_noise(Wor(20), 2000, **asked)
+    true = Ledger.rough
+
+    def misled(factor: float) -> calibrated_noise.NoiseCalibration:
+        def rough(self: Ledger, question: Question, side: str, step: float) -> float:
+            value = true(self, question, side, step)
+            return factor * value if side == "upper" else value
+
+        monkeypatch.setattr(Ledger, "rough", rough)
+        return calibrate_noise(Wor(20), 2000, **asked)
+
+    for factor in (0.2, 5.0, math.inf):
+        found = misled(factor)
+        assert found.account.upper <= 1.0
+        assert found.noise_multiplier == pytest.approx(straight.noise_multiplier, rel=2e-3)
+
+
+def test_calibration_is_cheap() -> None:
+    # full accuracy where it decides, and only there
+    for sampler, n in ((Poisson(0.02), None), (Wor(200), S7), (MustOW(30, 40), 500)):
+        found = calibrate_noise(sampler, n, n_compositions=200, target_epsilon=2.0, target_delta=1e-6)
+        assert found.evaluations <= 4
+
+
+WEIGHTS = {
+    "few": np.array([9, 6, 1]) / 16,
+    "two stages": binom.pmf(np.arange(16), 200, 1 / 118),
+    "many copies": binom.pmf(np.arange(31), 30, 0.5),
+    "never absent": np.array([0.0, 0.5, 0.5]),
+}
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 4.0, 30.0])
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_the_group_lemma_is_above_a_dense_search_and_close(name: str, scale: float) -> None:
+    weights = WEIGHTS[name]
+    lemma = GroupLemma(weights, scale)
+    top = 3 / scale
+    x = np.concatenate([np.linspace(0, top, 40), np.linspace(1.1 * top, 20 * top, 10)])
+    largest = float(np.flatnonzero(weights > 1e-12)[-1])
+    c = np.linspace(-9 * scale, 2 * largest + 9 * scale, 4001)
+    searched = np.array([_supremand(weights, scale, at, c).max() for at in x])
+    got = lemma(x)
+    assert np.all(got >= np.minimum(searched, 1.0) * (1 - 1e-12))
+    # close in units of the whole profile: edges are a hundredth of a deviation apart
+    assert np.all(got <= searched + 5e-4 * searched[0])
+
+
+def _supremand(weights: np.ndarray, scale: float, x: float, c: np.ndarray) -> np.ndarray:
+    a = math.exp(x)
+    total = weights[0] * (1 - a) * ndtr(-c / scale)
+    for count in np.flatnonzero(weights[1:]) + 1:
+        z = np.clip(scale**2 * x / (2 * count), c - count, c + count)
+        total = total + weights[count] * (ndtr((count - z) / scale) - a * ndtr((-count - z) / scale))
+    return np.asarray(total)
+
+
+def test_the_group_lemma_does_not_depend_on_the_company_of_an_order() -> None:
+    lemma = GroupLemma(WEIGHTS["two stages"], 4.0)
+    x = np.linspace(0, 4, 2500)
+    alone = np.array([lemma(np.array([at]))[0] for at in x[::173]])
+    np.testing.assert_allclose(lemma(x)[::173], alone, rtol=2.1e-4)
+
+
+def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    # the planted fault takes wide cells for flat: the bound falls below the supremum
+    monkeypatch.setattr(GroupLemma, "_bend", lambda self, a, optimum, order, low, width: np.zeros(order.size))
+    monkeypatch.setattr(group_lemma, "_LEVELS", (128,))
+    with pytest.raises(AssertionError):
+        test_the_group_lemma_is_above_a_dense_search_and_close("two stages", 4.0)
+
+
+def test_small_tails_are_not_lost() -> None:
+    answer = rigorous(Wr(10**4), 10**4, noise_multiplier=100, n_compositions=10, epsilon=1)
+    assert 1e-60 < answer.lower < answer.upper < 1e3 * answer.lower
+
+
+def test_a_profile_is_remembered() -> None:
+    asked: list[np.ndarray] = []
+
+    def profile(x: np.ndarray) -> np.ndarray:
+        asked.append(x)
+        return np.asarray(gaussian_profile(x, np.ones(1)))
+
+    remembered = RememberedProfile(profile)
+    for step in (0.08, 0.04, 0.02, 0.05):
+        x = np.arange(60) * step
+        np.testing.assert_array_equal(remembered(x), gaussian_profile(x, np.ones(1)))
+    assert np.unique(np.concatenate(asked)).size == sum(x.size for x in asked)
+
+
+def test_laws_without_their_impossible_ends_are_the_same() -> None:
+    for size, rate in ((200, 1 / 118), (5000, 0.5), (3, 1.0), (1000, 1e-9)):
+        law = SlotStage("with", size).count_law(10**9, round(rate * 10**9))
+        whole = binom.pmf(np.arange(size + 1), size, round(rate * 10**9) / 10**9)
+        np.testing.assert_allclose(law, whole[: law.size], rtol=1e-9, atol=1e-300)
+        assert np.all(whole[law.size :] < 1e-320)
+    assert SlotStage("with", 10**6).count_law(10**6, 1).size < 300
+    assert SlotChain(10**6, [SlotStage("with", 10**6)]).multiplicity.sum() == pytest.approx(1, abs=1e-11)
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 1e3, 1e6])
+def test_epsilons_beyond_all_losses_warn_of_nothing_and_are_never_zero(epsilon: float) -> None:
+    for k in (1, 5, 100):
+        answer = rigorous(Wor(5), 100, noise_multiplier=10.0, n_compositions=k, epsilon=epsilon)
+        assert answer.lower == 0.0
+        assert 0 < answer.upper < 1e-30
+
+
+def test_a_tiny_mass_meets_a_large_tilt() -> None:
+    law = LossLaw(1.0, np.array([-2, 0, 30]), np.array([0.5, 0.5, 1e-290]), "upper")
+    truth = 3 * 1e-290 * 0.5**2 * (1 - math.exp(-1))
+    assert truth <= Composition([law], [3]).delta(29.0) <= truth * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["convex", "noisy", "steps", "rising"])
+def test_pooled_slopes_are_the_isotonic_regression(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    slopes = np.sort(rng.exponential(size=400))[::-1]
+    slopes = {
+        "convex": slopes,
+        "noisy": slopes * (1 + 1e-3 * rng.standard_normal(400)),
+        "steps": np.repeat(rng.exponential(size=40), 10),
+        "rising": slopes[::-1].copy(),
+    }[kind]
+    weights = rng.exponential(size=400)
+    want = isotonic_regression(slopes, weights=weights, increasing=False).x
+    np.testing.assert_allclose(profile_losses._falling(slopes, weights), want, rtol=1e-12)
+
+
+def test_many_poolings_end_in_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    slopes, weights = np.random.default_rng(6).exponential(size=(2, 300))
+    want = profile_losses._falling(slopes, weights)
+    monkeypatch.setattr(profile_losses, "_MOST_POOLINGS", 1)
+    np.testing.assert_allclose(profile_losses._falling(slopes, weights), want, rtol=1e-12)
+
+
+def test_golden_sections_find_the_minimum() -> None:
+    for centre in (-3.9, 0.0, 2.7, 4.0):
+        place, least = _minimum(lambda u, c=centre: (u - c) ** 4 + abs(u - c), -4.0, 4.0, 1e-3)
+        found = minimize_scalar(lambda u, c=centre: (u - c) ** 4 + abs(u - c), bounds=(-4, 4), method="bounded")
+        assert place == pytest.approx(centre, abs=1.1e-3)
+        assert least <= found.fun + 2e-3
+
+
+def test_an_account_starts_without_what_it_does_not_need() -> None:
+    code = (
+        "import sys; from dpsub.cli import main;"
+        "main('account wor --n 1000 --m 10 --noise-multiplier 2 --steps 100 --delta 1e-5'.split());"
+        "print([name for name in ('scipy.optimize', 'scipy.signal', 'scipy.stats', 'pandas', 'matplotlib')"
+        " if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.splitlines()[-1] == "[]"
