@@ -15,10 +15,8 @@ from dpsub.accountants import composition
 from dpsub.accountants.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.directed_pair import DirectedPair
-from dpsub.accountants.filler_flip import FlipGame
 from dpsub.accountants.gaussian_pair import LOSS_TOLERANCE
 from dpsub.accountants.laplace_profiles import included_once, removed_once
-from dpsub.accountants.loss_law import LossLaw
 from dpsub.accountants.noise_search import smallest_noise
 from dpsub.accountants.pair_losses import LAW_ERROR, _inversion, loss_indices, upper_law
 from dpsub.accountants.pairs import PoissonPair
@@ -90,23 +88,6 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
         delta = np.array([Composition([law], [1]).delta(at) for at in x])
         assert np.all(delta <= np.minimum(first(x), 1) + 1e-9)
         assert np.all(delta >= 0)
-
-
-@pytest.mark.parametrize(("k", "blocks"), [(1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (5, 3)])
-def test_the_flip_keeps_a_laws_missing_mass_missing(k: int, blocks: int) -> None:
-    law = LossLaw(0.01, np.array([100]), np.array([0.5]), "lower")
-    epsilons, deltas = FlipGame([law, law], k, blocks).curve(-6.0, 6.0)
-    value = float(np.interp(0.0, epsilons, deltas))
-    truth = 0.5**k * -math.expm1(-k)
-    assert truth - 1e-9 <= value <= truth * (1 + 1e-12)
-
-
-def test_losses_beyond_the_flips_window_are_rounded_into_it() -> None:
-    for place in (-1000, 1000):
-        law = LossLaw(0.01, np.array([place]), np.array([0.5]), "lower")
-        _, deltas = FlipGame([law, law], 1, 1).curve(-1.0, 1.0)
-        assert np.all(deltas <= 0.5)
-        assert np.all(deltas >= 0)
 
 
 def test_an_answer_says_whether_the_width_was_met() -> None:

@@ -129,9 +129,9 @@ class Composition:
             return math.inf
         return self._transformed(self.cumulants.tilt_at_delta(math.log(target))).epsilon(target)
 
-    def masses(self) -> TiltedSum:
-        """The law of the sum on its grid, up to the errors that it names."""
-        return self._transformed(0.0)
+    def masses(self, tilt: float = 0.0) -> TiltedSum:
+        """The law of the sum on its grid, tilted, up to the errors that it names."""
+        return self._transformed(tilt)
 
     def _transformed(self, tilt: float) -> TiltedSum:
         low, high = self.cumulants.reach(tilt, _LOG_TAIL)
