@@ -10,16 +10,15 @@ import numpy as np
 from dpsub.accountants import law_trimming
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.directed_pair import DirectedPair
-from dpsub.accountants.events import PairEvent
 from dpsub.accountants.filler_flip import Fillers, FlipGame
 from dpsub.accountants.filler_pair import FillerPair
+from dpsub.accountants.laplace_pair import LaplacePair
 from dpsub.accountants.loss_law import LossLaw
 from dpsub.accountants.pair_losses import LAW_ERROR, MAX_LOSS
 from dpsub.accountants.refinement import Question
 from dpsub.errors import NumericalError
-from dpsub.multiplicity import MultiplicityLaw
 
-_TAIL = 1e-15
+_TAIL, _BULK = 1e-15, 1e-3
 _COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
 """Steps in units of the standard deviation of one loss: wanted, enough, and the last resort for long windows."""
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
@@ -35,26 +34,28 @@ class FlipAttack:
 
     Attributes
     ----------
-    law : MultiplicityLaw
-    noise_multiplier : float
+    pair : FillerPair or LaplacePair
+        Outputs with fillers at -C on the two data sets.
     n_compositions : int
     """
 
-    law: MultiplicityLaw
-    noise_multiplier: float
+    pair: FillerPair | LaplacePair
     n_compositions: int
 
     def answer(self, question: Question) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
         large."""
-        pair = FillerPair(law_trimming.capped(self.law, _TAIL), self.noise_multiplier / 2)
-        spread = PairEvent(pair).spread()
+        pair = self.pair
+        if isinstance(pair, FillerPair):
+            pair = FillerPair(law_trimming.capped(pair.law, _TAIL), pair.scale)
+        below, above = _range(pair, _BULK)
+        spread = float(np.sqrt(choices(pair, (above - below) / 400)[0].accepted.moments(0.0)[1]))
         rough = choices(pair, spread / 8)
         tilt, epsilon = _saddle(rough, self.n_compositions, question)
         highest = 0.0
         for one in rough:
-            below, _ = Composition([one.accepted], [self.n_compositions]).cumulants.reach(tilt, _RARE)
-            highest = max(highest, epsilon + max(1.0, -below))
+            lowest, _ = Composition([one.accepted], [self.n_compositions]).cumulants.reach(tilt, _RARE)
+            highest = max(highest, epsilon + max(1.0, -lowest))
         step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW)
         if step > spread * _COARSE:
             step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
@@ -68,14 +69,20 @@ class FlipAttack:
         return policy.delta(epsilon) if question.delta is None else policy.epsilon(question.delta)
 
 
-def choices(pair: FillerPair, step: float) -> tuple[Fillers, Fillers]:
+def _range(pair: FillerPair | LaplacePair, tail: float) -> tuple[float, float]:
+    """Losses between which the grid of a pair lies."""
+    below, above = (pair if isinstance(pair, LaplacePair) else DirectedPair(pair)).range(tail)
+    return max(below, -MAX_LOSS), min(above, MAX_LOSS)
+
+
+def choices(pair: FillerPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
     """Outcomes of one step with fillers at -C and at +C, on the grid of this step.
 
     Cells of outputs are told apart by losses half-way between grid points.  Their masses go to the two grid points next
     to their own loss, in shares that keep it on average; with fillers at +C the two data sets change places.
     """
-    direction = DirectedPair(pair)
-    below, above = np.clip(direction.range(_TAIL), -MAX_LOSS, MAX_LOSS)
+    direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
+    below, above = _range(pair, _TAIL)
     losses = (np.arange(np.floor(below / step), np.ceil(above / step)) + 0.5) * step
     edges = np.concatenate([[-np.inf], np.maximum.accumulate(direction.place(losses)), [np.inf]])
     cells = direction.masses(edges)
