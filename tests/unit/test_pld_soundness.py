@@ -122,7 +122,7 @@ def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
     found = calibrate_noise(
         Wor(10), 100, n_compositions=10, target_epsilon=1.0, target_delta=1e-5, mechanism="laplace", accuracy=0.01
     )
-    assert found.necessary == 0.0  # no attack is known
+    assert 0 < found.necessary < found.noise_multiplier
     assert found.account.upper <= 1.0
     text = " ".join(found.account.conditions)
     assert "scalar" in text
