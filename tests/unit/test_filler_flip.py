@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -148,3 +149,15 @@ def test_losses_beyond_the_window_are_accepted_or_given_up() -> None:
         charged = LossLaw(0.01, np.array([place]), np.array([0.5 * math.exp(-0.01 * place)]), "upper")
         value = FlipGame([Fillers(accepted, charged)], 1).played(-1.0, 1.0).delta(0.0)
         assert value == pytest.approx(0.5 * -math.expm1(-10.0) if place > 0 else 0.0, rel=1e-6)
+
+
+def test_understated_charges_are_caught() -> None:
+    # the same policy with a hundredth less mass on the second data set claims more than there is
+    q, s, epsilon = 0.3, 0.8, 0.3
+    outcomes = choices(FillerPair(MultiplicityLaw.single(q), s / 2), 0.02)
+    faulty = [
+        Fillers(one.accepted, dataclasses.replace(one.charged, masses=0.99 * one.charged.masses)) for one in outcomes
+    ]
+    truth = two_steps(q, s, epsilon)
+    assert FlipGame(outcomes, 2).played(-12.0, 15.0).delta(epsilon) <= truth
+    assert FlipGame(faulty, 2).played(-12.0, 15.0).delta(epsilon) > truth

@@ -91,11 +91,15 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
 
 
 def test_an_answer_says_whether_the_width_was_met() -> None:
-    # one inclusion is a loss of about 797, beyond the last order: the bracket of one number cannot close
-    wide = rigorous(Wor(2), 4, noise_multiplier=0.0501, n_compositions=1, epsilon=2.0)
-    assert wide.lower < 0.4 < wide.upper
+    # nobody can have thirteen digits
+    wide = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=1, epsilon=1.0, width=1e-13)
+    assert wide.lower < wide.upper
     assert not wide.width_met
     assert wide.conditions[-1] == WIDTH_MISSED
+    # one inclusion is a loss of about 797, beyond the last order of the upper bound and the last point of the attack
+    loud = rigorous(Wor(2), 4, noise_multiplier=0.0501, n_compositions=1, epsilon=2.0)
+    assert 0.4999 < loud.lower <= 0.5 <= loud.upper < 0.5001
+    assert loud.width_met
     met = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=1, epsilon=1.0)
     assert met.width_met
     assert met.upper - met.lower <= 1e-3 * met.upper

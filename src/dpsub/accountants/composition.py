@@ -31,6 +31,8 @@ from dpsub.accountants.recursion import damped_sums
 from dpsub.errors import ArgumentError, NumericalError
 
 _EPS = float(np.finfo(float).eps)
+_TINY = float(np.finfo(float).tiny)
+"""Smallest number with all its digits: what is smaller and not 0 counts as this much in upper bounds."""
 _LOG_TAIL = -30.0
 """Log of the tilted probability that is left outside each end of the window: 1e-13."""
 _LOG_VANISHING = -80.0
@@ -92,7 +94,8 @@ class Composition:
             k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
             for law, k in zip(self.laws, self.n_compositions, strict=True)
         )
-        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS))
+        infinite = min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS))
+        return max(infinite, _TINY) if any(law.infinity > 0 for law in self.laws) else 0.0
 
     @cached_property
     def _offset(self) -> float:
@@ -114,7 +117,13 @@ class Composition:
         """
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
-        return self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+        bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+        if self.side == "lower":
+            return bounds
+        # no finite sum lies above the largest one; elsewhere an upper bound must not underflow
+        largest = self.cumulants.support[1] * self.step + self._offset
+        beyond = points > largest + 1e-12 * (1 + abs(largest))
+        return np.where(beyond, self.infinity, np.maximum(bounds, _TINY))
 
     def epsilon(self, delta: float) -> float:
         """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.
@@ -149,9 +158,12 @@ class Composition:
         for law, k, mean in zip(self.laws, self.n_compositions, means, strict=True):
             middle = round(mean / law.step)
             kappa = law.log_mgf(tilt)
-            exponents = tilt * law.losses - kappa
-            rounding = sign * 4 * _EPS * (2 + np.abs(exponents) + abs(kappa))
-            masses = law.masses * np.exp(exponents) * (1 + rounding)
+            # in logs, since a tilt may bring back what is smaller than any double is large
+            with np.errstate(divide="ignore"):
+                exponents = tilt * law.losses - kappa + np.log(law.masses)
+            largest = np.abs(tilt * law.losses) + np.where(law.masses > 0, np.abs(exponents), 0.0)
+            rounding = sign * 4 * _EPS * (2 + largest + 2 * abs(kappa))
+            masses = np.exp(exponents) * (1 + rounding)
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
             cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))

@@ -114,6 +114,8 @@ def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     points = loss_indices(direction, step, tail) * step
     edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
     t = direction.place(edges)
+    # the last bin takes all losses beyond the grid: its own is log(p / q), like that of any other
+    t[-1] = -np.inf if swapped else np.inf
     finite = np.isfinite(t)
     slope = np.zeros(t.size)
     if np.count_nonzero(finite) > 2:
