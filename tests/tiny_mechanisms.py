@@ -56,8 +56,9 @@ def _drawn(counts: Counts, stage: SlotStage) -> list[tuple[Counts, float]]:
 
 
 def divergences(
-    counts: np.ndarray, weights: np.ndarray, data: np.ndarray, other: np.ndarray, scale: float, orders: np.ndarray
-) -> np.ndarray:
+    counts: np.ndarray, weights: np.ndarray, data: np.ndarray, other: np.ndarray, scale: float, orders: np.ndarray,
+    noise: str = "gaussian",
+) -> np.ndarray:  # fmt: skip
     """Lower estimates of H_a(M(data_i) || M(other_i)), shape (pairs, orders).
 
     Parameters
@@ -67,19 +68,21 @@ def divergences(
     data, other : ndarray, shape (pairs, n)
         Records in multiples of 1/2, within [-1, 1].
     """
-    p, q = cell_masses(counts, weights, data, other, scale, 0.01)
+    p, q = cell_masses(counts, weights, data, other, scale, 0.01, noise)
     return np.stack([np.maximum(p - a * q, 0.0).sum(axis=1) for a in orders], axis=1)
 
 
 def cell_masses(
-    counts: np.ndarray, weights: np.ndarray, data: np.ndarray, other: np.ndarray, scale: float, width: float
-) -> tuple[np.ndarray, np.ndarray]:
+    counts: np.ndarray, weights: np.ndarray, data: np.ndarray, other: np.ndarray, scale: float, width: float,
+    noise: str = "gaussian",
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Masses of the outputs on both data sets in cells of `width` noise scales, shape (pairs, cells) each."""
     largest = int(counts.sum(axis=1).max())
     values = np.arange(-2 * largest, 2 * largest + 1) / 2
-    edges = np.concatenate([[-np.inf], np.arange(-largest - 8 * scale, largest + 8 * scale, width * scale), [np.inf]])
+    reach = largest + (8 if noise == "gaussian" else 16) * scale
+    edges = np.concatenate([[-np.inf], np.arange(-reach, reach, width * scale), [np.inf]])
     z = (edges[None, :] - values[:, None]) / scale
-    tail = ndtr(-np.abs(z))
+    tail = ndtr(-np.abs(z)) if noise == "gaussian" else 0.5 * np.exp(-np.abs(z))
     cells = np.where(z[:, 1:] <= 0, tail[:, 1:] - tail[:, :-1], 0.0)
     cells = np.where(z[:, :-1] >= 0, tail[:, :-1] - tail[:, 1:], cells)
     straddling = (z[:, :-1] < 0) & (z[:, 1:] > 0)

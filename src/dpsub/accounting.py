@@ -28,7 +28,8 @@ from dpsub.accountants.events import DominatedEvent, Event, PairEvent, ProfileMa
 from dpsub.accountants.filler_pair import FillerPair
 from dpsub.accountants.flip_attack import FlipAttack
 from dpsub.accountants.gaussian_pair import MIN_SCALE
-from dpsub.accountants.laplace_profiles import included_once, removed_once
+from dpsub.accountants.laplace_case import laplace_case
+from dpsub.accountants.laplace_pair import LaplacePair
 from dpsub.accountants.ledger import Ledger
 from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
 from dpsub.accountants.profile_losses import RememberedProfile
@@ -227,10 +228,9 @@ class Proof:
         return self._account(question, 0.0, upper, width_met, "")
 
     def _flipped(self, question: Question) -> float:
-        if len(self.releases) > 1 or self.ledger.one_number or self.cases[0].law is None:
+        if len(self.releases) > 1 or self.ledger.one_number or self.cases[0].flipped is None:
             return 0.0
-        release = self.releases[0]
-        return FlipAttack(self.cases[0].law, release.noise_multiplier, release.n_compositions).answer(question)
+        return FlipAttack(self.cases[0].flipped, self.releases[0].n_compositions).answer(question)
 
     def _account(self, question: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
@@ -290,7 +290,7 @@ class _Case:
     pair: str
     attack: str
     sensitivity: str
-    law: MultiplicityLaw | None = None
+    flipped: FillerPair | LaplacePair | None = None
     conditions: tuple[str, ...] = CONDITIONS
 
 
@@ -337,8 +337,8 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
         return _Case(DominatedEvent(profile, MixturePair(law, s)), _proved(chain), attack, sensitivity)
     attack = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
     once = chain.kinds == ("without",)
-    event = DominatedEvent(profile, FillerPair(law, s / 2), attained=once)
-    return _Case(event, _proved(chain), attack, sensitivity, law)
+    filler = FillerPair(law, s / 2)
+    return _Case(DominatedEvent(profile, filler, attained=once), _proved(chain), attack, sensitivity, filler)
 
 
 def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
@@ -354,24 +354,7 @@ def _proved(chain: SlotChain) -> str:
 
 
 def _laplace_case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
-    b = release.noise_multiplier
-    if chain.kinds == ("without",):
-        q = chain.stages[0].size / chain.n
-        forward = included_once(q, 2 / b)
-        pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query"
-        event = DominatedEvent(lambda _: (forward, None), None)
-        return _Case(event, pair, "", "one record replaced moves the sum by up to 2 C", conditions=LAPLACE_CONDITIONS)
-    if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
-        q = chain.stages[0].rate
-        both = (included_once(q, 1 / b), removed_once(q, 1 / b))
-        pair = "profile q h(1 + (a - 1) / q) of Laplace noise at distance C, both directions, scalar query"
-        event = DominatedEvent(lambda _: both, None)
-        sensitivity = "one record more or less moves the sum by up to C"
-        return _Case(event, pair, "", sensitivity, conditions=LAPLACE_CONDITIONS)
-    raise UnsupportedError(
-        "with Laplace noise only sampling without replacement and Poisson sampling under add_remove are proved, where "
-        "a record enters at most once; use mechanism gaussian"
-    )
+    return _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
 
 
 def _papers_pair(chain: SlotChain, scale: float) -> PoissonPair | WorPair | MixturePair:

@@ -107,8 +107,9 @@ def closed_eta(scheme: str) -> float:
     return {
         "wr": lambda: -np.expm1(M * np.log1p(-1 / N)),
         "must_ow": lambda: B / N * -np.expm1(M * np.log1p(-1 / B)),
-        "must_ww": lambda: stats.binom.pmf(B, B, 1 / N)
-        + stats.binom.pmf(j, B, 1 / N) @ -np.expm1(M * np.log1p(-j / B)),
+        "must_ww": lambda: (
+            stats.binom.pmf(B, B, 1 / N) + stats.binom.pmf(j, B, 1 / N) @ -np.expm1(M * np.log1p(-j / B))
+        ),
     }[scheme]()
 
 
@@ -136,6 +137,7 @@ def test_weights_have_their_closed_forms() -> None:
 @pytest.mark.parametrize("u", [1, 2, 5, 20, 60, 150, 300, 400])
 def test_logarithms_are_right_where_probabilities_underflow(u: int) -> None:
     with mpmath.workdps(60):
+
         def binomial(k: int, trials: int, p: mpmath.mpf) -> mpmath.mpf:
             return mpmath.binomial(trials, k) * p**k * (1 - p) ** (trials - k)
 

@@ -315,12 +315,13 @@ def test_warnings_are_sentences(capsys: Captured, monkeypatch: pytest.MonkeyPatc
     assert capsys.readouterr() == ("done\n", "dpsub law: a library warned of 'overflow' on the way\n")
 
 
-def test_nothing_is_refuted_without_an_attack(capsys: Captured) -> None:
+def test_less_laplace_noise_is_refuted_by_its_attack(capsys: Captured) -> None:
     words = ["calibrate", *WOR, *TARGET, "--steps", "5", "--mechanism", "laplace"]
-    assert answered(capsys, *words)["refuted"] == 0
+    found = answered(capsys, *words)
+    assert 0 < found["refuted"] < found["noise_multiplier"]
     text = said(capsys, *words)
     assert text.startswith("Laplace noise multiplier")
-    assert "refuted" not in text
+    assert "and less: an attack exceeds the target" in text
 
 
 def test_help(capsys: Captured) -> None:

@@ -11,8 +11,8 @@ import pytest
 from dpsub.accountants.chain_profile import ChainProfile
 from dpsub.accountants.filler_flip import FlipGame
 from dpsub.accountants.filler_pair import FillerPair
+from dpsub.accountants.flip_attack import choices
 from dpsub.accountants.gaussian_orders import gaussian_profile, log_lift
-from dpsub.accountants.pair_losses import lower_law
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.accounting import Release, paper, rigorous, rigorous_composition
 from dpsub.calibrated_noise import calibrate_noise
@@ -127,11 +127,9 @@ def test_two_adaptive_steps_lie_between_attack_and_proof() -> None:
     answer = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=2, epsilon=0.0)
     assert truth - 1e-3 < answer.lower <= truth
     assert answer.upper == pytest.approx(0.5379, abs=1e-4)
-    law = MultiplicityLaw(np.log([0.5, 0.5]))
-    laws = [lower_law(FillerPair(law, 0.5), 1e-3, tail=1e-15, swapped=w, aligned=False) for w in (False, True)]
-    epsilons, deltas = FlipGame(laws, 2, 2).curve(-20.0, 20.0)
-    value = float(np.interp(0.0, epsilons, deltas))
-    assert truth - 1e-4 < value <= truth
+    fine = FlipGame(choices(FillerPair(MultiplicityLaw.single(0.5), 0.5), 2e-3), 2).played(-20.0, 20.0)
+    assert truth - 1e-5 < fine.delta(0.0) <= truth
+    deltas = [fine.delta(epsilon) for epsilon in np.linspace(0, 5, 101)]
     assert np.all(np.diff(deltas) <= 0)
 
 

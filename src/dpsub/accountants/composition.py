@@ -96,8 +96,10 @@ class Composition:
             k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
             for law, k in zip(self.laws, self.n_compositions, strict=True)
         )
-        charged = _UNDERFLOW if self.side == "upper" else 0.0
-        return min(1.0, -math.expm1(log_finite) * (1 + 8 * _EPS) + charged)
+        infinite = -math.expm1(log_finite)
+        if self.side == "lower":
+            return infinite * (1 - 8 * _EPS)
+        return min(1.0, infinite * (1 + 8 * _EPS) + _UNDERFLOW)
 
     @cached_property
     def _offset(self) -> float:
@@ -119,7 +121,13 @@ class Composition:
         """
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
-        return self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+        bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+        if self.side == "lower":
+            return bounds
+        # no finite sum lies above the largest one
+        largest = self.cumulants.support[1] * self.step + self._offset
+        beyond = points > largest + 1e-12 * (1 + abs(largest))
+        return np.where(beyond, self.infinity, bounds)
 
     def epsilon(self, delta: float) -> float:
         """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.
@@ -134,9 +142,9 @@ class Composition:
             return math.inf
         return self._transformed(self.cumulants.tilt_at_delta(math.log(target))).epsilon(target)
 
-    def masses(self) -> TiltedSum:
-        """The law of the sum on its grid, up to the errors that it names."""
-        return self._transformed(0.0)
+    def masses(self, tilt: float = 0.0) -> TiltedSum:
+        """The law of the sum on its grid, tilted, up to the errors that it names."""
+        return self._transformed(tilt)
 
     def _transformed(self, tilt: float) -> TiltedSum:
         low, high = self.cumulants.reach(tilt, _LOG_TAIL)
@@ -156,11 +164,11 @@ class Composition:
             kappa = law.log_mgf(tilt)
             with np.errstate(divide="ignore"):
                 log_masses = np.log(law.masses)
-            exponents = tilt * law.losses - kappa
+            exponents = tilt * law.losses - kappa + log_masses
             # in logarithms, as a tiny mass may meet a factor that is too large for a double
-            masses = np.exp(log_masses + exponents)
-            sizes = 2 + np.abs(exponents) + abs(kappa) + np.where(masses > 0, np.abs(log_masses), 0.0)
-            masses *= 1 + sign * 4 * _EPS * sizes
+            sizes = 2 + np.abs(tilt * law.losses) + 2 * abs(kappa)
+            sizes += np.where(law.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
+            masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
             cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))

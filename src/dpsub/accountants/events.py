@@ -35,6 +35,10 @@ class Event(ABC):
     def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
         """A law that an explicit pair of data sets attains, in one direction; None if none is known."""
 
+    def fitting(self, step: float) -> float:
+        """A step, at most the one given, that suits the lower law: any is valid."""
+        return step
+
     @property
     @abstractmethod
     def symmetric(self) -> bool:

@@ -1,102 +1,228 @@
 """The filler flip: an adaptive attack on sums of m records, and the delta that it proves from below.
 
 At each step the adversary chooses the m - l records that accompany the one that differs: fillers at -C make the outputs
-sum_l p_l N(2 l, s^2) against N(0, s^2); fillers at +C the mirror image of the same two, swapped.  Fillers may depend on
-past outputs, so the game has the value
+P = sum_l p_l N(2 l, s^2) against Q = N(0, s^2); fillers at +C the mirror image of the same two, swapped.  Fillers may
+depend on past outputs, so that any policy of choices that ends in accepting or not proves
 
-    V_0(x) = (1 - e^x)_+,    V_k(x) = max over the two of E_P[V_{k-1}(x - L)],    delta(epsilon) >= V_k(epsilon).
+    delta(epsilon) >= P(accept) - e^epsilon Q(accept).
 
-V is nonincreasing and within [0, 1], so on a window of the grid, with the left end's value in place of what lies
-further left and 0 in place of what lies to the right, and with loss laws of the lower side, every step rounds down.  An
-adversary who may only change the fillers every r steps is a weaker one, and r times as fast to compute.
+What is computed is this value of *one* policy, which remembers a grid point x_i in place of epsilon minus its losses so
+far.  From x_i it may accept with probabilities alpha_i under P and beta_i under Q; one step before, with an outcome z
+of masses p(z), q(z) that moves it from i to j(z),
+
+    alpha'_i = sum_z p(z) alpha_j(z),    beta'_i = sum_z q(z) beta_j(z).
+
+A coarse memory makes the policy worse, by the square of the step, and the bound no less valid: nothing is rounded but
+what the adversary knows.  The sign of the fillers is the one with the larger alpha' - e^(x_i) beta'.  Outcomes between
+two grid points move to one of them at random, so that the remembered loss is right on average.
+
+alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta over a common factor.  With the tilt at
+the saddle point their errors are small relative to delta, however small delta is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import fft
 
-from dpsub.accountants.composition import Composition
+from dpsub.accountants.composition import Composition, TiltedSum
 from dpsub.accountants.loss_law import LossLaw
 
 _EPS = float(np.finfo(float).eps)
+_PATIENCE = 12
+"""With r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fillers:
+    """What one choice of the fillers does to the remembered loss, in one step.
+
+    Attributes
+    ----------
+    accepted : LossLaw
+        Masses under P, of side "lower".
+    charged : LossLaw
+        Masses under Q on the same grid, of side "upper".
+    """
+
+    accepted: LossLaw
+    charged: LossLaw
 
 
 @dataclass(frozen=True, eq=False)
 class FlipGame:
-    """delta(epsilon) of the filler flip, from below.
+    """The game of k steps.
 
     Attributes
     ----------
-    laws : sequence of two LossLaw
-        Lower laws of one loss with fillers at -C and at +C, of one step.
+    choices : sequence of Fillers
+        On grids of one step.
     n_compositions : int
         k >= 1.
-    n_stages : int
-        How often the fillers may change, between 1 and k.
+    tilt : float
+        At least 0.
     """
 
-    laws: Sequence[LossLaw]
+    choices: Sequence[Fillers]
     n_compositions: int
-    n_stages: int
+    tilt: float = 0.0
 
-    def curve(self, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-        """Grid of epsilons in [low, high] and lower bounds of delta at them, nonincreasing.
+    def played(self, low: float, high: float) -> Policy:
+        """The policy that accepts at once where it remembers less than `low`, and gives up above `high`.
 
         Parameters
         ----------
         low, high : float
-            Window of the game's state, in nats: wide enough that sums of losses rarely leave it; anything is valid.
+            In nats, around 0: the further apart, the better the policy; any window is valid.
         """
-        step = self.laws[0].step
-        # both laws are read with the smaller offset, which moves the epsilons of the whole game
-        moved_by = self.n_compositions * min(law.offset for law in self.laws)
+        step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
+        window = last - first + 1
         x = np.arange(first, last + 1) * step
-        value = np.maximum(-np.expm1(np.minimum(x, 0.0)), 0.0)
-        for count, repeats in self._stages():
-            kernels = [self._block(law, count, x.size) for law in self.laws]
-            reach = max(max(abs(shift), abs(shift + mass.size)) for shift, mass, _ in kernels)
-            size = fft.next_fast_len(x.size + 2 * reach + 2, real=True)
-            spectra = [fft.rfft(np.bincount((shift + np.arange(mass.size)) % size, mass, minlength=size))
-                       for shift, mass, _ in kernels]  # fmt: skip
+        accept, charge = np.where(x < 0, _accepted(np.minimum(x, 0.0), self.tilt, 0.0), 0.0)
+        log_scale = 0.0
+        for count, repeats in self._blocks():
+            block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
+            reference = max(kernel.log_scale for one in block for kernel in (one.accepted, one.charged))
+            left = max(0, *(kernel.last for one in block for kernel in (one.accepted, one.charged)))
+            right = max(0, *(-kernel.first for one in block for kernel in (one.accepted, one.charged)))
+            size = fft.next_fast_len(left + window + right, real=True)
+            spectra = [(one.accepted.spectrum(size, reference, -1), one.charged.spectrum(size, reference, 1))
+                       for one in block]  # fmt: skip
+            beyond = (first - left + np.arange(left)) * step
             for _ in range(repeats):
-                padded = np.zeros(size)
-                # left of the window V is at least what it is at the left end
-                padded[:reach] = value[0]
-                padded[reach : reach + x.size] = value
+                padded = np.zeros((2, size))
+                # whoever remembers less than the window has accepted, whoever remembers more has given up
+                padded[:, :left] = _accepted(beyond, self.tilt, log_scale)
+                padded[:, left : left + window] = accept, charge
+                norms, largest = np.linalg.norm(padded, axis=1), padded.max(axis=1)
                 transformed = fft.rfft(padded)
-                # transforms of size N lose at most 4 eps log2(N) of the product of the norms
-                round_off = 16 * _EPS * math.log2(size) * float(np.linalg.norm(padded))
-                best = np.zeros(x.size)
-                for spectrum, (_, _, slack) in zip(spectra, kernels, strict=True):
-                    moved = fft.irfft(transformed * spectrum, n=size)[reach : reach + x.size]
-                    best = np.maximum(best, moved - round_off - slack)
-                value = np.minimum(np.minimum.accumulate(best), 1.0)
-        return x + moved_by, value
+                # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of three times
+                round_off = 16 * _EPS * math.log2(size)
+                accept, charge = np.zeros(window), np.zeros(window)
+                for one, (accepted, charged) in zip(block, spectra, strict=True):
+                    moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[:, left : left + window]
+                    gain = moved[0] - norms[0] * (round_off + one.accepted.round_off) - largest[0] * one.accepted.tail
+                    cost = moved[1] + norms[1] * (round_off + one.charged.round_off) + largest[1] * one.charged.tail
+                    # giving up at once is worth 0
+                    better = gain - cost > accept - charge
+                    accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
+                log_scale += reference
+        return Policy(x, accept, charge, self.tilt, log_scale)
 
-    def _stages(self) -> list[tuple[int, int]]:
-        """(steps in a block, number of such blocks), adding up to k."""
-        stages = max(1, min(self.n_stages, self.n_compositions))
-        size, rest = divmod(self.n_compositions, stages)
-        return [pair for pair in ((size + 1, rest), (size, stages - rest)) if pair[1] > 0]
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """(steps with one sign, number of such blocks) from the last step backwards; the lengths are powers of 2."""
+        done, length, repeats = 0, 1, 0
+        while done < self.n_compositions:
+            fitting = min(max(1, (done + 1) // _PATIENCE), self.n_compositions - done)
+            longest = 1 << (fitting.bit_length() - 1)
+            if longest != length and repeats:
+                yield length, repeats
+                repeats = 0
+            length, repeats, done = longest, repeats + 1, done + longest
+        yield length, repeats
 
-    def _block(self, law: LossLaw, count: int, window: int) -> tuple[int, np.ndarray, float]:
-        """First index, masses and charge of the sum of `count` losses, rounded down to the grid."""
-        total = Composition([law], [count]).masses()
-        # the transform is of total 1; a law that lacks mass lacks it here as well
-        scale = math.exp(total.log_scale) * (1 - 16 * _EPS * (1 + abs(total.log_scale)))
-        values, start = np.clip(total.values, 0.0, None) * scale, total.start
-        # losses above the window are rounded down to its end, those below it dropped
-        low = min(max(0, -window - start), values.size - 1)
-        high = max(min(values.size, window - start), low + 1)
-        kept = values[low:high].copy()
-        kept[-1] += values[high:].sum()
-        first = min(start + low, window)
-        if first < -window:
-            kept[:] = 0.0
-        return max(first, -window), kept, total.round_off * math.sqrt(values.size) + 2 * total.tail
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Probabilities of accepting, from every remembered point: a lower bound of delta at every epsilon.
+
+    Attributes
+    ----------
+    x : ndarray, shape (n,)
+        Remembered points, in nats.
+    accept, charge : ndarray, shape (n,)
+        alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up.
+    """
+
+    x: np.ndarray
+    accept: np.ndarray
+    charge: np.ndarray
+    tilt: float
+    log_scale: float
+
+    def delta(self, epsilon: float) -> float:
+        """The best alpha - e^epsilon beta of the points nearest to epsilon."""
+        place = int(np.searchsorted(self.x, epsilon))
+        near = slice(max(0, place - 2), place + 2)
+        x, exponent = self.x[near], self.log_scale - self.tilt * self.x[near]
+        rounding = 8 * _EPS * (4 + abs(epsilon) + abs(self.log_scale) + np.abs(exponent))
+        certain = self.accept[near] * (1 - rounding) - np.exp(epsilon - x) * self.charge[near] * (1 + rounding)
+        values = np.maximum(certain, 0.0) * np.exp(np.minimum(exponent, 700.0)) * (1 - rounding)
+        return float(values.max(initial=0.0))
+
+    def epsilon(self, delta: float) -> float:
+        """The largest epsilon at which alpha - e^epsilon beta is delta for some point; 0 if there is none."""
+        with np.errstate(over="ignore", divide="ignore"):
+            wanted = delta * np.exp(self.tilt * self.x - self.log_scale)
+            rounding = 8 * _EPS * (4 + np.abs(self.tilt * self.x) + abs(self.log_scale))
+            rest = self.accept * (1 - rounding) - wanted * (1 + rounding)
+            good = (rest > 0) & (self.charge > 0)
+            found = self.x[good] + np.log(rest[good] / self.charge[good])
+        return max(0.0, float(found.max(initial=0.0)) * (1 - 8 * _EPS) - 1e-14)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kernel:
+    """Tilted masses of the sum of some losses at indices first, first + 1, ..., over e^log_scale.
+
+    Their error has the Euclidean norm `round_off`, after mass of at most `tail` was misplaced.
+    """
+
+    first: int
+    masses: np.ndarray
+    log_scale: float
+    round_off: float
+    tail: float
+
+    @property
+    def last(self) -> int:
+        return self.first + self.masses.size - 1
+
+    def spectrum(self, size: int, reference: float, sign: int) -> np.ndarray:
+        """Transform over e^(reference - log_scale), rounded down or up."""
+        rounding = 1 + sign * 16 * _EPS * (1 + abs(self.log_scale) + abs(reference))
+        factor = math.exp(self.log_scale - reference) * rounding
+        places = (self.first + np.arange(self.masses.size)) % size
+        return np.asarray(fft.rfft(np.bincount(places, self.masses * factor, minlength=size)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    accepted: _Kernel
+    charged: _Kernel
+
+    @classmethod
+    def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _Block:
+        accepted = Composition([fillers.accepted], [count]).masses(tilt)
+        charged = Composition([fillers.charged], [count]).masses(1 + tilt)
+        return cls(_inside(accepted, window), _inside(charged, window))
+
+
+def _inside(total: TiltedSum, window: int) -> _Kernel:
+    """The law of a sum, with what leaves any window moved to just beyond it: accepted on one side, lost on the other.
+
+    Where everything is accepted the tilted values fall by e^(-tilt step) a step, and masses that move there grow by it.
+    """
+    indices = total.start + np.arange(total.values.size)
+    kept = indices >= -window
+    if not kept.any():
+        return _Kernel(0, np.zeros(1), total.log_scale, 0.0, 2 * total.tail)
+    places = np.minimum(indices[kept], window)
+    outside = indices[kept] - places
+    values = np.maximum(total.values[kept], 0.0) * np.exp(-total.tilt * total.step * outside)
+    masses = np.bincount(places - places[0], values)
+    # errors of masses that meet add up
+    round_off = total.round_off * math.sqrt(1 + np.count_nonzero(outside))
+    return _Kernel(int(places[0]), masses, total.log_scale, round_off, 2 * total.tail)
+
+
+def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
+    """A, rounded down, and B, rounded up, of a policy that accepts at once; shape (2, n)."""
+    exponents = np.stack([tilt * x, (1 + tilt) * x]) - log_scale
+    rounding = 4 * _EPS * (1 + abs(log_scale) + np.abs(exponents))
+    return np.asarray(np.exp(exponents) * (1 + np.array([[-1.0], [1.0]]) * rounding))

@@ -21,7 +21,8 @@ def gaussian_profile(log_order: np.ndarray, shifts: np.ndarray) -> np.ndarray:
         d > 0, shift in units of the noise.
     """
     log_delta = GaussianProfile(1.0).group_log_delta(log_order, shifts)
-    return np.asarray(np.exp(log_delta) * (1 + PROFILE_ERROR))
+    # what underflows is not 0
+    return np.asarray(np.maximum(np.exp(log_delta) * (1 + PROFILE_ERROR), np.finfo(float).tiny))
 
 
 def log_lift(log_order: np.ndarray, eta: float) -> np.ndarray:

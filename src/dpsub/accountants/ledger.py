@@ -61,7 +61,8 @@ class Ledger:
 
     def lower(self, step: float, tail: float, swapped: bool) -> Composition | None:
         """Events without an attack are left out, which only lowers the answer; None if there is no other."""
-        laws = [(event.lower(step, tail, swapped), k) for event, k in self.entries]
+        fitted = min(event.fitting(step) for event, _ in self.entries)
+        laws = [(event.lower(fitted, tail, swapped), k) for event, k in self.entries]
         known = [(law, k) for law, k in laws if law is not None]
         return Composition([law for law, _ in known], [k for _, k in known]) if known else None
 

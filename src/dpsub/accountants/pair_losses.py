@@ -108,19 +108,14 @@ def _from_each(cells: CellMasses) -> np.ndarray:
     return np.append(np.cumsum(sure[::-1])[::-1], 0.0) * (1 - 4 * _EPS * sure.size)
 
 
-def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, aligned: bool = True) -> LossLaw:
-    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`.
-
-    Parameters
-    ----------
-    aligned : bool
-        Whether the grid may be moved under the heaviest bin; laws that are to share a grid, with offsets near 0, are
-        not.
-    """
+def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> LossLaw:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`."""
     direction = DirectedPair(pair, swapped)
     points = loss_indices(direction, step, tail) * step
     edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
     t = direction.place(edges)
+    # the last bin takes all losses beyond the grid: its own is log(p / q), like that of any other
+    t[-1] = -np.inf if swapped else np.inf
     finite = np.isfinite(t)
     slope = np.zeros(t.size)
     if np.count_nonzero(finite) > 2:
@@ -128,7 +123,7 @@ def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     moved = np.zeros(t.size)
     loss, masses = _collapsed(direction, t)
     # a bin that cannot be moved, at the infimum of the loss, may hold most of the mass: the grid is put under it
-    points = points + (_best_offset(loss - points, masses, step) if aligned else 0.0)
+    points = points + _best_offset(loss - points, masses, step)
     for correct in (_centre, _centre, _centre, _lift):
         moved = np.clip(moved + correct(loss - points, masses, edges + moved, loss, step), -step / 2, step / 2)
         loss, masses = _collapsed(direction, t + moved * slope)

@@ -12,6 +12,7 @@ from dpsub.accountants.composition import Composition
 from dpsub.errors import ArgumentError, NumericalError
 
 DEFAULT_TAIL = 1e-18
+_LEAST_TAIL = 1e-250
 _MOST_ROUNDS = 12
 _FALL = 3.0
 """By how much errors of upper answers fall, at least, where the step is halved."""
@@ -136,9 +137,9 @@ def bracket(
             continue
         found = _overall(best)
         gap = question.gap(*found)
-        # a gap that does not move at all is not the grid's
+        # a gap that does not move at all is not the grid's; where the lower answer is 0, the upper one decides
         still = math.isfinite(gap) and gap > 0.98 * last_gap
-        slow = slow + (2 if still else 1) if gap > 0.8 * last_gap else 0
+        slow = slow + (2 if still else 1) if gap > 0.8 * last_gap and not _vanishing(question, found, tail) else 0
         if gap <= 1 or slow >= 3:
             break
         last_gap = gap
@@ -151,15 +152,20 @@ def _overall(best: dict[bool, tuple[float, float]]) -> tuple[float, float]:
     return max(low for low, _ in best.values()), max(high for _, high in best.values())
 
 
+def _vanishing(question: Question, found: tuple[float, float], tail: float) -> bool:
+    """Whether delta may be so small that only the tail that is cut off is seen."""
+    return question.delta is None and found[0] <= 0 < found[1] < 1e-10 and tail > _LEAST_TAIL
+
+
 def _refined(
     question: Question, gap: float, found: tuple[float, float], step: float, tail: float
 ) -> tuple[float, float]:
     if question.delta is None:
-        if 0 < found[0] < tail * 1e12 and tail > 1e-250:
+        if 0 < found[0] < tail * 1e12 and tail > _LEAST_TAIL:
             # what is cut off must not be seen beside the answer
             return step, found[0] * 1e-14
-        if found[0] <= 0 and found[1] < 1e-10 and tail > 1e-60:
-            return step, tail * 1e-12
+        if _vanishing(question, found, tail):
+            return step, max(tail**2, _LEAST_TAIL)
     ratio = 0.85 / math.sqrt(gap) if math.isfinite(gap) else 0.25
     return step * min(0.7, max(ratio, 1 / 8)), tail
 
