@@ -112,7 +112,7 @@ def test_fillers_that_never_change_give_the_static_value(q: float, s: float, ste
     (MultiplicityLaw.single(0.5), 0.2, 3, 0.5), (MultiplicityLaw.single(0.3), 1.0, 1, 1.0),
 ])  # fmt: skip
 def test_the_flip_is_not_below_the_static_attack(law: MultiplicityLaw, s: float, steps: int, epsilon: float) -> None:
-    static = Ledger([(PairEvent(FillerPair(law, s / 2)), steps)]).attack(Question(epsilon=epsilon))
+    static = Ledger([(PairEvent(FillerPair(law, s / 2)), steps)]).attack(Question(epsilon=epsilon)).value
     assert FlipAttack(FillerPair(law, s / 2), steps).answer(Question(epsilon=epsilon)) >= static * (1 - 3e-3)
 
 
