@@ -185,8 +185,8 @@ def test_laplace_at_one_step_is_the_amplified_profile() -> None:
     answer = rigorous(Wor(10), 100, noise_multiplier=b, n_compositions=1, epsilon=0.05, mechanism="laplace", width=1e-4)
     near = q * max(0.0, -math.expm1((math.log1p(math.expm1(0.05) / q) - 2 / b) / 2))
     assert exact == 0.0
-    assert near <= answer.upper <= near * 1.001
-    assert answer.kind == "upper"
+    assert near * 0.999 <= answer.lower <= near <= answer.upper <= near * 1.001
+    assert answer.kind == "exact"
 
 
 def test_what_is_not_proved_is_refused_with_the_reason() -> None:
