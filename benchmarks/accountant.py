@@ -203,14 +203,11 @@ def growth(board: Lines) -> None:
             once, _ = timed(lambda: Composition([upper_law(pair, step, tail=1e-18)], [k]).epsilon(1e-5), 1)  # noqa: B023
             seconds[place] = min(seconds[place], once)
     costs = [cost / size for cost, size in zip(seconds, points, strict=True)]
-
-    def line(place: int, peer: int) -> None:
-        names = [f"step {grids[i][0]:g}, k = {grids[i][1]}, {points[i]:.0f} points" for i in (place, peer)]
-        board.line(names[0], costs[place], f"{names[1]}", costs[peer], at_most=1.5)
-
-    for place in range(2, 5):
-        line(place, place - 2)
-    line(5, 3)
+    exponent = float(np.polyfit(np.log(points[:-1]), np.log(costs[:-1]), 1)[0])
+    words = f"a point costs {4**exponent:.3f} times as much for 4 times the points"
+    verdict(board, f"{points[0]:.0f} to {points[-2]:.0f} grid points, fitted", words, 4**exponent, 1.5)
+    board.line(f"k = 10^6, {points[-1]:.0f} points", costs[-1], f"k = {STEPS}, {points[3]:.0f} points", costs[3],
+               at_most=1.5)  # fmt: skip
 
 
 def start(board: Lines) -> None:

@@ -180,9 +180,9 @@ class Composition:
         assert product is not None
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product, n=size), -first)
-        multiplicity = np.full(power_error.size, 2.0)  # a real spectrum stores each conjugate pair once
-        multiplicity[0] = 1.0
-        norm = math.sqrt(float(multiplicity @ power_error**2) / size) + stage_error * float(np.linalg.norm(values))
+        # a real spectrum stores each conjugate pair once
+        squares = 2 * float(power_error @ power_error) - float(power_error[0]) ** 2
+        norm = math.sqrt(squares / size) + stage_error * float(np.linalg.norm(values))
         return TiltedSum(
             values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
             self.side

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 
@@ -133,15 +133,21 @@ class SlotChain:
         """Kinds of the stages, in normal form."""
         return tuple(stage.kind for stage in self.stages)
 
-    @cached_property
+    @property
     def multiplicity(self) -> np.ndarray:
         """P(L = l), the law of the number of copies of one record in the sample."""
-        law, slots = np.array([0.0, 1.0]), self.n
-        for stage in self.stages:
-            rows = [(weight, stage.count_law(slots, j)) for j, weight in enumerate(law) if weight > 0]
-            moved = np.zeros(max(row.size for _, row in rows))
-            for weight, row in rows:
-                moved[: row.size] += weight * row
-            law, slots = moved, stage.size
-        law.flags.writeable = False
-        return law
+        return _multiplicity(self)
+
+
+@lru_cache(maxsize=8)
+def _multiplicity(chain: SlotChain) -> np.ndarray:
+    """Kept for chains that are equal: a search for the noise asks for the same law again and again."""
+    law, slots = np.array([0.0, 1.0]), chain.n
+    for stage in chain.stages:
+        rows = [(weight, stage.count_law(slots, j)) for j, weight in enumerate(law) if weight > 0]
+        moved = np.zeros(max(row.size for _, row in rows))
+        for weight, row in rows:
+            moved[: row.size] += weight * row
+        law, slots = moved, stage.size
+    law.flags.writeable = False
+    return law
