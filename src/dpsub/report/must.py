@@ -60,8 +60,8 @@ def proved_privacy(tables: Tables) -> str:
     ends = ", ".join(
         f"{scheme_label(name)} {attack[name]:.2g} to {proved[name]:.2g}"
         if proved[name] < 1
-        else f"{scheme_label(name)} at least {attack[name]:.2g} (nothing is proved: its sums are divided by the realised "
-        "size)"
+        else f"{scheme_label(name)} at least {attack[name]:.2g} (nothing is proved: its sums are divided by the "
+        "realised size)"
         for name in SCHEMES
     )
     return (
