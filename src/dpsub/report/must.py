@@ -16,7 +16,10 @@ class MustTakeaways(Takeaways):
     name = "must"
 
     def sentences(self, tables: Tables) -> list[str]:
-        parts = (composed_privacy, proved_privacy, noise_for_equal_privacy, prediction, equal_epsilon, per_query_delta, cost, bias)
+        parts = (
+            composed_privacy, proved_privacy, noise_for_equal_privacy, prediction, equal_epsilon, per_query_delta, cost,
+            bias,
+        )  # fmt: skip
         return [text for text in (part(tables) for part in parts) if text]
 
 
@@ -57,15 +60,15 @@ def proved_privacy(tables: Tables) -> str:
     ends = ", ".join(
         f"{scheme_label(name)} {attack[name]:.2g} to {proved[name]:.2g}"
         if proved[name] < 1
-        else f"{scheme_label(name)} at least {attack[name]:.2g} (nothing is proved: its sums are divided by the realised "
-        "size)"
+        else f"{scheme_label(name)} at least {attack[name]:.2g} (nothing is proved: its sums are divided by the "
+        "realised size)"
         for name in SCHEMES
     )
     return (
-        f"**What can be proved.** The paper's pair is not the worst one. For experiment 3 as it was run delta at epsilon "
-        f"= 2 lies between what explicit data sets attain and what is proved for clipped sums when one record is "
-        f"substituted (Poisson: added or removed): {ends}. No guarantee below the first numbers can hold for these samplers, this noise and this "
-        f"clipping; a given data set may leak less."
+        f"**What can be proved.** The paper's pair is not the worst one. For experiment 3 as it was run delta at "
+        f"epsilon = 2 lies between what explicit data sets attain and what is proved for clipped sums when one record "
+        f"is substituted (Poisson: added or removed): {ends}. No guarantee below the first numbers can hold for these "
+        f"samplers, this noise and this clipping; a given data set may leak less."
     )
 
 

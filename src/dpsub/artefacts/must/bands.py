@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import scheme_label, scheme_style
+from dpsub.figures import new, scheme_label, scheme_style
 
 PAIR_DOTS = (0, (1, 1.6))
 _RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}
@@ -42,6 +43,13 @@ def draw_band(axes: Axes, x: pd.Series, lower: pd.Series, upper: pd.Series, styl
     axes.plot(x, upper, **style)
 
 
-def draw_pair(axes: Axes, x: pd.Series, values: pd.Series, style: dict[str, Any]) -> None:
-    """Draw what the paper's pair gives, dotted and without a label of its own."""
-    axes.plot(x, values, color=style["color"], linestyle=PAIR_DOTS, linewidth=1.0)
+def band_figure(frame: pd.DataFrame, *, x: str, lower: str, upper: str, pair: str) -> tuple[Figure, Axes]:
+    """Return a figure of one column's width: a band for each sampler and relation, the paper's pair dotted."""
+    figure, grid = new(1, 1, width=3.5, height=3.6)
+    axes: Axes = grid[0, 0]
+    for part, style in by_sampler(frame, x):
+        axes.plot(part[x], part[pair], color=style["color"], linestyle=PAIR_DOTS, linewidth=1.0)
+        draw_band(axes, part[x], part[lower], part[upper], style)
+    axes.plot([], [], color="black", linestyle=PAIR_DOTS, linewidth=1.0, label="the paper's pair")
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure, axes

@@ -10,9 +10,9 @@ from matplotlib.ticker import FormatStrFormatter, NullFormatter
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.bands import PAIR_DOTS, by_sampler, draw_band, draw_pair, short
+from dpsub.artefacts.must.bands import band_figure, short
 from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import axis, finish, new
+from dpsub.figures import axis, finish
 from dpsub.published import row_key
 
 COLUMNS = {"noise_proved": "proved", "noise_refuted": "refuted", "noise_pair": "pair", "noise_over_wor": "over_wor"}
@@ -65,19 +65,12 @@ class NoiseByTarget(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = noise_records(self, records)
-        figure, grid = new(1, 1, width=3.5, height=3.6)
-        axes = grid[0, 0]
-        for part, style in by_sampler(frame, "target_epsilon"):
-            target = part["target_epsilon"]
-            draw_pair(axes, target, part["pair"], style)
-            draw_band(axes, target, part["refuted"], part["proved"], style)
-        axes.plot([], [], color="black", linestyle=PAIR_DOTS, linewidth=1.0, label="the paper's pair")
+        figure, axes = band_figure(frame, x="target_epsilon", lower="refuted", upper="proved", pair="pair")
         for scale, place in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
             scale("log", base=2)
             place.set_major_formatter(FormatStrFormatter("%g"))
             place.set_minor_formatter(NullFormatter())
         axis(axes, x=f"target ε at δ = {short(float(frame['delta'].iloc[0]))}", y="noise multiplier s")
-        figure.legend(loc="outside lower center", ncols=2)
         kept = ["scheme", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
 

@@ -24,7 +24,8 @@ class PeerBoundsTable(Artefact):
         "epsilon at delta = 1e-5 by this package and by other accountants: a bracket of one number for Poisson, attack "
         "and proof for samplers whose exact privacy is open. The Rényi accountant of dp-accounting for sampling "
         "without replacement is given the noise in units of C, the norm bound of one record, and of 2 C, by which "
-        "replacing a record moves the sum."
+        "replacing a record moves the sum. An upper value below the attack does not cover this release, and its note "
+        "says so."
     )
     experiments = ("peer_bounds",)
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))

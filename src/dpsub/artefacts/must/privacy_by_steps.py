@@ -6,10 +6,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.must.bands import PAIR_DOTS, by_sampler, draw_band, draw_pair, short
+from dpsub.artefacts.must.bands import band_figure, short
 from dpsub.artefacts.must.labels import in_order
 from dpsub.artefacts.must.rows import proved_rows
-from dpsub.figures import axis, finish, new
+from dpsub.figures import axis, finish
 from dpsub.published import row_key
 
 
@@ -35,18 +35,11 @@ class PrivacyBySteps(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self._records(records)
-        figure, grid = new(1, 1, width=3.5, height=3.6)
-        axes = grid[0, 0]
-        for part, style in by_sampler(frame, "n_compositions"):
-            k = part["n_compositions"]
-            draw_pair(axes, k, part["pair_upper"], style)
-            draw_band(axes, k, part["attack"], part["proved"], style)
-        axes.plot([], [], color="black", linestyle=PAIR_DOTS, linewidth=1.0, label="the paper's pair")
+        figure, axes = band_figure(frame, x="n_compositions", lower="attack", upper="proved", pair="pair_upper")
         axes.set_xscale("log")
         axes.set_yscale("log")
         delta = float(frame["given"].iloc[0])
         axis(axes, x="number of steps k", y=f"ε at δ = {short(delta)}")
-        figure.legend(loc="outside lower center", ncols=2)
         kept = ["scheme", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", "attack",
                 "proved"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
