@@ -7,9 +7,9 @@ PROFILE ?=
 PARTITION ?=
 ACCOUNT ?=
 BIN := $(VENV)/bin
-RUN := $(BIN)/python workflow/scripts/run.py $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE)) \
-       $(if $(PARTITION),--partition $(PARTITION)) $(if $(ACCOUNT),--account $(ACCOUNT))
-
+MACHINE := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE)) \
+           $(if $(PARTITION),--partition $(PARTITION)) $(if $(ACCOUNT),--account $(ACCOUNT))
+RUN := $(BIN)/python workflow/scripts/run.py $(MACHINE)
 SWEEP ?= workflow/sweep.yaml
 
 .PHONY: reproduce smoke sweep test bench lint environment clean
@@ -21,7 +21,7 @@ smoke: environment  ## the same chain at its smallest, into results-smoke/
 	@$(RUN) --config workflow/smoke.yaml
 
 sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own results folder
-	@$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) $(if $(CORES),--cores $(CORES))
+	@$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) $(MACHINE)
 
 test: environment  ## the tests
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup

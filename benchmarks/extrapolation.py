@@ -57,7 +57,7 @@ class Piece:
 
 def dag(folder: Path, cells: int) -> tuple[float, float, float]:
     """Return (jobs, seconds, MiB) of Snakemake's view of a plan of one job for every two cells or so."""
-    steps = [90000 + number for number in range(cells // 100)]
+    steps = [900000 + number for number in range(cells // 100)]
     path = scale.sweep(folder / f"dag-{cells}", 0.1, scale.grid(steps=steps, sizes=20, seeds=3))
     scale.measured(scale.PLANNING, path, "write")
     manifest = path.parent / "results/run/plan.json"

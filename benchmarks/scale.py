@@ -95,7 +95,7 @@ def in_jobs(folder: Path) -> list[dict[str, float]]:
 
 def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
     """One sweep of nine jobs of about `seconds` each, on one core and on two."""
-    steps = [int(2500 * seconds), int(2500 * seconds) + 1]
+    steps = [int(19000 * seconds), int(19000 * seconds) + 1]
     found = grid(steps=steps, sizes=4, seeds=4)
     taken, cells = {}, 40
     for cores in (1, 2):

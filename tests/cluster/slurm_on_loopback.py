@@ -9,6 +9,7 @@ By hand, as root on Debian or Ubuntu:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import secrets
 import shutil
@@ -135,6 +136,8 @@ def stop() -> None:
         return
     if process("slurmctld"):
         _says("scancel", "--user=root")
+        with contextlib.suppress(TimeoutError):  # a job that does not end must not keep the daemons alive
+            _wait(lambda: not _says("squeue", "--noheader"), "the end of the jobs")
     for name in DAEMONS:
         if number := process(name):
             os.kill(number, signal.SIGTERM)

@@ -19,7 +19,7 @@ from tests.workflow.test_interruptions import wait_for_the_lock
 
 RUNNER = runs.ROOT / "workflow/scripts/run_sweep.py"
 RESULTS = runs.RESULTS
-SEVERAL = DRAWS | {"steps": [6000, 6001], "seeds": 12}
+SEVERAL = DRAWS | {"steps": [90000, 90001], "seeds": 12}
 """Some jobs of some seconds."""
 
 

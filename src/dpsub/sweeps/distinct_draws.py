@@ -18,8 +18,8 @@ from dpsub.streams import stream
 from dpsub.sweeps.cells import CellExperiment, Cost
 
 _BLOCK = 256
-_SECONDS_PER_STEP = 1.2e-5
-_SECONDS_PER_SLOT = 4e-8
+_SECONDS_PER_STEP = 5e-7
+_SECONDS_PER_SLOT = 1.6e-8
 
 
 class DistinctDraws(CellExperiment):
