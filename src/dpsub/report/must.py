@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from dpsub.figures import scheme_label
 from dpsub.report.takeaways import Tables, Takeaways
@@ -57,11 +58,12 @@ def proved_privacy(tables: Tables) -> str:
     proved = {name: tables.number("table8", "delta_c_upper", "rigorous", scheme=name) for name in SCHEMES}
     if _unknown(*attack.values(), *proved.values()):
         return ""
+    low = {name: _two_digits(bound, ROUND_FLOOR) for name, bound in attack.items()}
+    high = {name: _two_digits(bound, ROUND_CEILING) for name, bound in proved.items()}
     ends = ", ".join(
-        f"{scheme_label(name)} {attack[name]:.2g} to {proved[name]:.2g}"
+        f"{scheme_label(name)} {low[name]} to {high[name]}"
         if proved[name] < 1
-        else f"{scheme_label(name)} at least {attack[name]:.2g} (nothing is proved: its sums are divided by the "
-        "realised size)"
+        else f"{scheme_label(name)} at least {low[name]} (nothing is proved: its sums are divided by the realised size)"
         for name in SCHEMES
     )
     return (
@@ -220,6 +222,11 @@ def bias(tables: Tables) -> str:
         f"{smallest} {scheme_label('must_ow')} expects {exact:.4g} where 1 is true, and gave {got:.3f} ± {error:.1g}. "
         f"Multiply by b / (b - 1) to remove it."
     )
+
+
+def _two_digits(bound: float, rounding: str) -> str:
+    """Return a bound with two digits, rounded to the side on which it stays one."""
+    return f"{float(Context(prec=2, rounding=rounding).create_decimal_from_float(bound)):g}"
 
 
 def _unknown(*numbers: float) -> bool:
