@@ -13,7 +13,8 @@ LAYERS = {
     1: "errors checks registry relations streams discrete",
     2: "frame sample samplers multiplicity mechanisms datasets",
     3: "profiles amplification accountants calibration designs divergences enumeration",
-    4: "records provenance procedures experiments settings lock accounting auditing calibrated_noise design_search sweeps",
+    4: "records provenance procedures experiments settings lock accounting auditing calibrated_noise design_search "
+    "sweeps",
     5: "figures artefacts published verdicts comparison expected report plan cli __main__",
 }
 LEVEL = {name: level for level, names in LAYERS.items() for name in names.split()}

@@ -13,6 +13,7 @@ import pandas as pd
 from dpsub import accounting
 from dpsub.accountants.gaussian_pair import MIN_SCALE
 from dpsub.accountants.noise_search import smallest_noise
+from dpsub.calibrated_noise import NoiseCalibration, calibrate_noise
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.fair_cells import CONVENTIONS, MOST_NOISE, Cell, check_grid, expanded, proved
 from dpsub.relations import Relation
@@ -77,8 +78,8 @@ def _calibrate(cell: Cell) -> Calibrated:
     return Calibrated(noise, necessary, account.lower, account.upper, beside, with_add_remove)
 
 
-def _proved_noise(cell: Cell, relation: Relation) -> accounting.NoiseCalibration:
-    return accounting.calibrate_noise(
+def _proved_noise(cell: Cell, relation: Relation) -> NoiseCalibration:
+    return calibrate_noise(
         cell.drawn, cell.task.n, n_compositions=cell.steps, target_epsilon=cell.target_epsilon,
         target_delta=cell.target_delta, adjacency=relation, accuracy=ACCURACY,
     )  # fmt: skip

@@ -14,6 +14,7 @@ import pandas as pd
 from dpsub import accounting, checks, samplers
 from dpsub.accountants.gaussian_pair import MIN_SCALE
 from dpsub.accountants.noise_search import smallest_noise
+from dpsub.calibrated_noise import calibrate_noise
 from dpsub.experiments.accounts import adjacencies
 from dpsub.experiments.base import Experiment
 from dpsub.relations import Relation
@@ -76,7 +77,7 @@ class ProvedNoise(Experiment):
         rows = []
         for replicate in replicates:
             target = targets[replicate]
-            found = accounting.calibrate_noise(
+            found = calibrate_noise(
                 target.sampler, n, n_compositions=k, target_epsilon=target.epsilon, target_delta=delta,
                 adjacency=target.adjacency, accuracy=accuracy,
             )  # fmt: skip

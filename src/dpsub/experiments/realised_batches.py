@@ -75,6 +75,6 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
     rate, times = release.sampler.rate, release.n_compositions
     law, step = law_of_shifts(release.n, rate)
     pair = FillerPair(law, release.noise_multiplier / 2 / step)
-    found = Ledger([(PairEvent(pair), times)]).attack(Question(epsilon=epsilon, width=_WIDTH))
+    found = Ledger([(PairEvent(pair), times)]).attack(Question(epsilon=epsilon, width=_WIDTH)).value
     empty = times * math.exp((release.n - 1) * math.log1p(-rate)) if rate < 1 else 0.0
     return max(0.0, found - empty * (1 + math.exp(epsilon)))

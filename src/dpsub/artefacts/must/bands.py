@@ -30,7 +30,7 @@ def by_sampler(frame: pd.DataFrame, x: str) -> Iterator[tuple[pd.DataFrame, dict
     several = ordered.groupby("scheme")["adjacency"].nunique()
     for (scheme, adjacency), part in ordered.groupby(["scheme", "adjacency"], sort=False):
         style = scheme_style(str(scheme)) | {"linestyle": "-"}
-        if several[scheme] > 1:
+        if several.loc[str(scheme)] > 1:
             style["label"] = f"{scheme_label(str(scheme))}, {_RELATIONS[str(adjacency)]}"
             style["markerfacecolor"] = "white" if adjacency == "substitute" else style["color"]
         yield part.sort_values(x), style
