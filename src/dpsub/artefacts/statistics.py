@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -88,3 +89,18 @@ def _values(values: np.ndarray) -> np.ndarray:
     if x.size == 0:
         raise ArgumentError("a summary needs at least one replicate, got none; check the records' variant and scheme")
     return x
+
+
+def estimate_row(row: str, column: str, variant: str, estimate: Estimate, note: str = "") -> dict[str, Any]:
+    """Return one row of a values frame from an estimate."""
+    return {
+        "row": row,
+        "column": column,
+        "variant": variant,
+        "value": estimate.value,
+        "standard_error": estimate.standard_error,
+        "replicates": estimate.replicates,
+        "lower": estimate.lower,
+        "upper": estimate.upper,
+        "note": note,
+    }

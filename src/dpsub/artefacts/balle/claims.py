@@ -10,7 +10,7 @@ import pandas as pd
 from dpsub.artefacts.balle.statements import PROFILES, STATEMENTS, VARIANTS
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.predicates import LackingError, of_variant, pick
+from dpsub.artefacts.predicates import LackingError, of_variant, pick
 
 
 class Claims(Artefact):

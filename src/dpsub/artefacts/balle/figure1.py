@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dpsub.artefacts.balle.figure_properties import CURVES, PROPERTIES
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.must.predicates import LackingError, of_variant
+from dpsub.artefacts.predicates import LackingError, of_variant
 from dpsub.figures import axis, finish, new, panel_letter, scheme_style
 from dpsub.published import row_key
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from dpsub.artefacts.must.predicates import Answer, Frames, LackingError, pick
+from dpsub.artefacts.predicates import Answer, Frames, LackingError, pick
 
 CURVES = "balle_curves"
 EQUAL = 1e-12

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.balle.figure_properties import CURVES, PROPERTIES
-from dpsub.artefacts.must.predicates import Answer, Frames, Statement, pick
+from dpsub.artefacts.predicates import Answer, Frames, Statement, pick
 
 PROFILES, COUPLINGS, ENUMERATION = "balle_profiles", "balle_couplings", "balle_enumeration"
 VARIANTS = ("stated", "consistent")

@@ -11,7 +11,7 @@ import pandas as pd
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.bun.statements import GRID, SIZES, STATEMENTS, TESTS, change
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.predicates import Answer, Frames, LackingError, Statement, of_variant, pick
+from dpsub.artefacts.predicates import Answer, Frames, LackingError, Statement, of_variant, pick
 
 NEYMAN = "bun_neyman"
 LIMITS = (1, 5, 10, 20, 50, 100, 250, 500, 1000, 1500, 2500, 5000)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.bun.grid import standing
-from dpsub.artefacts.must.predicates import Answer, Frames, Statement, pick
+from dpsub.artefacts.predicates import Answer, Frames, Statement, pick
 
 BOTH = ("stated", "consistent")
 GRID, SIZES, TESTS = "bun_bounds", "bun_random_size", "bun_size_tests"

@@ -10,7 +10,7 @@ from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.comparison.paired import proportion, with_interval
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.rows import estimate_row
+from dpsub.artefacts.statistics import estimate_row
 from dpsub.published import row_key
 
 MEANS = ("accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "interval_width", "gradients")

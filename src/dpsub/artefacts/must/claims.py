@@ -12,10 +12,10 @@ import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.predicates import Frames, LackingError, of_variant, pick
 from dpsub.artefacts.must.statements_amplification import AMPLIFICATION
 from dpsub.artefacts.must.statements_noise import NOISE_AND_COMPOSITION
 from dpsub.artefacts.must.statements_utility import UTILITY, is_real
+from dpsub.artefacts.predicates import Frames, LackingError, of_variant, pick
 
 THRESHOLD_SCHEMES = {"WR": "wr", "MUST.OW": "must_ow", "MUST.WW": "must_ww"}
 EXAMPLE_B, EXAMPLE_M = 10, 20  # the example of Section 3.1, n = 100

@@ -6,11 +6,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.must.labels import VARIANTS
 from dpsub.artefacts.must.traces import curves, paint
 from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.figures.style import VARIANT_LABELS
 from dpsub.published import row_key
+from dpsub.verdicts import VARIANTS
 
 SCHEMES = ("nonprivate", "poisson", "wor", "wr", "must_ow", "must_ww")
 TOP = 9.0  # of the printed axis

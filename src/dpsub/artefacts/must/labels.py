@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from dpsub.verdicts import VARIANTS
+
 SCHEMES = ("none", "nonprivate", "poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
-VARIANTS = ("stated", "as_done", "consistent", "rigorous")
 
 
 def in_order(frame: pd.DataFrame, *, by: tuple[str, ...] = ("variant", "scheme")) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from dpsub.artefacts.must.predicates import (
+from dpsub.artefacts.predicates import (
     Answer,
     Frames,
     LackingError,

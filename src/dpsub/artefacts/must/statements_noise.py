@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpsub.artefacts.must.predicates import (
+from dpsub.artefacts.predicates import (
     Answer,
     Frames,
     LackingError,

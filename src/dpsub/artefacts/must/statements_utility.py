@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from dpsub.artefacts.must.predicates import (
+from dpsub.artefacts.predicates import (
     Answer,
     Frames,
     LackingError,

@@ -8,8 +8,8 @@ from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.must.labels import in_order
-from dpsub.artefacts.must.rows import estimate_row, scheme_key
-from dpsub.artefacts.statistics import Estimate
+from dpsub.artefacts.must.rows import scheme_key
+from dpsub.artefacts.statistics import Estimate, estimate_row
 
 
 class Table5(Artefact):

@@ -10,7 +10,7 @@ from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.must.labels import in_order
-from dpsub.artefacts.must.rows import estimate_row
+from dpsub.artefacts.statistics import estimate_row
 from dpsub.published import row_key
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.rows import estimate_row
 from dpsub.artefacts.must.table6 import regression_cells
+from dpsub.artefacts.statistics import estimate_row
 
 
 class Table7(Artefact):

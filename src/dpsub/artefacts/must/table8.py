@@ -10,7 +10,8 @@ from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.must.labels import SCHEMES, in_order
-from dpsub.artefacts.must.rows import estimate_row, proved_rows
+from dpsub.artefacts.must.rows import proved_rows
+from dpsub.artefacts.statistics import estimate_row
 from dpsub.experiments.composition import CONSISTENT_NOISE
 from dpsub.experiments.proved_composition import PRINTED_SCALE
 from dpsub.published import parse_row_key, row_key

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsub.artefacts.must.labels import VARIANTS
+from dpsub.verdicts import VARIANTS
 
 Frames = Mapping[str, pd.DataFrame]
 EQUAL = 1e-9  # relative: two formulas of one number, evaluated along different roads
