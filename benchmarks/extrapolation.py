@@ -1,6 +1,6 @@
 """From measured pieces to 10^7 cells on 1000 cores: what each piece would take, and which one gives way first.
 
-    python benchmarks/extrapolation.py            (some minutes; prints the tables of docs/scaling.md)
+python benchmarks/extrapolation.py            (some minutes; prints the tables of docs/scaling.md)
 """
 
 from __future__ import annotations
