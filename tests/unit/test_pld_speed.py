@@ -28,6 +28,7 @@ from dpsub.accountants.refinement import Question, sharpened
 from dpsub.accountants.slot_chain import SlotChain, SlotStage
 from dpsub.accounting import Release, proved, rigorous
 from dpsub.calibrated_noise import calibrate_noise
+from dpsub.errors import ArgumentError
 from dpsub.profiles import GaussianProfile
 from dpsub.samplers import MustOW, MustWW, Poisson, Sampler, Wor, Wr
 
@@ -265,6 +266,8 @@ def test_the_group_lemma_does_not_depend_on_the_company_of_an_order() -> None:
     x = np.linspace(0, 4, 2500)
     alone = np.array([lemma(np.array([at]))[0] for at in x[::173]])
     np.testing.assert_allclose(lemma(x)[::173], alone, rtol=2.1e-4)
+    with pytest.raises(ArgumentError, match="increase"):
+        lemma(x[::-1])
 
 
 def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

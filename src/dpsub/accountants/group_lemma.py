@@ -13,9 +13,9 @@ of replaced records,
 
 The supremum is bounded on cells: for c in [c0, c1] the clip to [c0 - l, c1 + l] can only raise f_l, and for a >= 1 the
 first term is at most p_0 (1 - a) Phi(-c1/s).  Edges of cells lie on one fixed grid, so that all normal tails are looked
-up; only cells that can hold the supremum are cut further.  On the finest cells the supremand, which is differentiable
-(f_l' = 0 at x*_l) with piecewise continuous g'', is also at most the larger of its values at the edges plus
-sup |g''| (c1 - c0)^2 / 8, and sup |u phi(u)| over an interval bounds each term of g''.
+up; only cells that can hold the supremum are cut further.  The supremand, which is differentiable (f_l' = 0 at x*_l)
+with piecewise continuous g'', is also at most the larger of its values at the edges of a cell plus sup |g''| (c1 -
+c0)^2 / 8, and sup |u phi(u)| over an interval bounds each term of g''.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpsub.accountants.gaussian_orders import gaussian_profile
+from dpsub.errors import ArgumentError
 
 _COARSEST = 128
 """Width of the first cells, in units of the grid of edges; they are bounded by the clip alone."""
@@ -111,7 +112,15 @@ class GroupLemma:
         return self._curvatures[width]
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
-        """Upper bounds of h_p at orders a = e^{log_order} >= 1, increasing, shape (n,)."""
+        """Upper bounds of h_p at orders a = e^{log_order} >= 1, increasing, shape (n,).
+
+        Raises
+        ------
+        ArgumentError
+            If the orders do not increase, as the choice of cells relies on.
+        """
+        if np.any(np.diff(log_order) < -1e-9):
+            raise ArgumentError("orders must increase, got a smaller one after a larger one; sort them")
         # beyond this order doubles overflow; the profile falls with the order
         x = np.minimum(np.asarray(log_order, dtype=float), _LARGEST)
         if not self._counts.size:
