@@ -99,7 +99,8 @@ class Composition:
         infinite = -math.expm1(log_finite)
         if self.side == "lower":
             return infinite * (1 - 8 * _EPS)
-        return min(1.0, infinite * (1 + 8 * _EPS) + _UNDERFLOW)
+        charged = _UNDERFLOW if any(law.infinity > 0 for law in self.laws) else 0.0
+        return min(1.0, infinite * (1 + 8 * _EPS) + charged)
 
     @cached_property
     def _offset(self) -> float:
@@ -124,10 +125,10 @@ class Composition:
         bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
         if self.side == "lower":
             return bounds
-        # no finite sum lies above the largest one
+        # no finite sum lies above the largest one; elsewhere no upper bound underflows
         largest = self.cumulants.support[1] * self.step + self._offset
         beyond = points > largest + 1e-12 * (1 + abs(largest))
-        return np.where(beyond, self.infinity, bounds)
+        return np.where(beyond, self.infinity, np.maximum(bounds, _UNDERFLOW))
 
     def epsilon(self, delta: float) -> float:
         """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.

@@ -69,7 +69,8 @@ def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     at_points[0] += direction.mass_below(float(t[0])) * (1 + 1e-9)
     tolerance = LOSS_TOLERANCE * max(1.0, float(np.abs(points[[0, -1]]).max()))
     moved, charge = _inversion(direction, points, cells, tolerance)
-    beyond = min(1.0, direction.mass_above(float(t[-1])) * (1 + 1e-9) + lost + charge)
+    # a Gaussian pair has mass beyond every loss, be it smaller than any double
+    beyond = min(1.0, max(direction.mass_above(float(t[-1])) * (1 + 1e-9), _TINY) + lost + charge)
     # edges are off by the first term in loss, and the loss itself, through the weights, by the second
     return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=moved + 4 * LAW_ERROR)
 
