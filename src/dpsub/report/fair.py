@@ -80,4 +80,4 @@ def _section(statement: Statement) -> list[str]:
 def _line(cell: Evidence) -> str:
     texts = (f"fair/{cell.table}", cell.dataset, cell.epsilon, cell.sampler, cell.column.replace("_", " "),
              cell.source.replace("_", " "))  # fmt: skip
-    return "| " + " | ".join(escape_markdown(text) for text in texts) + f" | {cell.value!r} |"
+    return "| " + " | ".join(escape_markdown(text) for text in texts) + f" | {cell.value:.6g} |"
