@@ -20,7 +20,7 @@ from tests.cluster import jobs, slurm_on_loopback
 from tests.workflow import runs
 from tests.workflow.runs import RESULTS
 
-pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.usefixtures("slurm")]
+pytestmark = pytest.mark.usefixtures("slurm")
 DELAY = 6.0  # seconds between the news that a job has ended and the sight of what it has written
 
 

@@ -15,7 +15,7 @@ from tests.workflow import runs
 from tests.workflow import test_sweep as sweeps
 from tests.workflow.test_interruptions import wait_for_the_lock
 
-pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.usefixtures("slurm")]
+pytestmark = pytest.mark.usefixtures("slurm")
 GRID = DRAWS | {"steps": [90000, 90001], "seeds": 12}
 SHORT = 0.1  # minutes a job, at the expected speed
 ON_SLURM = ("--profile", "slurm", "--", *jobs.OFTEN)
