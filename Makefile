@@ -24,7 +24,7 @@ sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own
 	@$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) $(MACHINE)
 
 test: environment  ## the tests
-	@$(BIN)/python -m pytest -q -n auto --dist loadgroup
+	@$(BIN)/python -m pytest -q -n auto
 
 bench: environment  ## what is fast, as ratios
 	@$(BIN)/python benchmarks/run.py

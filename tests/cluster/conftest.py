@@ -58,8 +58,8 @@ def started_early(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a tiny run on this machine without a cluster."""
+    """Folder of the run that `jobs.config` describes, on this machine without a cluster."""
     folder = tmp_path_factory.mktemp("local")
-    status, output = runs.run(folder)
+    status, output = runs.run(folder, configs=(runs.TINY, jobs.config(folder / "tiny.yaml")))
     assert status == 0, output
     return folder

@@ -14,6 +14,16 @@ OFTEN = ("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-st
 PATIENCE = 120.0  # seconds
 
 
+def config(path: Path, **keys: object) -> Path:
+    """Write the configuration of the smallest run that has records in parts and a bundle, with `keys`."""
+    return runs.config(path, **{"artefacts": ["table7", "figure6"], **keys})
+
+
+def record(experiment: str, part: str) -> str:
+    """Return a record file within a run's folder: as a target it makes a run without a second round of jobs."""
+    return f"{runs.RESULTS}/records/{experiment}/stated/{part}.parquet"
+
+
 def command(*arguments: str, config: Path, extra: tuple[str, ...] = ()) -> list[str]:
     line = runs.command(*arguments, "--profile", "slurm", configs=(runs.TINY, config))
     at = line.index("--cores")

@@ -13,11 +13,12 @@ from scipy import stats
 
 from dpsub import artefacts
 from dpsub.artefacts.base import OutputDirs, build, printed_rows
-from dpsub.artefacts.comparison.noise_sizes import sections
+from dpsub.artefacts.comparison.noise_sizes import NoiseSizes, sections
 from dpsub.artefacts.comparison.paired import groups, p_value, proportion
 from dpsub.artefacts.comparison.pareto import points
 from dpsub.artefacts.statistics import Estimate, paired_difference
 from dpsub.errors import DataError
+from dpsub.figures import styled
 from dpsub.report.advice import Statement, statements
 from dpsub.report.fair import FairTakeaways, write_advice
 from dpsub.report.takeaways import Tables, read_cells
@@ -107,6 +108,15 @@ def test_the_front_holds_what_nothing_beats() -> None:
     dear = dear.assign(gradients_expected=dear["gradients_expected"].where(dear["sampler"] != "must_ow", 120.0))
     found = points(dear)
     assert not found.loc[found["sampler"] == "must_ow", "on_front"].any()
+
+
+def test_every_sign_of_the_noise_figure_has_a_key() -> None:
+    with styled():
+        figure, _ = NoiseSizes().draw(records())
+    (legend,) = figure.legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert len(texts) == len(set(texts))
+    assert texts[-2:] == ["papers' pair, no guarantee", "from attack up to proof"]
 
 
 def test_sections_of_the_noise_hold_one_size_fixed() -> None:

@@ -35,6 +35,18 @@ def test_one_step_table() -> None:
     assert np.all(pair < [0.206, 0.154])
 
 
+@pytest.mark.parametrize("scale", [0.3, 1.0, 1e4])
+@pytest.mark.parametrize("last", [SlotStage("with", 9), SlotStage("without", 9)])
+def test_a_table_of_a_long_chain_is_above_what_it_holds_and_near_it(last: SlotStage, scale: float) -> None:
+    profile = ChainProfile(SlotChain(50, [SlotStage("with", 30), SlotStage("with", 20), last]), scale)
+    x = np.concatenate([np.linspace(0, 20 / scale, 997), np.geomspace(1e-6 / scale, 700, 499)])
+    for marked in (1, 4):
+        law = last.count_law(20, marked)
+        table, direct = profile._looked_up(x, law), profile._lifted_sum(x, law, 1.0)
+        assert np.all(table >= direct * (1 - 1e-12))
+        assert np.all((table <= direct * 1.1)[direct > 1e-8])
+
+
 @pytest.mark.parametrize(
     ("sampler", "n", "scale", "k", "epsilon", "value", "digits"),
     [

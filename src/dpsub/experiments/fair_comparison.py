@@ -112,7 +112,8 @@ class FairComparison(Experiment):
         seconds = 0.05 + seeds * (2e-4 + task.n * 2e-7 * (task.kind == "classification"))
         seconds += seeds * cell.steps * (6e-6 + 2.2e-9 * work)
         if not calibrated:
-            seconds += 2.0 if cell.b is None and ":" not in cell.sampler else 12.0
+            stages = len(cell.drawn.slots(task.n)) if ":" in cell.sampler else 1 + (cell.b is not None)
+            seconds += (2.0, 12.0, 25.0)[min(stages, 3) - 1]
         block = min(seeds, SEEDS_AT_ONCE)
         numbers = block * (cell.steps * task.n_parameters + 3 * ITERATIONS_AT_ONCE * cell.m + 2 * cell.steps * cell.m)
         table = task.n * (task.n_parameters * (2.7 if task.kind == "classification" else block) + 1.4 * block)

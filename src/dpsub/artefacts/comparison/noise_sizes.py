@@ -7,13 +7,16 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.comparison.labels import style_of
+from dpsub.artefacts.comparison.labels import CONVENTIONS, style_of
 from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
 
 BESIDE = 0.01  # of the width of a panel, from one sampler's bars to the next
+PAIR = {"linestyle": ":", "linewidth": 0.8, "marker": "x", "markersize": 4}
+BAR = 0.8  # points, width of the bars from attack to proof
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 
 
@@ -86,9 +89,21 @@ class NoiseSizes(Artefact):
                 if label not in labels:
                     handles.append(handle)
                     labels.append(label)
-        figure.legend(handles, labels, loc="outside lower center", ncols=6)
+        for handle in _signs():
+            handles.append(handle)
+            labels.append(str(handle.get_label()))
+        figure.legend(handles, labels, loc="outside lower center", ncols=4)
         numbers = pd.concat([along_b.assign(section="b"), along_m.assign(section="m")], ignore_index=True)
         return finish(figure, self.labels(records)), numbers.drop(columns=["data", "replicate", "surface"])
+
+
+def _signs() -> tuple[Line2D, Line2D]:
+    """Return the keys of what is drawn alike for every sampler, in no sampler's colour."""
+    bar = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": BAR}
+    return (
+        Line2D([], [], color="0.35", label=CONVENTIONS["consistent"], **PAIR),
+        Line2D([], [], color="0.35", label="from attack up to proof", **bar),
+    )
 
 
 def _line(axes: Axes, name: str, part: pd.DataFrame, size: str, beside: float) -> None:
@@ -96,10 +111,9 @@ def _line(axes: Axes, name: str, part: pd.DataFrame, size: str, beside: float) -
     proved = part[part["variant"] == "rigorous"]
     below = (proved["noise_multiplier"] - proved["necessary"]).where(proved["necessary"] > 0, 0.0)
     axes.errorbar(proved[size] + beside, proved["noise_multiplier"], yerr=[below, 0 * below], color=style["color"],
-                  marker=style["marker"], label=style["label"], linewidth=1.0, elinewidth=0.8)  # fmt: skip
+                  marker=style["marker"], label=style["label"], linewidth=1.0, elinewidth=BAR)  # fmt: skip
     pairs = part[part["variant"] == "consistent"]
-    axes.plot(pairs[size] + beside, pairs["noise_multiplier"], linestyle=":", linewidth=0.8, marker="x", markersize=4,
-              color=style["color"], zorder=5)  # fmt: skip
+    axes.plot(pairs[size] + beside, pairs["noise_multiplier"], **PAIR, color=style["color"], zorder=5)
 
 
 def _level(axes: Axes, name: str, part: pd.DataFrame) -> None:
