@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpsub import cli
-from dpsub.designs import advisor, variances
+from dpsub.designs import advisor, rates, unequal, variances
 from dpsub.designs.frame_table import FrameTable, read_frame
 from dpsub.errors import ArgumentError, DataError, UnsupportedError
 from dpsub.experiments.bun_designs import simulated_frame
@@ -101,6 +101,11 @@ def write(folder: Path, text: str) -> Path:
         ("stratum,cluster,size\na,1,1\n", "a frame must have 2 to 2000000 records, got 1"),
         ("stratum,cluster,size,allocation\na,1,1,3\na,2,2,3\n", "allocation, got 2 records and 3 to draw"),
         ("stratum,cluster,size,allocation\na,1,1,1\na,2,2,2\n", "allocation must be one whole number of at least 1"),
+        ("stratum,cluster,size,size\na,1,1,3\nb,2,2,4\n", "a frame must have one column 'size', got 2; rename"),
+        ("stratum,cluster,size\na,1,1,9\nb,2,2,9\n", "must be a CSV file in UTF-8, .* Expected 3 fields in line 2"),
+        ("stratum,cluster,size\na,1\nb,2,2\n", "every record must have a size, got none in line 2"),
+        (GOOD.replace("a,0,1\n", "a,0,1e308\n", 1), "size must be 0 or lie in .*, got 1e.308 in line 2"),
+        (GOOD.replace("a,0,1\n", "a,0,1e-320\n", 1), "size must be 0 or lie in .* in line 2; use another unit"),
     ],
 )
 def test_bad_frames_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -118,6 +123,28 @@ def test_rates_and_limits_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         advisor.advise(table, rate=1, epsilon=1.0)
     _, left_out = advisor.advise(table, rate="1/30", epsilon=1.0)
     assert any(reason.startswith("strata: rate times the records of a stratum must be") for reason in left_out)
+
+
+def test_large_clusters_and_long_orders_do_not_underflow() -> None:
+    # e^-1000 and less is below the smallest double after a few factors
+    rows = 4000
+    clusters = np.minimum(np.arange(rows) // 1200, 2)
+    frame = Frame(rows, strata=np.zeros(rows, dtype=int), clusters=clusters, sizes=np.ones(rows))
+    found, left_out = advisor.advise(FrameTable(frame, np.arange(rows) % 7.0, ("a",), None), rate="1/10", epsilon=2.0)
+    by_name = {one.design: one for one in found}
+    assert left_out == []
+    # 1200 and 1600 records: the others are out of reach, and the limit is reached
+    limit = max(unequal.pps_cluster_limit(sizes, 0, 2.0) for sizes in ((1200, 1200, 1600), (1199, 1200, 1600)))
+    assert by_name["one cluster, PPS"].exact == pytest.approx(limit, rel=1e-12)
+    order = by_name["systematic, known order"]
+    assert 2.0 * 390 < order.lower <= order.upper == 2.0 * 401
+
+
+def test_lower_bounds_stand_at_the_largest_rates() -> None:
+    assert rates.lower_amplified(1.0, 40.0) == pytest.approx(40.0, rel=1e-12)
+    assert rates.lower_amplified(1.0, 5000.0) == 5000.0
+    assert rates.lower_amplified(1 - 2**-53, 5000.0) == pytest.approx(53 * math.log(2))
+    assert rates.lower_amplified(0.5, 0.3) == pytest.approx(-math.log1p(0.5 * math.expm1(-0.3)), rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +166,9 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     text = capsys.readouterr().out
     assert text.startswith("40 records, rate 0.25, epsilon 1, total of 'size'")
     assert max(map(len, text.splitlines())) <= 118
+    assert cli.main(["advise", str(path), "--epsilon", "1e-10", "--rate", "0.25"]) == 0
+    numbers = [line.split() for line in capsys.readouterr().out.splitlines() if "simple random  " in line]
+    assert numbers[0][2:5] == ["2.5e-11", "2.50001e-11", "2.50001e-11"]  # cells that fill their column stand apart
     assert cli.main(["advise", str(tmp_path / "none.csv"), "--epsilon", "1", "--rate", "0.25"]) == 2
     assert "a frame must be in a file" in capsys.readouterr().err
     assert cli.main(["advise", str(path), "--epsilon", "1", "--rate", "0.25", "--value", "income"]) == 2

@@ -135,6 +135,31 @@ def test_a_planted_fault_refutes_a_bound(
     assert {frame[row, "stated"] for row in rows} == {"fails"}
 
 
+@pytest.mark.parametrize("row", sorted(FAILING))
+def test_a_failing_claim_holds_with_the_corrected_numbers(records: Frames, row: str) -> None:
+    corrected = {
+        name: pd.concat([frame.query("variant == 'consistent'").assign(variant="stated"),
+                         frame.query("variant != 'stated'")])
+        for name, frame in records.items()
+    }  # fmt: skip
+    corrected = {name: corrected[name] if len(corrected[name]) else records[name] for name in records}
+    assert verdicts(corrected).set_index(["row", "variant"]).loc[(row, "stated"), "verdict"] == "holds"
+
+
+def test_every_claim_is_tried_with_a_planted_fault() -> None:
+    bounds = {"B015", "B016", "B017", "B018", "B019", "B020", "B021", "B022", "B024", "B030", "B031", "B032", "B042"}
+    panels = {"B035", "B036", "B037", "B038", "B039"}
+    rows = set(published.load("balle", "claims", FOLDER)["row"])
+    assert rows == set(CHECKS) | bounds | panels | FAILING | {"B006"}
+
+
+def test_the_largest_delta_from_theta_on_follows_the_records(records: Frames) -> None:
+    faulty = changed(records, "balle_profiles", "computed", shifted(0.1), check="laplace_zero")
+    found = verdicts(faulty).set_index(["row", "variant"]).loc[("B006", "stated")]
+    assert found["value"] == pytest.approx(0.1)
+    assert found["verdict"] == "differs"
+
+
 @pytest.mark.parametrize(
     ("panel", "curve", "change"),
     [("a", "laplace", scaled(1.001)), ("b", "wr", scaled(1.2)), ("c", "wor", shifted(1e-6)),

@@ -10,6 +10,7 @@ import pytest
 
 from dpsub import comparison, published
 from dpsub.artefacts import REGISTRY, OutputDirs, build, printed_rows
+from dpsub.artefacts.bun.claims import ALLOCATION
 from dpsub.artefacts.bun.statements import KEPT, STATEMENTS
 from dpsub.experiments import REGISTRY as EXPERIMENTS
 from tests.experiment_runs import CONFIG, settings_of
@@ -94,33 +95,63 @@ def test_a_wrong_formula_turns_a_claim(records: Frames, row: str) -> None:
     assert answers["stated"] == 0.0
 
 
-@pytest.mark.parametrize(
-    ("row", "change"),
-    [
-        ("U003", changed("bun_bounds", "exact", lambda x: 3 * x, statement="Section 2.3")),
-        ("U009", changed("bun_random_size", "tilted_share", lambda x: x + 1)),
-        ("U013", changed("bun_random_size", "sigma", lambda x: x + 1)),
-        ("U015", changed("bun_random_size", "upper", lambda x: x / 2)),
-        ("U020", changed("bun_size_tests", "epsilon_amplified", lambda x: 1.001 * x)),
-        ("U021", changed("bun_size_tests", "limit", lambda x: x / 10)),
-        ("U024", changed("bun_bounds", "bound", lambda x: x + 1, statement="Section 4.3 sizes")),
-        ("U028", changed("bun_bounds", "exact", lambda x: x + 1, statement="T4.3 one more")),
-        ("U033", changed("bun_bounds", "exact", lambda x: x / 2, statement="Section 5.1 limit")),
-        ("U035", changed("bun_bounds", "exact", lambda x: 3 * x, statement="Section 5.2 Poisson")),
-        ("U047", changed("bun_neyman", "before", lambda x: x + 2, topic="printed")),
-        ("U048", changed("bun_neyman", "after", lambda x: x + 2, topic="printed")),
-        ("U051", changed("bun_size_tests", "advantage", lambda x: x / 2)),
-        ("U053", changed("bun_neyman", "after", lambda x: x + 9, topic="printed", stratum=3)),
-        ("U054", changed("bun_neyman", "before", lambda x: x * 2, stratum=3)),
-        ("U062", changed("bun_neyman", "low", lambda x: x + 1, stratum=5)),
-    ],
-)
-def test_a_planted_fault_turns_a_statement(records: Frames, row: str, change: Callable[[Frames], Frames]) -> None:
-    found = verdicts(change(records)).query("variant == 'stated'").set_index("row")
+FAULTS = {
+    "U003": changed("bun_bounds", "exact", lambda x: 3 * x, statement="Section 2.3"),
+    "U009": changed("bun_random_size", "tilted_share", lambda x: x + 1),
+    "U013": changed("bun_random_size", "sigma", lambda x: x + 1),
+    "U015": changed("bun_random_size", "upper", lambda x: x / 2),
+    "U020": changed("bun_size_tests", "epsilon_amplified", lambda x: 1.001 * x),
+    "U021": changed("bun_size_tests", "limit", lambda x: x / 10),
+    "U024": changed("bun_bounds", "bound", lambda x: x + 1, statement="Section 4.3 sizes"),
+    "U028": changed("bun_bounds", "exact", lambda x: x + 1, statement="T4.3 one more"),
+    "U033": changed("bun_bounds", "exact", lambda x: x / 2, statement="Section 5.1 limit"),
+    "U035": changed("bun_bounds", "exact", lambda x: 3 * x, statement="Section 5.2 Poisson"),
+    "U047": changed("bun_neyman", "before", lambda x: x + 2, topic="printed"),
+    "U048": changed("bun_neyman", "after", lambda x: x + 2, topic="printed"),
+    "U051": changed("bun_size_tests", "advantage", lambda x: x / 2),
+    "U053": changed("bun_neyman", "after", lambda x: x + 9, topic="printed", stratum=3),
+    "U054": changed("bun_neyman", "before", lambda x: x * 2, stratum=3),
+    "U062": changed("bun_neyman", "low", lambda x: x + 1, stratum=5),
+}
+
+
+@pytest.mark.parametrize("row", sorted(FAULTS))
+def test_a_planted_fault_turns_a_statement(records: Frames, row: str) -> None:
+    found = verdicts(FAULTS[row](records)).query("variant == 'stated'").set_index("row")
     assert found.loc[row, "verdict"] == "fails"
 
 
-@pytest.mark.parametrize("row", ["U007", "U016", "U036", "U050", "U052", "U056"])
+NUMBERS = {
+    **{row: changed("bun_bounds", "bound", lambda x: 1.5 * x) for row in ("U004", "U005", "U006", "U022", "U027")},
+    "U010": changed("bun_random_size", "n", lambda x: x + 1),
+    "U011": changed("bun_random_size", "epsilon", lambda x: 2 * x),
+    "U012": changed("bun_random_size", "mean", lambda x: 1.5 * x),
+    "U014": changed("bun_random_size", "upper", lambda x: 1.1 * x),
+    "U044": changed("bun_neyman", "stratum", lambda x: x + 1, stratum=1),  # one class fewer
+    "U045": changed("bun_neyman", "m", lambda x: x + 1),
+    "U046": changed("bun_neyman", "high", lambda x: x + 1, stratum=12),
+    "U049": changed("bun_neyman", "after", lambda x: x + 1, topic="printed", stratum=12),
+}
+
+
+def test_every_claim_is_tried_with_a_planted_fault() -> None:
+    statements = {statement.row for statement in (*STATEMENTS, *ALLOCATION)}
+    assert statements | set(NUMBERS) == set(published.load("bun", "claims")["row"])
+    assert statements == (set(KEPT) - FAILING) | set(FAULTS) | FAILING
+
+
+@pytest.mark.parametrize("row", sorted(NUMBERS))
+def test_a_printed_number_follows_the_records(records: Frames, row: str) -> None:
+    before, after = (
+        found.query("variant == 'stated'").set_index("row").loc[row]
+        for found in (verdicts(records), verdicts(NUMBERS[row](records)))
+    )
+    assert before["value"] != after["value"]
+    if before["verdict"] in ("used", "reproduced"):
+        assert after["verdict"] not in ("used", "reproduced")
+
+
+@pytest.mark.parametrize("row", sorted(FAILING))
 def test_a_failing_claim_would_hold_with_other_numbers(records: Frames, row: str) -> None:
     frame = records["bun_bounds"].assign(bound=records["bun_bounds"]["exact"])
     sizes = records["bun_random_size"].assign(upper=1.0)

@@ -38,6 +38,11 @@ def test_a_guarantee_for_one_size_says_so(capsys: pytest.CaptureFixture[str]) ->
         ("--ratio 1 --epsilon 0.1", "got no rate; declare it as a public number"),
         ("--rate 0.1 --ratio 1 --epsilon -1", "epsilon must be at least 0, got epsilon = -1"),
         ("--rate 1.1 --ratio 1 --epsilon 1", "rate must be at most 1"),
+        (
+            "--base substitute --target substitute --rate 0.1 --n 1e12 --ratio 1 --epsilon 1",
+            "n must be at most 1000000",
+        ),
+        ("--sampler wr --target substitute --n 1e308 --rate 0.5 --ratio 1 --epsilon 1", "m must be at most 10000000"),
     ],
 )
 def test_refusals_are_one_sentence(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,3 +51,12 @@ def test_refusals_are_one_sentence(words: str, message: str, capsys: pytest.Capt
     assert complaint.startswith("dpsub translate: ")
     assert message in complaint
     assert complaint.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", ["", "--target substitute", "--base substitute --target substitute --n 10"])
+def test_a_gaussian_bound_is_never_zero(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    gaussian = ["translate", *words.split(), "--rate", "0.1", "--ratio", "1", "--epsilon", "800"]
+    assert main([*gaussian, "--json"]) == 0
+    assert 0 < json.loads(capsys.readouterr().out)["delta_amplified"] < 1e-300
+    assert main([*gaussian, "--mechanism", "laplace", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["delta_amplified"] == 0  # bounded losses do end

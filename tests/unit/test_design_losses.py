@@ -240,3 +240,32 @@ def test_auditor_tells_disjoint_samples_apart_and_refuses_what_it_cannot_resolve
     assert auditor.audit({(1,): 1.0}, {(2,): 1.0}, 1.0, relation="substitute").loss == math.inf
     with pytest.raises(NumericalError, match="certified to 1e-06"):
         auditor.audit({(0,): 1.0}, {(60,): 1.0}, 1.0)
+
+
+def test_the_sensitivity_of_private_weights_is_attained_and_never_exceeded() -> None:
+    """N S moves by at most B sqrt(N) when one value in [0, B] is substituted; from all equal to one at B it does."""
+
+    def weight(values: np.ndarray) -> float:
+        return len(values) * float(values.std(ddof=1))
+
+    rng = np.random.default_rng(5)
+    largest = 0.0
+    for n in (2, 3, 10):
+        for _ in range(300):
+            values = rng.choice([0.0, 1.0, 3.0, rng.uniform(0, 3)], size=n)
+            other = values.copy()
+            other[0] = 3.0 - values[0]
+            largest = max(largest, abs(weight(values) - weight(other)) / (3 * math.sqrt(n)))
+    assert largest == pytest.approx(1.0, rel=1e-12)
+
+
+def test_private_weights_have_the_noise_of_that_sensitivity() -> None:
+    sizes, deviations = (400, 100), (50.0, 2000.0)
+    rng = np.random.default_rng(7)
+    drawn = np.array([strata.private_weights(sizes, deviations, 3.0, 0.5, rng) for _ in range(4000)])
+    scale = np.array([120.0, 60.0])  # B sqrt(N) / epsilon
+    assert (drawn >= scale).all()
+    # mean absolute deviation of Laplace noise is its scale; standard error 1/sqrt(4000)
+    assert np.abs(drawn - [20_000.0, 200_000.0]).mean(axis=0) / scale == pytest.approx(1.0, abs=0.08)
+    starved = strata.private_weights((400,), (0.0,), 3.0, 0.5, np.random.default_rng(1))
+    assert starved[0] >= 120.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,8 @@ from dpsub.profiles.base import Profile, nonnegative
 from dpsub.profiles.groups import PairedSteps
 from dpsub.relations import Relation
 
+LARGEST = 10_000_000
+"""Of the sizes over which a bound sums: arrays of that length are held."""
 _WORDS = {Relation.ADD_REMOVE: "adding or removing a record", Relation.SUBSTITUTE: "substituting a record"}
 
 
@@ -44,8 +47,9 @@ class DeclaredProfile:
     def __post_init__(self) -> None:
         kept = frozenset(Relation(name) for name in self.relations)
         if not kept:
-            raise ArgumentError("a base profile must hold for a relation between samples, got none; declare add_remove "
-                                "or substitute")
+            raise ArgumentError(
+                "a base profile must hold for a relation between samples, got none; declare add_remove or substitute"
+            )
         object.__setattr__(self, "relations", kept)
 
     @classmethod
@@ -63,20 +67,24 @@ class Bound(ABC):
     ----------------
     theorem : where it stands in the paper, or how it follows from it.
     sampler : name of the sampler.
+    base : the relation between samples for which the base profile must hold.
+    result : the relation between data sets for which the result holds.
     """
 
     theorem: ClassVar[str]
     sampler: ClassVar[str]
+    base: ClassVar[Relation]
+    result: ClassVar[Relation]
 
     @property
-    @abstractmethod
     def base_relation(self) -> Relation:
         """The relation between samples for which the base profile must hold."""
+        return self.base
 
     @property
-    @abstractmethod
     def relation(self) -> Relation:
         """The relation between data sets for which the result holds."""
+        return self.result
 
     @property
     @abstractmethod
@@ -116,12 +124,17 @@ class Bound(ABC):
         """
         if self.base_relation not in base.relations:
             declared = " and ".join(sorted(_WORDS[name] for name in base.relations))
-            raise UnsupportedError(f"{self.name} needs a base profile for {_WORDS[self.base_relation]}, got one for "
-                                   f"{declared}; declare what holds, or ask for another bound")
+            raise UnsupportedError(
+                f"{self.name} needs a base profile for {_WORDS[self.base_relation]}, got one for "
+                f"{declared}; declare what holds, or ask for another bound"
+            )
         target = nonnegative("epsilon_amplified", epsilon_amplified)
         if self.eta == 0:
             return np.zeros(target.shape)[()]
-        return np.minimum(self._delta(base.profile, np.atleast_1d(target)), 1.0).reshape(target.shape)[()]
+        found = np.minimum(self._delta(base.profile, np.atleast_1d(target)), 1.0)
+        if math.isinf(float(base.profile.epsilon(0.0))):  # such a profile never is 0, it only underflows
+            found = np.maximum(found, np.finfo(float).tiny)
+        return found.reshape(target.shape)[()]
 
     def epsilon_base(self, epsilon_amplified: ArrayLike) -> np.ndarray:
         """Return the base epsilon that belongs to epsilon' = log(1 + eta (exp(epsilon) - 1)); eta above 0."""
@@ -134,17 +147,6 @@ class Bound(ABC):
 
 class LawBound(Bound):
     """A bound in which only the multiplicity law of one record matters: delta' = sum of P(L = l) delta_l(epsilon)."""
-
-    base: ClassVar[Relation]
-    result: ClassVar[Relation]
-
-    @property
-    def base_relation(self) -> Relation:
-        return self.base
-
-    @property
-    def relation(self) -> Relation:
-        return self.result
 
     @cached_property
     @abstractmethod
@@ -160,7 +162,24 @@ class LawBound(Bound):
 
 
 @dataclass(frozen=True)
-class PoissonAddRemove(LawBound):
+class PoissonRate:
+    """gamma in [0, 1], which is eta for every relation."""
+
+    rate: float
+
+    sampler: ClassVar[str] = "poisson"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
+
+    @property
+    def eta(self) -> float:
+        """The rate."""
+        return self.rate
+
+
+@dataclass(frozen=True)
+class PoissonAddRemove(PoissonRate, LawBound):
     """Poisson sampling, one record added or removed: delta'(epsilon') = gamma delta(epsilon); attained by membership.
 
     Parameters
@@ -173,15 +192,9 @@ class PoissonAddRemove(LawBound):
     balle, Theorem 8.
     """
 
-    rate: float
-
     theorem: ClassVar[str] = "Theorem 8"
-    sampler: ClassVar[str] = "poisson"
     base: ClassVar[Relation] = Relation.ADD_REMOVE
     result: ClassVar[Relation] = Relation.ADD_REMOVE
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
 
     @cached_property
     def law(self) -> MultiplicityLaw:
@@ -230,7 +243,7 @@ class WrSubstitute(LawBound):
     n : int
         Size of the data set, at least 1.
     m : int
-        Number of draws, at least 0; it may exceed n.
+        Number of draws, 0 to 10^7; it may exceed n.
 
     References
     ----------
@@ -248,7 +261,7 @@ class WrSubstitute(LawBound):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checks.integer("n", self.n, at_least=self.smallest))
-        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=0))
+        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=0, at_most=LARGEST))
 
     @cached_property
     def law(self) -> MultiplicityLaw:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks, discrete
-from dpsub.amplification.bounds import Bound, PoissonAddRemove
+from dpsub.amplification.bounds import LARGEST, Bound, PoissonAddRemove, PoissonRate
 from dpsub.profiles.base import Profile, nonnegative
 from dpsub.profiles.groups import BlackBoxGroups
 from dpsub.relations import Relation
@@ -20,7 +20,7 @@ _BLOCK = 4096  # sizes evaluated at once
 
 
 @dataclass(frozen=True)
-class PoissonSubstitute(Bound):
+class PoissonSubstitute(PoissonRate, Bound):
     """Poisson sampling of n records, one substituted, from a base profile for substitution.
 
     With beta = exp(epsilon' - epsilon), g_k = C(n - 1, k - 1) gamma^(k - 1) (1 - gamma)^(n - k) and
@@ -37,34 +37,22 @@ class PoissonSubstitute(Bound):
     rate : float
         gamma in [0, 1].
     n : int
-        Size of the data set, a public number, at least 1.
+        Size of the data set, a public number, 1 to 10^7.
 
     References
     ----------
     balle, Theorem 14.
     """
 
-    rate: float
     n: int
 
     theorem: ClassVar[str] = "Theorem 14"
-    sampler: ClassVar[str] = "poisson"
+    base: ClassVar[Relation] = Relation.SUBSTITUTE
+    result: ClassVar[Relation] = Relation.SUBSTITUTE
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
-
-    @property
-    def base_relation(self) -> Relation:
-        return Relation.SUBSTITUTE
-
-    @property
-    def relation(self) -> Relation:
-        return Relation.SUBSTITUTE
-
-    @property
-    def eta(self) -> float:
-        return self.rate
+        super().__post_init__()
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=LARGEST))
 
     def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
         if self.rate == 1:
@@ -131,7 +119,7 @@ def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], 
 
 
 @dataclass(frozen=True)
-class PoissonSubstituteFromAddRemove(Bound):
+class PoissonSubstituteFromAddRemove(PoissonRate, Bound):
     """Poisson sampling, one record substituted, from a base profile for adding and removing.
 
     Samples without the record, with it, and with its substitute come in triples y, y + v, y + v' of equal weight, one
@@ -152,25 +140,9 @@ class PoissonSubstituteFromAddRemove(Bound):
     balle, Theorems 2 and 8 and Section 3 (group privacy); the combination is ours.
     """
 
-    rate: float
-
     theorem: ClassVar[str] = "Theorem 2 on triples of samples"
-    sampler: ClassVar[str] = "poisson"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
-
-    @property
-    def base_relation(self) -> Relation:
-        return Relation.ADD_REMOVE
-
-    @property
-    def relation(self) -> Relation:
-        return Relation.SUBSTITUTE
-
-    @property
-    def eta(self) -> float:
-        return self.rate
+    base: ClassVar[Relation] = Relation.ADD_REMOVE
+    result: ClassVar[Relation] = Relation.SUBSTITUTE
 
     def pure_epsilon(self, epsilon: ArrayLike) -> np.ndarray:
         """Return the exact largest loss for the class of (epsilon, 0)-DP base mechanisms, in nats.

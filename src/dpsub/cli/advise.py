@@ -80,4 +80,5 @@ def _bound(value: float, rounded: Callable[[float], str]) -> str:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    return "".join(cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()
+    # a cell that fills its column still stands apart from the one before it
+    return "".join(f" {cell.rjust(width - 1)}" for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()

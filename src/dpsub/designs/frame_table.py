@@ -13,6 +13,8 @@ from dpsub.frame import Frame
 
 COLUMNS = ("stratum", "cluster", "size")
 _SHOWN = 40
+_LARGEST = 1e100
+"""Of sizes and values: their squares, summed over all records, are to be finite."""
 MOST_ROWS = 2_000_000
 
 
@@ -51,23 +53,34 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
     Raises
     ------
     DataError
-        If the file can't be read, a column is missing, a value is missing or no number, a size or study value is
-        negative, or the allocation of a stratum is contradictory or larger than the stratum.
+        If the file can't be read, a column is missing or comes twice, a value is missing or no number, a size or study
+        value is negative or beyond 1e+-100, or the allocation of a stratum is contradictory or larger than it.
     """
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True, nrows=MOST_ROWS + 1)
+        # heads as data: with header=0 pandas takes surplus fields for an index, which moves all columns, and renames
+        # a column whose name comes twice
+        rows = pd.read_csv(
+            path, header=None, dtype=str, keep_default_na=False, skipinitialspace=True, nrows=MOST_ROWS + 2,
+            encoding="utf-8-sig", index_col=False,
+        )  # fmt: skip
     except FileNotFoundError:
         raise DataError(f"a frame must be in a file, got no {str(path)!r}; check the path") from None
     except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as problem:
         reason = " ".join(str(problem).split())
         raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: {reason}") from None
+    heads = [str(name).strip() for name in rows.iloc[0]]
+    table = rows.iloc[1:].set_axis(heads, axis="columns")
+    used = dict.fromkeys((*COLUMNS, value, "allocation"))
+    twice = [name for name in used if heads.count(name) > 1]
+    if twice:
+        raise DataError(f"a frame must have one column {twice[0]!r}, got {heads.count(twice[0])}; rename the others")
     absent = [name for name in dict.fromkeys((*COLUMNS, value)) if name not in table.columns]
     if absent:
         raise DataError(f"a frame must have the column {absent[0]!r}, got {_shown(', '.join(table.columns))}; add it")
     if not 2 <= len(table) <= MOST_ROWS:
         raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(table)}")
     for name in dict.fromkeys((*COLUMNS, value)):
-        empty = np.flatnonzero(table[name].str.strip() == "")
+        empty = np.flatnonzero(table[name].fillna("").str.strip() == "")
         if len(empty):
             raise DataError(f"every record must have a {name}, got none in line {empty[0] + 2}; fill it in")
     sizes, values = _numbers(table, "size"), _numbers(table, value)
@@ -88,6 +101,12 @@ def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
     negative = np.flatnonzero(numbers < 0)
     if len(negative):
         raise DataError(f"{name} must not be negative, got {numbers[negative[0]]:g} in line {negative[0] + 2}; mend it")
+    extreme = np.flatnonzero((numbers > _LARGEST) | ((numbers > 0) & (numbers < 1 / _LARGEST)))
+    if len(extreme):
+        raise DataError(
+            f"{name} must be 0 or lie in {1 / _LARGEST:g}..{_LARGEST:g}, got {numbers[extreme[0]]:g} in line "
+            f"{extreme[0] + 2}; use another unit"
+        )
     return numbers
 
 

@@ -53,7 +53,10 @@ def lower_amplified(rate: float, epsilon: float) -> float:
     """Return -log(1 - rate (1 - exp(-epsilon))), the loss in the other direction of the same mixture."""
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
-    return -math.log1p(rate * math.expm1(-epsilon))
+    if rate < 0.5:
+        return -math.log1p(rate * math.expm1(-epsilon))
+    # 1 - rate (1 - e^-epsilon) as a sum of positive terms: the other form is log 0 at rate 1 and large epsilon
+    return -math.log((1 - rate) + rate * math.exp(-epsilon)) if epsilon < 700 or rate < 1 else epsilon
 
 
 def base_for(rate: float, target: float) -> float:

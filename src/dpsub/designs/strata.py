@@ -95,6 +95,28 @@ def base_for_public(allocation: Sequence[int], sizes: Sequence[int], target: flo
     return min(rates.base_for(f / n, target) for f, n in zip(allocation, sizes, strict=True) if f)
 
 
+def private_weights(
+    sizes: Sequence[int], deviations: Sequence[float], upper_limit: float, epsilon: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Return N_i S_i with Laplace noise, epsilon-DP when one value in [0, B] is substituted within its stratum.
+
+    N_i S_i is N_i / sqrt(N_i - 1) times the length of the centred values, which one value moves by at most
+    B sqrt((N_i - 1)/N_i): the sensitivity is B sqrt(N_i), in one stratum only. The sizes N_i are public. A weight
+    below the scale of its noise is raised to it, so that no stratum is starved by chance.
+
+    Parameters
+    ----------
+    deviations : sequence of float
+        S_i with divisor N_i - 1.
+    upper_limit : float
+        B, public.
+    """
+    upper_limit = checks.real("upper_limit", upper_limit, above=0)
+    scale = upper_limit * np.sqrt(np.array(sizes, dtype=float)) / checks.real("epsilon", epsilon, above=0)
+    weights = np.array(sizes, dtype=float) * np.array(deviations, dtype=float)
+    return np.asarray(np.maximum(weights + rng.laplace(scale=scale), scale))
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What a population may look like: sizes N_i and standard deviations (divisor N_i - 1) of the strata."""

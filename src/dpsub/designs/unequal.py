@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from scipy.special import logsumexp
+
 from dpsub import checks
 from dpsub.designs.auditor import Law
 from dpsub.designs.rates import amplified
@@ -61,12 +63,11 @@ def pps_cluster(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
     """
     sizes = _cluster_sizes(sizes)
     own, others, n = sizes[cluster], sizes[:cluster] + sizes[cluster + 1 :], sum(sizes)
-    above, below = (own + 1) / (n + 1), own / n * math.exp(-epsilon)
-    for size in others:
-        far = math.exp(-epsilon * (own + 1 + size))
-        above += size / (n + 1) * far
-        below += size / n * far
-    return math.log(above / below)
+    # in logarithms: e^(-epsilon d) underflows for clusters of a thousand records
+    far = [math.log(size) - epsilon * (own + 1 + size) for size in others]
+    above = logsumexp([math.log(own + 1), *far]) - math.log(n + 1)
+    below = logsumexp([math.log(own) - epsilon, *far]) - math.log(n)
+    return float(above - below)
 
 
 def pps_cluster_limit(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
@@ -122,14 +123,14 @@ def systematic_insertion(n: int, step: int, place: int, epsilon: float) -> tuple
         back = (chosen - 1) % step  # the class that its back part had before
         with_new = chosen == new
 
-        def decay(j_front: int, j_back: int, holds: bool, *, at: int = chosen, old: int = back,
-                  own: bool = with_new) -> float:  # fmt: skip
+        def log_decay(j_front: int, j_back: int, holds: bool, *, at: int = chosen, old: int = back,
+                      own: bool = with_new) -> float:  # fmt: skip
             apart = int(holds != own)
             apart += 0 if j_front == at else front[j_front] + front[at]
             apart += 0 if j_back == old else behind[j_back] + behind[old]
-            return math.exp(-epsilon * apart)
+            return -epsilon * apart
 
-        before = math.fsum(decay(j, j, False) for j in range(step))
-        after = math.fsum(decay(j, (j - 1) % step, j == new) for j in range(step))
-        lower = max(lower, math.log(after / before))
+        before = logsumexp([log_decay(j, j, False) for j in range(step)])
+        after = logsumexp([log_decay(j, (j - 1) % step, j == new) for j in range(step)])
+        lower = max(lower, float(after - before))
     return lower, epsilon * min(kept, moved)

@@ -18,6 +18,8 @@ from dpsub.frame import Frame
 from dpsub.samplers import allocations
 from dpsub.streams import stream
 
+ALLOCATION_SHARE = 0.25
+"""Of the promise, what noisy weights N_i S_i spend before the sample is drawn."""
 NUMBERS = ("lower", "upper", "exact", "size_mean", "size_sd", "sampling", "noise", "base", "noise_at_target")
 
 
@@ -44,9 +46,11 @@ class BunDesigns(Experiment):
 
     def check(self, settings: Mapping[str, Any]) -> None:
         n = checks.integer("n", settings["n"], at_least=20)
-        checks.integer("strata", settings["strata"], at_least=2, at_most=min(8, n // 10))
+        k = checks.integer("strata", settings["strata"], at_least=2, at_most=min(8, n // 10))
         checks.integer("clusters", settings["clusters"], at_least=2, at_most=n // 2)
-        rounding.exact_rate(settings["rate"])
+        # the smallest stratum, for which Theorem 7.2 needs a record in the mean
+        share = float(rounding.exact_rate(settings["rate"]))
+        checks.real("rate n / (2^strata - 1)", share * n / (2**k - 1), at_least=1)
         for epsilon in settings["epsilons"]:
             checks.real("epsilon", epsilon, above=0, at_most=5)
 
@@ -62,12 +66,15 @@ class BunDesigns(Experiment):
                 numbers = {name: getattr(one, name) for name in NUMBERS}
                 rows.append({"topic": "advice", "design": one.design, "relation": one.relation, "epsilon": epsilon,
                              "note": one.note, **numbers})  # fmt: skip
-            rows += self._menu(table, settings["rate"], epsilon)
+            noise = stream(root, experiment=self.name, cell={"epsilon": epsilon}, role="noise", replicate=0)
+            rows += self._menu(table, settings["rate"], epsilon, noise)
         # what a design has no number for is infinite nowhere and absent everywhere: -1 stands for it in records
         frame = pd.DataFrame(rows).assign(replicate=0)
         return self.frame(frame.assign(**{name: frame[name].fillna(-1.0) for name in NUMBERS}))
 
-    def _menu(self, table: FrameTable, rate: object, target: float) -> Iterator[dict[str, Any]]:
+    def _menu(
+        self, table: FrameTable, rate: object, target: float, rng: np.random.Generator
+    ) -> Iterator[dict[str, Any]]:
         """Rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
         labels, counts = table.frame.needed("strata"), table.frame.stratum_sizes.tolist()
         deviations = [float(table.values[labels == h].std(ddof=1)) for h in range(len(counts))]
@@ -87,12 +94,21 @@ class BunDesigns(Experiment):
         items.append(strata.MenuItem("proportional, randomised rounding",
                                      tuple(allocations.proportional(s.sizes, m) for s in scenarios),
                                      rounding.base_for(rate, target)))  # fmt: skip
+        limit, first = float(table.values.max()), ALLOCATION_SHARE * target
+        noisy = tuple(
+            allocations.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+            for s in scenarios
+        )
+        # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
+        items.append(strata.MenuItem("Neyman, noisy weights", noisy, min(
+            strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
+        )))  # fmt: skip
         own = tuple(allocations.neyman(s.sizes, s.deviations, m) for s in scenarios)
         change = neyman_change([table.values[labels == h] for h in range(len(counts))], own[0])
         base = min(strata.base_for_certificate(rule, s.sizes, change, target)
                    for rule, s in zip(own, scenarios, strict=True))  # fmt: skip
         items.append(strata.MenuItem("Neyman, from the data, at best", own, base))
-        for row in strata.compare_menu(items, scenarios, float(table.values.max())):
+        for row in strata.compare_menu(items, scenarios, limit):
             yield {"topic": "menu", "design": str(row["rule"]), "relation": "as the rule's theorem", "epsilon": target,
                    "note": "mean, worst of three populations", "lower": np.nan, "upper": target, "exact": np.nan,
                    "size_mean": m, "size_sd": 0.0, "sampling": row["sampling"], "noise": np.nan, "base": row["base"],

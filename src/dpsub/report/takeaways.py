@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -80,6 +80,28 @@ class Takeaways(ABC):
     @abstractmethod
     def sentences(self, tables: Tables) -> list[str]:
         """Return paragraphs in Markdown; one whose numbers this run lacks is left out."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def counted_claims(tables: Tables) -> str:
+    """Say how many statements of a paper fail as printed, and whether they hold as corrected."""
+    cells = tables.rows("claims", "holds", claim="*")
+    if cells.empty or "stated" not in cells.columns:
+        return ""
+    tried = cells.dropna(subset=["stated"])
+    failing = tried[tried["stated"] == 0]
+    text = f"**Statements.** Of {len(tried)} statements that were put to a computation {len(failing)} fail as printed"
+    if "consistent" in cells.columns and len(failing):
+        mended = failing["consistent"].dropna()
+        text += f"; {int((mended == 1).sum())} of the {len(mended)} that have a corrected form hold with it"
+    # BN2 before BN10
+    names = sorted({name for names in failing["erratum"] for name in names.split()}, key=lambda x: (len(x), x))
+    return f"{text} ({', '.join(names)})." if names else f"{text}."
 
 
 REGISTRY: Registry[Takeaways] = Registry("dpsub.report", Takeaways, "summary of a paper")

@@ -48,13 +48,14 @@ def _numbers(records: Frames) -> Iterator[dict[str, Any]]:
         ("U014", "epsilon_amplified"): (SIZES, "upper", {"sigma": 1.0}),
         ("U022", "variance_times_epsilon_squared"): (GRID, "bound", {"statement": "P4.2 variance"}),
         ("U027", "constant"): (GRID, "bound", {"statement": "T4.3 constant"}),
-        ("U044", "strata"): (NEYMAN, "stratum", {"stratum": 12}),
         ("U045", "m"): (NEYMAN, "m", {}),
         ("U046", "top_code"): (NEYMAN, "high", {"stratum": 12}),
     }
     for (row, column), (experiment, field, fields) in numbers.items():
         for variant in ("stated", "consistent", "rigorous"):
             yield from _number(records, row, column, variant, _reader(experiment, field, fields, variant))
+    for variant in ("stated", "consistent", "rigorous"):
+        yield from _number(records, "U044", "strata", variant, _classes)
     for variant in ("stated", "consistent"):
         yield from _number(records, "U012", "mean_over_n", variant, _mean_share)
         yield from _number(records, "U049", "change", variant, _last_change)
@@ -75,6 +76,10 @@ def _reader(experiment: str, field: str, fields: dict[str, object], variant: str
         return float(pick(of_variant(frames, experiment, variant), **fields)[field].iloc[0])
 
     return read
+
+
+def _classes(frames: Frames, variant: str) -> float:
+    return float(of_variant(frames, NEYMAN, variant)["stratum"].nunique())
 
 
 def _mean_share(frames: Frames, variant: str) -> float:
