@@ -15,7 +15,7 @@ from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
 
 BESIDE = 0.01  # of the width of a panel, from one sampler's bars to the next
-PAIR = {"linestyle": ":", "linewidth": 0.8, "marker": "x", "markersize": 4}
+PAIR: dict[str, Any] = {"linestyle": ":", "linewidth": 0.8, "marker": "x", "markersize": 4}
 BAR = 0.8  # points, width of the bars from attack to proof
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 
@@ -99,7 +99,7 @@ class NoiseSizes(Artefact):
 
 def _signs() -> tuple[Line2D, Line2D]:
     """Return the keys of what is drawn alike for every sampler, in no sampler's colour."""
-    bar = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": BAR}
+    bar: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": BAR}
     return (
         Line2D([], [], color="0.35", label=CONVENTIONS["consistent"], **PAIR),
         Line2D([], [], color="0.35", label="from attack up to proof", **bar),
