@@ -80,9 +80,13 @@ class LaplacePair:
         base = _cells(t, 0.0)
         first = (1 - q) * base + q * _cells(t, theta)
         second = (1 - q) * base + q * _cells(t, -theta) if self.mirrored else base
-        # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end
+        # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end: each end of a cell
+        # moves by that, beside which a cell may be narrow, and masses by it times the largest density
+        moved = 2 * _EPS * theta
+        first_error = moved * _densest(t, q, theta)
+        second_error = moved * _densest(t, q, -theta) if self.mirrored else np.zeros(base.size)
         error = 16 * _EPS * (1 + theta)
-        return CellMasses(first, second, error * first, error * second)
+        return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
     def lower_law(self, step: float, swapped: bool) -> LossLaw:
         """Bound the law of the loss, of the other direction if `swapped`, from below.
@@ -123,6 +127,12 @@ class LaplacePair:
         rising = falling[::-1]
         inner = np.concatenate([-falling, rising]) if self.mirrored else np.append(0.0, rising)
         return np.concatenate([[-np.inf], inner, [np.inf]])
+
+
+def _densest(edges: np.ndarray, rate: float, centre: float) -> np.ndarray:
+    """Bounds of the density of rate Lap(centre) on the cells between increasing edges, a little beyond them as well."""
+    nearest = np.maximum(np.maximum(edges[:-1] - centre, centre - edges[1:]), 0.0)
+    return np.asarray(0.5 * rate * np.exp(-nearest) * (1 + 1e-9))
 
 
 def _cells(edges: np.ndarray, centre: float) -> np.ndarray:
