@@ -67,6 +67,9 @@ _SPACING, _NEAREST, _LOG_LARGEST = 4e-3, 100, 750.0
 
 Chords raise it by parts in a thousand, deep in the tails by parts in a hundred; branches of small weight take it."""
 
+_MOST_TAILS = 2**21
+"""Normal tails that are worked on together."""
+
 _LAW_ERROR = 1e-11
 """Relative error allowed for probabilities of counts."""
 
@@ -139,8 +142,10 @@ class ChainProfile:
         kept = np.flatnonzero(law[1:] * weight > self.tail) + 1
         lost = float(np.delete(law, np.append(kept, 0)).sum())
         eta = min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR)) if law[0] > 0 else 1.0
-        terms = gaussian_profile(log_lift(x, eta)[:, None], 2 * kept[None, :] / self.scale)
-        return np.asarray(terms @ law[kept] + lost)
+        piece = max(1, _MOST_TAILS // max(1, kept.size))
+        lifted, shifts = log_lift(x, eta)[:, None], 2 * kept[None, :] / self.scale
+        sums = [gaussian_profile(lifted[at : at + piece], shifts) @ law[kept] for at in range(0, x.size, piece)]
+        return np.concatenate(sums) + lost
 
     def _looked_up(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
         """`_lifted_sum` by chords between the orders of a table, one for all branches with the same law.

@@ -39,6 +39,9 @@ _LEVELS = (16, 4, 1)
 _BLOCK = 8
 """Orders that share the choice among the first cells."""
 
+_MOST_ENTRIES = 2**23
+"""Of a table of normal tails, one for each edge and count: wide laws have wider cells."""
+
 _LARGEST = 690.0
 
 _ERROR = 4e-12
@@ -64,7 +67,7 @@ class GroupLemma:
     tolerance : float
         Relative accuracy at which cutting stops; the result is an upper bound whatever it is.
     resolution : int
-        Edges a standard deviation of the noise: cells that small are not cut further.
+        Edges a standard deviation of the noise, unless there are too many: cells that small are not cut further.
     """
 
     weights: np.ndarray
@@ -83,7 +86,8 @@ class GroupLemma:
         s, largest = self.scale, float(self._counts[-1])
         reach = self.reach * s
         cells = int(np.ceil((largest * 2 + 2 * reach) / (s / self.resolution) / _COARSEST)) * _COARSEST
-        inner = np.linspace(-reach, 2 * largest + reach, max(cells, 4 * _COARSEST) - 2 * _COARSEST + 1)
+        most = _MOST_ENTRIES // self._counts.size // _COARSEST * _COARSEST
+        inner = np.linspace(-reach, 2 * largest + reach, max(min(cells, most), 4 * _COARSEST) - 2 * _COARSEST + 1)
         # one coarse cell of infinite extent at each end: all its inner edges are infinite as well
         ends = np.full(_COARSEST, np.inf)
         return np.concatenate([-ends, inner, ends])
