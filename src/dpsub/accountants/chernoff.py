@@ -11,8 +11,8 @@ import numpy as np
 
 from dpsub.accountants.loss_law import LossLaw
 
-_MOST_PER_STEP = 50.0
-"""Largest tilt, times the step: neighbouring points then differ by a factor that doubles can hold."""
+_MOST_PER_STEP = 20.0
+"""Largest tilt, times the step: neighbouring points then differ by a factor that round-off does not swallow."""
 
 
 @dataclass(frozen=True, eq=False)

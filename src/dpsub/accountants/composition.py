@@ -39,6 +39,8 @@ _UNDERFLOW = 1e-300
 """Charged for masses and profiles that are 0 only because no double is as small as they are: no delta is 0."""
 _CUTS_OF_A_CELL = 3
 """Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
+_COARSEST = 600.0
+"""Largest step, in nats: the exponential of it is a double."""
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
 
@@ -59,7 +61,7 @@ class Composition:
     ArgumentError
         If steps or sides differ, or the lengths do.
     NumericalError
-        If the transform would exceed `MAX_GRID` points.
+        If the step is above 600, or the transform would exceed `MAX_GRID` points.
     """
 
     laws: Sequence[LossLaw]
@@ -74,6 +76,8 @@ class Composition:
             values = sorted({str(getattr(law, field)) for law in laws})
             if len(values) > 1:
                 raise ArgumentError(f"laws that are composed must have the same {field}, got {', '.join(values)}")
+        if self.laws[0].step > _COARSEST:
+            raise NumericalError(f"a grid of losses with a step of {self.laws[0].step:g} nats tells nothing apart")
         object.__setattr__(self, "laws", laws)
         object.__setattr__(self, "n_compositions", counts)
 
@@ -274,7 +278,8 @@ class TiltedSum:
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Bounds of delta, shape of `epsilon`."""
         x = epsilon - self.offset
-        place = x / self.step - self.start
+        # far outside of the window all places are alike, and need not fit an integer
+        place = np.clip(x / self.step - self.start, -1.0, self.values.size)
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
         within = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
         return np.where(place < 0, self._left(x), within)

@@ -139,7 +139,9 @@ def bracket(
         gap = question.gap(*found)
         # a gap that does not move at all is not the grid's; where the lower answer is 0, the upper one decides
         still = math.isfinite(gap) and gap > 0.98 * last_gap
-        slow = slow + (2 if still else 1) if gap > 0.8 * last_gap and not _vanishing(question, found, tail) else 0
+        # an infinite gap does not shrink either
+        stuck = not gap < 0.8 * last_gap and not _vanishing(question, found, tail)
+        slow = slow + (2 if still else 1) if stuck else 0
         if gap <= 1 or slow >= 3:
             break
         last_gap = gap
@@ -222,12 +224,15 @@ def sharpened(
             # measured errors of upper answers fall by 4 for each halving; less is relied on
             gap /= _FALL ** math.log2(ratio) - 1
         if gap <= 1 or step < coarsest / 32:
-            return End(best, gap <= 1)
+            # no loss of the mechanism is infinite: an infinite epsilon is as loose as can be
+            return End(best, gap <= 1 and math.isfinite(best))
         if best + left <= rival:
             return End(best, True)
         # steps are halved a whole number of times, so that orders recur and their profile is known
         ratio = 2.0 if gap < 1.5 else 4.0
         step /= ratio
+    if best is None and side == "lower":
+        return End(0.0, False)
     if best is None:
         raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; take fewer steps")
     return End(best, False)
