@@ -27,7 +27,7 @@ from dpsub.accountants.chain_profile import ChainProfile
 from dpsub.accountants.events import DominatedEvent, Event, PairEvent, ProfileMaker
 from dpsub.accountants.filler_pair import FillerPair
 from dpsub.accountants.flip_attack import FlipAttack
-from dpsub.accountants.gaussian_pair import MIN_SCALE
+from dpsub.accountants.gaussian_pair import MAX_SCALE, MIN_SCALE
 from dpsub.accountants.laplace_case import laplace_case
 from dpsub.accountants.laplace_pair import LaplacePair
 from dpsub.accountants.ledger import Ledger
@@ -72,7 +72,7 @@ class Release:
     denominator: str = "fixed"
 
     def __post_init__(self) -> None:
-        checks.real("noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE)
+        checks.real("noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE)
         checks.integer("n_compositions", self.n_compositions, at_least=1)
         checks.one_of("mechanism", self.mechanism, MECHANISMS)
         checks.one_of("denominator", self.denominator, DENOMINATORS)

@@ -164,7 +164,8 @@ class DominatedEvent(Event):
             law = symmetric_law(forward, step, indices)
         else:
             law = two_sided_law(forward, backward, step, indices)
-        return float(np.sqrt(law.moments(0.0)[1]))
+        # where all losses are so large that they count as infinite, none are left that could differ
+        return float(np.sqrt(law.moments(0.0)[1])) or rough
 
 
 def _indices(profile: Profile, step: float, tail: float) -> np.ndarray:

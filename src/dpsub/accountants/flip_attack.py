@@ -44,11 +44,20 @@ class FlipAttack:
 
     def answer(self, question: Question) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
-        large."""
+        large, or blocks of many steps need a larger transform than there is, or losses cannot be told apart."""
+        try:
+            return self._proved(question)
+        except NumericalError:
+            return 0.0
+
+    def _proved(self, question: Question) -> float:
         pair = self.pair
         if isinstance(pair, FillerPair):
             pair = FillerPair(law_trimming.capped(pair.law, _TAIL), pair.scale)
         below, above = _range(pair, _BULK)
+        if above <= below:
+            # all but a rare inclusion has one loss
+            below, above = _range(pair, _TAIL)
         spread = float(np.sqrt(choices(pair, (above - below) / 400)[0].accepted.moments(0.0)[1]))
         rough = choices(pair, spread / 8)
         tilt, epsilon = _saddle(rough, self.n_compositions, question)
@@ -61,11 +70,7 @@ class FlipAttack:
             step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
         if step > spread * _COARSEST:
             return 0.0
-        try:
-            policy = FlipGame(choices(pair, step), self.n_compositions, tilt).played(_ACCEPTED, highest)
-        except NumericalError:
-            # blocks of many steps may need a larger transform than there is
-            return 0.0
+        policy = FlipGame(choices(pair, step), self.n_compositions, tilt).played(_ACCEPTED, highest)
         return policy.delta(epsilon) if question.delta is None else policy.epsilon(question.delta)
 
 

@@ -29,6 +29,9 @@ LOSS_TOLERANCE = 1e-12
 MIN_SCALE = 0.05
 """Smallest scale: below it exp(1 / (2 s^2)) leaves the range where the loss has this accuracy."""
 
+MAX_SCALE = 1e9
+"""Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by far."""
+
 _NEGLIGIBLE_MASS = 1e-25
 """Total weight of components that need no cell masses; whoever bounds from above charges it."""
 

@@ -22,6 +22,9 @@ from dpsub.relations import Relation
 
 __all__ = ["GaussianPair", "MixturePair", "PoissonPair", "WorPair"]
 
+_LARGEST_EXPONENT = 300.0
+"""Its exponential and that of half a loss have a product that doubles can hold."""
+
 
 def _check_rate_and_scale(pair: PoissonPair | WorPair) -> None:
     object.__setattr__(pair, "rate", checks.real("rate", pair.rate, above=0, at_most=1))
@@ -147,7 +150,12 @@ class WorPair(GaussianPair):
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
-        return self.scale**2 * (x / 2 + np.arcsinh(np.exp(-self._log_ratio) * np.sinh(x / 2)))
+        if self._log_ratio > -_LARGEST_EXPONENT:
+            return self.scale**2 * (x / 2 + np.arcsinh(np.exp(-self._log_ratio) * np.sinh(x / 2)))
+        # where (p/c) overflows, arcsinh(y) = log(2 y) for all y that matter
+        with np.errstate(divide="ignore"):
+            height = np.log(-np.expm1(-np.abs(x))) + np.abs(x) / 2 - self._log_ratio
+        return self.scale**2 * (x / 2 + np.copysign(np.maximum(height, 0.0), x))
 
     def inverse_slope(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)

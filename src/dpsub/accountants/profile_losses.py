@@ -60,7 +60,8 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
 
     Any choice of orders is valid; those far in the tail have little weight, so their spacing may grow with the loss.
     """
-    inside = np.arange(0, int(np.ceil(fine / step)) + 1)
+    # at least two, where even the profile at order 1 is negligible
+    inside = np.arange(0, max(1, int(np.ceil(fine / step))) + 1)
     indices = [inside]
     # relative spacing in the tail: it falls with the step, so that finer grids converge there too
     ratio = min(0.04, 6 / inside.size)
