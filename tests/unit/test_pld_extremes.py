@@ -50,12 +50,13 @@ def test_masses_of_narrow_laplace_cells_are_within_their_stated_errors(
             assert abs(mpf(cells.q[i]) - second) <= cells.q_error[i]
 
 
-def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash() -> None:
-    proof = Proof.of([Release(of_sizes("wor", n=10**6, m=1), 10**6, 0.0501, 1000)])
+@pytest.mark.parametrize(("n", "m", "noise"), [(10**6, 1, 0.0501), (10_000, 2, 0.3)])
+def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(n: int, m: int, noise: float) -> None:
+    proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)])
     assert proof.cases[0].flipped is not None
     found = FlipAttack(proof.cases[0].flipped, 1000).answer(Question(epsilon=1e6))
-    assert 0 <= found <= proved(proof.releases[0].sampler, 10**6, noise_multiplier=0.0501, n_compositions=1000,
-                                epsilon=1e6).upper  # fmt: skip
+    asked = {"noise_multiplier": noise, "n_compositions": 1000, "epsilon": 1e6}
+    assert 0 <= found <= proved(proof.releases[0].sampler, n, **asked).upper
 
 
 @pytest.mark.parametrize("epsilon", [1e6, 1e20, 1e300])

@@ -21,6 +21,7 @@ from dpsub.errors import NumericalError
 _TAIL, _BULK = 1e-15, 1e-3
 _COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
 """Steps in units of the standard deviation of one loss: wanted, enough, and the last resort for long windows."""
+_MOST_CELLS = 1e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
 _TINY = 1e-300
 _ACCEPTED = -12.0
@@ -54,11 +55,13 @@ class FlipAttack:
         pair = self.pair
         if isinstance(pair, FillerPair):
             pair = FillerPair(law_trimming.capped(pair.law, _TAIL), pair.scale)
-        below, above = _range(pair, _BULK)
-        if above <= below:
-            # all but a rare inclusion has one loss
-            below, above = _range(pair, _TAIL)
-        spread = float(np.sqrt(choices(pair, (above - below) / 400)[0].accepted.moments(0.0)[1]))
+        # where inclusions are rare the bulk may be one loss: then a share of the whole range is fine enough
+        (below, above), (lowest, highest) = _range(pair, _BULK), _range(pair, _TAIL)
+        first = max((above - below) / 400, (highest - lowest) / _MOST_CELLS)
+        spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
+        if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
+            # the shortest window is too long already
+            return 0.0
         rough = choices(pair, spread / 8)
         tilt, epsilon = _saddle(rough, self.n_compositions, question)
         highest = 0.0
