@@ -316,7 +316,7 @@ def test_epsilons_beyond_all_losses_warn_of_nothing_and_are_never_zero(epsilon: 
 
 
 def test_a_tiny_mass_meets_a_large_tilt() -> None:
-    law = LossLaw(1.0, np.array([-2, 0, 30]), np.array([0.5, 0.5, 1e-290]), "upper")
+    law = LossLaw(0.5, np.array([-4, 0, 60]), np.array([0.5, 0.5, 1e-290]), "upper")
     truth = 3 * 1e-290 * 0.5**2 * (1 - math.exp(-1))
     # the transform charges 2e-15 of the tilted mass, of which 6e-11 decide
     assert truth <= Composition([law], [3]).delta(29.0) <= truth * (1 + 1e-4)
