@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -64,9 +65,9 @@ def drawn_size(law: SizeLaw, rng: np.random.Generator) -> int:
 class _OfRandomSize(FrameSampler):
     """All subsets of a size are equally likely; a subclass says which sizes."""
 
+    @abc.abstractmethod
     def size_law(self, n: int) -> SizeLaw:
         """Return the chances of the sizes for n records."""
-        raise NotImplementedError
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
         mean = math.fsum(size * p for size, p in self.size_law(frame.n).items())

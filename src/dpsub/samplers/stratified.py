@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,9 +23,9 @@ _EXAMPLE = Frame(8, strata=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
 class _WithinStrata(FrameSampler):
     """Simple random samples in each stratum; a subclass says of which sizes."""
 
+    @abc.abstractmethod
     def size_laws(self, frame: Frame) -> list[SizeLaw]:
         """Return the law of the sample's size in each stratum."""
-        raise NotImplementedError
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
         means = [math.fsum(size * p for size, p in law.items()) for law in self.size_laws(frame)]

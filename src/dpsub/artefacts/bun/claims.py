@@ -14,7 +14,6 @@ from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.predicates import Answer, Frames, LackingError, Statement, of_variant, pick
 
 NEYMAN = "bun_neyman"
-LIMITS = (1, 5, 10, 20, 50, 100, 250, 500, 1000, 1500, 2500, 5000)
 
 
 class Claims(Artefact):
@@ -53,7 +52,7 @@ def _numbers(records: Frames) -> Iterator[dict[str, Any]]:
     }
     for (row, column), (experiment, field, fields) in numbers.items():
         for variant in ("stated", "consistent", "rigorous"):
-            yield from _number(records, row, column, variant, _reader(experiment, field, fields, variant))
+            yield from _number(records, row, column, variant, _reader(experiment, field, fields))
     for variant in ("stated", "consistent", "rigorous"):
         yield from _number(records, "U044", "strata", variant, _classes)
     for variant in ("stated", "consistent"):
@@ -71,8 +70,8 @@ def _number(
             yield {"row": row, "column": column, "variant": variant, "note": str(reason)}
 
 
-def _reader(experiment: str, field: str, fields: dict[str, object], variant: str) -> Callable[[Frames, str], float]:
-    def read(frames: Frames, variant: str = variant) -> float:
+def _reader(experiment: str, field: str, fields: dict[str, object]) -> Callable[[Frames, str], float]:
+    def read(frames: Frames, variant: str) -> float:
         return float(pick(of_variant(frames, experiment, variant), **fields)[field].iloc[0])
 
     return read
@@ -125,8 +124,10 @@ def _detectable(frames: Frames) -> Answer:
 
 
 def _last_stratum(frames: Frames) -> Answer:
-    last = pick(frames[NEYMAN], stratum=12).iloc[0]
-    return Answer(last["low"] >= 10000, f"the last class is {last['low']} to {last['high']}")
+    """Described as the top code or above: then the class would begin where it ends."""
+    classes = pick(frames[NEYMAN], topic="printed").sort_values("stratum")
+    last = classes.iloc[-1]
+    return Answer(last["low"] >= last["high"], f"the last class is {last['low']} to {last['high']}")
 
 
 def _one_factor(frames: Frames) -> Answer:
@@ -148,10 +149,11 @@ def _neyman_is_best(frames: Frames) -> Answer:
 
 
 def _limits(frames: Frames) -> Answer:
+    """The classes tile all sizes from one employee on."""
     classes = pick(frames[NEYMAN], topic="printed").sort_values("stratum")
     whole = bool((classes["low"].to_numpy()[1:] == classes["high"].to_numpy()[:-1] + 1).all())
-    same = tuple(classes["low"]) == LIMITS and int(classes["high"].iloc[-1]) == 10000
-    return Answer(whole and same, f"{len(classes)} classes from {classes['low'].iloc[0]} to {classes['high'].iloc[-1]}")
+    first, last = int(classes["low"].iloc[0]), int(classes["high"].iloc[-1])
+    return Answer(whole and first == 1, f"{len(classes)} classes from {first} to {last}")
 
 
 ALLOCATION = (
