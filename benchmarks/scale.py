@@ -26,12 +26,13 @@ SAMPLERS = ["poisson", "wor", "wr", "must_ow", "must_ww"]
 LONG = 60.0  # seconds, the length of a job at which the overhead is judged
 
 MEASURED = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
+from dpsub import provenance
 {imports}
 started = time.process_time()
 {work}
-print(json.dumps([time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+print(json.dumps([time.process_time() - started, provenance.peak_memory()]))
 """
 PLANNING = MEASURED.format(
     imports="from dpsub.sweeps.planning import SweepPlan, load",

@@ -7,6 +7,8 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import platform
+import resource
+import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -62,6 +64,20 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 sum of the file at `path`."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def peak_memory() -> int:
+    """Return the most memory in MiB that this program has held since it was started.
+
+    Linux hands the maximum of ``getrusage`` down to a started program, the parent's own memory with it; its status
+    file does not.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, others KiB
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 2**20
+    (line,) = (line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) // 1024
 
 
 def versions() -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpsub import experiments, provenance
@@ -118,3 +120,11 @@ def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
 
 def test_versions_name_what_numbers_pass_through() -> None:
     assert {"python", "dpsub", "numpy", "scipy", "pandas", "pyarrow"} <= set(provenance.versions())
+
+
+def test_memory_is_a_programs_own_and_not_what_its_parent_held() -> None:
+    held = np.ones(2**26)  # 512 MiB, which ru_maxrss hands down to what is started
+    code = "import dpsub.provenance as provenance; print(provenance.peak_memory())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 5 < int(done.stdout) < held.nbytes / 2**21
+    assert provenance.peak_memory() >= held.nbytes / 2**20

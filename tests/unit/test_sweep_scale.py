@@ -15,11 +15,12 @@ from tests.sweep_grids import DRAWS, written
 
 CELLS = 100_000
 PLAN = """
-import json, resource, sys
+import json, sys
 from pathlib import Path
+from dpsub import provenance
 from dpsub.sweeps.planning import SweepPlan, load
 totals = SweepPlan(load([Path(sys.argv[1])])).totals(2)
-print(json.dumps([totals, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+print(json.dumps([totals, provenance.peak_memory()]))
 """
 
 

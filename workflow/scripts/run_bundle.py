@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import resource
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +50,7 @@ def main() -> None:
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - clock, 3),
             "expected_seconds": round(job["seconds"], 3),
-            "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            "memory_mib": provenance.peak_memory(),
             "platform": platform.platform(),
         },
     }
