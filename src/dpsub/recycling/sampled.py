@@ -159,9 +159,7 @@ def best_rate_checked(objective: Callable[[float], float], *, lowest: float, poi
     grid = np.geomspace(checks.real("lowest", lowest, above=0, below=1), 1.0, points)
     values = [objective(float(rate)) for rate in grid]
     place = int(np.argmax(values))
-    if place == points - 1:
-        return 1.0
-    low, high = float(grid[max(place - 1, 0)]), float(grid[place + 1])
+    low, high = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, points - 1)])
     while high - low > 1e-3 * high:
         third = (high - low) / 3
         if objective(low + third) < objective(high - third):
