@@ -1,0 +1,9 @@
+"""Budget recycling: noise that is drawn anew while it is too large, with what its privacy really is."""
+
+from __future__ import annotations
+
+from dpsub.recycling.exact import RecycledProfile
+from dpsub.recycling.kernels import GaussianKernel, Kernel, LaplaceKernel
+from dpsub.recycling.law import Recycled
+
+__all__ = ["GaussianKernel", "Kernel", "LaplaceKernel", "Recycled", "RecycledProfile"]

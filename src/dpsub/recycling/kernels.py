@@ -1,0 +1,246 @@
+"""Kernels of budget recycling: symmetric log-concave noise, with masses that keep their digits in both tails."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtri
+
+from dpsub import checks, profiles
+from dpsub.calibration import analytic_gaussian_scale
+from dpsub.errors import ArgumentError
+from dpsub.mechanisms import Gaussian, Laplace, Mechanism
+
+EPS = float(np.finfo(float).eps)
+
+
+class LogMass(NamedTuple):
+    """log P(low < N <= high) and a bound of the relative error of the probability."""
+
+    log: np.ndarray
+    error: np.ndarray
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """Noise N with a density k that is symmetric around 0 and log-concave.
+
+    Its loss against a shift by D, z(n) = log k(n) - log k(n - D), does not increase with n.
+
+    Parameters
+    ----------
+    scale : float
+        Above 0, in the units of the query.
+    """
+
+    scale: float
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> Mechanism:
+        """The mechanism whose noise this is."""
+
+    @abstractmethod
+    def log_tail(self, n: np.ndarray) -> np.ndarray:
+        """log P(N > n) for n >= 0; infinite n allowed."""
+
+    @abstractmethod
+    def tail_rounding(self, n: np.ndarray) -> np.ndarray:
+        """Bound of the relative error of the tail at n >= 0, the rounding of n itself included."""
+
+    @abstractmethod
+    def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
+        """n* with z(n) > epsilon iff n < n*; infinite epsilon allowed."""
+
+    @abstractmethod
+    def quantile(self, probability: np.ndarray) -> np.ndarray:
+        """n with P(N <= n) = `probability` in (0, 1), accurate near 0."""
+
+    @abstractmethod
+    def tail_moments(self, n: float) -> tuple[float, float]:
+        """E[N; N > n] and E[N^2; N > n] for n >= 0."""
+
+    def log_density(self, n: ArrayLike) -> np.ndarray:
+        """log k(n)."""
+        return self.mechanism.log_density(n)
+
+    def cdf(self, n: ArrayLike) -> np.ndarray:
+        """P(N <= n)."""
+        return self.mechanism.cdf(n)
+
+    def log_mass(self, low: float, high: ArrayLike) -> LogMass:
+        """log P(low < N <= high) for high >= low; both may be infinite.
+
+        Of the two tails the smaller one is differenced, and an interval around 0 is what both tails leave.
+        """
+        ends = np.asarray(high, dtype=float)
+        if low >= 0:
+            inner, outer, around = np.asarray(low), ends, np.zeros(ends.shape, dtype=bool)
+        else:
+            inner, outer, around = np.abs(ends), np.asarray(-low), ends > 0
+        log_inner, log_outer = self.log_tail(inner), self.log_tail(outer)
+        tails = np.exp(log_inner) * self.tail_rounding(inner), np.exp(log_outer) * self.tail_rounding(outer)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beside = log_inner + np.log(-np.expm1(np.minimum(log_outer - log_inner, 0.0)))
+            across = np.log1p(-np.exp(log_inner) - np.exp(log_outer))
+            log = np.where(around, across, np.where(log_inner == -np.inf, -np.inf, beside))
+            # relative to the tails where both underflow
+            relative = np.where(around, (tails[0] + tails[1] + EPS) / np.exp(log), self._beside(inner, outer, log))
+        return LogMass(log, np.where(np.isfinite(log), relative + 4 * EPS * (1 + np.abs(log)), 0.0))
+
+    def _beside(self, inner: np.ndarray, outer: np.ndarray, log: np.ndarray) -> np.ndarray:
+        """Relative error of a difference of tails."""
+        first = np.exp(np.minimum(self.log_tail(inner) - log, 700.0)) * self.tail_rounding(inner)
+        return first + np.exp(np.minimum(self.log_tail(outer) - log, 700.0)) * self.tail_rounding(outer)
+
+    def mass(self, low: float, high: float) -> float:
+        """P(low < N <= high)."""
+        return float(np.exp(self.log_mass(low, high).log)) if high > low else 0.0
+
+    def profile(self, sensitivity: float) -> profiles.AdditiveNoiseProfile:
+        """delta_Z: the profile of the kernel alone.
+
+        Raises
+        ------
+        ArgumentError
+            If no profile is registered under the kernel's name.
+        """
+        return profiles.of(self.name, sensitivity / self.scale)
+
+
+@dataclass(frozen=True)
+class GaussianKernel(Kernel):
+    """N(0, scale^2).
+
+    References
+    ----------
+    brdp, Sections 3 and 5; balle, Theorem 4 (the profile).
+    """
+
+    name: ClassVar[str] = "gaussian"
+
+    @classmethod
+    def for_budget(cls, epsilon: float, delta: float, sensitivity: float) -> GaussianKernel:
+        """The smallest scale that is (epsilon, delta)-private without a recycler."""
+        return cls(analytic_gaussian_scale(epsilon, delta, sensitivity))
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return Gaussian(self.scale)
+
+    def log_tail(self, n: np.ndarray) -> np.ndarray:
+        return np.asarray(log_ndtr(-np.asarray(n) / self.scale))
+
+    def tail_rounding(self, n: np.ndarray) -> np.ndarray:
+        # an error of z enters as z dz; beyond 1e3 deviations nothing is left to be off
+        z = np.minimum(np.asarray(n) / self.scale, 1e3)
+        return EPS * (8 + 4 * z * z)
+
+    def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
+        """D / 2 - epsilon sigma^2 / D."""
+        return np.asarray(sensitivity / 2 - np.asarray(epsilon) * (self.scale / sensitivity) * self.scale)
+
+    def quantile(self, probability: np.ndarray) -> np.ndarray:
+        return np.asarray(self.scale * ndtri(probability))
+
+    def tail_moments(self, n: float) -> tuple[float, float]:
+        density = math.exp(float(self.log_density(n))) if math.isfinite(n) else 0.0
+        first = self.scale**2 * density
+        beyond = self.scale**2 * math.exp(float(self.log_tail(np.asarray(n))))
+        return first, beyond + (n * first if first > 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class LaplaceKernel(Kernel):
+    """Laplace noise of scale b.
+
+    References
+    ----------
+    brdp, Sections 3 and 5; balle, Theorem 3 (the profile).
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    @classmethod
+    def for_budget(cls, epsilon: float, delta: float, sensitivity: float) -> LaplaceKernel:
+        """b = D / (epsilon - 2 log(1 - delta)), which has exactly this delta without a recycler.
+
+        Raises
+        ------
+        ArgumentError
+            If delta lies outside [0, 1), or epsilon is negative, or both are 0.
+        """
+        order = checks.real("epsilon", epsilon, at_least=0)
+        target = checks.real("delta", delta, at_least=0, below=1)
+        span = checks.real("sensitivity", sensitivity, above=0)
+        enhanced = order - 2 * math.log1p(-target)
+        if enhanced == 0:
+            raise ArgumentError("no noise is (0, 0)-private, got epsilon = 0 and delta = 0; raise one of them")
+        return cls(span / enhanced * (1 + 4 * EPS))
+
+    @property
+    def mechanism(self) -> Mechanism:
+        return Laplace(self.scale)
+
+    def log_tail(self, n: np.ndarray) -> np.ndarray:
+        return np.asarray(-np.asarray(n) / self.scale - math.log(2))
+
+    def tail_rounding(self, n: np.ndarray) -> np.ndarray:
+        return EPS * (4 + 4 * np.minimum(np.asarray(n) / self.scale, 1e6))
+
+    def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
+        """(D - b epsilon) / 2 between -D / b and D / b, infinite beyond."""
+        order, span = np.asarray(epsilon, dtype=float), sensitivity / self.scale
+        inside = (sensitivity - self.scale * np.clip(order, -span, span)) / 2
+        return np.where(order >= span, -np.inf, np.where(order < -span, np.inf, inside))
+
+    def quantile(self, probability: np.ndarray) -> np.ndarray:
+        p = np.asarray(probability)
+        smaller = np.minimum(p, 1 - p)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.copysign(self.scale * np.log(2 * smaller), p - 0.5))
+
+    def tail_moments(self, n: float) -> tuple[float, float]:
+        if not math.isfinite(n):
+            return 0.0, 0.0
+        b, half = self.scale, 0.5 * math.exp(-n / self.scale)
+        return (n + b) * half, (n * n + 2 * b * n + 2 * b * b) * half
+
+
+NAMED: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
+
+
+def named(name: str) -> type[GaussianKernel] | type[LaplaceKernel]:
+    """The kernel class called `name`.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none; the message proposes the nearest name.
+    """
+    return NAMED[checks.one_of("kernel", name, NAMED)]
+
+
+def of(mechanism: Mechanism) -> Kernel:
+    """The kernel with the noise of any mechanism that has a symmetric log-concave density.
+
+    Raises
+    ------
+    ArgumentError
+        If its density is neither.
+    """
+    if mechanism.name in NAMED:
+        return NAMED[mechanism.name](mechanism.scale)
+    from dpsub.recycling.density_kernel import DensityKernel
+
+    return DensityKernel(mechanism.scale, mechanism)
