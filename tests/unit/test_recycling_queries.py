@@ -1,4 +1,4 @@
-"""Sums, averages and counts on all records and on samples: their sensitivity and their sampling error, by enumeration."""
+"""Sums, averages and counts on all records and on samples: sensitivity and sampling error, by enumeration."""
 
 from __future__ import annotations
 

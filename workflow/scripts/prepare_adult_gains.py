@@ -17,7 +17,8 @@ def main() -> None:
     options = preparing.options(__doc__, example="adult/adult.data")
     obtained = preparing.obtain("adult", adult_gains.FILES, options)
     real = obtained.label != "synthetic"
-    table = adult_gains.prepare(*(obtained.paths[name] for name in adult_gains.FILES)) if real else adult_gains.stand_in()
+    paths = [obtained.paths[name] for name in adult_gains.FILES if real]
+    table = adult_gains.prepare(*paths) if real else adult_gains.stand_in()
     individuals.write(table, options.output, dataset="adult_gains", label=obtained.label, sources=obtained.sha256)
     print(f"adult_gains: {len(table)} {obtained.label} records in {options.output}", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""One number for each individual, as the queries of budget recycling read it: the prepared table and the draw of subsets."""
+"""One number for each individual, as the queries of budget recycling read it: the prepared table and its subsets."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def disjoint_subsets(values: np.ndarray, size: int, count: int, rng: np.random.G
 
 def _check(table: pd.DataFrame, path: Path) -> None:
     if VALUE not in table.columns:
-        raise DataError(f"{path} must have the column {VALUE}, got {', '.join(map(str, table.columns))}; prepare it again")
+        columns = ", ".join(map(str, table.columns))
+        raise DataError(f"{path} must have the column {VALUE}, got {columns}; prepare it again")
     values = table[VALUE].to_numpy(dtype=float)
     if not (len(values) and np.isfinite(values).all() and (values >= 0).all()):
         raise DataError(f"{path} must hold finite values of at least 0, got others or none; prepare it again")

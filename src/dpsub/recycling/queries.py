@@ -73,7 +73,7 @@ class Query(ABC):
         """
 
     def sampling_sd(self, rate: float) -> float:
-        """Standard deviation of the sampling error of the statistic on m = rate n of n records drawn without replacement.
+        """Standard deviation of the statistic on m = rate n of n records drawn without replacement.
 
         For the sum sigma_x sqrt(n (1 - p) / p), up to the factor sqrt(n / (n - 1)) of the finite population, which the
         paper leaves out and which is included here.

@@ -62,7 +62,7 @@ def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, floa
 
 @dataclass(frozen=True)
 class SampledProfile(Profile):
-    """Profile of a mechanism on a fixed-size sample under substitution: delta'(log(1 + p (e^e - 1))) = p delta(e), e >= 0.
+    """Profile on a fixed-size sample under substitution: delta'(log(1 + p (e^e - 1))) = p delta(e) for e >= 0.
 
     Applied to the exact profile at every epsilon it gives an upper bound on that of the sampled mechanism which some
     pair of data sets attains; below 0 it follows since substitution is symmetric. `PoissonAddRemove` of
@@ -95,7 +95,7 @@ class SampledProfile(Profile):
 
 
 def total_acceptance(law: NoiseLaw, sampling_sd: float, bound: float) -> float:
-    """Return P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the distribution function of `law`.
+    """Return P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.
 
     Integrates F(bound - e) - F(-bound - e) against the density of E by Gauss-Legendre quadrature between the points
     where F has kinks, for kinks of the law at +-bound.
@@ -119,7 +119,9 @@ def total_acceptance(law: NoiseLaw, sampling_sd: float, bound: float) -> float:
     return float(min(1.0, 2 * (density * inside * _WEIGHTS * width / 2).sum()))
 
 
-def printed_acceptance(sigma: ArrayLike, rate: ArrayLike, sampling_sd: float, bound: float, *, swapped: bool) -> np.ndarray:
+def printed_acceptance(
+    sigma: ArrayLike, rate: ArrayLike, sampling_sd: float, bound: float, *, swapped: bool
+) -> np.ndarray:
     """Return 1 / O of the paper's Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.
 
     O = 1 - q + q / P(|Z| <= bound) with Z ~ N(0, sigma^2 + sampling_sd^2) as printed; `swapped` exchanges q and 1 - q,

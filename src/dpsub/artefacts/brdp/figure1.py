@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,7 +21,8 @@ class Figure1(Artefact):
     kind = "figure"
     caption = (
         "Budget recycling: the kernel adds noise N to the answer y; the recycler tests N, not the release, against "
-        "public bounds and lets it pass if it lies inside, else with probability 1 - q. What is sent back is drawn anew."
+        "public bounds and lets it pass if it lies inside, else with probability 1 - q. What is sent back is drawn "
+        "anew."
     )
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -33,7 +36,7 @@ class Figure1(Artefact):
                  for level, (x, text) in enumerate(zip((0.1, 0.36, 0.62, 0.88), texts, strict=True))]  # fmt: skip
         for box in boxes:
             draw_box(axes, box)
-        for start, end in zip(boxes[:-1], boxes[1:], strict=True):
+        for start, end in itertools.pairwise(boxes):
             arrow(axes, start, end)
         caption(axes, 0.75, 0.73, "yes, or\n$1-q$")
         _back(axes, boxes[2], boxes[1])
