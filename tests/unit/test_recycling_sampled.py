@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -71,29 +70,6 @@ def test_sampled_profile_is_the_theorem_for_samples_without_replacement() -> Non
     np.testing.assert_allclose(one.delta([0.2, 1.5]), base.delta([0.2, 1.5]), rtol=1e-13)
     with pytest.raises(UnsupportedError, match="one substituted record"):
         found.group_log_delta(0.5, 2)
-
-
-@dataclass
-class Counted:
-    """An objective with its only peak at `peak`."""
-
-    peak: float
-    seen: int = 0
-
-    def __call__(self, rate: float) -> float:
-        self.seen += 1
-        return -((math.log(rate) - math.log(self.peak)) ** 2)
-
-
-def test_rates_are_found() -> None:
-    for peak in (0.05, 0.4, 0.93):
-        assert sampled.best_rate(Counted(peak), lowest=1e-3) == pytest.approx(peak, rel=2e-3)
-        assert sampled.best_rate_checked(Counted(peak), lowest=1e-3) == pytest.approx(peak, rel=2e-3)
-    # at the edge: the printed search stops short of 1, the other one does not
-    assert sampled.best_rate(lambda rate: rate, lowest=1e-3) < 1
-    assert sampled.best_rate_checked(lambda rate: rate, lowest=1e-3) == 1.0
-    # two peaks: the grid sees the higher one at the edge
-    assert sampled.best_rate_checked(lambda rate: max(math.exp(-((10 * (rate - 0.2)) ** 2)), 2 * rate), lowest=0.1) == 1
 
 
 def test_printed_acceptance_is_not_the_acceptance() -> None:

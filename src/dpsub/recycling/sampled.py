@@ -8,7 +8,6 @@ sum and not of N alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -135,38 +134,3 @@ def printed_acceptance(
     inside = special.erf(bound / whole / math.sqrt(2))
     q = np.asarray(rate, dtype=float)
     return 1 / (q + (1 - q) / inside) if swapped else 1 / (1 - q + q / inside)
-
-
-def best_rate(objective: Callable[[float], float], *, lowest: float, tolerance: float = 1e-4) -> float:
-    """Return the sampling rate in [lowest, 1] that Algorithm 4's ternary search finds for an objective to be maximised.
-
-    As printed the search never evaluates p = 1 and assumes one peak; `best_rate_checked` mends both.
-
-    References
-    ----------
-    brdp, Algorithm 4, steps 1 to 18.
-    """
-    low, high = checks.real("lowest", lowest, above=0, below=1), 1.0
-    while high - low > tolerance:
-        third = (high - low) / 3
-        if objective(low + third) < objective(high - third):
-            low += third
-        else:
-            high -= third
-    return (low + high) / 2
-
-
-def best_rate_checked(objective: Callable[[float], float], *, lowest: float, points: int = 12) -> float:
-    """Return the best of a geometric grid of rates, the peak that ternary search finds around it, and 1 itself."""
-    grid = np.geomspace(checks.real("lowest", lowest, above=0, below=1), 1.0, points)
-    values = [objective(float(rate)) for rate in grid]
-    place = int(np.argmax(values))
-    low, high = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, points - 1)])
-    while high - low > 1e-3 * high:
-        third = (high - low) / 3
-        if objective(low + third) < objective(high - third):
-            low += third
-        else:
-            high -= third
-    found = (low + high) / 2
-    return found if objective(found) > values[-1] else 1.0
