@@ -107,6 +107,15 @@ class Kernel(ABC):
         """P(low < N <= high)."""
         return float(np.exp(self.log_mass(low, high).log)) if high > low else 0.0
 
+    def delta(self, epsilon: ArrayLike, sensitivity: float) -> np.ndarray:
+        """delta_Z(epsilon), at any real or infinite epsilon, from the half-line where the loss exceeds it."""
+        order = np.asarray(epsilon, dtype=float)
+        end = self.threshold(order, sensitivity)
+        first = np.exp(self.log_mass(-math.inf, end).log)
+        with np.errstate(invalid="ignore"):
+            second = np.exp(order + self.log_mass(-math.inf, end - sensitivity).log)
+        return np.where(np.isinf(order), np.where(order < 0, 1.0, 0.0), np.maximum(first - second, 0.0))[()]
+
     def profile(self, sensitivity: float) -> profiles.AdditiveNoiseProfile:
         """delta_Z: the profile of the kernel alone.
 
@@ -217,10 +226,13 @@ class LaplaceKernel(Kernel):
         return (n + b) * half, (n * n + 2 * b * n + 2 * b * b) * half
 
 
-NAMED: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
+Family = type[GaussianKernel] | type[LaplaceKernel]
+"""A kernel that can be calibrated."""
+
+NAMED: dict[str, Family] = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 
 
-def named(name: str) -> type[GaussianKernel] | type[LaplaceKernel]:
+def named(name: str) -> Family:
     """The kernel class called `name`.
 
     Raises

@@ -1,0 +1,89 @@
+"""A recycler chosen for a budget, and what it was chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpsub import checks
+from dpsub.recycling.exact import RecycledProfile
+from dpsub.recycling.kernels import Family
+from dpsub.recycling.law import Recycled
+
+KINDS = ("exact", "upper", "paper")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A recycler for (epsilon, delta).
+
+    Attributes
+    ----------
+    law : Recycled
+    epsilon, delta : float
+        The budget that was asked for; of all releases together if there are several.
+    kind : {"exact", "upper", "paper"}
+        exact: the exact profile keeps the budget; upper: a proved bound does; paper: a published formula does, which is
+        no guarantee (`true_delta` says what is).
+    n_compositions : int
+    """
+
+    law: Recycled
+    epsilon: float
+    delta: float
+    kind: str
+    n_compositions: int = 1
+
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, KINDS)
+
+    @property
+    def acceptance(self) -> float:
+        """Probability that the released noise lies within the bounds."""
+        return self.law.acceptance
+
+    @property
+    def kernel_epsilon(self) -> float:
+        """epsilon_y: what the kernel alone has at the same delta."""
+        return float(self.law.kernel.profile(self.law.sensitivity).epsilon(self.delta))
+
+    @property
+    def true_delta(self) -> float:
+        """The exact delta of one release at epsilon, rounded up."""
+        return float(RecycledProfile(self.law).bounds(self.epsilon)[1])
+
+
+def budget(epsilon: Any, delta: Any) -> tuple[float, float]:
+    """The two numbers of a budget, checked.
+
+    Raises
+    ------
+    ArgumentError
+        Unless epsilon > 0 and 0 < delta < 1.
+    """
+    return checks.real("epsilon", epsilon, above=0), checks.real("delta", delta, above=0, below=1)
+
+
+def plain(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float) -> Choice:
+    """The kernel alone, calibrated exactly: what recycling has to beat."""
+    order, target = budget(epsilon, delta)
+    kernel = family.for_budget(order, target, sensitivity)
+    return Choice(Recycled.within(kernel, 0.0, bound, sensitivity), order, target, "exact")
+
+
+def best_place(value: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Where a function with one peak between low and high is largest, by golden sections."""
+    shrink = (5**0.5 - 1) / 2
+    left, right = high - shrink * (high - low), low + shrink * (high - low)
+    at_left, at_right = value(left), value(right)
+    for _ in range(steps):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - shrink * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + shrink * (high - low)
+            at_right = value(right)
+    return left if at_left >= at_right else right
