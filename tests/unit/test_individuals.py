@@ -14,6 +14,7 @@ from dpsub.datasets import adult_gains, fetch, gowalla, individuals
 from dpsub.errors import ArgumentError, DataError
 
 SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
+FACTS = {"events": 3, "attributes": 5}
 FOLDERS = [Path(os.environ.get("DPSUB_DATA") or "no folder"), SOURCES.parent / "raw"]
 
 
@@ -53,16 +54,16 @@ def test_stand_ins_resemble_the_originals_and_are_always_the_same() -> None:
 
 def test_written_tables_come_back_with_their_label(tmp_path: Path) -> None:
     path = tmp_path / "gowalla.parquet"
-    individuals.write(gowalla.stand_in(), path, dataset="gowalla", label="subset", sources={"a": "1"})
-    values, label = individuals.load(path)
-    assert label == "subset" and len(values) == 10_000
+    individuals.write(gowalla.stand_in(), path, dataset="gowalla", label="subset", sources={"a": "1"}, **FACTS)
+    found = individuals.load(path)
+    assert (found.label, found.events, found.attributes) == ("subset", 3, 5) and len(found.values) == 10_000
     with pytest.raises(ArgumentError, match="label"):
-        individuals.write(gowalla.stand_in(), path, dataset="gowalla", label="true", sources={})
+        individuals.write(gowalla.stand_in(), path, dataset="gowalla", label="true", sources={}, **FACTS)
     for bad in (pd.DataFrame({"value": [1.0, np.nan]}), pd.DataFrame({"value": [-1.0]}), pd.DataFrame({"value": []})):
         with pytest.raises(DataError, match="finite values of at least 0"):
-            individuals.write(bad, path, dataset="gowalla", label="real", sources={})
+            individuals.write(bad, path, dataset="gowalla", label="real", sources={}, **FACTS)
     with pytest.raises(DataError, match="must have the column value, got other"):
-        individuals.write(pd.DataFrame({"other": [1.0]}), path, dataset="gowalla", label="real", sources={})
+        individuals.write(pd.DataFrame({"other": [1.0]}), path, dataset="gowalla", label="real", sources={}, **FACTS)
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 import one_sentence
 import preparing
 
-from dpsub.datasets import adult_gains, individuals
+from dpsub.datasets import adult_gains, adult_raw, individuals
 
 
 def main() -> None:
@@ -19,7 +19,10 @@ def main() -> None:
     real = obtained.label != "synthetic"
     paths = [obtained.paths[name] for name in adult_gains.FILES if real]
     table = adult_gains.prepare(*paths) if real else adult_gains.stand_in()
-    individuals.write(table, options.output, dataset="adult_gains", label=obtained.label, sources=obtained.sha256)
+    individuals.write(
+        table, options.output, dataset="adult_gains", label=obtained.label, sources=obtained.sha256,
+        events=len(table), attributes=len(adult_raw.COLUMNS),
+    )  # fmt: skip
     print(f"adult_gains: {len(table)} {obtained.label} records in {options.output}", file=sys.stderr)
 
 

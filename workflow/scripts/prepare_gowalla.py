@@ -19,7 +19,10 @@ def main() -> None:
     real = obtained.label != "synthetic"
     table = gowalla.prepare(obtained.paths[gowalla.FILES[0]]) if real else gowalla.stand_in()
     label = "subset" if real else obtained.label  # one city of the published file
-    individuals.write(table, options.output, dataset="gowalla", label=label, sources=obtained.sha256)
+    individuals.write(
+        table, options.output, dataset="gowalla", label=label, sources=obtained.sha256,
+        events=gowalla.N_CHECKINS if real else len(table), attributes=len(gowalla.FIELDS),
+    )  # fmt: skip
     print(f"gowalla: {len(table)} users ({label}) in {options.output}", file=sys.stderr)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,30 @@ from dpsub.errors import DataError
 VALUE = "value"
 
 
-def write(table: pd.DataFrame, path: Path, *, dataset: str, label: str, sources: Mapping[str, str]) -> None:
+@dataclass(frozen=True, eq=False)
+class Individuals:
+    """What was prepared.
+
+    Attributes
+    ----------
+    values : ndarray, shape (individuals,)
+        One number for each.
+    label : str
+        "real", "subset" or "synthetic".
+    events, attributes : int
+        Lines of the raw file behind the values, and fields of a line.
+    """
+
+    values: np.ndarray
+    label: str
+    events: int
+    attributes: int
+
+
+def write(
+    table: pd.DataFrame, path: Path, *, dataset: str, label: str, sources: Mapping[str, str], events: int,
+    attributes: int,
+) -> None:  # fmt: skip
     """Write a `table` with the column `VALUE` and its description; see `dpsub.datasets.prepared`.
 
     Raises
@@ -28,21 +52,22 @@ def write(table: pd.DataFrame, path: Path, *, dataset: str, label: str, sources:
     """
     checks.one_of("label", label, LABELS)
     _check(table, path)
-    description = {"dataset": dataset, "label": label, "rows": len(table), "sources": dict(sorted(sources.items()))}
+    description = {"dataset": dataset, "label": label, "rows": len(table), "events": events,
+                   "attributes": attributes, "sources": dict(sorted(sources.items()))}  # fmt: skip
     prepared.write(table, path, description)
 
 
-def load(path: Path) -> tuple[np.ndarray, str]:
-    """Return the values, shape (individuals,), and the label of the data.
+def load(path: Path) -> Individuals:
+    """Return the prepared values and what is known of them.
 
     Raises
     ------
     DataError
         If the files are missing or not what :func:`write` wrote.
     """
-    table, facts = prepared.read(path, label=str)
+    table, facts = prepared.read(path, label=str, events=int, attributes=int)
     _check(table, path)
-    return table[VALUE].to_numpy(dtype=float), facts["label"]
+    return Individuals(table[VALUE].to_numpy(dtype=float), **facts)
 
 
 def disjoint_subsets(values: np.ndarray, size: int, count: int, rng: np.random.Generator) -> np.ndarray:

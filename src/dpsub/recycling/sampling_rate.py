@@ -1,7 +1,8 @@
 """Algorithm 4: the sampling rate for recycled Gaussian noise, as the paper searches it and with what it leaves out.
 
-Every rate p and every share of the inner budget is tried on a grid, which is then refined around its best rate: the
-paper's two nested ternary searches evaluate the same function, and stop short of p = 1.
+Rates p are tried on a grid that holds 1, where the printed search never arrives, and that is refined around its best
+one. Within each the share of the inner budget is found by ternary search, as printed: a global search would take the
+second optimum of Algorithm 2, which has q near 1 and no privacy.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from scipy import special
 
 from dpsub import checks
 from dpsub.recycling.choice import budget
+from dpsub.recycling.exact import RecycledProfile
 from dpsub.recycling.kernels import GaussianKernel
 from dpsub.recycling.law import Recycled
-from dpsub.recycling.exact import RecycledProfile
 from dpsub.recycling.queries import Query
 from dpsub.recycling.sampled import inner_budget, printed_acceptance, total_acceptance
 
 SENSITIVITIES = ("unscaled", "scaled")
 OBJECTIVES = ("printed", "eq13", "convolution")
 LOWEST = 0.02
-_RATES, _SHARES, _HALVINGS, _ROUNDS = 40, 80, 48, 2
+_RATES, _HALVINGS, _ROUNDS = 40, 44, 2
+_SHARES = 200
+_ALIKE = 1e-9
 
 
 class Splits(NamedTuple):
@@ -88,6 +91,20 @@ def splits(epsilon: np.ndarray, delta: np.ndarray, bound_ratio: np.ndarray) -> S
     return Splits(1 / ratio, rate)
 
 
+def peaks(values: np.ndarray) -> np.ndarray:
+    """Return the column where ternary search for a maximum ends, row by row."""
+    rows = np.arange(values.shape[0])
+    low, high = np.zeros(rows.size, dtype=int), np.full(rows.size, values.shape[1] - 1)
+    while (high - low).max() > 2:
+        third = (high - low) // 3
+        first, second = low + third, high - third
+        better = values[rows, first] >= values[rows, second]
+        low, high = np.where(better, low, first), np.where(better, second, high)
+        # a row that is done stays: its third is 0
+    return np.array([start + int(row[start : end + 1].argmax()) for start, end, row in
+                     zip(low, high, values, strict=True)])  # fmt: skip
+
+
 def algorithm4(
     query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
     sensitivity: str = "unscaled", objective: str = "eq13",
@@ -128,7 +145,7 @@ def algorithm4(
             values = printed_acceptance(sigma, found.rate, 0.0, theta, swapped=True)
         else:
             values = printed_acceptance(sigma, found.rate, errors[:, None], theta, swapped=objective == "eq13")
-        best = values.argmax(axis=1)
+        best = peaks(values)
 
         def law(place: int) -> Recycled:
             share = int(best[place])
@@ -142,7 +159,8 @@ def algorithm4(
     rates = np.geomspace(LOWEST, 1.0, _RATES)
     for round_ in range(_ROUNDS):
         values, law = tried(rates)
-        best = int(values.argmax())
+        # of rates that are alike the largest: sampling that gains nothing is not worth its error
+        best = int(np.flatnonzero(values >= values.max() - _ALIKE)[-1])
         if round_ + 1 < _ROUNDS:
             rates = np.linspace(rates[max(best - 1, 0)], rates[min(best + 1, len(rates) - 1)], _RATES)
     return SampledChoice(float(rates[best]), law(best), float(values[best]))

@@ -9,6 +9,10 @@ from typing import Any
 from dpsub import checks
 from dpsub.recycling import GaussianKernel, LaplaceKernel, budget, choice, paper
 from dpsub.recycling.choice import Choice
+from dpsub.recycling.law import Recycled
+from dpsub.recycling.queries import Query
+from dpsub.recycling.sampled import total_acceptance
+from dpsub.recycling.sampling_rate import sampled_delta
 
 FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gau": GaussianKernel, "lap": LaplaceKernel}
 STATED = tuple(f"{kernel}_{kind}" for kind in ("dp", "br") for kernel in FAMILIES)
@@ -76,4 +80,13 @@ def row(method: str, chosen: Choice) -> dict[str, Any]:
     return {
         "method": method, "scale": law.kernel.scale, "epsilon_y": chosen.kernel_epsilon, "rate": law.rate,
         "acceptance": law.acceptance, "sd": law.sd, "exact_delta": chosen.true_delta,
+    }  # fmt: skip
+
+
+def sampled_row(query: Query, cell: Budget, law: Recycled, sampling_rate: float) -> dict[str, Any]:
+    """Return what a release on a sample really does."""
+    return {
+        "sampling_rate": sampling_rate, "scale": law.kernel.scale, "rate": law.rate,
+        "acceptance": total_acceptance(law, query.stated_sampling_sd(sampling_rate), cell.bound),
+        "exact_delta": sampled_delta(law, sampling_rate, query.sensitivity(sampling_rate), cell.epsilon),
     }  # fmt: skip
