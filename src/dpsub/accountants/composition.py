@@ -273,7 +273,7 @@ class TiltedSum:
         if self.side == "upper":
             return np.minimum((np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0)
         certain = np.maximum(tilted - self._error * (1 + rounding), 0.0)
-        return np.clip(certain * np.minimum(factor, 1e300) * (1 - rounding), 0.0, 1.0)
+        return np.clip(certain * np.minimum(factor, 1e300) * (1 - rounding) + self.infinity, 0.0, 1.0)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Bounds of delta, shape of `epsilon`."""

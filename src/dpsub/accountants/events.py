@@ -125,7 +125,7 @@ class DominatedEvent(Event):
 
     def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
         forward, backward = self.profile(tail)
-        indices = _indices(forward, step, tail)
+        indices = order_grid(forward, step, tail)
         if backward is None:
             return symmetric_law(forward, step, indices)
         first, second = (backward, forward) if swapped else (forward, backward)
@@ -168,8 +168,9 @@ class DominatedEvent(Event):
         return float(np.sqrt(law.moments(0.0)[1])) or rough
 
 
-def _indices(profile: Profile, step: float, tail: float) -> np.ndarray:
-    values = profile(_SEARCH)
+def order_grid(profile: Profile, step: float, tail: float, floor: float = 0.0) -> np.ndarray:
+    """Indices of the orders that suit a profile which falls to `floor`, up to where less than `tail` is left."""
+    values = profile(_SEARCH) - floor
     below, bulk = values <= tail, values <= values[0] * 1e-3
     last = float(_SEARCH[int(np.argmax(below))]) if below.any() else MAX_LOSS
     fine = float(_SEARCH[int(np.argmax(bulk))]) if bulk.any() else last

@@ -42,7 +42,7 @@ class LossLaw:
         Whether delta computed from this law is at least, or at most, that of the pair it stands for, after any number
         of compositions.
     infinity : float
-        Mass at +infinity, in [0, 1]; 0 on the lower side.
+        Mass at +infinity, in [0, 1].
     offset : float
         In nats; takes up what does not fit the grid.
 

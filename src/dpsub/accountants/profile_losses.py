@@ -98,8 +98,8 @@ def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.
     second = first if backward is forward else np.minimum(np.minimum.accumulate(backward(x)), 1.0)
     at_one = _value_at_one(gains[1:], first, second)
     first, second = np.minimum(first, at_one), np.minimum(second, at_one)
-    slopes = _hull(first, x)
-    mirrored = slopes if backward is forward else _hull(second, x)
+    slopes = hull_slopes(first, x)
+    mirrored = slopes if backward is forward else hull_slopes(second, x)
     return _assemble(step, indices, float(first[-1]), slopes, mirrored)
 
 
@@ -121,7 +121,7 @@ def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> f
     return value
 
 
-def _hull(values: np.ndarray, x: np.ndarray) -> np.ndarray:
+def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Slopes, negated, of the greatest convex minorant of the values at orders e^x: their isotonic regression."""
     widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
     slopes = -np.diff(values) / widths

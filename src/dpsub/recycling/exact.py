@@ -25,6 +25,9 @@ from dpsub.profiles.base import Profile, mirrored
 from dpsub.recycling.kernels import EPS, Kernel
 from dpsub.recycling.law import Recycled
 
+_SMALLEST = 5e-324
+"""No upper end is 0 where the divergence is not."""
+
 
 class Stick(NamedTuple):
     """Hockey-stick divergences H_a at a = e^epsilon, each as a multiple of e^scale.
@@ -55,7 +58,13 @@ class Stick(NamedTuple):
     def end(self, sign: int) -> np.ndarray:
         """H, rounded up (sign 1) or down (-1) by all errors."""
         moved = np.maximum(self.value + sign * self.error, 0.0) * (1 + sign * 8 * EPS)
-        return np.clip(np.exp(self.scale) * moved, 0.0, 1.0)
+        ends = np.clip(np.exp(self.scale) * moved, 0.0, 1.0)
+        return np.where(self.scale > -np.inf, np.maximum(ends, _SMALLEST), ends) if sign > 0 else ends
+
+    def steepness(self, sign: int) -> np.ndarray:
+        """a P(loss > epsilon) under the second law, rounded up or down."""
+        moved = np.maximum(self.slope + sign * self.error, 0.0) * (1 + sign * 8 * EPS)
+        return np.exp(self.scale) * moved
 
 
 @dataclass(frozen=True)
