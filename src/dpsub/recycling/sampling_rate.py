@@ -1,8 +1,8 @@
 """Algorithm 4: the sampling rate for recycled Gaussian noise, as the paper searches it and with what it leaves out.
 
-Rates p are tried on a grid that holds 1, where the printed search never arrives, and that is refined around its best
-one. Within each the share of the inner budget is found by ternary search, as printed: a global search would take the
-second optimum of Algorithm 2, which has q near 1 and no privacy.
+The paper searches p and, within, the share of the inner budget by ternary search, which is done here too: a global
+search of Equation 13 would take its second optimum, which has q near 1 and no privacy. For the true acceptance rates
+are tried on a grid that holds 1, where the printed search never arrives.
 """
 
 from __future__ import annotations
@@ -24,10 +24,14 @@ from dpsub.recycling.sampled import inner_budget, printed_acceptance, total_acce
 
 SENSITIVITIES = ("unscaled", "scaled")
 OBJECTIVES = ("printed", "eq13", "convolution")
-LOWEST = 0.02
 _RATES, _HALVINGS, _ROUNDS = 40, 44, 2
 _SHARES = 200
-_ALIKE = 1e-9
+_ALIKE, _TOLERANCE = 1e-9, 1e-4
+
+
+
+Tried = Callable[[np.ndarray], tuple[np.ndarray, Callable[[int], Recycled]]]
+"""Sampling rates -> the objective at each, and what makes the release at a position."""
 
 
 class Splits(NamedTuple):
@@ -156,7 +160,10 @@ def algorithm4(
             return np.array([total_acceptance(law(i), errors[i], theta) for i in range(len(rates))]), law
         return values[np.arange(len(rates)), best], law
 
-    rates = np.geomspace(LOWEST, 1.0, _RATES)
+    lowest = max(1 / query.n, 2 * target)  # a sample holds a record, and needs noise
+    if objective != "convolution":
+        return _ternary(tried, lowest)
+    rates = np.geomspace(lowest, 1.0, _RATES)
     for round_ in range(_ROUNDS):
         values, law = tried(rates)
         # of rates that are alike the largest: sampling that gains nothing is not worth its error
@@ -164,6 +171,18 @@ def algorithm4(
         if round_ + 1 < _ROUNDS:
             rates = np.linspace(rates[max(best - 1, 0)], rates[min(best + 1, len(rates) - 1)], _RATES)
     return SampledChoice(float(rates[best]), law(best), float(values[best]))
+
+
+def _ternary(tried: Tried, low: float) -> SampledChoice:
+    """Steps 1 to 18 as printed: the middle of the last interval, whose ends were never both tried."""
+    high = 1.0
+    while high - low > _TOLERANCE:
+        third = (high - low) / 3
+        first, second = tried(np.array([low + third, high - third]))[0]
+        low, high = (low + third, high) if first < second else (low, high - third)
+    rate = (low + high) / 2
+    values, law = tried(np.array([rate]))
+    return SampledChoice(rate, law(0), float(values[0]))
 
 
 def sampled_delta(law: Recycled, sampling_rate: float, true_sensitivity: float, epsilon: float) -> float:
