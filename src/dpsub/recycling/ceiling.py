@@ -1,0 +1,175 @@
+"""How much of the noise can lie within the bounds at most: the ceiling of any symmetric unimodal noise.
+
+Cut the line into cells of width h that divides both the sensitivity D = m h and the bound t h.  Averaging a density
+over cells keeps its mass within the bound, symmetry and unimodality, and does not raise delta, a convex function of it:
+so densities that are constant on cells lose nothing, and the best one solves a linear programme.  For unimodal noise
+the shift by D is the worst, so that it is the only one with a constraint:
+
+    maximise sum over |i| within the bound of f_i,    f_i - e^epsilon f_(i-m) <= s_i,    sum of s_i <= delta.
+
+Cells beyond the last one are left out of all constraints for the upper end, and are empty for the lower one.  The upper
+end does not rest on the solver: its dual values, made nonnegative, give a bound by weak duality, computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from dpsub import checks
+from dpsub.errors import NumericalError
+from dpsub.recycling.choice import budget
+
+_LARGEST_DENOMINATOR = 120
+_LEFT_OUT = 1e-9
+_MOST_CELLS = 4000
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Largest acceptance of symmetric unimodal noise with a delta at an epsilon.
+
+    Attributes
+    ----------
+    lower : float
+        Attained by `density`, up to the solver's tolerance.
+    upper : float
+        Certified: no such noise has more.
+    width : float
+        Of a cell.
+    density : ndarray, shape (n,)
+        Of the best noise found, on the cells from 0 outwards.
+    """
+
+    lower: float
+    upper: float
+    width: float
+    density: np.ndarray
+
+
+def staircase(epsilon: float, bound: float, sensitivity: float) -> float:
+    """Acceptance of the best noise with delta = 0: steps by e^-epsilon at bound - k D, ..., bound, bound + D, ...
+
+    With r = bound / D and k = floor(r), 1 - A = e^(-(k + 1) epsilon) / ((r - k)(1 - e^-epsilon) + e^-epsilon).
+    """
+    order = checks.real("epsilon", epsilon, above=0)
+    ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
+    steps = math.floor(ratio)
+    rest = (ratio - steps) * -math.expm1(-order) + math.exp(-order)
+    return 1 - math.exp(-(steps + 1) * order) / rest
+
+
+def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> Ceiling:
+    """Solve the programme.
+
+    A ratio of bound to sensitivity that is no fraction with a small denominator (up to 120, less where the line must be
+    cut into many cells) is rounded: down for the lower end, up for the upper one.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    NumericalError
+        If the solver fails.
+    """
+    order, target = budget(epsilon, delta)
+    ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
+    reach = -math.log(_LEFT_OUT) / order + 2
+    parts = max(1, min(_LARGEST_DENOMINATOR, int(_MOST_CELLS / (ratio + reach))))
+    near = Fraction(ratio).limit_denominator(parts)
+    if near == 0 or abs(float(near) - ratio) > 1e-12 * ratio:
+        shifts, low, high = parts, math.floor(ratio * parts), math.ceil(ratio * parts)
+    else:
+        shifts, low, high = near.denominator, near.numerator, near.numerator
+    cells = high + min(math.ceil(reach * shifts), _MOST_CELLS)
+    density = np.zeros(cells)
+    attained = 0.0
+    if low > 0:
+        density = _solved(_Programme(order, target, shifts, low, cells, closed=True))[0]
+        attained = 2 * float(density[:low].sum())
+    programme = _Programme(order, target, shifts, high, cells, closed=False)
+    certified = _certified(programme, *_solved(programme)[1:])
+    width = sensitivity / shifts
+    return Ceiling(min(attained, certified), certified, width, density / width)
+
+
+@dataclass(frozen=True)
+class _Programme:
+    """Masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out (0 if `closed`).
+
+    Rows: privacy of each cell nearer to 0 than the cell it is compared with, unimodality, the sum of the slacks.
+    """
+
+    epsilon: float
+    delta: float
+    shift: int
+    accepted: int
+    cells: int
+    closed: bool
+
+    def matrices(self) -> tuple[np.ndarray, sparse.csr_array, np.ndarray, np.ndarray]:
+        """Objective to maximise, inequality matrix and right side, and the row of the total mass."""
+        n, m = self.cells, self.shift
+        first = -n if self.closed else -n + m
+        place = np.arange(first, (m + 1) // 2)
+        rows = np.arange(place.size)
+        other = place - m
+        inside = other >= -n
+        slack = n + rows
+        size = n + place.size + 1
+        ones = np.ones(place.size)
+        growth = math.exp(self.epsilon)
+        # divided by e^epsilon, so that no coefficient is large
+        values = np.concatenate([ones / growth, -ones[inside], -ones / growth])
+        columns = np.concatenate([_folded(place), _folded(other[inside]), slack])
+        privacy = sparse.coo_array(
+            (values, (np.concatenate([rows, rows[inside], rows]), columns)), shape=(place.size, size)
+        )
+        steps = np.arange(n - 1)
+        signs, both = np.repeat([1.0, -1.0], n - 1), np.concatenate([steps + 1, steps])
+        unimodal = sparse.coo_array((signs, (np.tile(steps, 2), both)), shape=(n - 1, size))
+        spent = np.zeros((1, size))
+        spent[0, slack] = 1.0
+        matrix = sparse.csr_array(sparse.vstack([privacy, unimodal, sparse.coo_array(spent)]))
+        right = np.zeros(matrix.shape[0])
+        right[-1] = self.delta
+        total = np.zeros(size)
+        total[:n] = 2.0
+        total[-1] = 0.0 if self.closed else 1.0
+        objective = np.zeros(size)
+        objective[: self.accepted] = 2.0
+        return objective, matrix, right, total
+
+
+def _folded(cells: np.ndarray) -> np.ndarray:
+    """The cell on the right side with the same mass."""
+    return np.where(cells >= 0, cells, -cells - 1)
+
+
+def _solved(programme: _Programme) -> tuple[np.ndarray, np.ndarray, float]:
+    """Masses, dual values of the inequalities, and of the total mass."""
+    objective, matrix, right, total = programme.matrices()
+    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+        -objective, A_ub=matrix, b_ub=right, A_eq=total[None, :], b_eq=[1.0], bounds=(0, None), method="highs"
+    )
+    if found.status != 0:
+        raise NumericalError(f"the linear programme must have a solution, got {found.message!r}; report the arguments")
+    return found.x[: programme.cells], -found.ineqlin.marginals, float(-found.eqlin.marginals[0])
+
+
+def _certified(programme: _Programme, prices: np.ndarray, mass_price: float) -> float:
+    """The bound of weak duality: any nonnegative prices are valid, and what they leave over is charged.
+
+    Twice the masses of the cells sum to at most 1, the slacks to at most delta, the mass further out to at most 1.
+    """
+    objective, matrix, right, total = programme.matrices()
+    valid = np.maximum(prices, 0.0)
+    left = np.maximum(objective - matrix.T @ valid - mass_price * total, 0.0)
+    n = programme.cells
+    charged = left[:n].max() / 2 + left[n:-1].max(initial=0.0) * programme.delta + left[-1]
+    return min(1.0, float(right @ valid) + mass_price + float(charged) + 1e-12)
