@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.experiments.base import Experiment
-from dpsub.experiments.brdp_cells.methods import COLUMNS, Budget
+from dpsub.experiments.brdp_cells.methods import COLUMNS, Budget, ceiling_row
 
 
 class BrdpAcceptance(Experiment):
@@ -46,3 +46,5 @@ class BrdpAcceptance(Experiment):
             for epsilon in np.linspace(settings["epsilon_min"], settings["epsilon_max"], points).tolist():
                 cell = Budget.of(settings, sensitivity=sensitivity, epsilon=epsilon)
                 yield from cell.rows(variant)
+                if variant == "rigorous":
+                    yield ceiling_row(cell)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpsub import checks
 from dpsub.recycling import GaussianKernel, LaplaceKernel, budget, choice, paper
+from dpsub.recycling.ceiling import ceiling
 from dpsub.recycling.choice import Choice
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.queries import Query
@@ -90,3 +91,10 @@ def sampled_row(query: Query, cell: Budget, law: Recycled, sampling_rate: float)
         "acceptance": total_acceptance(law, query.stated_sampling_sd(sampling_rate), cell.bound),
         "exact_delta": sampled_delta(law, sampling_rate, query.sensitivity(sampling_rate), cell.epsilon),
     }  # fmt: skip
+
+
+def ceiling_row(cell: Budget) -> dict[str, Any]:
+    """Return the most that any symmetric unimodal noise accepts, from above; -1 stands for what it does not have."""
+    found = ceiling(cell.epsilon, cell.delta, cell.bound, cell.sensitivity)
+    absent = dict.fromkeys(("scale", "epsilon_y", "rate", "sd"), -1.0)
+    return {**cell.fields, "method": "ceiling", **absent, "acceptance": found.upper, "exact_delta": cell.delta}
