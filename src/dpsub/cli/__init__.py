@@ -24,6 +24,7 @@ COMMANDS = {
     "account": "delta at an epsilon, or epsilon at a delta, of many releases",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
     "advise": "what each sampling design gives on a frame: privacy, sample size, variance of a total",
+    "brdp": "budget recycling: noise redrawn while it is too large, and what its privacy really is",
     "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
     "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",
 }

@@ -9,7 +9,8 @@ import numpy as np
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.recycling.choice import Choice, best_place, budget
-from dpsub.recycling.exact import RecycledProfile, stick
+from dpsub.recycling.divergence import stick
+from dpsub.recycling.exact import RecycledProfile
 from dpsub.recycling.kernels import Family, Kernel, LaplaceKernel
 from dpsub.recycling.law import Recycled
 

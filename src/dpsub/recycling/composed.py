@@ -8,7 +8,7 @@ larger profile of both directions at every order, the lower end one direction th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +21,8 @@ from dpsub.accountants.ledger import Ledger
 from dpsub.accountants.loss_law import LossLaw
 from dpsub.accountants.profile_losses import RememberedProfile
 from dpsub.accountants.refinement import Question
-from dpsub.recycling.exact import RecycledProfile, Stick, direction, infinite_mass
+from dpsub.recycling.discrete_kernels import DiscreteRecycled
+from dpsub.recycling.divergence import ends
 from dpsub.recycling.kernels import LaplaceKernel
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.lower_losses import lower_law
@@ -35,8 +36,12 @@ CONDITIONS = (
 )
 """Under which every guarantee for recycled noise holds."""
 
+Law = Recycled | DiscreteRecycled
+
 _ALIGNMENTS = 4
 """Steps are looked for in this many times the number of those that fit one atom."""
+_MOST_ATOMS = 8
+"""Between two orders that atoms are put on the grid for."""
 _LARGEST = 2.0**20
 _HALVINGS = 60
 
@@ -47,43 +52,45 @@ class RecycledEvent(Event):
 
     Attributes
     ----------
-    law : Recycled
+    law : Recycled or DiscreteRecycled
     """
 
-    law: Recycled
+    law: Law
 
     @cached_property
     def _proved(self) -> DominatedEvent:
-        profile = RememberedProfile(lambda log_order: RecycledProfile(self.law).bounds(log_order)[1])
+        profile = RememberedProfile(self._upper_end)
         return DominatedEvent(lambda tail: (profile, None), None)
+
+    def _upper_end(self, log_order: np.ndarray) -> np.ndarray:
+        laws = [self.law] if self.law.symmetric else [self.law, self.law.mirrored]
+        return np.asarray(np.max([law.stick(log_order).end(1) for law in laws], axis=0))
 
     def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
         return self._proved.upper(step, tail, swapped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> LossLaw:
         first, second = (self.law.mirrored, self.law) if swapped else (self.law, self.law.mirrored)
-
-        def forward(log_order: np.ndarray) -> Stick:
-            return direction(first, log_order)
-
-        def backward(log_order: np.ndarray) -> Stick:
-            return direction(second, log_order)
-
-        infinity = min(infinite_mass(first), infinite_mass(second)) * (1 - 1e-12)
+        infinity = min(first.infinite_mass, second.infinite_mass) * (1 - 1e-12)
         indices = order_grid(self._proved.profile(tail)[0], step, tail, infinity)
-        return lower_law(forward, forward if self.symmetric else backward, step, indices, infinity)
+        backward = first.stick if self.symmetric else second.stick
+        return lower_law(first.stick, backward, step, indices, infinity)
 
     def fitting(self, step: float) -> float:
-        """Atoms of the loss lie at sums of the kernel's largest loss and L: a step that nearly divides both."""
-        if not isinstance(self.law.kernel, LaplaceKernel):
+        """A step that nearly divides both what all losses of the kernel are multiples of, and L.
+
+        Lower laws are sharp where atoms of the loss lie on the grid.  Where many lie between two orders, none matters.
+        """
+        unit = atoms(self.law)
+        if unit is None or unit < step / _MOST_ATOMS:
             return step
-        largest = self.law.sensitivity / self.law.kernel.scale
-        fewest = max(1, math.ceil(largest / step))
-        if self.law.rate in (0.0, 1.0):
-            return largest / fewest
+        rate = float(self.law.rate)
+        fewest = max(1, math.ceil(unit / step))
+        if rate in (0.0, 1.0):
+            return unit / fewest
         parts = np.arange(fewest, _ALIGNMENTS * fewest + 1)
-        ratio = -math.log1p(-self.law.rate) / largest * parts
-        return float(largest / parts[int(np.argmin(np.abs(ratio - np.round(ratio)) / parts))])
+        ratio = -math.log1p(-rate) / unit * parts
+        return float(unit / parts[int(np.argmin(np.abs(ratio - np.round(ratio)) / parts))])
 
     @property
     def symmetric(self) -> bool:
@@ -97,19 +104,35 @@ class RecycledEvent(Event):
         return self._proved.spread()
 
     @property
+    def attained_once(self) -> bool:
+        return True
+
+    @property
     def upper_symmetric(self) -> bool:
         return True
 
 
+def atoms(law: Law) -> float | None:
+    """A number of which all atoms of the kernel's loss are multiples; None if it has none."""
+    if isinstance(law, DiscreteRecycled):
+        return law.kernel.loss_unit(law.sensitivity)
+    return law.sensitivity / law.kernel.scale if isinstance(law.kernel, LaplaceKernel) else None
+
+
 def account(
-    law: Recycled, n_compositions: int = 1, *, epsilon: float | None = None, delta: float | None = None,
-    adjacency: str = "substitute", width: float | None = None,
-) -> Account:  # fmt: skip
+    law: Law,
+    n_compositions: int = 1,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    adjacency: str = "substitute",
+    width: float | None = None,
+) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases with one recycler.
 
     Parameters
     ----------
-    law : Recycled
+    law : Recycled or DiscreteRecycled
     n_compositions : int
         T >= 1.
     epsilon, delta : float
@@ -128,9 +151,13 @@ def account(
 
 
 def composition(
-    releases: Sequence[tuple[Recycled, int]], *, epsilon: float | None = None, delta: float | None = None,
-    adjacency: str = "substitute", width: float | None = None,
-) -> Account:  # fmt: skip
+    releases: Sequence[tuple[Law, int]],
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    adjacency: str = "substitute",
+    width: float | None = None,
+) -> Account:
     """As `account`, for releases of several kinds in any order that is fixed in advance."""
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     question = Question(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3)
@@ -154,33 +181,41 @@ def composition(
     )
 
 
-def _words(law: Recycled) -> str:
+def _words(law: Law) -> str:
+    if isinstance(law, DiscreteRecycled):
+        noise = f"{law.kernel.name} noise of parameter {law.kernel.parameter}"
+    else:
+        noise = f"{law.kernel.name} noise of scale {law.kernel.scale:g}"
     return (
-        f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
-        f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}"
+        f"{noise}, redrawn with probability {float(law.rate):g} outside [{law.lower:g}, {law.upper:g}], against itself "
+        f"moved by {law.sensitivity:g}"
     )
 
 
-def _single(law: Recycled, question: Question) -> tuple[float, float]:
+def _single(law: Law, question: Question) -> tuple[float, float]:
     """One release from the closed form; epsilon by bisection of both ends of delta."""
-    profile = RecycledProfile(law)
+    laws = [law] if law.symmetric else [law, law.mirrored]
+
+    def bounds(epsilon: float) -> tuple[float, float]:
+        low, high = ends([each.stick(epsilon) for each in laws])
+        return float(low), float(high)
+
     if question.epsilon is not None:
-        lower, upper = profile.bounds(question.epsilon)
-        return float(lower), float(upper)
+        return bounds(question.epsilon)
     assert question.delta is not None
-    return _root(profile, 0, question.delta), _root(profile, 1, question.delta)
+    return _root(bounds, 0, question.delta), _root(bounds, 1, question.delta)
 
 
-def _root(profile: RecycledProfile, end: int, delta: float) -> float:
+def _root(bounds: Callable[[float], tuple[float, float]], end: int, delta: float) -> float:
     """Where an end of delta(epsilon), epsilon >= 0, falls to `delta`: rounded down for the lower end, else up."""
     low, high = 0.0, 1.0
-    if float(profile.bounds(low)[end]) <= delta:
+    if bounds(low)[end] <= delta:
         return 0.0
-    while float(profile.bounds(high)[end]) > delta:
+    while bounds(high)[end] > delta:
         low, high = high, 2 * high
         if high > _LARGEST:
             return math.inf
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if float(profile.bounds(middle)[end]) <= delta else (middle, high)
+        low, high = (low, middle) if bounds(middle)[end] <= delta else (middle, high)
     return high if end else low

@@ -9,7 +9,7 @@ from dpsub import checks
 from dpsub.accountants.ledger import Ledger
 from dpsub.accountants.refinement import Question
 from dpsub.calibration import analytic_gaussian_scale
-from dpsub.errors import NumericalError
+from dpsub.errors import ArgumentError, NumericalError
 from dpsub.recycling import budget as single
 from dpsub.recycling.choice import Choice, best_place, budget
 from dpsub.recycling.choice import plain as one_release
@@ -79,7 +79,8 @@ def optimum(
     start = plain(family, epsilon, delta, n_compositions, bound, sensitivity)
 
     def law(log_factor: float) -> Recycled:
-        return _recycled(family(start.law.kernel.scale * math.exp(log_factor)), start)
+        kernel = family(start.law.kernel.scale * math.exp(log_factor))
+        return _largest(kernel, start.epsilon, start.delta, start.n_compositions, bound, sensitivity) or start.law
 
     place = best_place(lambda log_factor: law(log_factor).acceptance, 0.0, _WIDEST, _SCALE_STEPS)
     found = law(place)
@@ -88,17 +89,42 @@ def optimum(
     return Choice(found, start.epsilon, start.delta, "upper", start.n_compositions)
 
 
-def _recycled(kernel: Kernel, start: Choice) -> Recycled:
-    """The kernel with the largest rate that keeps the budget."""
+def largest_rate(
+    kernel: Kernel, epsilon: float, delta: float, n_compositions: int, bound: float, sensitivity: float
+) -> Choice:
+    """The recycler of the kernel with the largest rate of which that many releases keep (epsilon, delta) together.
+
+    Raises
+    ------
+    ArgumentError
+        If the kernel alone does not keep it.
+    """
+    order, target = budget(epsilon, delta)
+    times = checks.integer("n_compositions", n_compositions, at_least=1)
+    if times == 1:
+        return single.largest_rate(kernel, order, target, -bound, bound, sensitivity)
+    found = _largest(kernel, order, target, times, bound, sensitivity)
+    if found is None:
+        raise ArgumentError(
+            f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} which {times} "
+            f"releases at scale {kernel.scale:g} exceed without a recycler; take a larger scale or budget"
+        )
+    return Choice(found, order, target, "upper", times)
+
+
+def _largest(
+    kernel: Kernel, epsilon: float, delta: float, times: int, bound: float, sensitivity: float
+) -> Recycled | None:
+    """The kernel with the largest rate that keeps the budget; None if the kernel alone does not."""
 
     def law(loss: float) -> Recycled:
-        return Recycled(kernel, -math.expm1(-loss), start.law.lower, start.law.upper, start.law.sensitivity)
+        return Recycled.within(kernel, -math.expm1(-loss), bound, sensitivity)
 
     def log_excess(loss: float) -> float:
-        return math.log(max(upper_delta(law(loss), start.n_compositions, start.epsilon), 1e-300) / start.delta)
+        return math.log(max(upper_delta(law(loss), times, epsilon), 1e-300) / delta)
 
     if log_excess(0.0) > 0:
-        return start.law
+        return None
     high = 0.25
     while log_excess(high) <= 0:
         if high > _MOST:

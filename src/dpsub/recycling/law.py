@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.recycling import divergence
 from dpsub.recycling.kernels import Kernel
 
 
@@ -64,8 +65,8 @@ class Recycled:
 
     @property
     def symmetric(self) -> bool:
-        """Whether the bounds are."""
-        return self.lower == -self.upper
+        """Whether the noise is."""
+        return self.rate == 0 or self.lower == -self.upper
 
     @property
     def mirrored(self) -> Recycled:
@@ -121,6 +122,22 @@ class Recycled:
         clipped = np.clip(place, self.lower, self.upper)
         tail = kernel(np.minimum(place, self.lower)) + kernel(-self.upper) - kernel(-np.maximum(place, self.upper))
         return (self.normaliser * ((1 - self.rate) * tail + kernel(clipped) - kernel(self.lower)))[()]
+
+    def stick(self, epsilon: ArrayLike, occurrences: int = 1) -> divergence.Stick:
+        """Divergences of the output from the one on a data set whose value is larger by the sensitivity."""
+        with np.errstate(divide="ignore"):
+            log_keep = np.log1p(-np.asarray(self.rate))
+        return divergence.stick(
+            self.kernel, log_keep, self.lower, self.upper, occurrences * self.sensitivity, epsilon
+        )
+
+    @property
+    def infinite_mass(self) -> float:
+        """Probability of infinite loss against such a data set: 0 unless q = 1."""
+        if self.rate < 1:
+            return 0.0
+        # inside for the value, outside for its neighbour
+        return self.normaliser * self.kernel.mass(self.lower, min(self.upper, self.lower + self.sensitivity))
 
     @property
     def mean(self) -> float:

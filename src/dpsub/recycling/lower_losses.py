@@ -23,7 +23,7 @@ import numpy as np
 
 from dpsub.accountants.loss_law import LossLaw
 from dpsub.accountants.profile_losses import hull_slopes
-from dpsub.recycling.exact import Stick
+from dpsub.recycling.divergence import Stick
 
 _EPS = float(np.finfo(float).eps)
 

@@ -11,6 +11,9 @@ import numpy as np
 from dpsub import checks
 from dpsub.discrete import log_binomial
 from dpsub.profiles import AdditiveNoiseProfile, GaussianProfile
+from dpsub.recycling import paper
+from dpsub.recycling.choice import Choice, budget
+from dpsub.recycling.kernels import Family
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.paper import crossing_mass
 
@@ -19,6 +22,7 @@ CONVERSIONS = ("balle2020", "mironov")
 _NEGLIGIBLE = math.log(1e-20)
 _SHIFTS = np.geomspace(1e-3, 3e4, 1200)
 _HALVINGS = 60
+_SPLITS = 11
 
 ComposedProfile = Callable[[np.ndarray], np.ndarray]
 """epsilon, any real numbers -> delta_Z^T(epsilon)."""
@@ -107,3 +111,35 @@ def smallest_epsilon(profile: Callable[[float], float], target: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if profile(middle) <= target else (middle, high)
     return high
+
+
+def algorithm2(
+    family: Family, epsilon_target: float, delta_target: float, n_compositions: int, bound: float, sensitivity: float
+) -> Choice:
+    """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
+
+    Every release gets (epsilon_1, delta): epsilon_1 is found by bisection.
+
+    References
+    ----------
+    brdp, Section 6: Algorithms 2 and 3 together.
+    """
+    order, target = budget(epsilon_target, delta_target)
+    times = checks.integer("n_compositions", n_compositions, at_least=1)
+    if times == 1:
+        return paper.algorithm2(family, order, target, bound, sensitivity)
+
+    def composed(each: float) -> tuple[Recycled, float]:
+        law = paper.algorithm2(family, each, target, bound, sensitivity).law
+        return law, epsilon(law, times, target) if law.rate < 1 else math.inf
+
+    low, high = order / times / 2, order
+    found = composed(low)[0]
+    for _ in range(_SPLITS):
+        middle = math.sqrt(low * high)
+        law, spent = composed(middle)
+        if spent <= order:
+            low, found = middle, law
+        else:
+            high = middle
+    return Choice(found, order, target, "paper", times)

@@ -1,0 +1,130 @@
+"""Budget recycling: noise that is drawn anew, with probability q, while it lies outside [-bound, bound].
+
+Gives the kernel's scale and the recycling rate with the largest acceptance (probability that the noise lies within the
+bound) whose exact privacy keeps the budget, beside plain noise, the parameters of the paper's algorithms with the delta
+that those really have, and, for one release, the ceiling that no symmetric unimodal noise passes.  With --compositions
+the budget is that of all releases together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the
+delta of that recycler is given.
+
+JSON: kernel, scale, rate, acceptance, sd, plain_scale, plain_acceptance, paper_kernel_epsilon, paper_scale, paper_rate,
+paper_acceptance, paper_delta (exact, rounded up: what the paper's parameters really give), ceiling, as_good (whether
+plain noise is as good), verdict, epsilon, delta, compositions, and the keys of dpsub account for delta at epsilon of
+the recycler named first.  With --scale the keys of plain noise, paper, ceiling and verdict are null.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from dpsub.cli import accounts
+from dpsub.cli.answers import Answer, Line, down, near, plural, up
+from dpsub.cli.parsing import Parser, add_choice, number, whole
+from dpsub.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from dpsub.recycling.advice import Advice
+    from dpsub.recycling.law import Recycled
+
+KERNELS = ("gaussian", "laplace")
+RELATIONS = ("add_remove", "substitute")
+_WIDTH = 5e-4
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the options of this command."""
+    add_choice(parser, "--kernel", KERNELS, "noise that is recycled (default: gaussian)", "gaussian")
+    parser.add_argument("--sensitivity", type=number, required=True, metavar="D", help="above 0, in the query's units")
+    parser.add_argument("--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted")
+    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="nats, above 0")
+    parser.add_argument("--delta", type=number, required=True, metavar="D", help="between 0 and 1")
+    parser.add_argument("--compositions", type=whole, default=1, metavar="T", help="releases that share the budget")
+    parser.add_argument("--scale", type=number, metavar="S", help="of the kernel, instead of the best one")
+    parser.add_argument("--rate", type=number, metavar="Q", help="in [0, 1], with --scale: account, choose nothing")
+    add_choice(parser, "--adjacency", RELATIONS, "what the sensitivity is for (default: substitute)", "substitute")
+
+
+def run(arguments: Namespace) -> Answer:
+    """Choose and account."""
+    from dpsub.recycling import advice, composed, composed_budget, kernels
+    from dpsub.recycling.choice import budget
+    from dpsub.recycling.law import Recycled
+
+    started = perf_counter()
+    family = kernels.named(arguments.kernel)
+    epsilon, delta = budget(arguments.epsilon, arguments.delta)
+    shared = (epsilon, delta, arguments.compositions, arguments.bound, arguments.sensitivity)
+    found: Advice | None = None
+    if arguments.scale is None:
+        if arguments.rate is not None:
+            raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
+        found = advice.advise(
+            family, epsilon, delta, arguments.bound, arguments.sensitivity, n_compositions=arguments.compositions
+        )
+        law = found.optimum.law
+    elif arguments.rate is None:
+        law = composed_budget.largest_rate(family(arguments.scale), *shared).law
+    else:
+        law = Recycled.within(family(arguments.scale), arguments.rate, arguments.bound, arguments.sensitivity)
+    account = composed.account(
+        law, arguments.compositions, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH
+    )
+    if arguments.rate is None and arguments.compositions > 1:
+        # the bound that the choice was proved by
+        proved = composed_budget.upper_delta(law, arguments.compositions, epsilon)
+        account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
+    seconds = perf_counter() - started
+    values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
+    values |= {"delta": delta, "compositions": arguments.compositions, **accounts.values(account, seconds)}
+    lines: list[Line] = [
+        ("kernel scale", near(law.kernel.scale)),
+        ("recycling rate", near(law.rate)),
+        ("acceptance", f"{down(law.acceptance)}  (noise within the bound; standard deviation {near(law.sd)})"),
+        *([] if found is None else _lines(found)),
+        *accounts.lines(account, epsilon, seconds),
+    ]
+    title = (
+        f"Recycled {arguments.kernel} noise for {plural(arguments.compositions, 'release')} of sensitivity "
+        f"{near(arguments.sensitivity)} within {near(arguments.bound)}, epsilon {near(epsilon)}, delta {near(delta)}"
+    )
+    return Answer(values, title, lines)
+
+
+def _law(law: Recycled) -> dict[str, float]:
+    return {"scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance, "sd": law.sd}
+
+
+def _compared(found: Advice | None) -> dict[str, Any]:
+    """What stands beside the choice."""
+    if found is None:
+        names = "plain_scale plain_acceptance paper_kernel_epsilon paper_scale paper_rate paper_acceptance paper_delta "
+        return dict.fromkeys(f"{names} ceiling as_good verdict".split())
+    return {
+        "plain_scale": found.plain.law.kernel.scale,
+        "plain_acceptance": found.plain.acceptance,
+        "paper_kernel_epsilon": found.paper.kernel_epsilon,
+        "paper_scale": found.paper.law.kernel.scale,
+        "paper_rate": found.paper.law.rate,
+        "paper_acceptance": found.paper.acceptance,
+        "paper_delta": found.paper_delta,
+        "ceiling": None if found.ceiling is None else found.ceiling.upper,
+        "as_good": found.as_good,
+        "verdict": found.verdict,
+    }
+
+
+def _lines(found: Advice) -> list[Line]:
+    paper = found.paper
+    rows: list[Line] = [
+        ("plain noise", f"scale {near(found.plain.law.kernel.scale)}, acceptance {down(found.plain.acceptance)}"),
+        (
+            "paper's choice",
+            f"scale {near(paper.law.kernel.scale)}, rate {near(paper.law.rate)}, acceptance {near(paper.acceptance)}: "
+            f"its formula promises delta {near(paper.delta)}, the exact one is {up(found.paper_delta)}",
+        ),
+    ]
+    if found.ceiling is not None:
+        rows.append(("ceiling", f"{up(found.ceiling.upper)}  (no symmetric unimodal noise accepts more)"))
+    return [*rows, ("verdict", found.verdict)]
