@@ -51,9 +51,8 @@ class BrdpRates(Experiment):
         for spent in np.unique(np.concatenate([grid, [mark for mark in MARKS if mark < last]])).tolist():
             kernel = GaussianKernel.for_budget(spent, delta, cell.sensitivity)
             if variant == "rigorous":
-                # a kernel that spends the whole budget leaves nothing, not even the rounding of its own profile
-                found = budget.largest_rate(kernel, last, delta, -theta, theta, cell.sensitivity) if spent < last else None
-                rates = {"exact": found.law.rate if found else 0.0}
+                found = budget.largest_rate(kernel, last, delta, -theta, theta, cell.sensitivity)
+                rates = {"exact": found.law.rate}
             else:
                 rates = {
                     "baseline": paper.baseline_rate(last, spent),
