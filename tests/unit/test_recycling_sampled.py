@@ -37,9 +37,9 @@ def test_amplify_then_invert_is_the_identity() -> None:
 def test_total_acceptance_is_the_integral_over_the_noise(law: Recycled, sd: float) -> None:
     """The other way round: the density of N against the distribution function of E."""
 
-    def integrand(n: np.ndarray) -> np.ndarray:
+    def integrand(n: float) -> float:
         chance = stats.norm.cdf((law.upper - n) / sd) - stats.norm.cdf((-law.upper - n) / sd)
-        return np.exp(law.log_density(n)) * chance
+        return float(np.exp(law.log_density(n)) * chance)
 
     far = 45 * law.kernel.scale + 10 * sd
     theta, scale = law.upper, law.kernel.scale

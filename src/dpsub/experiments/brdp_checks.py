@@ -89,7 +89,8 @@ class BrdpChecks(Experiment):
             yield "R5", f"T {times}", times + 1, float(kept.sum())
         shape = settings["u_shape"]
         kernel = FAMILIES["gau"].for_budget(shape["epsilon_y"], shape["delta"], 1.0)
-        deltas = [_delta(Recycled.within(kernel, rate, shape["bound"], 1.0), shape["epsilon"]) for rate in shape["rates"]]
+        laws = [Recycled.within(kernel, rate, shape["bound"], 1.0) for rate in shape["rates"]]
+        deltas = [_delta(law, shape["epsilon"]) for law in laws]
         for rate, found in zip(shape["rates"], deltas, strict=True):
             yield "q", f"rate {rate:g}", deltas[0], found
 

@@ -50,7 +50,8 @@ class BrdpComposition(Experiment):
                 chosen = cell.chosen(f"{kernel}_{kind}")
                 for times in settings["n_compositions"]:
                     if variant == "stated":
-                        value = paper_composition.epsilon(chosen.law, times, cell.delta, conversion=settings["conversion"])
+                        conversion = settings["conversion"]
+                        value = paper_composition.epsilon(chosen.law, times, cell.delta, conversion=conversion)
                         ends = (value, value)
                     else:
                         found = composed.account(chosen.law, times, delta=cell.delta, width=settings["width"])

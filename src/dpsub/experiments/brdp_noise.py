@@ -21,8 +21,8 @@ METHODS = ("gau_dp", "gau_br")
 class BrdpNoise(Experiment):
     """Topics: "density" at points x; "histogram" of draws of the literal loop by bins with centre x; "summary".
 
-    `value` is what was drawn, `law` what the law says; a density is not drawn. In the summary, `quantity` is acceptance,
-    sd, or draws (mean number of kernel draws a release). The parameters are those of the paper's algorithms.
+    `value` is what was drawn, `law` what the law says; a density is not drawn. In the summary, `quantity` is
+    acceptance, sd, or draws (mean number of kernel draws a release). The parameters are those of the paper.
     """
 
     name: ClassVar[str] = "brdp_noise"
@@ -53,7 +53,8 @@ class BrdpNoise(Experiment):
                 "replicate": 0, "method": method, "n_samples": count, "rate": law.rate, "scale": law.kernel.scale,
                 "exact_delta": chosen.true_delta, "quantity": "density", **budget.fields,
             }  # fmt: skip
-            rng = stream(root, experiment=self.name, cell={**budget.fields, "method": method}, role="noise", replicate=0)
+            key = {**budget.fields, "method": method}
+            rng = stream(root, experiment=self.name, cell=key, role="noise", replicate=0)
             drawn = release.loop(law, np.zeros(count), rng)
             # an even number of bins has the bounds on edges if the half width is a multiple of the bound
             edges = np.linspace(-half, half, 2 * int(settings["bins"]) + 1)

@@ -18,8 +18,12 @@ from dpsub.recycling.sampled import inner_budget
 from dpsub.recycling.sampling_rate import algorithm4
 
 # rule -> sensitivity and objective of Algorithm 4
-STATED = {"printed": ("unscaled", "printed"), "swapped": ("unscaled", "eq13"), "true_error": ("unscaled", "convolution")}
+STATED = {"printed": ("unscaled", "printed"), "swapped": ("unscaled", "eq13"),
+          "true_error": ("unscaled", "convolution")}  # fmt: skip
 CONSISTENT = {"corrected": ("scaled", "convolution")}
+
+
+ALIKE = 1e-9  # of acceptances: a smaller rate that gains no more is no better
 
 
 def made(kind: str, n: int, clip: float, sigma_x: float, share: float) -> Query:
@@ -88,6 +92,7 @@ class BrdpSampling(Experiment):
             epsilon, delta = inner_budget(cell.epsilon, cell.delta, rate)
             law = budget.optimum(GaussianKernel, epsilon, delta, cell.bound, query.sensitivity(rate)).law
             tried.append(sampled_row(query, cell, law, rate))
-        best = int(np.argmax([row["acceptance"] for row in tried]))
+        accepted = np.array([row["acceptance"] for row in tried])
+        best = int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])
         whole = tried[-1]["acceptance"]
         yield {"rule": "exact", "claimed": tried[best]["acceptance"], "whole": whole, **tried[best]}

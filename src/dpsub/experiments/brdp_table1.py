@@ -24,9 +24,9 @@ class BrdpTable1(Experiment):
     """One record a method, delta, and conversion of Renyi divergences.
 
     Stated: the paper's accountant, `lower` and `upper` repeat its value. Subsampled methods ("gau_smp", "lap_smp") are
-    composed at the inner budget and amplified once, which is only valid if one sample is used for all queries. Rigorous:
-    both ends of the exact value for the others. Method "lap_low" is Laplace noise with `low_split` of the budget for
-    the kernel, whose acceptance is below that of plain Laplace noise.
+    composed at the inner budget and amplified once, which is only valid if one sample is used for all queries.
+    Rigorous: both ends of the exact value for the others. Method "lap_low" is Laplace noise with
+    `low_split` of the budget for the kernel, whose acceptance is below that of plain Laplace noise.
     """
 
     name: ClassVar[str] = "brdp_table1"
@@ -52,7 +52,7 @@ class BrdpTable1(Experiment):
     ) -> pd.DataFrame:
         cell, times = Budget.of(settings, delta=settings["query_delta"]), int(settings["n_compositions"])
         rows = []
-        for method, law, rate in self._laws(settings, cell):
+        for method, law, rate in self.laws(settings, cell):
             for delta in (float(value) for value in settings["deltas"]):
                 for conversion, ends in self._answers(variant, law, rate, times, delta):
                     rows.append({
@@ -64,7 +64,8 @@ class BrdpTable1(Experiment):
                     })  # fmt: skip
         return self.frame(pd.DataFrame(rows))
 
-    def _laws(self, settings: Mapping[str, Any], cell: Budget) -> Iterator[tuple[str, Recycled, float]]:
+    def laws(self, settings: Mapping[str, Any], cell: Budget) -> Iterator[tuple[str, Recycled, float]]:
+        """Yield each method's noise and sampling rate."""
         for method in STATED:
             yield method, cell.chosen(method).law, 1.0
         query = Count.of_share(int(settings["n"]), float(settings["share"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
@@ -14,12 +15,9 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget
 from dpsub.experiments.brdp_table1 import BrdpTable1
-from dpsub.recycling import Recycled, composed, paper_composition
+from dpsub.recycling import composed, paper_composition
 from dpsub.recycling.queries import Count
 from dpsub.recycling.sampling_rate import algorithm4
-
-ACCOUNTANTS = ("theorem3", "exact")
-
 
 class BrdpTimes(Experiment):
     """Median seconds over turns of choosing the parameters and of composing, by method and number of releases.
@@ -54,24 +52,19 @@ class BrdpTimes(Experiment):
     def _tasks(self, settings: Mapping[str, Any]) -> Iterator[tuple[str, str, int, Callable[[], object]]]:
         cell, delta = Budget.of(settings, delta=settings["query_delta"]), float(settings["deltas"][0])
         query = Count.of_share(int(settings["n"]), float(settings["share"]))
-        for method, law, rate in BrdpTable1()._laws(settings, cell):
+        for method, law, rate in BrdpTable1().laws(settings, cell):
             kind = method.split("_")[1]
-            if kind == "smp":
-                yield method, "parameters", 1, lambda: algorithm4(query, cell.epsilon, cell.delta, cell.bound,
-                                                                  cell.sensitivity)  # fmt: skip
-            elif kind != "low":
-                yield method, "parameters", 1, lambda method=method: cell.chosen(method)
             if kind == "low":
                 continue
+            if kind == "smp":
+                budget = (cell.epsilon, cell.delta, cell.bound, cell.sensitivity)
+                yield method, "parameters", 1, partial(algorithm4, query, *budget)
+            else:
+                yield method, "parameters", 1, partial(cell.chosen, method)
             for times in settings["times"]:
-                yield method, "theorem3", times, lambda law=law, times=times, rate=rate: paper_composition.epsilon(
-                    law, times, delta / rate)  # fmt: skip
+                yield method, "theorem3", times, partial(paper_composition.epsilon, law, times, delta / rate)
                 if rate == 1:
-                    yield method, "exact", times, lambda law=law, times=times: _exact(law, times, delta)
-
-
-def _exact(law: Recycled, times: int, delta: float) -> object:
-    return composed.account(law, times, delta=delta)
+                    yield method, "exact", times, partial(composed.account, law, times, delta=delta)
 
 
 def _timed(work: Callable[[], object]) -> float:

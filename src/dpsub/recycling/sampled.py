@@ -119,7 +119,7 @@ def total_acceptance(law: NoiseLaw, sampling_sd: float, bound: float) -> float:
 
 
 def printed_acceptance(
-    sigma: ArrayLike, rate: ArrayLike, sampling_sd: float, bound: float, *, swapped: bool
+    sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike, bound: float, *, swapped: bool
 ) -> np.ndarray:
     """Return 1 / O of the paper's Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.
 

@@ -126,8 +126,8 @@ def algorithm4(
     sensitivity : {"unscaled", "scaled"}
         Calibrate to D whatever the rate, as the paper does, or to D / p, which is how far the statistic really moves.
     objective : {"printed", "eq13", "convolution"}
-        Equation 13 as printed; with q and 1 - q exchanged; or the acceptance of E + N, with kernel and recycling rate by
-        Equation 10. Step 7 of the algorithm states no rule and is left out: delta_1 is delta / p.
+        Equation 13 as printed; with q and 1 - q exchanged; or the acceptance of E + N, with kernel and recycling
+        rate by Equation 10. Step 7 of the algorithm states no rule and is left out: delta_1 is delta / p.
 
     References
     ----------

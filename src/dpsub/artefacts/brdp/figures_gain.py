@@ -71,9 +71,9 @@ class Figure5(Artefact):
     kind = "figure"
     caption = (
         "Epsilon at delta after T releases, each for epsilon = 1 alone, over that of plain noise with the same kernel "
-        "(exact), by Theorem 3 and exactly (both ends are drawn; they are closer than the line is wide, but for Laplace "
-        "noise at few releases). Below 1 recycling leaks less. Dotted: a recycler that spends on one release all that "
-        f"exact accounting allows. {OURS}delta and the range of T."
+        "(exact), by Theorem 3 and exactly (both ends are drawn; they are closer than the line is wide, but for "
+        "Laplace noise at few releases). Below 1 recycling leaks less. Dotted: a recycler that spends on one release "
+        f"all that exact accounting allows. {OURS}delta and the range of T."
     )
     experiments = ("brdp_composition",)
 
@@ -145,7 +145,8 @@ class Figure6(Artefact):
                     curve = frame[(frame["rule"] == rule) & (frame["query"] == query)].sort_values("n")
                     text = f"{name}, {'paper' if filled else 'corrected'}"
                     axes.plot(curve["n"], curve[column], color=colour, marker=marker, label=text,
-                              linestyle="-" if filled else ":", markerfacecolor=colour if filled else "white")  # fmt: skip
+                              linestyle="-" if filled else ":",
+                              markerfacecolor=colour if filled else "white")  # fmt: skip
             axes.set_xscale("log")
             axis(axes, x="records |X|", y=label)
             panel_letter(axes, f"({letter})")

@@ -49,18 +49,19 @@ class Figure2(Artefact):
             width = float(np.diff(bars["x"]).min())
             grid[0, 1].bar(bars["x"], bars["value"], width=width, color=colour, alpha=0.35, linewidth=0)
             grid[0, 1].step(bars["x"], bars["law"], where="mid", **{**style, "color": colour, "linewidth": 0.9})
+        highest = float(frame.loc[frame["topic"] == "density", "law"].max())
         for axes, letter, y in zip(grid[0], "ab", ("density", "frequency / width"), strict=True):
             reach = 3.2 * float(frame["scale"].max())
-            axis(axes, x="noise", y=y, xlim=(-reach, reach), ylim=(0, 1.45 * float(frame["law"].where(frame["topic"] == "density").max())))
+            axis(axes, x="noise", y=y, xlim=(-reach, reach), ylim=(0, 1.45 * highest))
             panel_letter(axes, f"({letter})")
         grid[0, 0].legend(loc="upper left")
         summary = frame[frame["topic"] == "summary"].set_index(["method", "quantity"])
-        budget = summary.iloc[0]
+        budget, drawn = summary.iloc[0], summary["value"]
         lines = [f"ε {budget['epsilon']:g}, δ {scientific(budget['delta'])}, θ {budget['bound']:g}"]
         for method, name in (("gau_dp", "Gaussian"), ("gau_br", "recycled")):
-            found = {quantity: summary.loc[(method, quantity)] for quantity in ("acceptance", "sd")}
-            lines.append(f"{name}: within θ {found['acceptance']['value']:.3f}, sd {found['sd']['value']:.2f}")
-        lines.append(f"recycled: exact δ {scientific(summary.loc[('gau_br', 'sd'), 'exact_delta'])}")
+            share, sd = (float(drawn[method, quantity]) for quantity in ("acceptance", "sd"))
+            lines.append(f"{name}: within θ {share:.3f}, sd {sd:.2f}")
+        lines.append(f"recycled: exact δ {scientific(float(summary['exact_delta']['gau_br', 'sd']))}")
         remark(grid[0, 1], "\n".join(lines))
         return finish(figure, self.labels(records)), frame.reset_index(drop=True)
 
@@ -72,9 +73,9 @@ class Figure3(Artefact):
     name = "figure3"
     kind = "figure"
     caption = (
-        "Top: recycling rate q against the epsilon that the Gaussian kernel spends, by Theorem 2, by Algorithm 1, and the "
-        "largest that the exact profile allows. Bottom: exact delta over the stated delta (cut off at 1e-40; a guarantee "
-        f"lies at or below 1). {OURS}the three deltas."
+        "Top: recycling rate q against the epsilon that the Gaussian kernel spends, by Theorem 2, by Algorithm 1, and "
+        "the largest that the exact profile allows. Bottom: exact delta over the stated delta (cut off at 1e-40; a "
+        f"guarantee lies at or below 1). {OURS}the three deltas."
     )
     experiments = ("brdp_rates",)
 

@@ -22,7 +22,7 @@ COLUMNS: dict[str, str] = {
     "method": "str", "scale": "float64", "epsilon_y": "float64", "rate": "float64", "acceptance": "float64",
     "sd": "float64", "exact_delta": "float64",
 }  # fmt: skip
-"""What a row says of a release: epsilon_y is what its kernel has at the same delta, `exact_delta` what it really has."""
+"""What a row says of a release: epsilon_y is the kernel's at the same delta, `exact_delta` what the release has."""
 
 
 @dataclass(frozen=True)

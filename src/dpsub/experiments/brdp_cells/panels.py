@@ -100,7 +100,8 @@ class Answers(Experiment):
     """
 
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "panel": "str", "view": "str", "query": "str", "sensitivity": "float64",
+        "replicate": "int64", "panel": "str", "view": "str", "query": "str", "stated_epsilon": "float64",
+        "sensitivity": "float64",
         "bound": "float64", "epsilon": "float64", "delta": "float64", **COLUMNS, "sampling_rate": "float64",
         "drawn": "float64", **dict.fromkeys(WHISKERS, "float64"), "spread": "float64", "n_individuals": "int64",
         "n_subsets": "int64", "n_repeats": "int64", "box_mass_pct": "float64", "whisker_mass_pct": "float64",
@@ -153,7 +154,8 @@ class Answers(Experiment):
                     quantiles = np.quantile(errors, _levels(settings))
                 yield {
                     "panel": panel["panel"], "view": panel["view"], "query": panel["query"], "spread": shown.spread,
-                    "drawn": drawn, **shown.cell.fields, **found, **dict(zip(WHISKERS, quantiles, strict=True)),
+                    "stated_epsilon": panel["epsilon"], "drawn": drawn,
+                    **shown.cell.fields, **found, **dict(zip(WHISKERS, quantiles, strict=True)),
                 }  # fmt: skip
 
 
