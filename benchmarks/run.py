@@ -15,6 +15,7 @@ import accountant
 import designs
 import numpy as np
 import plain_loops
+import recycling
 import scale
 
 from dpsub import samplers, settings
@@ -151,6 +152,7 @@ def main() -> int:
     arguments = parser.parse_args()
     board = Board()
     accountant.accountant(board, quick=arguments.quick)
+    recycling.recycling(board)
     draws(board)
     growth(board)
     designs.designs(board)

@@ -7,8 +7,9 @@ the shift by D is the worst, so that it is the only one with a constraint:
 
     maximise sum over |i| within the bound of f_i,    f_i - e^epsilon f_(i-m) <= s_i,    sum of s_i <= delta.
 
-Cells beyond the last one are left out of all constraints for the upper end, and are empty for the lower one.  The upper
-end does not rest on the solver: its dual values, made nonnegative, give a bound by weak duality, computed here.
+What lies beyond the last cell is left out of all constraints, which only raises the value.  The bound does not rest on
+the solver: its dual values, made nonnegative, give one by weak duality, computed here.  The staircase, which has delta
+= 0, attains nearly as much in closed form.
 """
 
 from __future__ import annotations
@@ -37,19 +38,13 @@ class Ceiling:
     Attributes
     ----------
     lower : float
-        Attained by `density`, up to the solver's tolerance.
+        Attained by the staircase, with delta = 0.
     upper : float
         Certified: no such noise has more.
-    width : float
-        Of a cell.
-    density : ndarray, shape (n,)
-        Of the best noise found, on the cells from 0 outwards.
     """
 
     lower: float
     upper: float
-    width: float
-    density: np.ndarray
 
 
 def staircase(epsilon: float, bound: float, sensitivity: float) -> float:
@@ -68,7 +63,7 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     """Solve the programme.
 
     A ratio of bound to sensitivity that is no fraction with a small denominator (up to 120, less where the line must be
-    cut into many cells) is rounded: down for the lower end, up for the upper one.
+    cut into many cells) is rounded up, which only raises the bound.
 
     Raises
     ------
@@ -83,24 +78,16 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     parts = max(1, min(_LARGEST_DENOMINATOR, int(_MOST_CELLS / (ratio + reach))))
     near = Fraction(ratio).limit_denominator(parts)
     if near == 0 or abs(float(near) - ratio) > 1e-12 * ratio:
-        shifts, low, high = parts, math.floor(ratio * parts), math.ceil(ratio * parts)
-    else:
-        shifts, low, high = near.denominator, near.numerator, near.numerator
-    cells = high + min(math.ceil(reach * shifts), _MOST_CELLS)
-    density = np.zeros(cells)
-    attained = 0.0
-    if low > 0:
-        density = _solved(_Programme(order, target, shifts, low, cells, closed=True))[0]
-        attained = 2 * float(density[:low].sum())
-    programme = _Programme(order, target, shifts, high, cells, closed=False)
-    certified = _certified(programme, *_solved(programme)[1:])
-    width = sensitivity / shifts
-    return Ceiling(min(attained, certified), certified, width, density / width)
+        near = Fraction(math.ceil(ratio * parts), parts)
+    cells = near.numerator + min(math.ceil(reach * near.denominator), _MOST_CELLS)
+    programme = _Programme(order, target, near.denominator, near.numerator, cells)
+    lower = staircase(order, bound, sensitivity)
+    return Ceiling(lower, max(lower, _certified(programme, *_prices(programme))))
 
 
 @dataclass(frozen=True)
 class _Programme:
-    """Masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out (0 if `closed`).
+    """Masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out.
 
     Rows: privacy of each cell nearer to 0 than the cell it is compared with, unimodality, the sum of the slacks.
     """
@@ -110,25 +97,22 @@ class _Programme:
     shift: int
     accepted: int
     cells: int
-    closed: bool
 
     def matrices(self) -> tuple[np.ndarray, sparse.csr_array, np.ndarray, np.ndarray]:
         """Objective to maximise, inequality matrix and right side, and the row of the total mass."""
         n, m = self.cells, self.shift
-        first = -n if self.closed else -n + m
-        place = np.arange(first, (m + 1) // 2)
+        place = np.arange(-n + m, (m + 1) // 2)
         rows = np.arange(place.size)
         other = place - m
-        inside = other >= -n
         slack = n + rows
         size = n + place.size + 1
         ones = np.ones(place.size)
         growth = math.exp(self.epsilon)
         # divided by e^epsilon, so that no coefficient is large
-        values = np.concatenate([ones / growth, -ones[inside], -ones / growth])
-        columns = np.concatenate([_folded(place), _folded(other[inside]), slack])
+        values = np.concatenate([ones / growth, -ones, -ones / growth])
+        columns = np.concatenate([_folded(place), _folded(other), slack])
         privacy = sparse.coo_array(
-            (values, (np.concatenate([rows, rows[inside], rows]), columns)), shape=(place.size, size)
+            (values, (np.concatenate([rows, rows, rows]), columns)), shape=(place.size, size)
         )
         steps = np.arange(n - 1)
         signs, both = np.repeat([1.0, -1.0], n - 1), np.concatenate([steps + 1, steps])
@@ -140,7 +124,7 @@ class _Programme:
         right[-1] = self.delta
         total = np.zeros(size)
         total[:n] = 2.0
-        total[-1] = 0.0 if self.closed else 1.0
+        total[-1] = 1.0
         objective = np.zeros(size)
         objective[: self.accepted] = 2.0
         return objective, matrix, right, total
@@ -151,15 +135,15 @@ def _folded(cells: np.ndarray) -> np.ndarray:
     return np.where(cells >= 0, cells, -cells - 1)
 
 
-def _solved(programme: _Programme) -> tuple[np.ndarray, np.ndarray, float]:
-    """Masses, dual values of the inequalities, and of the total mass."""
+def _prices(programme: _Programme) -> tuple[np.ndarray, float]:
+    """Dual values of the inequalities, and of the total mass."""
     objective, matrix, right, total = programme.matrices()
     found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         -objective, A_ub=matrix, b_ub=right, A_eq=total[None, :], b_eq=[1.0], bounds=(0, None), method="highs"
     )
     if found.status != 0:
         raise NumericalError(f"the linear programme must have a solution, got {found.message!r}; report the arguments")
-    return found.x[: programme.cells], -found.ineqlin.marginals, float(-found.eqlin.marginals[0])
+    return -found.ineqlin.marginals, float(-found.eqlin.marginals[0])
 
 
 def _certified(programme: _Programme, prices: np.ndarray, mass_price: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsub import checks
+from dpsub.errors import NumericalError
 from dpsub.recycling.exact import RecycledProfile
 from dpsub.recycling.kernels import Family
 from dpsub.recycling.law import Recycled
@@ -87,3 +88,27 @@ def best_place(value: Callable[[float], float], low: float, high: float, steps: 
             right = low + shrink * (high - low)
             at_right = value(right)
     return left if at_left >= at_right else right
+
+
+def bracketed(
+    excess: Callable[[float], float], low: float, high: float, steps: int, width: float
+) -> tuple[float, float]:
+    """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule."""
+    at_low, at_high = excess(low), excess(high)
+    if at_low * at_high > 0:
+        raise NumericalError(f"a budget must be met between the ends of a search, got {at_low:.3g} and {at_high:.3g}")
+    side = 0
+    for _ in range(steps):
+        if high - low <= width:
+            break
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        if not low < middle < high:
+            middle = (low + high) / 2
+        value = excess(middle)
+        if value * at_low > 0:
+            low, at_low = middle, value
+            at_high, side = (at_high / 2 if side == 1 else at_high), 1
+        else:
+            high, at_high = middle, value
+            at_low, side = (at_low / 2 if side == -1 else at_low), -1
+    return low, high

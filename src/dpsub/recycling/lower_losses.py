@@ -50,7 +50,8 @@ def lower_law(forward: Divergence, backward: Divergence, step: float, indices: n
     at_one = min(first[0], second[0])
     first[0] = second[0] = at_one
     if at_one <= 0:
-        return LossLaw(step, np.zeros(1, dtype=int), np.zeros(1), "lower", infinity=infinity)
+        nothing = np.array([(1 - infinity) * (1 - 8 * _EPS)])
+        return LossLaw(step, np.zeros(1, dtype=int), nothing, "lower", infinity=infinity)
     right = np.exp(x[1:]) * _drops(hull_slopes(first, x))
     left = _drops(hull_slopes(second, x))
     # what rounding can make of the second total, against the value at order 1

@@ -1,0 +1,212 @@
+"""The exact profile of recycled noise: against quadrature, 50 digits, its invariants, and planted faults."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpsub.errors import ArgumentError
+from dpsub.mechanisms import Gaussian
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, kernels
+from dpsub.recycling.divergence import intervals
+from dpsub.recycling.kernels import Kernel
+from tests.unit.recycled_laws import (
+    BOUNDS,
+    KERNELS,
+    NODES,
+    WEIGHTS,
+    Cauchy,
+    Gumbel,
+    Logistic,
+    density,
+    divergence,
+    nodes,
+)
+
+RATES = (0.0, 0.35, 1.0)
+ORDERS = np.array([0.0, 0.4, 1.6])
+
+
+@pytest.mark.parametrize("kernel", [*KERNELS, kernels.of(Logistic(0.8))], ids=str)
+@pytest.mark.parametrize("rate", RATES)
+def test_both_directions_are_the_integral_of_the_positive_part(kernel: Kernel, rate: float) -> None:
+    for lower, upper in BOUNDS:
+        law = Recycled(kernel, rate, lower, upper, 1.0)
+        for each in (law, law.mirrored):
+            found = each.stick(ORDERS)
+            truth = [divergence(each, float(order), 1.0) for order in ORDERS]
+            np.testing.assert_allclose(np.exp(found.log), truth, atol=1e-9, rtol=1e-7)
+        low, high = RecycledProfile(law).bounds(ORDERS)
+        delta = RecycledProfile(law).delta(ORDERS)
+        assert (low <= delta).all()
+        assert (delta <= high).all()
+        assert (high - low <= 1e-10).all()
+
+
+@pytest.mark.parametrize("kernel", [GaussianKernel(1.3), LaplaceKernel(0.9)], ids=str)
+@pytest.mark.parametrize("rate", [0.0, 0.7, 1.0])
+def test_certified_ends_hold_the_value_to_fifty_digits(kernel: Kernel, rate: float) -> None:
+    law = Recycled(kernel, rate, -0.7, 0.7, 1.0)
+    epsilons = [0.0, 0.3, 1.0, 3.0, 9.0, 20.0] if kernel.name == "gaussian" else [0.0, 0.3, 1.0, 1.9]
+    for epsilon in epsilons:
+        truth = in_fifty_digits(law, epsilon)
+        low, high = RecycledProfile(law).bounds(epsilon)
+        assert mpmath.mpf(float(low)) <= truth <= mpmath.mpf(float(high))
+        assert float(high - low) <= 1e-9 * float(truth)
+
+
+def in_fifty_digits(law: Recycled, epsilon: float) -> mpmath.mpf:
+    """The profile of a symmetric law from its definition, in 50 digits: distribution functions between sign changes."""
+    with mpmath.workdps(50):
+        scale, q, e = mpmath.mpf(law.kernel.scale), mpmath.mpf(law.rate), mpmath.mpf(epsilon)
+
+        def cdf(x: mpmath.mpf) -> mpmath.mpf:
+            if law.kernel.name == "gaussian":
+                return mpmath.ncdf(x / scale)
+            return mpmath.exp(x / scale) / 2 if x < 0 else 1 - mpmath.exp(-x / scale) / 2
+
+        def z(x: mpmath.mpf) -> mpmath.mpf:
+            shifted = x - law.sensitivity
+            if law.kernel.name == "gaussian":
+                return (shifted**2 - x**2) / (2 * scale**2)
+            return (abs(shifted) - abs(x)) / scale
+
+        low, high = mpmath.mpf(law.lower), mpmath.mpf(law.upper)
+        far = 200 * scale
+        cuts = sorted([-far, low, high, low + 1, high + 1, far])
+        inside_mass = cdf(high) - cdf(low)
+        total = mpmath.mpf(0)
+        for a, b in pairwise(cuts):
+            middle = (a + b) / 2
+            first = mpmath.mpf(1) if low <= middle <= high else 1 - q
+            second = mpmath.mpf(1) if low <= middle - 1 <= high else 1 - q
+
+            def gain(x: mpmath.mpf, first: mpmath.mpf = first, second: mpmath.mpf = second) -> bool:
+                if second == 0 or first == 0:
+                    return bool(first > 0)
+                return bool(z(x) + mpmath.log(first / second) > e)
+
+            # the loss does not increase: bisection for the end of its upper part
+            left, right = a, b
+            if gain(b - mpmath.mpf(10) ** -40 * (b - a)):
+                left = b
+            elif gain(a + mpmath.mpf(10) ** -40 * (b - a)):
+                for _ in range(160):
+                    centre = (left + right) / 2
+                    left, right = (centre, right) if gain(centre) else (left, centre)
+            total += first * (cdf(left) - cdf(a)) - mpmath.exp(e) * second * (cdf(left - 1) - cdf(a - 1))
+        return total / (1 - q * (1 - inside_mass))
+
+
+def test_far_in_the_tail_the_logarithm_keeps_its_digits() -> None:
+    law = Recycled.within(GaussianKernel(4.0), 0.3, 1.0, 1.0)
+    log = float(RecycledProfile(law).log_delta(60.0))
+    assert log == pytest.approx(float(mpmath.log(tail_of(law, 60.0))), rel=1e-12)
+    assert RecycledProfile(law).bounds(60.0)[1] > 0
+
+
+def tail_of(law: Recycled, epsilon: float) -> mpmath.mpf:
+    """Far out, both noises are outside: the kernel's own profile times c (1 - q)."""
+    with mpmath.workdps(60):
+        mu = mpmath.mpf(1) / law.kernel.scale
+        e = mpmath.mpf(epsilon)
+
+        def tail(x: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+        alone = tail(e / mu - mu / 2) - mpmath.exp(e) * tail(e / mu + mu / 2)
+        inside = 1 - 2 * tail(law.upper * mu)
+        q = mpmath.mpf(law.rate)
+        return alone * (1 - q) / (1 - q * (1 - inside))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_the_loss_is_one(kernel: Kernel) -> None:
+    law = Recycled(kernel, 0.6, -0.8, 0.8, 1.0)
+    points, weights = nodes(law, 1.0)
+    inside = (np.abs(points) <= 0.8).astype(float) - (np.abs(points - 1) <= 0.8)
+    loss = kernel.log_density(points) - kernel.log_density(points - 1) - math.log(1 - law.rate) * inside
+    log_first = law.log_density(points)
+    assert float(weights @ np.exp(log_first)) == pytest.approx(1, abs=1e-10)
+    assert float(weights @ np.exp(log_first - loss)) == pytest.approx(1, abs=1e-10)
+    np.testing.assert_allclose(np.exp(log_first), density(law, points), rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("kernel", [GaussianKernel(1.0), LaplaceKernel(1.0)], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(("lower", "upper"), [(-0.4, 0.4), (-2.0, 2.0), (-0.3, 1.1)])
+def test_the_full_sensitivity_is_the_worst_shift(kernel: Kernel, lower: float, upper: float) -> None:
+    for epsilon in (-1.0, 0.0, 0.5, 1.5):
+        values = [
+            max(float(np.exp(each.stick(epsilon).log)) for each in (law, law.mirrored))
+            for law in (Recycled(kernel, 0.6, lower, upper, d) for d in np.linspace(0.05, 1.0, 12))
+        ]
+        assert (np.diff(values) >= -1e-12).all()
+
+
+def test_distance_two_is_twice_the_sensitivity() -> None:
+    law, double = (Recycled.within(GaussianKernel(3.0), 0.5, 1.0, d) for d in (1.0, 2.0))
+    assert RecycledProfile(law).group_log_delta(0.7, 2) == RecycledProfile(double).log_delta(0.7)
+    np.testing.assert_array_equal(
+        RecycledProfile(law).group_log_delta(np.array([0.7, 0.7]), np.array([1, 2])),
+        [RecycledProfile(law).log_delta(0.7), RecycledProfile(double).log_delta(0.7)],
+    )
+
+
+def test_epsilon_inverts_delta() -> None:
+    profile = RecycledProfile(Recycled.within(GaussianKernel(4.0864), 0.2086, 1.0, 1.0))
+    epsilon = float(profile.epsilon(1e-5))
+    assert epsilon == pytest.approx(0.9018, abs=1e-4)
+    assert float(profile.delta(epsilon)) <= 1e-5 < float(profile.delta(epsilon * (1 - 1e-12)))
+
+
+@pytest.mark.parametrize("epsilon", [-2.0, -0.4])
+def test_below_zero_it_is_the_mirrored_direction(epsilon: float) -> None:
+    law = Recycled(GaussianKernel(1.0), 0.5, -0.5, 2.0, 1.0)
+    truth = max(divergence(each, epsilon, 1.0) for each in (law, law.mirrored))
+    assert float(RecycledProfile(law).delta(epsilon)) == pytest.approx(truth, abs=1e-9)
+
+
+def faulty(law: Recycled, epsilon: float, *, normalised: bool = True, both_shifts: bool = True) -> float:
+    """The sum over intervals with a factor or an interval left out."""
+    total = 0.0
+    keep = 1 - law.rate
+    for piece in intervals(law.lower, law.upper, law.sensitivity):
+        if piece.shifted_inside and not piece.inside and not both_shifts:
+            continue
+        first, second = (1.0 if inside else keep for inside in (piece.inside, piece.shifted_inside))
+        order = np.asarray(epsilon - math.log(first / second))
+        end = float(min(piece.high, law.kernel.threshold(order, law.sensitivity)))
+        if end > piece.low:
+            mass = law.kernel.mass(piece.low, end)
+            moved = law.kernel.mass(piece.low - law.sensitivity, end - law.sensitivity)
+            total += first * mass - math.exp(epsilon) * second * moved
+    return total * (law.normaliser if normalised else 1.0)
+
+
+def test_planted_faults_are_seen() -> None:
+    law, epsilon = Recycled.within(GaussianKernel(0.8), 0.5, 0.6, 1.0), 0.3
+    truth = divergence(law, epsilon, 1.0)
+    assert faulty(law, epsilon) == pytest.approx(truth, abs=1e-9)
+    assert abs(faulty(law, epsilon, normalised=False) - truth) > 0.05
+    wide = Recycled.within(GaussianKernel(0.8), 0.2, 0.6, 1.0)
+    assert abs(faulty(wide, -1.5, both_shifts=False) - divergence(wide, -1.5, 1.0)) > 1e-3
+
+
+def test_other_kernels_are_wrapped_or_refused() -> None:
+    noise = Logistic(1.0)
+    edges = np.linspace(0.5, 60.0, 400)
+    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    n, weights = (middle[:, None] + np.outer(half, NODES)).ravel(), np.outer(half, WEIGHTS).ravel()
+    moments = [float(weights @ (n**power * np.exp(noise.log_density(n)))) for power in (1, 2)]
+    np.testing.assert_allclose(kernels.of(noise).tail_moments(0.5), moments, rtol=1e-9)
+    assert kernels.of(Gaussian(2.0)) == GaussianKernel(2.0)
+    with pytest.raises(ArgumentError, match="symmetric"):
+        kernels.of(Gumbel(1.0))
+    with pytest.raises(ArgumentError, match="log-concave"):
+        kernels.of(Cauchy(1.0))
+    with pytest.raises(ArgumentError, match="did you mean 'gaussian'"):
+        kernels.named("gausian")
