@@ -72,7 +72,7 @@ class BrdpChecks(Experiment):
                 spent = float(law.kernel.profile(span).epsilon(cell.delta))
                 yield "T2", name, cell.delta, _delta(law, spent - math.log1p(-law.rate))
             yield "(10)", name, 1 / paper.mean_trials(law, "printed"), law.acceptance
-            smallest = 1e-6 * cell.epsilon
+            smallest = 1e-15 * cell.epsilon
             kernel = family.for_budget(smallest, cell.delta, span)
             rate = paper.algorithm1(kernel, cell.epsilon, cell.delta, -theta, theta, span)
             yield "degenerate", name, cell.delta, _delta(Recycled.within(kernel, rate, theta, span), cell.epsilon)

@@ -19,6 +19,7 @@ from dpsub.recycling import composed, paper_composition
 from dpsub.recycling.queries import Count
 from dpsub.recycling.sampling_rate import algorithm4
 
+
 class BrdpTimes(Experiment):
     """Median seconds over turns of choosing the parameters and of composing, by method and number of releases.
 

@@ -60,19 +60,19 @@ class RecyclingMap(Artefact):
             room = (wide["ceiling"] / pd.concat([plain, recycled], axis=1).max(axis=1)).xs(1)
             panels.append((grid[0, -1], room, room.map(lambda value: ""), "T = 1: ceiling / best"))
         top = max(float(values.max()) for _, values, _, _ in panels)
-        for axes, values, letters, text in panels:
+        for axes, values, letters, title in panels:
             table = values.unstack("bound")
             image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis", vmin=1, vmax=top)
             marks = letters.unstack("bound")
             for (i, j), value in np.ndenumerate(table.to_numpy()):
                 colour = "white" if value < 1 + 0.6 * (top - 1) else "black"
-                axes.text(j, i, f"{value:.2f}\n{marks.to_numpy()[i, j]!s}".strip(), ha="center", va="center", fontsize=6,
-                          color=colour)  # fmt: skip
+                text = f"{value:.2f}\n{marks.to_numpy()[i, j]!s}".strip()
+                axes.text(j, i, text, ha="center", va="center", fontsize=6, color=colour)
             axes.set_xticks(range(table.shape[1]), [f"{bound:g}" for bound in table.columns])
             axes.set_yticks(range(table.shape[0]), [f"{epsilon:g}" for epsilon in table.index])
             axes.grid(visible=False)
             axis(axes, x="bound / sensitivity", y="ε of all releases")
-            panel_letter(axes, text)
+            panel_letter(axes, title)
         figure.colorbar(image, ax=grid[0, -1], label="quotient")
         return finish(figure, self.labels(records)), frame.reset_index(drop=True)
 

@@ -111,7 +111,7 @@ def recycling_accepts_more(frames: Frames) -> Answer:
 def crosses_ninety(frames: Frames) -> Answer:
     """Section 7: acceptance 0.9 needs epsilon near 4.5, within 0.2."""
     wide = acceptance_gap(frames)
-    curve = wide.loc[1.0, "recycled"]
+    curve = wide["recycled"].xs(1.0, level="sensitivity")
     above = curve[curve >= 0.9]
     if above.empty or curve.index[0] == above.index[0]:
         raise LackingError("this run does not cross 0.9")
@@ -193,8 +193,9 @@ def _compared(frames: Frames, pairs: list[tuple[str, str]]) -> Answer:
     """Whether the first method of every pair accepts more than the second, in every panel with boxes."""
     wide, worse = _boxes(frames), []
     for high, low in pairs:
-        for (name, panel), row in wide[wide[high] <= wide[low]].iterrows():
-            worse.append(f"{name} {panel}: {SHORT[high]} {row[high]:.4g}, {SHORT[low]} {row[low]:.4g}")
+        for row in wide[wide[high] <= wide[low]].reset_index().to_dict("records"):
+            place = f"{row['name'].removeprefix('brdp_')} {row['panel']}"
+            worse.append(f"{place}: {SHORT[high]} {row[high]:.4g}, {SHORT[low]} {row[low]:.4g}")
     note = "; ".join(worse) or f"in all {len(wide)} panels"
     return Answer(not worse, note)
 
@@ -230,7 +231,7 @@ def loss_has_unit_mean(frames: Frames) -> Answer:
     """Theorem 1: E exp(-loss) is 1 for every loss."""
     frame = _cases(frames, "T1 mean")
     off = (frame["claimed"] - frame["true"]).abs()
-    worst = frame.loc[off.idxmax()]
+    worst = frame.iloc[int(off.to_numpy().argmax())]
     return Answer(bool((off <= 1e-9).all()), f"{worst['claimed']:.4f} in {worst['case']}")
 
 
@@ -238,7 +239,7 @@ def _kept(statement: str) -> Callable[[Frames], Answer]:
     def ask(frames: Frames) -> Answer:
         frame = _cases(frames, statement)
         ratio = frame["true"] / frame["claimed"]
-        worst = frame.loc[ratio.idxmax()]
+        worst = frame.iloc[int(ratio.to_numpy().argmax())]
         note = f"kept in {int((ratio <= 1 + 1e-9).sum())} of {len(frame)}; {ratio.max():.4g} times in {worst['case']}"
         return Answer(bool((ratio <= 1 + 1e-9).all()), note)
 
@@ -249,7 +250,7 @@ def _equal(statement: str, tolerance: float, *, relative: bool) -> Callable[[Fra
     def ask(frames: Frames) -> Answer:
         frame = _cases(frames, statement)
         error = (frame["claimed"] - frame["true"]).abs() / (frame["true"].abs() if relative else 1.0)
-        worst = frame.loc[error.idxmax()]
+        worst = frame.iloc[int(error.to_numpy().argmax())]
         note = f"{worst['claimed']:.6g} for {worst['true']:.6g} in {worst['case']}"
         return Answer(bool((error <= tolerance).all()), note)
 
