@@ -1,0 +1,1 @@
+"""Artefacts of Jiang et al. 2024: budget recycling."""

@@ -1,0 +1,1 @@
+"""What the experiments on budget recycling share: releases for one budget, and their rows."""
