@@ -1,0 +1,129 @@
+"""Weighted sums with Laplace noise under three readings of an unstated rule (Fay et al., Section 3.3 and Figure 2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy import optimize
+
+from dpsub import checks
+from dpsub.experiments.base import Experiment
+from dpsub.importance.losses import Power
+from dpsub.importance.samplers import filled_rates, optimal_rates, oracle_rates, uniform_rates
+from dpsub.streams import stream
+
+RULES = ("free", "fixed_eps", "b1")
+SAMPLERS = ("unif", "opt", "var", "water")
+_RUNS_AT_ONCE = 100
+
+
+class ImportanceSums(Experiment):
+    """Topic "weight": the weight of each point at one size. Topic "curve": largest loss and error over noise scales.
+
+    The text does not state the target at which privacy-constrained weights are computed. Rules: free, the largest loss
+    without sampling; fixed_eps, one target for all noise scales; b1, weights from the profile as printed, w |x|_1,
+    which is that of the noise scale 1, whatever the noise. Samplers: unif; opt; var, which has the least variance and
+    sees all data; water, the least variance among those with the losses of opt, at twice its size.
+    """
+
+    name: ClassVar[str] = "importance_sums"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "topic": "str", "rule": "str", "sampler": "str", "rank": "int64", "norm": "float64",
+        "weight": "float64", "n": "int64", "d": "int64", "variance_per_dimension": "float64", "scale": "float64",
+        "target": "float64", "m": "float64", "max_loss": "float64", "mse": "float64", "mse_error": "float64",
+        "mse_exact": "float64", "runs": "int64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        n = checks.integer("n", settings["n"], at_least=10)
+        checks.integer("d", settings["d"], at_least=1)
+        checks.real("m", settings["m"], above=0, below=n)
+        low = checks.real("scale_min", settings["scale_min"], above=0)
+        checks.real("scale_max", settings["scale_max"], above=low)
+        checks.integer("points", settings["points"], at_least=2)
+        checks.integer("runs", settings["runs"], at_least=2)
+        for rule in settings["rules"]:
+            checks.one_of("rule", rule, RULES)
+        checks.real("fixed_epsilon", settings["fixed_epsilon"], above=0)
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        n, d = int(settings["n"]), int(settings["d"])
+        rng = stream(root, experiment=self.name, cell={"n": n, "d": d}, role="data", replicate=0)
+        points = rng.normal(0, math.sqrt(1 / d), (n, d))
+        rows: list[dict[str, Any]] = []
+        for rule in settings["rules"]:
+            rows += self._weights(rule, points, settings)
+            rows += self._curve(rule, points, settings, root)
+        frame = pd.DataFrame(rows).assign(replicate=0, n=n, d=d, variance_per_dimension=1 / d)
+        absent = {"rank": -1, "runs": 0}
+        return self.frame(frame.assign(**{name: frame[name].fillna(value) for name, value in absent.items()}))
+
+    def _weights(self, rule: str, points: np.ndarray, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        norms, m = np.abs(points).sum(axis=1), float(settings["m"])
+        scale, target = self._at_size(rule, norms, m, float(settings["fixed_epsilon"]))
+        rates = {"unif": uniform_rates(len(points), m), "opt": optimal_rates(norms / scale, target),
+                 "var": oracle_rates(np.linalg.norm(points, axis=1), m)}  # fmt: skip
+        order = np.argsort(norms)
+        for sampler, q in rates.items():
+            for rank, place in enumerate(order.tolist()):
+                yield {"topic": "weight", "rule": rule, "sampler": sampler, "rank": rank, "norm": norms[place],
+                       "weight": 1 / q[place], "scale": scale, "target": target, "m": float(q.sum())}  # fmt: skip
+
+    def _at_size(self, rule: str, norms: np.ndarray, m: float, fixed: float) -> tuple[float, float]:
+        """Return noise scale and target at which opt has the expected size m."""
+        largest = float(norms.max())
+        if rule == "b1":
+            target = _root(lambda value: optimal_rates(norms, value).sum() - m, largest, 1e6)
+            return 1.0, target
+        if rule == "free":
+            scale = _root(lambda b: optimal_rates(norms / b, largest / b).sum() - m, 1e-2, 1e6)
+            return scale, largest / scale
+        scale = _root(lambda b: optimal_rates(norms / b, fixed).sum() - m, largest / fixed * (1 + 1e-9), 1e9)
+        return scale, fixed
+
+    def _curve(
+        self, rule: str, points: np.ndarray, settings: Mapping[str, Any], root: int
+    ) -> Iterator[dict[str, Any]]:
+        norms, lengths = np.abs(points).sum(axis=1), np.linalg.norm(points, axis=1)
+        scales = np.geomspace(settings["scale_min"], settings["scale_max"], int(settings["points"]))
+        for scale in scales.tolist():
+            planned = 1.0 if rule == "b1" else scale
+            target = float(settings["fixed_epsilon"]) if rule == "fixed_eps" else float(norms.max()) / planned
+            private = optimal_rates(norms / planned, target)
+            m = float(private.sum())
+            rates = {"unif": uniform_rates(len(points), m), "opt": private, "var": oracle_rates(lengths, m),
+                     "water": filled_rates(private, lengths, min(2 * m, float(len(points))))}  # fmt: skip
+            for sampler, q in rates.items():
+                squares = self._errors(points, q, scale, int(settings["runs"]), rule, root)
+                yield {
+                    "topic": "curve", "rule": rule, "sampler": sampler, "scale": scale, "target": target,
+                    "m": float(q.sum()), "max_loss": float(Power(norms / scale).sampled(q).max()),
+                    "mse": float(squares.mean()), "runs": len(squares),
+                    "mse_error": float(squares.std(ddof=1) / math.sqrt(len(squares))),
+                    "mse_exact": 2 * scale**2 * points.shape[1] + float(((1 / q - 1) * lengths**2).sum()),
+                }  # fmt: skip
+
+    def _errors(
+        self, points: np.ndarray, q: np.ndarray, scale: float, runs: int, rule: str, root: int
+    ) -> np.ndarray:
+        """Squared errors of the released sums; all samplers meet the same uniform and the same Laplace numbers."""
+        rng = stream(root, experiment=self.name, cell={"rule": rule, "scale": scale}, role="sample", replicate=0)
+        total, found = points.sum(axis=0), np.empty(runs)
+        for start in range(0, runs, _RUNS_AT_ONCE):
+            count = min(_RUNS_AT_ONCE, runs - start)
+            drawn = (rng.random((count, len(points))) < q) / q
+            error = drawn @ points - total + rng.laplace(scale=scale, size=(count, points.shape[1]))
+            found[start : start + count] = (error**2).sum(axis=1)
+        return found
+
+
+def _root(gap: Callable[[float], float], low: float, high: float) -> float:
+    return float(math.exp(optimize.brentq(lambda log: gap(math.exp(log)), math.log(low), math.log(high), xtol=1e-12)))
