@@ -225,3 +225,25 @@ def delta_when_added(epsilon: ArrayLike, q: float, reverse: DeltaCurve) -> np.nd
     if left.any():
         delta[left] = share[left] * reverse(order[left] + np.log(rate) - np.log(share[left]))
     return np.minimum(delta, 1.0).reshape(np.shape(epsilon))[()]
+
+
+def once_and_resampled(unsampled: ArrayLike, q: ArrayLike, n_iterations: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the losses of T rounds on one sample, and with a new sample in each round, linear profiles.
+
+    Parameters
+    ----------
+    unsampled : array_like
+        A: the loss of all T rounds at weight 1, nats.
+    q : array_like
+        Inclusion probability, the weight being 1/q.
+    n_iterations : int
+        T.
+
+    Returns
+    -------
+    once, resampled : ndarray
+        log(1 + q (e^{A/q} - 1)) and T log(1 + q (e^{A/(Tq)} - 1)).
+    """
+    rounds = checks.integer("n_iterations", n_iterations, at_least=1)
+    total, chance = nonnegative("unsampled", unsampled), inclusion(q)
+    return loss_when_removed(total / chance, chance), rounds * loss_when_removed(total / (rounds * chance), chance)
