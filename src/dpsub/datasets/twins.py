@@ -56,7 +56,7 @@ def twin(described: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
         norms = np.sqrt(squared_norms(points))
         relative = norms / norms.max()
         power = optimize.brentq(lambda p, t=relative: float(np.mean(t ** (2 * p))) - share, 0.01, 100)
-        if abs(power - 1) < 1e-9:
+        if abs(power - 1) < 1e-7:
             break
         points *= (described.radius * relative**power / norms)[:, None]
     return points.astype(np.float32), large

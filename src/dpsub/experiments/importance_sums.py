@@ -15,11 +15,11 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.importance.losses import Power
 from dpsub.importance.samplers import filled_rates, optimal_rates, oracle_rates, uniform_rates
+from dpsub.importance.weighted_sum import WeightedLaplaceSum
 from dpsub.streams import stream
 
 RULES = ("free", "fixed_eps", "b1")
 SAMPLERS = ("unif", "opt", "var", "water")
-_RUNS_AT_ONCE = 100
 
 
 class ImportanceSums(Experiment):
@@ -95,6 +95,7 @@ class ImportanceSums(Experiment):
         norms, lengths = np.abs(points).sum(axis=1), np.linalg.norm(points, axis=1)
         scales = np.geomspace(settings["scale_min"], settings["scale_max"], int(settings["points"]))
         for scale in scales.tolist():
+            mechanism = WeightedLaplaceSum(scale)
             planned = 1.0 if rule == "b1" else scale
             target = float(settings["fixed_epsilon"]) if rule == "fixed_eps" else float(norms.max()) / planned
             private = optimal_rates(norms / planned, target)
@@ -102,27 +103,16 @@ class ImportanceSums(Experiment):
             rates = {"unif": uniform_rates(len(points), m), "opt": private, "var": oracle_rates(lengths, m),
                      "water": filled_rates(private, lengths, min(2 * m, float(len(points))))}  # fmt: skip
             for sampler, q in rates.items():
-                squares = self._errors(points, q, scale, int(settings["runs"]), rule, root)
+                # the same numbers for every sampler
+                rng = stream(root, experiment=self.name, cell={"rule": rule, "scale": scale}, role="sample", replicate=0)
+                squares = mechanism.squared_errors(points, q, int(settings["runs"]), rng)
                 yield {
                     "topic": "curve", "rule": rule, "sampler": sampler, "scale": scale, "target": target,
-                    "m": float(q.sum()), "max_loss": float(Power(norms / scale).sampled(q).max()),
+                    "m": float(q.sum()), "max_loss": float(Power(mechanism.slopes(points)).sampled(q).max()),
                     "mse": float(squares.mean()), "runs": len(squares),
                     "mse_error": float(squares.std(ddof=1) / math.sqrt(len(squares))),
-                    "mse_exact": 2 * scale**2 * points.shape[1] + float(((1 / q - 1) * lengths**2).sum()),
+                    "mse_exact": mechanism.mean_squared_error(points, q),
                 }  # fmt: skip
-
-    def _errors(
-        self, points: np.ndarray, q: np.ndarray, scale: float, runs: int, rule: str, root: int
-    ) -> np.ndarray:
-        """Squared errors of the released sums; all samplers meet the same uniform and the same Laplace numbers."""
-        rng = stream(root, experiment=self.name, cell={"rule": rule, "scale": scale}, role="sample", replicate=0)
-        total, found = points.sum(axis=0), np.empty(runs)
-        for start in range(0, runs, _RUNS_AT_ONCE):
-            count = min(_RUNS_AT_ONCE, runs - start)
-            drawn = (rng.random((count, len(points))) < q) / q
-            error = drawn @ points - total + rng.laplace(scale=scale, size=(count, points.shape[1]))
-            found[start : start + count] = (error**2).sum(axis=1)
-        return found
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
