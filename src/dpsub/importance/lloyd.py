@@ -284,15 +284,23 @@ def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
     points : ndarray, shape (n, d)
     centres : ndarray, shape (c, k, d)
     """
+    return total_costs(points, centres) / points.shape[0]
+
+
+def total_costs(points: np.ndarray, centres: np.ndarray, sample: WeightedSample | None = None) -> np.ndarray:
+    """Sum over all rows, or weighted over a sample, of squared distances to the nearest centre, shape (c,)."""
     n_sets, k, _ = centres.shape
+    n = points.shape[0] if sample is None else sample.size
     # sets are the last axis, so that the least over k runs along contiguous numbers
     columns, squares = _stacked(np.ascontiguousarray(centres.transpose(1, 0, 2)), points.dtype)
     total, sizes = np.zeros(n_sets), 0.0
     chunk = max(256, min(CHUNK, _SCORES // (n_sets * k)))
-    for start in range(0, points.shape[0], chunk):
-        rows = points[start : start + chunk]
+    for start in range(0, n, chunk):
+        block = slice(start, min(start + chunk, n))
+        rows = points[block] if sample is None else points[sample.indices[block]]
+        share = np.ones(rows.shape[0]) if sample is None else sample.weights[block]
         with np.errstate(over="ignore", invalid="ignore"):
             scores = squares - rows @ columns
-        total += scores.reshape(-1, k, n_sets).min(axis=1).sum(axis=0, dtype=float)
-        sizes += float(np.einsum("ij,ij->", rows, rows, dtype=float))
-    return np.asarray((total + sizes) / points.shape[0])
+        total += share @ scores.reshape(-1, k, n_sets).min(axis=1).astype(float)
+        sizes += float(share @ np.einsum("ij,ij->i", rows, rows, dtype=float))
+    return np.asarray(total + sizes)

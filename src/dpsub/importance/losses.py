@@ -204,7 +204,7 @@ def delta_when_removed(epsilon: ArrayLike, q: float, curve: DeltaCurve) -> np.nd
     return np.minimum(rate * curve(base_order(order, rate)), 1.0)
 
 
-def base_order(epsilon: np.ndarray, q: float) -> np.ndarray:
+def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
     """log(1 + (e^eps - 1) / q), the order that the mechanism is asked for, eps >= 0 of any size."""
     moderate = np.log1p(np.expm1(np.minimum(epsilon, _LARGE)) / q)
     return np.where(epsilon > _LARGE, np.logaddexp(0.0, log_expm1(epsilon) - np.log(q)), moderate)

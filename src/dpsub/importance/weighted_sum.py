@@ -1,4 +1,4 @@
-"""The weighted sum with Laplace noise: its losses, its exact error under any inclusion probabilities, and draws of it."""
+"""The weighted sum with Laplace noise: losses, its exact error under any inclusion probabilities, and draws of it."""
 
 from __future__ import annotations
 
