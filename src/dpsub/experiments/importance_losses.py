@@ -14,7 +14,7 @@ from dpsub.datasets import described
 from dpsub.datasets.point_sets import PointSet
 from dpsub.experiments.importance_cells import MODES, SAMPLERS, Cell, noise_of
 from dpsub.experiments.importance_sets import OnPointSets, each
-from dpsub.importance.calibrate import certified_loss
+from dpsub.importance.losses import loss_when_removed
 from dpsub.importance.samplers import PoissonImportance
 from dpsub.streams import stream
 
@@ -69,7 +69,7 @@ class ImportanceLosses(OnPointSets):
                 continue
             norms = np.minimum(points.norms, noise.facts.radius)
             rates = noise.rates(norms)
-            losses = certified_loss(norms, rates, noise.s, noise.offset)
+            losses = loss_when_removed(noise.slopes(norms) / rates, rates)
             base = {"dataset": points.name, "data_label": points.label, "sampler": sampler, "m": noise.m,
                     "epsilon": epsilon, "second": np.nan, "weight": np.nan, "loss": np.nan}  # fmt: skip
             for group in np.unique(groups).tolist():
