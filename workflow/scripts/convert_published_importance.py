@@ -1,6 +1,6 @@
 """Convert a transcription of the numbers of the importance-sampling paper into `data/published/importance/*.csv`.
 
-The source folder holds table1_datasets.csv, table2_timing.csv, table3_timing.csv, figures_index.csv and text_claims.csv.
+The source folder holds table1_datasets.csv, table2_timing.csv, table3_timing.csv, figures_index.csv, text_claims.csv.
 Which texts are numbers, which are statements, and the errata (described in the documentation of deviations) stand
 below. Run by hand:
 

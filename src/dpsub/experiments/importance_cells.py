@@ -1,4 +1,4 @@
-"""Cells of the clustering experiments of Fay et al.: data set, sampler, expected size, target, and the noise of each."""
+"""Cells of the clustering experiments of Fay et al.: sampler, expected size, target, and the noise of each."""
 
 from __future__ import annotations
 
@@ -78,12 +78,17 @@ def cells(settings: Mapping[str, Any], name: str) -> list[Cell]:
     return list(dict.fromkeys(found))
 
 
+def facts_of(points: PointSet) -> DataFacts:
+    """Return what calibration needs to know of a data set."""
+    n, d = points.points.shape
+    return DataFacts(n, d, points.bound, points.mean_square)
+
+
 def noise_of(cell: Cell, points: PointSet, settings: Mapping[str, Any], variant: str) -> Calibration:
     """Return the noise of a cell on a data set, at the size that its label asks for."""
-    facts = DataFacts(*points.points.shape, points.bound, points.mean_square)
     m = None if cell.sampler == "full" else scaled_size(cell.m, points)
     return calibrate(
-        cell.sampler, facts, target=cell.epsilon, m=m, mode=MODES[variant],
+        cell.sampler, facts_of(points), target=cell.epsilon, m=m, mode=MODES[variant],
         norms=points.norms if cell.sampler == "opt" else None, n_iterations=int(settings["iterations"]),
         mixing=float(settings["mixing"]),
     )  # fmt: skip
@@ -107,7 +112,8 @@ def rates_of(noise: Calibration, norms: np.ndarray) -> np.ndarray:
     if noise.sampler != "opt" or noise.mode != "released":
         return noise.rates(norms)
     best = optimal_weights(noise.slopes(norms), noise.target)
-    low, high = np.ones_like(best), 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)
+    high = 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)
+    low = high / 2
     for _ in range(RELEASED_STEPS):
         middle = 0.5 * (low + high)
         low, high = np.where(middle <= best, middle, low), np.where(middle <= best, high, middle)
@@ -144,8 +150,7 @@ def recorded(
                 f"the noise of {cell} on {points.name} must be on record, got none; run importance_noise with the "
                 "settings of importance_clustering"
             )
-        facts = DataFacts(*points.points.shape, points.bound, points.mean_square)
         yield cell, Calibration(
-            cell.sampler, MODES[variant], facts, cell.epsilon, float(row["m"]), float(row["mixing"]),
+            cell.sampler, MODES[variant], facts_of(points), cell.epsilon, float(row["m"]), float(row["mixing"]),
             int(settings["iterations"]), float(row["offset"]), float(row["s"]), float(row["psi"]), float(row["m_max"]),
         )  # fmt: skip

@@ -25,6 +25,8 @@ SAMPLERS = ("unif", "opt", "var", "water")
 class ImportanceSums(Experiment):
     """Topic "weight": the weight of each point at one size. Topic "curve": largest loss and error over noise scales.
 
+    Topic "pareto": at one noise scale, the least error by target and size (water-filling), beside uniform sampling.
+
     The text does not state the target at which privacy-constrained weights are computed. Rules: free, the largest loss
     without sampling; fixed_eps, one target for all noise scales; b1, weights from the profile as printed, w |x|_1,
     which is that of the noise scale 1, whatever the noise. Samplers: unif; opt; var, which has the least variance and
@@ -50,6 +52,10 @@ class ImportanceSums(Experiment):
         checks.integer("runs", settings["runs"], at_least=2)
         for rule in settings["rules"]:
             checks.one_of("rule", rule, RULES)
+        checks.real("pareto_scale", settings["pareto_scale"], above=0)
+        for name in ("pareto_targets", "pareto_sizes"):
+            for factor in settings[name]:
+                checks.real(name, factor, at_least=1)
         checks.real("fixed_epsilon", settings["fixed_epsilon"], above=0)
 
     def run(
@@ -62,6 +68,7 @@ class ImportanceSums(Experiment):
         for rule in settings["rules"]:
             rows += self._weights(rule, points, settings)
             rows += self._curve(rule, points, settings, root)
+        rows += self._pareto(points, settings)
         frame = pd.DataFrame(rows).assign(replicate=0, n=n, d=d, variance_per_dimension=1 / d)
         absent = {"rank": -1, "runs": 0}
         return self.frame(frame.assign(**{name: frame[name].fillna(value) for name, value in absent.items()}))
@@ -104,7 +111,8 @@ class ImportanceSums(Experiment):
                      "water": filled_rates(private, lengths, min(2 * m, float(len(points))))}  # fmt: skip
             for sampler, q in rates.items():
                 # the same numbers for every sampler
-                rng = stream(root, experiment=self.name, cell={"rule": rule, "scale": scale}, role="sample", replicate=0)
+                key = {"rule": rule, "scale": scale}
+                rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=0)
                 squares = mechanism.squared_errors(points, q, int(settings["runs"]), rng)
                 yield {
                     "topic": "curve", "rule": rule, "sampler": sampler, "scale": scale, "target": target,
@@ -113,6 +121,24 @@ class ImportanceSums(Experiment):
                     "mse_error": float(squares.std(ddof=1) / math.sqrt(len(squares))),
                     "mse_exact": mechanism.mean_squared_error(points, q),
                 }  # fmt: skip
+
+
+    def _pareto(self, points: np.ndarray, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Targets and sizes are given as multiples of the least ones; sizes end where all rows are taken."""
+        lengths, scale = np.linalg.norm(points, axis=1), float(settings["pareto_scale"])
+        mechanism = WeightedLaplaceSum(scale)
+        slopes = mechanism.slopes(points)
+        for factor in settings["pareto_targets"]:
+            target = float(factor) * float(slopes.max())
+            floors = optimal_rates(slopes, target)
+            for share in settings["pareto_sizes"]:
+                m = min(float(floors.sum()) * float(share), float(len(points)))
+                for sampler, q in (("water", filled_rates(floors, lengths, m)), ("unif", uniform_rates(len(points), m))):
+                    yield {
+                        "topic": "pareto", "rule": "free", "sampler": sampler, "scale": scale, "target": target, "m": m,
+                        "max_loss": float(Power(slopes).sampled(q).max()),
+                        "mse_exact": mechanism.mean_squared_error(points, q),
+                    }  # fmt: skip
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
