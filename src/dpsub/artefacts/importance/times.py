@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Records, values_frame
@@ -15,6 +16,7 @@ from dpsub.published import row_key
 
 EXPERIMENT = "importance_times"
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
+BAR_SIZE = 20000.0
 PAPERS = ("t_weights", "t_sampling", "t_dp_lloyd")  # what the paper's totals hold
 CELL = ["dataset", "sampler", "m_paper", "backend"]
 
@@ -91,9 +93,8 @@ class Figure5(OnData):
     timed = True
     experiments = (EXPERIMENT,)
     caption = (
-        "Left: time of weights, sampling and DP-Lloyd over that of full data against the expected size (percent), one "
-        "line a data set and sampler; dotted: the share of the records that is drawn. Right: parts of the time at the "
-        "middle size of one data set. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, "
+        "Time of weights, sampling and DP-Lloyd over that of full data against the expected size (percent), by data set "
+        "and sampler; dotted: the share of the records that is drawn. Last panel: parts of the relative time at one size. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, "
         "so that the relative cost of weights and sampling is larger."
     )
     shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
@@ -105,42 +106,40 @@ class Figure5(OnData):
         found = medians(self.needed(records, EXPERIMENT))
         vectorised = found[(found["backend"] == "vectorised") & (found["sampler"] != "full")]
         names = [name for name in self.shown if name in set(found["dataset"])] or ordered(found)
-        figure, grid = new(1, 2, width=7.2, height=3.4, width_ratios=[1.5, 1])
-        left, right = grid[0]
-        for name in names:
+        figure, grid = new(2, 3, width=7.2, height=4.4)
+        for axes in grid.flat[len(names) : -1]:
+            axes.set_axis_off()
+        for axes, name in zip(grid.flat[:-1], names, strict=False):
             part = vectorised[vectorised["dataset"] == name]
             for sampler, curve in part.groupby("sampler", sort=False):
-                style = {**SAMPLERS[str(sampler)], "markersize": 2.5, "linewidth": 0.9}
-                left.plot(curve["m_paper"], curve["rel_total_time"], **style)
+                axes.plot(curve["m_paper"], curve["rel_total_time"], **SAMPLERS[str(sampler)])
             line = part.drop_duplicates("m_paper").sort_values("m_paper")
-            left.plot(line["m_paper"], line["m_over_n_percent"], color="black", linestyle=":", linewidth=0.9,
-                      label="share drawn")  # fmt: skip
-            if len(line):
-                left.annotate(title_of(name, part["data_label"]), (line["m_paper"].iloc[-1], line["m_over_n_percent"].iloc[-1]),
-                              xytext=(3, -2), textcoords="offset points", fontsize=5.5, color="#444444")  # fmt: skip
-        left.set_yscale("log")
-        left.set_xlabel("expected sample size m")
-        left.set_ylabel("time over that of full data (%)")
-        panel_letter(left, "by size")
-        handles = dict(zip(*left.get_legend_handles_labels()[::-1], strict=True))
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4)
-        self._bars(right, vectorised[vectorised["dataset"] == names[0]])
+            axes.plot(line["m_paper"], line["m_over_n_percent"], color="black", linestyle=":", label="share drawn")
+            axes.set_xlabel("expected sample size m")
+            axes.locator_params(axis="x", nbins=4)
+            panel_letter(axes, title_of(name, part["data_label"]))
+        for axes in grid[:, 0]:
+            axes.set_ylabel("relative time (%)")
+        found_handles = {text: handle for axes in grid.flat
+                         for handle, text in zip(*axes.get_legend_handles_labels(), strict=True)}  # fmt: skip
+        _bars(grid[1, 2], vectorised[vectorised["dataset"] == names[0]])
+        figure.legend(list(found_handles.values()), list(found_handles), loc="outside lower center", ncols=4)
         return finish(figure), found
 
-    @staticmethod
-    def _bars(axes, part: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
-        sizes = sorted(part["m_paper"].unique())
-        if not sizes:
-            return
-        chosen = part[part["m_paper"] == sizes[len(sizes) // 2]]
-        scale = chosen["rel_total_time"] / chosen["t_total"]
-        below = pd.Series(0.0, index=chosen.index)
-        for name, colour, label in (("t_dp_lloyd", "#009E73", "DP-Lloyd"), ("t_sampling", "#CC79A7", "sampling"),
-                                    ("t_weights", "#0072B2", "weights")):  # fmt: skip
-            axes.bar(chosen["sampler"], chosen[name] * scale, bottom=below, color=colour, label=label, width=0.6)
-            below = below + chosen[name] * scale
-        axes.axhline(float(chosen["m_over_n_percent"].iloc[0]), color="black", linestyle=":", linewidth=0.9)
-        axes.set_ylabel("time over that of full data (%)")
-        axes.legend(loc="upper left", fontsize=6)
-        panel_letter(axes, f"{title_of(str(chosen['dataset'].iloc[0]), chosen['data_label'])}, "
-                     f"m = {sizes[len(sizes) // 2]:g}")  # fmt: skip
+
+def _bars(axes: Axes, part: pd.DataFrame) -> None:
+    """Parts of the relative time at the paper's size, or the largest one there is."""
+    if part.empty:
+        return
+    size = BAR_SIZE if BAR_SIZE in set(part["m_paper"]) else float(part["m_paper"].max())
+    chosen = part[part["m_paper"] == size]
+    scale = chosen["rel_total_time"] / chosen["t_total"]
+    below = pd.Series(0.0, index=chosen.index)
+    for name, colour, label in (("t_dp_lloyd", "#009E73", "DP-Lloyd"), ("t_sampling", "#CC79A7", "sampling"),
+                                ("t_weights", "#0072B2", "weights")):  # fmt: skip
+        axes.bar(chosen["sampler"], chosen[name] * scale, bottom=below, color=colour, label=label, width=0.6)
+        below = below + chosen[name] * scale
+    axes.axhline(float(chosen["m_over_n_percent"].iloc[0]), color="black", linestyle=":", linewidth=0.9)
+    axes.set_ylim(0, 1.35 * float(below.max()))
+    axes.legend(loc="upper left", fontsize=6, ncols=3, columnspacing=0.8, handlelength=1)
+    panel_letter(axes, f"{title_of(str(chosen['dataset'].iloc[0]), chosen['data_label'])}, m = {size:g}")
