@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import special, stats
 
 from dpsub.accountants.composition import Composition
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.importance import approximate, gaussian
+from dpsub.importance import approximate, gaussian, norm_pair
 from dpsub.importance.approximate import LloydLoss
 from dpsub.importance.calibrate import DataFacts, calibrate
 from dpsub.importance.losses import delta_when_added
@@ -52,6 +53,26 @@ def test_the_closed_form_is_the_loss_of_gamma_radii_and_angles(d: int, shift: fl
     for x in (0.0, 0.1 * shift, 0.3 * shift):
         other = divergence(x, d, shift)
         assert upper(d, shift, x) == pytest.approx(other, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 8, 518])
+def test_parts_keep_the_relative_error_that_is_charged(d: int) -> None:
+    for shift in (1e-3, 0.3, 50.0):
+        pair = NormPair(d, shift)
+        allowed = pair.rounding(1000)
+        with mp.workdps(40):
+            z, half = mp.mpf(shift) / 2, mp.mpf(d) / 2
+            odds = d * mp.besselk(half, z) / (z * mp.besselk(half - 1, z))
+            share = odds / (1 + odds)
+            total = share * mp.hyp0f1(half, z * z / 4) + (1 - share) * mp.hyp0f1(half + 1, z * z / 4)
+            assert abs(pair.flat_share / share - 1) < allowed
+            assert abs(pair.log_normaliser - mp.log(total)) < allowed
+            for x in (0.01, 0.3, 0.5):
+                y, a = mp.mpf(x), mp.mpf(d + 1) / 2
+                front = (y * (1 - y)) ** (a + 1) / (a * (a + 1) * mp.beta(a, a))
+                exact = front * mp.hyp2f1(2 * a + 1, 2, a + 2, y)
+                if exact > 1e-290:
+                    assert abs(norm_pair._beta_shortfall(np.array([x]), float(a))[0] / exact - 1) < allowed / 4
 
 
 @pytest.mark.parametrize("shift", [1e-3, 0.5, 5.0, 60.0])

@@ -96,6 +96,7 @@ def test_sizes_beyond_the_largest_are_not_available() -> None:
     assert edge.rates(NORMS).sum() == pytest.approx(found.m_max, rel=1e-8)
     core = calibrate("core", SMALL, target=3.0, m=2900)
     assert not core.feasible and core.m_max < 2900
+    assert calibrate("core", SMALL, target=3.0, m=core.m_max).rates([2.0])[0] == pytest.approx(1)
 
 
 def test_the_papers_rule_for_the_target_fixes_the_size() -> None:

@@ -134,12 +134,13 @@ def test_the_large_epsilon_form_needs_more_than_epsilon_above_1() -> None:
     assert loss_when_removed(12.0, 0.01) == pytest.approx(12.0 - math.log(100), rel=1e-3)
 
 
-def test_once_and_resampled_cross() -> None:
+def test_resampling_is_never_the_worse_one() -> None:
     once, resampled = once_and_resampled([0.5, 30.0], 0.1, 10)
     assert once == pytest.approx([2.76, 298], rel=0.005)
     assert resampled == pytest.approx([0.63, 277], rel=0.005)
-    many_once, many_resampled = once_and_resampled(0.01, 1.0, 10)
-    assert many_once == pytest.approx(many_resampled)
+    all_once, all_resampled = once_and_resampled(np.geomspace(1e-3, 1e3, 50)[:, None], np.geomspace(1e-4, 1, 20), 10)
+    assert (all_resampled <= all_once * (1 + 1e-12)).all()
+    assert all_once[:, -1] == pytest.approx(all_resampled[:, -1])
 
 
 def test_groups_and_replacements_add_up() -> None:
