@@ -161,6 +161,27 @@ def test_what_is_proved_for_the_ball_holds_for_every_record_and_is_below_the_pur
         approximate.certified_epsilon(calibrate("full", facts, target=3.0, mode="released"), DELTA)
 
 
+def test_certified_weights_shrink_the_sample_at_the_same_noise_and_target() -> None:
+    norms = np.sqrt(np.random.default_rng(0).uniform(0.05, 1, 1000))
+    facts = DataFacts(1000, 20, 1.0, float((norms**2).mean()))
+    found = calibrate("opt", facts, target=2.0, m=150, norms=norms)
+    larger = approximate.certified_weights(found, norms, DELTA, table=6, cells=200)
+    assert (larger >= 1 / found.rates(norms) * (1 - 1e-12)).all()
+    assert (1 / larger).sum() < 0.7 * 150
+    for i in np.linspace(0, 999, 12).astype(int):
+        w, z = float(larger[i]), float(norms[i])
+        loss = LloydLoss(20, w * z / found.beta_sum, w / found.beta_count, 10)
+        assert approximate.sampled_epsilon(loss, 1 / w, DELTA) <= 2.0
+    # a planted fault: twice the weights break the promise somewhere
+    broken = [
+        approximate.sampled_epsilon(
+            LloydLoss(20, 2 * w * z / found.beta_sum, 2 * w / found.beta_count, 10), 1 / (2 * w), DELTA
+        )
+        for w, z in zip(larger[:12], norms[:12], strict=True)
+    ]
+    assert max(broken) > 2.0
+
+
 def test_rare_records_need_no_epsilon() -> None:
     assert approximate.sampled_epsilon(LloydLoss(2, 1.0, 1.0, 1), 1e-7, DELTA) == 0.0
     with pytest.raises(ArgumentError, match="delta must be below 1"):
