@@ -174,6 +174,10 @@ def test_one_round_without_noise_is_scikit_learns() -> None:
             "rows must have norms of at most",
         ),
         (
+            lambda: lloyd.run_full(np.full((2, 4), math.nan), plan_of("stated"), np.zeros((5, 4)), RNG),
+            "rows must have norms of at most .* got nan",
+        ),
+        (
             lambda: lloyd.run(
                 POINTS, SAMPLE, [plan_of("stated"), plan_of("stated", k=4)], np.zeros((2, 5, 4)), [RNG] * 2
             ),
