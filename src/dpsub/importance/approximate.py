@@ -22,10 +22,12 @@ from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.importance.calibrate import Calibration
 from dpsub.importance.losses import inclusion, loss_when_removed
 from dpsub.importance.norm_pair import NormPair
+from dpsub.importance.weights import optimal_weights
 
 CELLS = 1000
 """Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of itself."""
 _MOST_SPLITS = 400
+_WEIGHT_WIDTH = 1e-3
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class LloydLoss:
             If a shift exceeds 600 nats.
         """
         step = max(self.sum_shift, self.count_shift) / self.cells
-        shifts = [(1, self.count_shift)] + [(self.d, self.sum_shift)] * (self.sum_shift > 0)
+        shifts = [(1, self.count_shift)] + [(self.d, self.sum_shift)] * int(self.sum_shift > 0)
         laws = [NormPair(d, shift).upper_law(step) for d, shift in shifts]
         return Composition(laws, [self.n_iterations] * len(laws))
 
@@ -123,6 +125,55 @@ def record_epsilon(calibration: Calibration, norm: float, delta: float, *, cells
         In mode `released`, whose noise bounds nothing.
     """
     return _cell_epsilon(calibration, np.array([norm, norm]), calibration.rates(np.array([norm, norm])), delta, cells)
+
+
+def certified_weights(
+    calibration: Calibration, norms: np.ndarray, delta: float, *, table: int = 24, cells: int = 300
+) -> np.ndarray:
+    """Return larger weights than the optimal ones of the pure loss: each record keeps (target, delta) by proof.
+
+    On a table of norms the weight is raised from the pure one and bisected; a record gets that of the next norm in the
+    table, at which every smaller norm is protected as well, or its own pure weight if that is larger.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Of `opt`: it says the noise and the target.
+    norms : ndarray, shape (n,)
+        At most r.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        At least the optimal weights of the pure loss.
+
+    Raises
+    ------
+    ArgumentError
+        If the target is below the largest unsampled loss.
+    UnsupportedError
+        In mode `released`.
+    """
+    pure = optimal_weights(calibration.slopes(norms), calibration.target)
+    places = np.linspace(0.0, calibration.facts.radius, table + 1)[1:]
+    found = optimal_weights(calibration.slopes(places), calibration.target)
+
+    def holds(place: float, weight: float) -> bool:
+        rates = np.full(2, 1 / weight)
+        return _cell_epsilon(calibration, np.array([place, place]), rates, delta, cells) <= calibration.target
+
+    for i, place in enumerate(places):
+        low, high = found[i], 2 * found[i]
+        while holds(place, high) and high < 1 / delta:
+            low, high = high, 2 * high
+        while high > low * (1 + _WEIGHT_WIDTH):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if holds(place, middle) else (low, middle)
+        found[i] = low
+    above = np.minimum(np.searchsorted(places, np.minimum(norms, calibration.facts.radius)), table - 1)
+    return np.maximum(pure, found[above])
 
 
 def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: float = 0.01, cells: int = CELLS) -> float:

@@ -8,7 +8,7 @@ of the lower end with the canary over the upper end without it is below the loss
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -168,12 +168,13 @@ def audit_first_centres(
         values = np.empty(draws)
         for start in range(0, draws, _BLOCK):
             size = min(_BLOCK, draws - start)
+            # centres and noise of many runs at once are those of one run with many clusters
             if mode == "repaired":
-                centres = np.stack([fixed_centres(facts, 2, rng) for _ in range(size)])
+                centres = fixed_centres(facts, 2 * size, rng).reshape(size, 2, d)
             else:
                 centres = np.stack([drawn_centres(points, sample, 2, rng) for _ in range(size)])
             counts, _ = clusters(points, centres)
-            noisy = counts + np.stack([plan.noise(1, rng)[0] for _ in range(size)])
+            noisy = counts + replace(plan, n_clusters=2 * size).noise(1, rng)[0].reshape(size, 2)
             values[start : start + size] = -noisy.min(axis=1)
         smallest.append(values)
     return _shown("first_centres", mode, loss, {"minus smaller count": (smallest[0], smallest[1])}, confidence)

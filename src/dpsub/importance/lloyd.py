@@ -270,7 +270,8 @@ def _check_norms(rows: np.ndarray, radius: float) -> None:
     if rows.size:
         largest = math.sqrt(float(np.einsum("ij,ij->i", rows, rows).max()))
         slack = 1e-9 if rows.dtype == np.float64 else 1e-5
-        if largest > radius * (1 + slack):
+        # not the other way round: NaN is refused as well
+        if not largest <= radius * (1 + slack):
             raise ArgumentError(f"rows must have norms of at most {radius:g}, got {largest:g}; scale or drop them")
 
 

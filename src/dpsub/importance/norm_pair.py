@@ -130,7 +130,7 @@ class NormPair:
 
 
 def _terms(d: int) -> int:
-    """Number of terms of the series that leaves less than a rounding: ratios fall below 1 - j / (3 d) and below 0.6."""
+    """Number of terms of the series: terms fall like j exp(-j^2 / (2 d)), then by a quarter or more; e^-60 is left."""
     return int(120 + 16 * math.sqrt(d))
 
 

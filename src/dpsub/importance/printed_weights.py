@@ -54,7 +54,8 @@ def _minimiser(profile: PersonalisedProfile, goal: float, high: np.ndarray) -> n
 
 def printed_iterations(profile: PersonalisedProfile, target: float, convexity: ArrayLike, width: float) -> np.ndarray:
     """Return the number of halvings per record that Proposition 12 prints, not rounded (erratum E4), shape (n,)."""
-    inner = np.ceil((bracket_end(profile, target, convexity, offset=1.0) - 1) / checks.real("width", width, above=0))
+    span = bracket_end(profile, target, convexity, offset=1.0) - 1
+    inner = np.ceil(span / (2 * checks.real("width", width, above=0)))
     return np.log2(np.maximum(inner, 1.0))
 
 

@@ -15,6 +15,7 @@ from dpsub.importance.weights import optimal_weights
 from dpsub.profiles.base import nonnegative
 
 _CENTRED = 1e-6
+_ROUNDING = 1e-12  # by which a probability at the largest size may exceed 1
 _FEW_ROWS_A_CLUSTER = 4
 
 
@@ -119,10 +120,10 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
     if share == 0 and z.size and z.min() == 0:
         raise ArgumentError("a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing")
     q = size / n * (share + (1 - share) * z * z / moment)
-    if q.size and q.max() > 1:
+    if q.size and q.max() > 1 + _ROUNDING:
         most = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
         raise ArgumentError(f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}")
-    return np.asarray(q)
+    return np.minimum(q, 1.0)
 
 
 def check_centred(points: np.ndarray, radius: float) -> None:
