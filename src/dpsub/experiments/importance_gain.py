@@ -63,7 +63,9 @@ class ImportanceGain(Experiment):
                     for epsilon in settings["epsilons"]:
                         noise = calibrate(sampler, facts, target=float(epsilon), m=float(m), mode=mode,
                                           n_iterations=int(settings["iterations"]))  # fmt: skip
-                        proved = certified_epsilon(noise, float(settings["delta"]), tolerance=TOLERANCE) if noise.feasible else math.nan
+                        proved = math.nan
+                        if noise.feasible:
+                            proved = certified_epsilon(noise, float(settings["delta"]), tolerance=TOLERANCE)
                         yield {"topic": "lloyd", "dataset": name, "d": paper.d, "sampler": sampler, "mode": mode,
                                "m": noise.m, "pure": float(epsilon), "mu": math.nan, "proved": proved}  # fmt: skip
 

@@ -133,7 +133,8 @@ class ImportanceSums(Experiment):
             floors = optimal_rates(slopes, target)
             for share in settings["pareto_sizes"]:
                 m = min(float(floors.sum()) * float(share), float(len(points)))
-                for sampler, q in (("water", filled_rates(floors, lengths, m)), ("unif", uniform_rates(len(points), m))):
+                rates = {"water": filled_rates(floors, lengths, m), "unif": uniform_rates(len(points), m)}
+                for sampler, q in rates.items():
                     yield {
                         "topic": "pareto", "rule": "free", "sampler": sampler, "scale": scale, "target": target, "m": m,
                         "max_loss": float(Power(slopes).sampled(q).max()),

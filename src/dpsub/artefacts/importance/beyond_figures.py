@@ -21,8 +21,8 @@ class Losses(OnData):
     caption = (
         "Share of the records with at most a loss (nats) at one target, by sampler, for two named groups of records: "
         "classes of the data set, or large and small clusters of a stand-in. The privacy-optimal sampler gives every "
-        "record the target, up to those that are always taken; the others protect records near the mean far better than "
-        "the promise says. Calibrated as in the text."
+        "record the target, up to those that are always taken; the others protect records near the mean far better "
+        "than the promise says. Calibrated as in the text."
     )
     experiments = ("importance_losses",)
 
@@ -42,9 +42,10 @@ class Losses(OnData):
             part = frame[frame["dataset"] == name]
             for dashes, group in zip(GROUP_DASHES, sorted(part["group"].unique()), strict=False):
                 for sampler, curve in part[part["group"] == group].groupby("sampler", sort=False):
-                    axes.step(curve["place"], curve["value"].cumsum(), where="mid", color=SAMPLERS[str(sampler)]["color"],
+                    style = SAMPLERS[str(sampler)]
+                    axes.step(curve["place"], curve["value"].cumsum(), where="mid", color=style["color"],
                               linestyle=dashes, linewidth=1.0,
-                              label=f"{SAMPLERS[str(sampler)]['label']}, {_kind(str(group))}")  # fmt: skip
+                              label=f"{style['label']}, {_kind(str(group))}")  # fmt: skip
             panel_letter(axes, title_of(name, part["data_label"]))
             axes.set_xlabel("loss (nats)")
         for axes in grid[:, 0]:
@@ -84,7 +85,8 @@ class Profiles(Artefact):
         exponents = sorted(power["exponent"].unique())
         figure, grid = new(1, len(exponents) + 1, width=1.75 * (len(exponents) + 1), height=2.5)
         for axes, exponent in zip(grid[0], exponents, strict=False):
-            for colour, (scale, curve) in zip(SHADES, power[power["exponent"] == exponent].groupby("scale"), strict=False):
+            curves = power[power["exponent"] == exponent].groupby("scale")
+            for colour, (scale, curve) in zip(SHADES, curves, strict=False):
                 ratio = curve["psi"] / curve["unsampled"]
                 axes.plot(curve["q"], ratio, color=colour, label=f"c = {scale:g}")
                 mark = "o" if curve["helps"].iloc[0] else "x" if curve["never_helps"].iloc[0] else ""
@@ -118,9 +120,9 @@ class Pareto(Artefact):
     kind = "figure"
     caption = (
         "Sums with Laplace noise of one scale, against the expected size. Left: largest loss of the inclusion "
-        "probabilities that have the least error among those that keep a target (water-filling, one line a target, from "
-        "the privacy-optimal sampler on), and of uniform sampling (dotted). Right: their mean squared error over that of "
-        "uniform sampling of the same size."
+        "probabilities that have the least error among those that keep a target (water-filling, one line a target, "
+        "from the privacy-optimal sampler on), and of uniform sampling (dotted). Right: their mean squared error over "
+        "that of uniform sampling of the same size."
     )
     experiments = ("importance_sums",)
 

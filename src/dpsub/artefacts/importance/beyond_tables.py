@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
@@ -20,9 +21,9 @@ class Gain(Artefact):
     kind = "table"
     caption = (
         "Proved epsilon at the configured delta of noise that was set for pure privacy (upper bounds, first centres "
-        "fixed independently of the data), and the pure target over it. lloyd: counts and sums of 10 rounds at the radius "
-        "and mean square of Table 1; sums: sums alone, by dimension; gaussian: the largest weight at epsilon = 1 of a "
-        "record whose Gaussian noise has the shift mu at weight 1."
+        "fixed independently of the data), and the pure target over it. lloyd: counts and sums of 10 rounds at the "
+        "radius and mean square of Table 1; sums: sums alone, by dimension; gaussian: the largest weight at epsilon = "
+        "1 of a record whose Gaussian noise has the shift mu at weight 1."
     )
     experiments = ("importance_gain",)
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"), heads=("column",))
@@ -50,10 +51,10 @@ class Audit(Artefact):
     name = "audit"
     kind = "table"
     caption = (
-        "Canaries against weighted DP-Lloyd: the loss that is promised, and a lower bound of the true one from draws of "
-        "the code (exact intervals at the configured confidence). As done: noise radius and first centres of the released "
-        "code; as stated: the density of the text, first centres drawn from the data; consistent: first centres that do "
-        "not depend on the data. flagged = 1: the draws refute the promise."
+        "Canaries against weighted DP-Lloyd: the loss that is promised, and a lower bound of the true one from draws "
+        "of the code (exact intervals at the configured confidence). As done: noise radius and first centres of the "
+        "released code; as stated: the density of the text, first centres drawn from the data; consistent: first "
+        "centres that do not depend on the data. flagged = 1: the draws refute the promise."
     )
     experiments = ("importance_audit",)
     layout = Layout(stub=("attack",), heads=("column",))
@@ -75,10 +76,11 @@ class Coreset(OnData):
     name = "coreset"
     kind = "table"
     caption = (
-        "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 centres, "
-        "random rows and centres fitted to the sample (mean over repeats, with its error): lower bounds of the epsilon "
-        "of a lightweight core-set. independent: draws of the theorem; poisson: the sampler that is used, of which the "
-        "theorem does not speak. deviation_times_root: times the root of the size, which the theorem has constant."
+        "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
+        "centres, random rows and centres fitted to the sample (mean over repeats, with its error): lower bounds of "
+        "the epsilon of a lightweight core-set. independent: draws of the theorem; poisson: the sampler that is used, "
+        "of which the theorem does not speak. deviation_times_root: times the root of the size, which the theorem has "
+        "constant."
     )
     experiments = ("importance_coreset",)
     layout = Layout(panels=("dataset",), stub=("kind", "m"), heads=("column",))
@@ -87,15 +89,16 @@ class Coreset(OnData):
         frame = self.needed(records, "importance_coreset")
         rows = []
         for (variant, dataset, kind, m), part in frame.groupby(["variant", "dataset", "kind", "m"], sort=False):
-            row = row_key(dataset=TITLES[dataset], kind=kind, m=m)
+            row = row_key(dataset=TITLES[str(dataset)], kind=kind, m=m)
             note = not_real(str(part["data_label"].iloc[0]))
             for name in ("random", "fitted"):
                 value, count = float(part[name].mean()), len(part)
                 error = float(part[name].std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
                 rows.append({"row": row, "column": name, "variant": variant, "value": value, "standard_error": error,
                              "replicates": count, "note": note})  # fmt: skip
-            scaled = float(part[["random", "fitted"]].max(axis=1).mean()) * math.sqrt(m)
-            rows.append({"row": row, "column": "deviation_times_root", "variant": variant, "value": scaled, "note": note})
+            worst = part[["random", "fitted"]].max(axis=1) * np.sqrt(part["m"])
+            rows.append({"row": row, "column": "deviation_times_root", "variant": variant, "value": float(worst.mean()),
+                         "note": note})  # fmt: skip
         return values_frame(rows)
 
 
@@ -105,8 +108,8 @@ class GroupLosses(OnData):
     name = "group_losses"
     kind = "table"
     caption = (
-        "Losses after sampling by group of records at one target: quantiles (nats), mean inclusion probability, and the "
-        "share of the group within 10 % of the largest loss of all records."
+        "Losses after sampling by group of records at one target: quantiles (nats), mean inclusion probability, and "
+        "the share of the group within 10 % of the largest loss of all records."
     )
     experiments = ("importance_losses",)
     layout = Layout(panels=("dataset",), stub=("sampler", "group"), heads=("column",))
@@ -117,8 +120,9 @@ class GroupLosses(OnData):
         rows = []
         key = ["variant", "dataset", "sampler", "group"]
         for (variant, dataset, sampler, group), part in frame.groupby(key, sort=False):
-            row = row_key(dataset=TITLES[dataset], sampler=sampler, group=group)
-            found = {f"quantile_{100 * place:g}": value for place, value in zip(part["place"], part["value"], strict=True)}
+            row = row_key(dataset=TITLES[str(dataset)], sampler=sampler, group=group)
+            quantiles = zip(part["place"], part["value"], strict=True)
+            found = {f"quantile_{100 * place:g}": value for place, value in quantiles}
             found |= {"mean_rate": float(part["weight"].iloc[0]), "near_largest": float(part["loss"].iloc[0])}
             note = not_real(str(part["data_label"].iloc[0]))
             rows += [{"row": row, "column": name, "variant": variant, "value": value, "note": note}

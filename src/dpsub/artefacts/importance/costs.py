@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+
+import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.base import Records, values_frame
@@ -17,7 +19,7 @@ CELL = ["variant", "dataset", "sampler", "m_paper", "epsilon"]
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """Return median and quartiles over the repeats of each cell, runs that failed left out, and how many these are."""
     groups = frame.groupby(CELL, sort=False)["cost"]
-    quartiles = groups.quantile([0.25, 0.5, 0.75]).unstack()
+    quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack()
     quartiles.columns = pd.Index(["lower", "median", "upper"])
     first = frame.groupby(CELL, sort=False)[["data_label", "mean_square"]].first()
     failed = groups.apply(lambda cost: int(cost.isna().sum()))
@@ -30,8 +32,8 @@ class Costs(OnData):
     name = "costs"
     kind = "table"
     caption = (
-        "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on a "
-        "sample, with quartiles (lower, upper), by data set, expected size m (as in the paper; samples of stand-ins "
+        "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
+        "a sample, with quartiles (lower, upper), by data set, expected size m (as in the paper; samples of stand-ins "
         "have the same rates), target epsilon and sampler. As done: the released code; as stated: the text; "
         "consistent: the repaired algorithm. Without epsilon: no noise. Empty: the size cannot be had at the target."
     )
@@ -41,16 +43,14 @@ class Costs(OnData):
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for cell in summary(self.needed(records, EXPERIMENT)).to_dict("records"):
-            fields = {"dataset": TITLES[cell["dataset"]], "sampler": _shown(cell)}
+            private = math.isfinite(cell["epsilon"])
+            sampler = cell["sampler"] if private else f"{cell['sampler']}_nonprivate"
+            fields = {"dataset": TITLES[cell["dataset"]], "sampler": sampler}
             fields |= {"m": cell["m_paper"]} if cell["m_paper"] else {}
-            fields |= {"epsilon": cell["epsilon"]} if math.isfinite(cell["epsilon"]) else {}
+            fields |= {"epsilon": cell["epsilon"]} if private else {}
             failed = f"{cell['failed']} of {cell['repeats']} runs without a result" if cell["failed"] else ""
             rows.append({"row": row_key(**fields), "column": "cost", "variant": cell["variant"],
                          "value": cell["median"], "lower": cell["lower"], "upper": cell["upper"],
                          "replicates": cell["repeats"],
                          "note": "; ".join(filter(None, (not_real(cell["data_label"]), failed)))})  # fmt: skip
         return values_frame(rows)
-
-
-def _shown(cell: dict[str, object]) -> str:
-    return str(cell["sampler"]) if math.isfinite(float(str(cell["epsilon"]))) else f"{cell['sampler']}_nonprivate"

@@ -20,9 +20,10 @@ from dpsub.published import row_key
 DRAWN = ("unif", "core", "opt")
 CUT = 4.0  # times the cost of a single centre at the mean
 BEYOND = (
-    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; bands: "
-    "quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has a label is "
-    "not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times the grey line are cut."
+    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
+    "bands: quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has a "
+    "label is not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times the "
+    "grey line are cut."
 )
 
 
@@ -120,7 +121,8 @@ def _level(axes: Axes, sampler: str, row: pd.DataFrame, *, band: bool) -> None:
         style = {name: value for name, value in SAMPLERS[sampler].items() if name != "marker"}
         axes.axhline(float(row["median"].iloc[0]), **style | {"linewidth": 0.9})
         if band:
-            axes.axhspan(float(row["lower"].iloc[0]), float(row["upper"].iloc[0]), color="black", alpha=0.12, linewidth=0)
+            low, high = float(row["lower"].iloc[0]), float(row["upper"].iloc[0])
+            axes.axhspan(low, high, color="black", alpha=0.12, linewidth=0)
 
 
 class _AgainstEpsilon(_CostFigure):

@@ -21,9 +21,9 @@ class Figure1(OnData):
     name = "figure1"
     kind = "figure"
     caption = (
-        "One sample of each sampler in the first two principal components of all rows; the area of a marker grows with "
-        "the weight of its row, the colour is the loss of the row at weight 1 (nats). Size and target are not stated in "
-        "the text; they are those of the configuration."
+        "One sample of each sampler in the first two principal components of all rows; the area of a marker grows "
+        "with the weight of its row, the colour is the loss of the row at weight 1 (nats). Size and target are not "
+        "stated in the text; they are those of the configuration."
     )
     experiments = ("importance_losses",)
 

@@ -28,11 +28,12 @@ class Figure2(Artefact):
     name = "figure2"
     kind = "figure"
     caption = (
-        "Sums of 1,000 normal points with Laplace noise. Left: importance weight of each point, ordered by its l1 norm, "
-        "at an expected size of 19. Right: mean squared error of the sum against the largest loss after sampling, one "
-        "mark a noise scale (bars: 95 % intervals over runs, mostly within the marks; lines: the exact error). The text "
-        "does not state the target of the privacy-constrained weights; rows show three readings. water-filling, not in "
-        "the paper: the least variance at losses no larger than the privacy-optimal ones, at twice their size."
+        "Sums of 1,000 normal points with Laplace noise. Left: importance weight of each point, ordered by its l1 "
+        "norm, at an expected size of 19. Right: mean squared error of the sum against the largest loss after "
+        "sampling, one mark a noise scale (bars: 95 % intervals over runs, mostly within the marks; lines: the exact "
+        "error). The text does not state the target of the privacy-constrained weights; rows show three readings. "
+        "water-filling, not in the paper: the least variance at losses no larger than the privacy-optimal ones, at "
+        "twice their size."
     )
     experiments = ("importance_sums",)
 

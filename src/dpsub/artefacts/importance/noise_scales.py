@@ -25,10 +25,10 @@ class NoiseScales(OnData):
     kind = "table"
     caption = (
         "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
-        "counts, the loss psi that results (as done: of the released weights and grid, which may exceed the target), and "
-        "the largest size that can be had at the target. Full data, uniform and core-set sampling follow from the radius "
-        "and mean square of Table 1; the privacy-optimal sampler needs all norms, here those of the data named. Empty: "
-        "the size cannot be had."
+        "counts, the loss psi that results (as done: of the released weights and grid, which may exceed the target), "
+        "and the largest size that can be had at the target. Full data, uniform and core-set sampling follow from the "
+        "radius and mean square of Table 1; the privacy-optimal sampler needs all norms, here those of the data "
+        "named. Empty: the size cannot be had."
     )
     experiments = (EXPERIMENT,)
     layout = Layout(panels=("dataset", "data"), stub=("sampler", "m", "epsilon"), heads=("column",))
@@ -56,9 +56,9 @@ class NoiseAtlas(OnData):
     kind = "figure"
     caption = (
         "Scale of the noise on sums over the radius (decimal logarithm), calibrated as in the text, by data set and "
-        "expected size (down) and target epsilon (across); right: the scale of uniform over that of core-set sampling. "
-        "Uniform and core-set from Table 1 alone; privacy-optimal from the norms of the data in this run, which need not "
-        "be the paper's. White: the size cannot be had at the target."
+        "expected size (down) and target epsilon (across); right: the scale of uniform over that of core-set "
+        "sampling. Uniform and core-set from Table 1 alone; privacy-optimal from the norms of the data in this run, "
+        "which need not be the paper's. White: the size cannot be had at the target."
     )
     experiments = (EXPERIMENT,)
 
@@ -71,10 +71,12 @@ class NoiseAtlas(OnData):
         frame = frame.assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
         wide = frame.pivot_table(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative",
                                  dropna=False)  # fmt: skip
-        counts = frame[frame["sampler"] == "unif"].groupby(["dataset", "m_paper"]).size()
         targets = sorted(frame["epsilon"].unique())
-        lines = [(name, m) for name in ordered(frame) for m in sorted(frame.loc[frame["dataset"] == name, "m_paper"].unique())
-                 if counts[name, m] == counts[name].max()]  # fmt: skip
+        # the sizes of Figures 3 and 6 have all targets, the others two
+        lines = []
+        for name in ordered(frame):
+            counts = frame.loc[(frame["dataset"] == name) & (frame["sampler"] == "unif"), "m_paper"].value_counts()
+            lines += [(name, float(m)) for m in sorted(counts.index) if counts[m] == counts.max()]
         panels = [*(name for name in ("unif", "core", "opt") if name in set(frame["sampler"])), "ratio"]
         figure, grid = new(1, len(panels), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())
@@ -96,7 +98,7 @@ class NoiseAtlas(OnData):
 
 def _entry(wide: pd.DataFrame, line: tuple[str, float], panel: str, epsilon: float) -> float:
     def at(sampler: str) -> float:
-        return float(wide.at[line, (sampler, epsilon)]) if (sampler, epsilon) in wide.columns else math.nan
+        return float(wide[sampler, epsilon][line]) if (sampler, epsilon) in wide.columns else math.nan
 
     return 10 ** (at("unif") - at("core")) if panel == "ratio" else at(panel)
 

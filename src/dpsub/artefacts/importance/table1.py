@@ -18,10 +18,10 @@ class Table1(OnData):
     name = "table1"
     kind = "table"
     caption = (
-        "Data sets: rows before and after the outermost 2.5 % are removed, columns, largest norm and mean squared norm "
-        "of the centred rows. Data that are not the paper's (synthetic: a stand-in of at most the configured number of "
-        "rows, scaled to the printed radius and mean square; subsample, partial: a part of the original file) are "
-        "shown and not compared."
+        "Data sets: rows before and after the outermost 2.5 % are removed, columns, largest norm and mean squared "
+        "norm of the centred rows. Data that are not the paper's (synthetic: a stand-in of at most the configured "
+        "number of rows, scaled to the printed radius and mean square; subsample, partial: a part of the original "
+        "file) are shown and not compared."
     )
     experiments = ("importance_data",)
     layout = Layout(stub=("dataset",), heads=("column",))

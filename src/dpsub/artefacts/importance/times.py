@@ -62,10 +62,11 @@ class _Times(OnData):
 
 
 CAPTION = (
-    "Seconds of processor time of one evaluation of the weights, of sampling, and of DP-Lloyd on the sample at epsilon = "
-    "3 (medians over turns), their total, the total over that of full data, and the share of the records drawn, in "
-    "percent. t_calibration, which the paper leaves out of its totals, is the search for the noise. loop: a plain loop "
-    "over rows, as opposed to matrix products over blocks of rows. Stand-ins have fewer rows than the paper's data."
+    "Seconds of processor time of one evaluation of the weights, of sampling, and of DP-Lloyd on the sample at "
+    "epsilon = 3 (medians over turns), their total, the total over that of full data, and the share of the records "
+    "drawn, in percent. t_calibration, which the paper leaves out of its totals, is the search for the noise. loop: a "
+    "plain loop over rows, as opposed to matrix products over blocks of rows. Stand-ins have fewer rows than the "
+    "paper's data."
 )
 
 
@@ -93,9 +94,10 @@ class Figure5(OnData):
     timed = True
     experiments = (EXPERIMENT,)
     caption = (
-        "Time of weights, sampling and DP-Lloyd over that of full data against the expected size (percent), by data set "
-        "and sampler; dotted: the share of the records that is drawn. Last panel: parts of the relative time at one size. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, "
-        "so that the relative cost of weights and sampling is larger."
+        "Time of weights, sampling and DP-Lloyd over that of full data against the expected size (percent), by data "
+        "set and sampler; dotted: the share of the records that is drawn. Last panel: parts of the relative time at "
+        "one size. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, so that the "
+        "relative cost of weights and sampling is larger."
     )
     shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
 
