@@ -12,10 +12,13 @@ MACHINE := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE))
 RUN := $(BIN)/python workflow/scripts/run.py $(MACHINE)
 SWEEP ?= workflow/sweep.yaml
 
-.PHONY: reproduce smoke sweep test bench lint environment clean
+.PHONY: reproduce reproduce-importance smoke sweep test bench lint environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	@$(RUN)
+
+reproduce-importance: environment  ## the importance-sampling paper on all eight data sets, into results-importance/
+	@$(RUN) --config workflow/importance.yaml
 
 smoke: environment  ## the same chain at its smallest, into results-smoke/
 	@$(RUN) --config workflow/smoke.yaml

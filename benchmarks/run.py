@@ -13,6 +13,7 @@ from pathlib import Path
 
 import accountant
 import designs
+import importance
 import numpy as np
 import plain_loops
 import recycling
@@ -157,6 +158,7 @@ def main() -> int:
     growth(board)
     designs.designs(board)
     scale.scale(board)
+    importance.importance(board, quick=arguments.quick)
     experiments(board, settings.load([arguments.config], schema=Path("workflow/schemas/config.schema.yaml")))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
 from dpsub import checks
 from dpsub.accountants import law_trimming
@@ -23,6 +22,7 @@ from dpsub.accountants.ledger import Ledger
 from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
 from dpsub.accountants.refinement import DEFAULT_TAIL, Question, bracket
 from dpsub.accounting import Release, rigorous
+from dpsub.discrete import clopper_pearson
 from dpsub.frame import Frame
 from dpsub.multiplicity import MultiplicityLaw
 from dpsub.relations import Relation
@@ -242,14 +242,6 @@ def audit(
     test_lower = max(0.0, seen[0] - np.exp(min(epsilon, 700.0)) * unseen[1])
     shown = MonteCarlo(draws, seed, confidence, lower, upper, hits, test_hits, float(test_lower))
     return Audit(attack, swapped, computed, account, shown)
-
-
-def clopper_pearson(hits: int, draws: int, confidence: float) -> tuple[float, float]:
-    """Interval for a probability from `hits` in `draws` trials; each end misses with chance (1 - confidence) / 2."""
-    miss = (1 - confidence) / 2
-    low = float(betaincinv(hits, draws - hits + 1, miss)) if hits > 0 else 0.0
-    high = float(betaincinv(hits + 1, draws - hits, 1 - miss)) if hits < draws else 1.0
-    return low, high
 
 
 def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tuple[bool, tuple[float, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import betaincinv, gammaln
 
 LOG_NEGLIGIBLE = -1500.0
 """States below exp(-1500) are dropped from chains: no double-precision result can contain them (the smallest is
@@ -127,3 +127,11 @@ def mix_rows(log_weights: np.ndarray, log_rows: np.ndarray) -> np.ndarray:
     terms -= safe
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.exp(terms, out=terms).sum(axis=0)) + safe)
+
+
+def clopper_pearson(hits: int, draws: int, confidence: float) -> tuple[float, float]:
+    """Interval for a probability from `hits` in `draws` trials; each end misses with chance (1 - confidence) / 2."""
+    miss = (1 - confidence) / 2
+    low = float(betaincinv(hits, draws - hits + 1, miss)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, draws - hits, 1 - miss)) if hits < draws else 1.0
+    return low, high

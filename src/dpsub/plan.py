@@ -15,6 +15,7 @@ from typing import Any
 
 from dpsub import artefacts, checks, experiments, settings
 from dpsub.artefacts.base import Artefact, OutputDirs
+from dpsub.datasets import known
 from dpsub.errors import ArgumentError, PlanError
 
 MAIN_PAPER = "must"
@@ -121,13 +122,14 @@ class Plan:
 
     def data_sets(self, *names: str) -> tuple[str, ...]:
         """Return the data sets that the experiments `names` read."""
-        found = {data for name in names for data in experiments.REGISTRY.get(name).needs_data}
+        configured = self.config["experiments"]
+        found = {data for name in names for data in experiments.REGISTRY.get(name)().data_of(configured[name])}
         return tuple(sorted(found))
 
     def data_file(self, data_set: str) -> Path:
-        """Return the prepared table of a data set; each results folder has its own, as its configuration may differ."""
+        """Return the prepared file of a data set; each results folder has its own, as its configuration may differ."""
         tag = re.sub(r"[^A-Za-z0-9._-]+", "-", str(self.results)).strip("-") or "results"
-        return Path("data/interim") / tag / f"{data_set}.parquet"
+        return Path("data/interim") / tag / f"{data_set}{known.suffix_of(data_set)}"
 
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""

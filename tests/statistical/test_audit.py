@@ -10,7 +10,8 @@ from scipy.stats import binom
 
 from dpsub import auditing
 from dpsub.accounting import Release
-from dpsub.auditing import Audit, audit, clopper_pearson
+from dpsub.auditing import Audit, audit
+from dpsub.discrete import clopper_pearson
 from dpsub.frame import Frame
 from dpsub.relations import Relation
 from dpsub.sample import Samples

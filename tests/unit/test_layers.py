@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src/dpsub"
 LAYERS = {
     1: "errors checks registry relations streams discrete",
     2: "frame sample samplers multiplicity mechanisms datasets",
-    3: "profiles amplification accountants calibration designs divergences enumeration recycling",
+    3: "profiles amplification accountants calibration designs divergences enumeration recycling importance",
     4: "records provenance procedures experiments settings lock accounting auditing calibrated_noise design_search "
     "sweeps",
     5: "figures artefacts published verdicts comparison expected report plan cli __main__",

@@ -26,7 +26,7 @@ import summary
 from progress import Progress, duration, sentence_in
 
 from dpsub import lock, settings
-from dpsub.datasets import fetch
+from dpsub.datasets import fetch, point_sources
 from dpsub.errors import PlanError
 from dpsub.plan import Plan
 
@@ -107,12 +107,17 @@ def check_room(folder: Path) -> None:
 def check_data(plan: Plan) -> None:
     """Verify the raw files that are there, so that a damaged one stops the run before any work."""
     chosen = plan.config["data"]
+    table, raw = ROOT / "data/SOURCES.csv", Path("data/raw")
+    folder = Path(chosen["folder"]) if chosen["folder"] else None
     for name in plan.data_sets(*plan.experiments):
+        if name in point_sources.ORIGINS:
+            point_sources.find(name, sources_table=table, raw=raw, folder=folder, download=False, fallback="synthetic")
+            continue
         fetch.obtain(
             name,
-            sources=ROOT / "data/SOURCES.csv",
-            raw=Path("data/raw"),
-            folder=Path(chosen["folder"]) if chosen["folder"] else None,
+            sources=table,
+            raw=raw,
+            folder=folder,
             files=importlib.import_module(f"dpsub.datasets.{name}").FILES,
             download=False,
             fallback="synthetic",

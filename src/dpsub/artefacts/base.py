@@ -168,7 +168,7 @@ class OutputDirs:
     def files(self, artefact: Artefact) -> dict[str, Path]:
         """Return the files that `build` writes for `artefact`, by role."""
         forms = FORMATS if artefact.kind == "figure" else ("md", "tex")
-        place = self.figures if artefact.kind == "figure" else self.timings if artefact.timed else self.tables
+        place = self.timings if artefact.timed else self.figures if artefact.kind == "figure" else self.tables
         found = {form: place / artefact.paper / f"{artefact.name}.{form}" for form in ("csv", *forms)}
         return {**found, "comparison": self.comparison / artefact.paper / f"{artefact.name}.csv"}
 

@@ -68,6 +68,7 @@ def obtain(
     download: bool = True,
     fallback: str = "synthetic",
     limits: Limits | None = None,
+    folders: bool = True,
 ) -> Obtained:
     """Find or download the raw files of `dataset` and verify their checksums.
 
@@ -92,6 +93,8 @@ def obtain(
         What to do if the files cannot be had: announce a stand-in, or stop.
     limits : Limits, optional
         Time limits of downloads.
+    folders : bool
+        Whether to look into folders of the user; False if the caller has.
 
     Returns
     -------
@@ -107,7 +110,7 @@ def obtain(
     checks.one_of("fallback", fallback, FALLBACKS)
     wanted = tables.of(dataset, sources, files=files)
     for place, name in ((os.environ.get(ENVIRONMENT_VARIABLE), ENVIRONMENT_VARIABLE), (folder, "the data folder")):
-        if place and (given := _given(Path(place), dataset, wanted, name)):
+        if folders and place and (given := _given(Path(place), dataset, wanted, name)):
             return _verified(given, wanted)
     paths = {source.file: Path(raw) / dataset / source.file for source in wanted}
     for source in wanted:

@@ -45,6 +45,10 @@ class Experiment(abc.ABC):
         """Return the number of replicates; 1 for a deterministic grid."""
         return checks.integer("replicates", settings.get("replicates", 1), at_least=1)
 
+    def data_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the data sets that a run with these settings reads: `needs_data`, unless the settings name them."""
+        return self.needs_data
+
     @abc.abstractmethod
     def check(self, settings: Mapping[str, Any]) -> None:
         """Raise ArgumentError or PlanError if the settings contradict each other; cheap, called before any work."""

@@ -1,0 +1,99 @@
+"""Optimal weights of a million records and DP-Lloyd on half a million, against limits and other packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from dpsub.importance import lloyd, lloyd_loop
+from dpsub.importance.calibrate import DataFacts, calibrate
+from dpsub.importance.losses import Power
+from dpsub.importance.norm_pair import NormPair
+from dpsub.importance.samplers import WeightedSample
+from dpsub.importance.weights import bisected_weights, optimal_weights
+
+WEIGHTS, ROWS, COLUMNS, CLUSTERS, ROUNDS = 10**6, 500_000, 90, 25, 10
+WEIGHTS_LIMIT, RUN_LIMIT = 0.5, 4.0  # seconds of one core
+MEMORY_LIMIT = 1.5  # of the data
+_LOOP_ROWS = 20_000
+
+
+def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.process_time()
+    value = work()
+    return time.process_time() - start, value
+
+
+def importance(board: Any, *, quick: bool) -> None:
+    """Weights, one complete run, one round against peers, and the row-by-row loop."""
+    rng = np.random.default_rng(0)
+    slopes = rng.uniform(0.01, 3.0, WEIGHTS)
+    for target in (3.0, 1000.0):
+        ours, _ = _seconds(lambda target=target: optimal_weights(slopes, target))
+        board.line(f"10^6 optimal weights, epsilon {target:g}", ours, "the limit", WEIGHTS_LIMIT, at_most=1)
+    few = slopes[:20_000]
+    ours, _ = _seconds(lambda: optimal_weights(few, 3.0))
+    theirs, _ = _seconds(lambda: bisected_weights(Power(few), 3.0))
+    board.line("20,000 optimal weights", ours, "bisection to the last bit", theirs, at_most=1 / 3)
+
+    points = rng.standard_normal((ROWS, COLUMNS), dtype=np.float32)
+    norms = np.sqrt(np.einsum("ij,ij->i", points, points))
+    facts = DataFacts(ROWS, COLUMNS, float(norms.max()) * (1 + 1e-6), float((norms.astype(float) ** 2).mean()))
+    noise = calibrate("full", facts, target=3.0)
+    plan = lloyd.Lloyd(CLUSTERS, noise.beta_sum, noise.beta_count, "repaired", facts.radius, ROUNDS)
+    first = lloyd.fixed_centres(facts, CLUSTERS, rng)
+    ours, _ = _seconds(lambda: lloyd.run_full(points, plan, first, np.random.default_rng(1)))
+    board.line(f"DP-Lloyd, n = {ROWS}, d = {COLUMNS}, k = {CLUSTERS}, T = {ROUNDS}", ours, "the limit", RUN_LIMIT,
+               at_most=1)  # fmt: skip
+    once = lloyd.Lloyd(CLUSTERS, 0, 0, "repaired", facts.radius, 1)
+    start = points[:CLUSTERS].astype(float)
+    tracemalloc.start()
+    lloyd.run_full(points, once, start, np.random.default_rng(1))
+    share = 1 + tracemalloc.get_traced_memory()[1] / points.nbytes
+    tracemalloc.stop()
+    board.kept &= share <= MEMORY_LIMIT
+    print(f"  its memory is {share:.2f} times that of the data, bound {MEMORY_LIMIT}", flush=True)
+
+    ours, centres = _seconds(lambda: lloyd.run_full(points, once, start, np.random.default_rng(1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it has not converged after one round, as is meant
+        theirs, peer = _seconds(
+            lambda: KMeans(CLUSTERS, init=points[:CLUSTERS], n_init=1, max_iter=1, algorithm="lloyd", tol=0).fit(points)
+        )
+    board.line("one round of Lloyd, same centres", ours, "scikit-learn KMeans", theirs, at_most=1.5)
+    print(f"  its centres differ by {np.abs(centres - peer.cluster_centers_).max():.1e}", flush=True)
+    _against_diffprivlib(board, points, facts, plan, first, quick=quick)
+    some = WeightedSample(np.arange(_LOOP_ROWS), np.ones(_LOOP_ROWS))
+    few_rounds = lloyd.Lloyd(CLUSTERS, noise.beta_sum, noise.beta_count, "repaired", facts.radius, 1)
+    ours, _ = _seconds(lambda: lloyd.run(points, some, [few_rounds], first[None], [np.random.default_rng(1)]))
+    theirs, _ = _seconds(
+        lambda: lloyd_loop.run_by_rows(points[:_LOOP_ROWS], some.weights, few_rounds, first, np.random.default_rng(1))
+    )
+    board.line("one round of DP-Lloyd, 20,000 rows", ours, "loop over rows", theirs, at_most=1 / 10)
+    ours, _ = _seconds(lambda: NormPair(518, 0.3).upper_law(0.3 / 1000))
+    board.line("certified loss of norm noise, d = 518", ours, "the limit", 0.1, at_most=1)
+
+
+def _against_diffprivlib(
+    board: Any, points: np.ndarray, facts: DataFacts, plan: lloyd.Lloyd, first: np.ndarray, *, quick: bool
+) -> None:
+    """Its k-means chooses its own number of rounds, from two to seven: seconds are per round."""
+    if quick or importlib.util.find_spec("diffprivlib") is None:
+        print("  diffprivlib is not compared (not installed, or --quick)", flush=True)
+        return
+    from diffprivlib.models import KMeans as PrivateKMeans
+
+    rows = points[:50_000].astype(float)
+    ours, _ = _seconds(lambda: lloyd.run_full(rows, plan, first, np.random.default_rng(1)))
+    side = facts.radius * np.ones(facts.d)
+    peer = PrivateKMeans(n_clusters=CLUSTERS, epsilon=3.0, bounds=(-side, side), random_state=0)
+    theirs, fitted = _seconds(lambda: peer.fit(rows))
+    board.line("private k-means of 50,000 rows, a round", ours / ROUNDS, "diffprivlib KMeans, a round",
+               theirs / fitted.n_iter_, at_most=1)  # fmt: skip

@@ -1,0 +1,187 @@
+"""Data sets to be clustered on disk: an array that is mapped into memory, and a description of what was checked."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.datasets import described, ijcnn1, raw_points, twins
+from dpsub.datasets.centred import Centred, centred, squared_norms
+from dpsub.datasets.point_sources import ORIGINS, Found
+from dpsub.datasets.prepared import sidecar
+from dpsub.datasets.sources import LABELS, checksum
+from dpsub.errors import DataError
+
+NAMES = tuple(ORIGINS)
+SUFFIX = ".npy"
+
+
+@dataclass(frozen=True, eq=False)
+class PointSet:
+    """Centred rows of one data set.
+
+    Attributes
+    ----------
+    name, label : str
+        Which, and what it must be called: "real", "synthetic", "subsample" or "partial".
+    points : ndarray of float32, shape (n, d)
+    n_original : int
+        Rows before the removal of outliers.
+    radius, mean_square : float
+        Of the rows before they were rounded to single precision: what Table 1 of the paper states.
+    groups : ndarray of str, shape (n,), or None
+        A named class of each row, if there is one.
+    """
+
+    name: str
+    label: str
+    points: np.ndarray
+    n_original: int
+    radius: float
+    mean_square: float
+    groups: np.ndarray | None = None
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """l2 norms of the rows as they are stored; at most `bound`."""
+        return np.sqrt(squared_norms(self.points))
+
+    @property
+    def bound(self) -> float:
+        """Largest l2 norm of the rows as they are stored."""
+        return float(self.norms.max())
+
+    @property
+    def title(self) -> str:
+        return described.of(self.name).title
+
+
+def prepare(name: str, found: Found, *, twin_rows: int) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return the centred rows of a data set and their description.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    found : Found
+        Its files; without any, a stand-in of at most `twin_rows` rows is made.
+    twin_rows : int
+
+    Raises
+    ------
+    DataError
+        If complete files do not give the paper's Table 1, or a part of them has another number of columns.
+    """
+    paper = described.of(name)
+    if not found.paths:
+        points, _ = twins.twin(paper, twin_rows)
+        squares = squared_norms(points)
+        numbers = {"radius": float(np.sqrt(squares.max())), "mean_square": float(squares.mean())}
+        facts = {**_facts(name, "synthetic", points), "n_original": len(points), **numbers}
+        return points, {**facts, "checked": "", "reason": found.reason}
+    result = centred(raw_points.read(name, found.paths))
+    _accept(name, found.label, result)
+    unknown = [file for file, path in found.paths.items() if path.is_file() and file not in found.sha256]
+    sums = {**found.sha256, **{file: checksum(found.paths[file]) for file in unknown}}
+    return result.points, {
+        **_facts(name, found.label, result.points),
+        "n_original": result.n_original,
+        "radius": result.radius,
+        "mean_square": result.mean_square,
+        "checked": "Table 1" if found.label == "real" else "checksum",
+        "sources": dict(sorted(sums.items())),
+    }
+
+
+def _facts(name: str, label: str, points: np.ndarray) -> dict[str, Any]:
+    return {"dataset": name, "label": label, "rows": len(points), "columns": points.shape[1]}
+
+
+def _accept(name: str, label: str, result: Centred) -> None:
+    paper = described.of(name)
+    n, d = result.points.shape
+    if label == "real":
+        faults = paper.faults(n_original=result.n_original, n=n, d=d, radius=result.radius,
+                              mean_square=result.mean_square)  # fmt: skip
+    else:
+        faults = [f"columns must be {paper.d}, got {d}"] if d != paper.d else []
+    if faults:
+        raise DataError(f"{name} must be the data of Table 1: {'; '.join(faults)}; restore the original files")
+
+
+def write(points: np.ndarray, path: Path, facts: Mapping[str, Any]) -> None:
+    """Write rows (NumPy format, single precision) and their description with the checksum beside them.
+
+    Both files get their names only when they are complete.
+    """
+    checks.one_of("label", facts["label"], LABELS)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    with unfinished.open("wb") as out:
+        np.save(out, np.ascontiguousarray(points, dtype=np.float32), allow_pickle=False)
+    beside = sidecar(path)
+    draft = beside.with_name(f".{beside.name}.unfinished")
+    draft.write_text(json.dumps({**facts, "sha256": checksum(unfinished)}, indent=2) + "\n", encoding="utf-8")
+    os.replace(draft, beside)
+    os.replace(unfinished, path)
+
+
+def load(path: Path) -> PointSet:
+    """Return a prepared data set; its rows are mapped into memory, read when they are used.
+
+    Raises
+    ------
+    DataError
+        If the files are missing or do not belong together.
+    """
+    path = Path(path)
+    try:
+        facts = json.loads(sidecar(path).read_text(encoding="utf-8"))
+        expected, name, label = (str(facts[key]) for key in ("sha256", "dataset", "label"))
+        numbers = int(facts["n_original"]), float(facts["radius"]), float(facts["mean_square"])
+        found = checksum(path)
+        points = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as problem:
+        rule = f"{path} and its description must be readable"
+        raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
+    except (ValueError, KeyError, TypeError):
+        rule = f"{sidecar(path)} must describe {path.name}"
+        raise DataError(f"{rule}, got something else; prepare the data again") from None
+    if found != expected:
+        raise DataError(f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again")
+    return PointSet(name, label, points, *numbers)
+
+
+def stand_in(name: str, rows: int) -> PointSet:
+    """Return a synthetic twin of at most `rows` rows; its groups are the rows of large and of small clusters."""
+    points, large = twins.twin(described.of(name), rows)
+    squares = squared_norms(points)
+    groups = np.where(large, "large clusters", "small clusters")
+    radius, mean_square = float(np.sqrt(squares.max())), float(squares.mean())
+    return PointSet(name, "synthetic", points, len(points), radius, mean_square, groups)
+
+
+def from_ijcnn1(path: Path, rows: int) -> PointSet:
+    """Return ijcnn1, with its two classes as groups; where the file is a stand-in, the twin scaled to Table 1.
+
+    Raises
+    ------
+    DataError
+        If the real file does not give the paper's Table 1.
+    """
+    features, positive, label = ijcnn1.load(path)
+    if label != "real":
+        return stand_in("ijcnn1", rows)
+    result = centred(features)
+    _accept("ijcnn1", label, result)
+    groups = np.where(positive[result.kept] > 0, "positive class", "negative class")
+    return PointSet("ijcnn1", label, result.points, result.n_original, result.radius, result.mean_square, groups)

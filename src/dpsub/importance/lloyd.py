@@ -1,0 +1,307 @@
+"""Weighted DP-Lloyd on samples, for many runs at once, and the cost of many sets of centres on all rows.
+
+Rows are float32 and read in chunks; distances come from one matrix product a chunk, sums and counts are kept in
+float64. Runs that share a sample (the same repeat at other noise scales) are computed together: their centres are
+stacked.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.errors import ArgumentError
+from dpsub.importance.calibrate import MODES, DataFacts
+from dpsub.importance.noise import RADII, norm_noise, norm_order
+from dpsub.importance.samplers import WeightedSample
+
+CHUNK = 8192
+"""Rows of one matrix product; a float32 sum over them is off by about 1e-5 of its size at most."""
+_SCORES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Lloyd:
+    """Algorithm 2: T rounds of noisy weighted sums and counts of the points nearest to each of k centres.
+
+    Attributes
+    ----------
+    n_clusters : int
+        k.
+    beta_sum, beta_count : float
+        Scales of the noise; both 0 for Lloyd's algorithm.
+    mode : {"released", "stated", "repaired"}
+        Radius of the noise: exponential in `released`, else Gamma.  Counts are used as they are, negative or not, and
+        an empty cluster without noise gives NaN that spreads, except in `repaired`: there noisy counts are at least
+        1, centres are moved into the ball of radius `radius`, and an empty cluster without noise keeps its centre.
+    radius : float
+        r, the largest norm of a row.
+    n_iterations : int
+        T.
+    order : float
+        p of the norm, at least 1.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, or just one of the scales is 0.
+
+    References
+    ----------
+    importance, Algorithm 2 and Proposition 13.
+    """
+
+    n_clusters: int
+    beta_sum: float
+    beta_count: float
+    mode: str
+    radius: float
+    n_iterations: int = 10
+    order: float = 2.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_clusters", checks.integer("n_clusters", self.n_clusters, at_least=1))
+        object.__setattr__(self, "n_iterations", checks.integer("n_iterations", self.n_iterations, at_least=1))
+        object.__setattr__(self, "radius", checks.real("radius", self.radius, above=0))
+        object.__setattr__(self, "order", norm_order(self.order))
+        checks.one_of("mode", self.mode, MODES)
+        if not (self.beta_sum == 0 and self.beta_count == 0):
+            for name in ("beta_sum", "beta_count"):
+                object.__setattr__(self, name, checks.real(name, getattr(self, name), above=0))
+
+    @property
+    def noiseless(self) -> bool:
+        return self.beta_sum == 0
+
+    @property
+    def radius_law(self) -> str:
+        """Law of the length of the noise on sums."""
+        return RADII[1] if self.mode == "released" else RADII[0]
+
+    def slopes(self, norms: np.ndarray) -> np.ndarray:
+        """T (1/beta_count + |x|_p/beta_sum): the loss of a record of weight 1, for centres that begin fixed.
+
+        References
+        ----------
+        importance, Proposition 13.
+        """
+        return np.asarray(self.n_iterations * (1 / self.beta_count + norms / self.beta_sum))
+
+    def noise(self, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Noise of one round: on counts, shape (k,), and on sums, shape (k, d)."""
+        if self.noiseless:
+            return np.zeros(self.n_clusters), np.zeros((self.n_clusters, d))
+        counts = rng.laplace(0.0, self.beta_count, self.n_clusters)
+        return counts, norm_noise(
+            (self.n_clusters, d), self.beta_sum, rng, order=self.order, radius=self.radius_law
+        )
+
+    def update(self, sums: np.ndarray, counts: np.ndarray, centres: np.ndarray) -> np.ndarray:
+        """New centres from noisy sums, shape (k, d), and noisy counts, shape (k,): what is done after the release."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.mode != "repaired":
+                return sums / counts[:, None]
+            if self.noiseless:
+                return np.where((counts > 0)[:, None], sums / counts[:, None], centres)
+        moved = sums / np.maximum(counts, 1.0)[:, None]
+        lengths = np.linalg.norm(moved, ord=self.order, axis=1)
+        return moved * np.minimum(1.0, self.radius / np.maximum(lengths, 1e-300))[:, None]
+
+
+def checked_points(points: np.ndarray) -> np.ndarray:
+    """Return rows as a float array without a copy where they are floats already.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no rows or columns, the entries are no numbers, or some are not finite.
+    """
+    rows = np.asarray(points)
+    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
+        raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
+    if not np.issubdtype(rows.dtype, np.floating):
+        rows = rows.astype(np.float64)
+    for start in range(0, rows.shape[0], CHUNK):
+        if not np.isfinite(rows[start : start + CHUNK]).all():
+            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
+    return rows
+
+
+def drawn_centres(points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return k sampled rows, without replacement: centres that depend on the data, for which nothing is proved (E7).
+
+    Raises
+    ------
+    ArgumentError
+        If the sample has fewer than k rows.
+    """
+    k = checks.integer("n_clusters", n_clusters, at_least=1, at_most=sample.size, at_most_name="the sample size")
+    chosen = rng.choice(sample.size, k, replace=False)
+    return np.asarray(points[sample.indices[chosen]], dtype=float)
+
+
+def fixed_centres(facts: DataFacts, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return k uniform directions of length sqrt(mean square), from public numbers alone, shape (k, d)."""
+    k = checks.integer("n_clusters", n_clusters, at_least=1)
+    u = rng.standard_normal((k, facts.d))
+    return np.asarray(u * (math.sqrt(facts.mean_square) / np.linalg.norm(u, axis=1, keepdims=True)))
+
+
+def clusters(
+    points: np.ndarray, centres: np.ndarray, weights: np.ndarray | None = None, indices: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted counts and sums of the rows nearest to each centre, for many sets of centres.
+
+    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+    centres : ndarray, shape (c, k, d)
+        c sets of k centres.
+    weights : ndarray, shape (s,), optional
+    indices : ndarray of int, shape (s,), optional
+        Rows to take; all by default.
+
+    Returns
+    -------
+    counts : ndarray, shape (c, k)
+    sums : ndarray, shape (c, k, d)
+        In float64.
+    """
+    n_sets, k, d = centres.shape
+    n = points.shape[0] if indices is None else indices.size
+    columns, squares = _stacked(centres, points.dtype)
+    counts, sums = np.zeros((n_sets, k)), np.zeros((n_sets, k, d))
+    members = np.zeros((min(CHUNK, n), n_sets, k), dtype=points.dtype)
+    for start in range(0, n, CHUNK):
+        block = slice(start, min(start + CHUNK, n))
+        rows = points[block] if indices is None else points[indices[block]]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = squares - rows @ columns
+        labels = scores.reshape(-1, n_sets, k).argmin(axis=2)
+        share = np.ones(rows.shape[0]) if weights is None else weights[block]
+        chosen = members[: rows.shape[0]]
+        chosen[:] = 0
+        np.put_along_axis(chosen, labels[:, :, None], share[:, None, None].astype(points.dtype), axis=2)
+        sums += (chosen.reshape(rows.shape[0], -1).T @ rows).reshape(n_sets, k, d)
+        places = labels + np.arange(n_sets) * k
+        counts += np.bincount(
+            places.ravel(), np.repeat(share, n_sets), minlength=n_sets * k
+        ).reshape(n_sets, k)
+    return counts, sums
+
+
+def _stacked(centres: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """2 c as columns and |c|^2 of all centres: a score |c|^2 - 2 x c orders them as distances do."""
+    flat = centres.reshape(-1, centres.shape[-1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", flat, flat).astype(dtype)
+        return np.ascontiguousarray((2 * flat).astype(dtype).T), squares
+
+
+def run(
+    points: np.ndarray,
+    sample: WeightedSample,
+    plans: list[Lloyd],
+    initial: np.ndarray,
+    rngs: list[np.random.Generator],
+) -> np.ndarray:
+    """Run several plans on one sample, each with its own noise and its own first centres.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+        All rows, preferably float32; see :func:`checked_points`.
+    sample : WeightedSample
+    plans : list of Lloyd
+        c of them, alike in n_clusters and n_iterations.
+    initial : ndarray, shape (c, k, d)
+    rngs : list of Generator
+        One a plan: each round draws k Laplace numbers, then the vectors.
+
+    Returns
+    -------
+    ndarray, shape (c, k, d)
+        Last centres; NaN where a run has failed.
+
+    Raises
+    ------
+    ArgumentError
+        If the plans differ in shape, a weight is below 1, or a row exceeds the radius of a plan.
+    """
+    shapes = {(plan.n_clusters, plan.n_iterations) for plan in plans}
+    if len(shapes) != 1 or len(plans) != len(rngs):
+        raise ArgumentError(f"plans that run together need one k, one T and a generator each, got {sorted(shapes)}")
+    centres = np.array(initial, dtype=float)
+    if centres.shape != (len(plans), plans[0].n_clusters, points.shape[1]):
+        raise ArgumentError(f"initial centres must have the shape (plans, k, d), got {centres.shape}")
+    if sample.size and sample.weights.min() < 1:
+        raise ArgumentError(f"weights must be at least 1, got {sample.weights.min():g}; use 1/q with q <= 1")
+    rows = points[sample.indices]
+    _check_norms(rows, min(plan.radius for plan in plans))
+    for _ in range(plans[0].n_iterations):
+        counts, sums = clusters(rows, centres, sample.weights)
+        for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
+            on_counts, on_sums = plan.noise(rows.shape[1], rng)
+            centres[c] = plan.update(sums[c] + on_sums, counts[c] + on_counts, centres[c])
+    return centres
+
+
+def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Run one plan on all rows with weight 1, without a copy of them; shape (k, d)."""
+    centres = np.array(initial, dtype=float)
+    for start in range(0, points.shape[0], CHUNK):
+        _check_norms(points[start : start + CHUNK], plan.radius)
+    for _ in range(plan.n_iterations):
+        counts, sums = clusters(points, centres[None])
+        on_counts, on_sums = plan.noise(points.shape[1], rng)
+        centres = plan.update(sums[0] + on_sums, counts[0] + on_counts, centres)
+    return centres
+
+
+def _check_norms(rows: np.ndarray, radius: float) -> None:
+    """Refuse rows beyond the radius: float32 rows are off by their rounding, which the slack covers."""
+    if rows.size:
+        largest = math.sqrt(float(np.einsum("ij,ij->i", rows, rows).max()))
+        slack = 1e-9 if rows.dtype == np.float64 else 1e-5
+        # not the other way round: NaN is refused as well
+        if not largest <= radius * (1 + slack):
+            raise ArgumentError(f"rows must have norms of at most {radius:g}, got {largest:g}; scale or drop them")
+
+
+def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Mean over all rows of the squared distance to the nearest of k centres, for many sets, shape (c,).
+
+    NaN where a centre is NaN.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+    centres : ndarray, shape (c, k, d)
+    """
+    return total_costs(points, centres) / points.shape[0]
+
+
+def total_costs(points: np.ndarray, centres: np.ndarray, sample: WeightedSample | None = None) -> np.ndarray:
+    """Sum over all rows, or weighted over a sample, of squared distances to the nearest centre, shape (c,)."""
+    n_sets, k, _ = centres.shape
+    n = points.shape[0] if sample is None else sample.size
+    # sets are the last axis, so that the least over k runs along contiguous numbers
+    columns, squares = _stacked(np.ascontiguousarray(centres.transpose(1, 0, 2)), points.dtype)
+    total, sizes = np.zeros(n_sets), 0.0
+    chunk = max(256, min(CHUNK, _SCORES // (n_sets * k)))
+    for start in range(0, n, chunk):
+        block = slice(start, min(start + chunk, n))
+        rows = points[block] if sample is None else points[sample.indices[block]]
+        share = np.ones(rows.shape[0]) if sample is None else sample.weights[block]
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = squares - rows @ columns
+        total += share @ scores.reshape(-1, k, n_sets).min(axis=1).astype(float)
+        sizes += float(share @ np.einsum("ij,ij->i", rows, rows, dtype=float))
+    return np.asarray(total + sizes)

@@ -1,0 +1,211 @@
+"""Inclusion probabilities of the samplers that are compared, and the Poisson importance sampler that draws."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsub import checks
+from dpsub.errors import ArgumentError
+from dpsub.importance.losses import inclusion
+from dpsub.importance.weights import optimal_weights
+from dpsub.profiles.base import nonnegative
+
+_CENTRED = 1e-6
+_ROUNDING = 1e-12  # by which a probability at the largest size may exceed 1
+_FEW_ROWS_A_CLUSTER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSample:
+    """Records that were drawn, and their weights.
+
+    Attributes
+    ----------
+    indices : ndarray of int, shape (s,)
+        Increasing.
+    weights : ndarray, shape (s,)
+        1/q of each, >= 1.
+    """
+
+    indices: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def size(self) -> int:
+        return int(self.indices.size)
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonImportance:
+    """Include record i with probability q_i, independently, and give it the weight 1/q_i.
+
+    Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.  The guarantee
+    needs q_i to be a function of record i and public numbers; neither q nor the sample may be released.
+
+    Parameters
+    ----------
+    q : array_like, shape (n,)
+
+    Raises
+    ------
+    ArgumentError
+        If there is no record, or a probability is outside (0, 1].
+    """
+
+    q: np.ndarray
+
+    def __post_init__(self) -> None:
+        q = checks.finite_array("inclusion probabilities", inclusion(self.q), ndim=1)
+        if q.size == 0:
+            raise ArgumentError("a sampler needs at least one record, got none; check the data")
+        object.__setattr__(self, "q", q)
+
+    @property
+    def expected_size(self) -> float:
+        return float(self.q.sum())
+
+    def draw(self, rng: np.random.Generator) -> WeightedSample:
+        """Draw one sample: one uniform number a record, in the order of the records."""
+        return self.select(rng.random(self.q.size))
+
+    def select(self, uniforms: np.ndarray) -> WeightedSample:
+        """Return the sample that these numbers in [0, 1) make: common ones give several samplers common luck."""
+        indices = np.flatnonzero(uniforms < self.q)
+        return WeightedSample(indices, 1 / self.q[indices])
+
+
+def _size(m: float, n: int) -> float:
+    if n < 1:
+        raise ArgumentError("a sampler needs at least one record, got none; check the data")
+    return checks.real("m", m, above=0, at_most=n)
+
+
+def uniform_rates(n: int, m: float) -> np.ndarray:
+    """q = m/n for n records."""
+    return np.full(n, _size(m, n) / n)
+
+
+def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mixing: float = 0.5) -> np.ndarray:
+    """Return q(z) = mixing m/n + (1 - mixing) m z^2 / (n mean_square) at the norms z of centred records.
+
+    Parameters
+    ----------
+    norms : array_like, shape (...)
+        l2 norms.
+    m : float
+        Expected sample size over all n records, in (0, n].
+    n : int
+    mean_square : float
+        Mean of z^2 over the n records, above 0.
+    mixing : float
+        In [0, 1]; 1 is uniform.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, a probability exceeds 1 (clipping it would break the size and the guarantee), or
+        a record of norm 0 would never be drawn.
+
+    References
+    ----------
+    importance, Section 4; core-set distribution after Bachem et al. 2018.
+    """
+    z = nonnegative("norms", norms)
+    size, share = _size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
+    moment = checks.real("mean_square", mean_square, above=0)
+    if share == 0 and z.size and z.min() == 0:
+        raise ArgumentError("a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing")
+    q = size / n * (share + (1 - share) * z * z / moment)
+    if q.size and q.max() > 1 + _ROUNDING:
+        most = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
+        raise ArgumentError(f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}")
+    return np.minimum(q, 1.0)
+
+
+def check_centred(points: np.ndarray, radius: float) -> None:
+    """Refuse data whose mean is not 0: core-set sampling is about norms of centred records.
+
+    Raises
+    ------
+    ArgumentError
+        If the norm of the mean exceeds 1e-6 radius.
+    """
+    off = float(np.linalg.norm(points.mean(axis=0, dtype=float)))
+    if off > _CENTRED * radius:
+        raise ArgumentError(f"data must be centred within 1e-6 of the radius {radius:g}, got a mean of norm {off:g}")
+
+
+def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
+    """q = 1/w*: the smallest probabilities that keep log(1 + q (e^{a/q} - 1)) <= eps*."""
+    return 1 / optimal_weights(slopes, target)
+
+
+def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
+    """Return q = min(1, c |x|) with sum m: the least variance at size m, whatever the loss.
+
+    It looks at all records to find c, so it is a yardstick and no private mechanism.
+
+    Raises
+    ------
+    ArgumentError
+        If fewer than m records have a size above 0, or m is out of range.
+    """
+    return filled_rates(np.zeros(np.size(sizes)), sizes, m)
+
+
+def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
+    """Return q = min(1, max(floor, c |x|)) with sum m (water-filling).
+
+    For linear profiles losses fall in q, so with floors 1/w* every record keeps its target, and among all such
+    probabilities of sum m these have the least variance sum (1/q - 1) |x|^2.
+
+    Parameters
+    ----------
+    floors : array_like, shape (n,)
+        In [0, 1]; 0 only where the size is above 0.
+    sizes : array_like, shape (n,)
+        |x| >= 0.
+    m : float
+        From sum of floors to n.
+
+    Raises
+    ------
+    ArgumentError
+        If m is out of range, or a record would never be drawn.
+    """
+    least, z = nonnegative("floors", floors), nonnegative("sizes", sizes)
+    goal = _size(m, z.size)
+    total = float(least.sum())
+    if total > goal * (1 + 1e-12):
+        raise ArgumentError(f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}")
+    if not (least + z > 0).all():
+        raise ArgumentError("a record of size 0 without a floor is never drawn, got such a record; leave it out")
+    if np.count_nonzero((z > 0) | (least >= 1)) < goal and float(np.where(z > 0, 1.0, least).sum()) < goal:
+        raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
+    # the sum is piecewise linear in c, with corners where a record leaves its floor and where it reaches 1
+    positive = z > 0
+    starts, ends = least[positive] / z[positive], 1 / z[positive]
+    corners = np.concatenate([starts, ends])
+    order = np.argsort(corners, kind="stable")
+    slopes = np.cumsum(np.concatenate([z[positive], -z[positive]])[order])
+    sums = total + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(corners[order]))])
+    place = int(np.searchsorted(sums, goal))
+    if place == 0:
+        return least
+    left = place - 1
+    slope = slopes[left]
+    level = corners[order][left] + ((goal - sums[left]) / slope if place < sums.size and slope > 0 else 0.0)
+    return np.minimum(1.0, np.maximum(least, level * z))
+
+
+def warn_of_small_samples(m: float, n_clusters: int) -> None:
+    """Warn if the expected sample has fewer than four rows a cluster."""
+    if m < _FEW_ROWS_A_CLUSTER * n_clusters:
+        warnings.warn(
+            f"a sample of about {m:g} rows has fewer than {_FEW_ROWS_A_CLUSTER} a cluster of {n_clusters}; raise m",
+            stacklevel=2,
+        )

@@ -1,0 +1,202 @@
+"""Noise of k-means: closed forms against root finding, proofs over all norms, infeasible cells, the released code."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from dpsub.errors import ArgumentError
+from dpsub.importance import samplers
+from dpsub.importance.calibrate import (
+    MODES,
+    RELEASED_BUDGETS,
+    RELEASED_GRID,
+    Calibration,
+    DataFacts,
+    calibrate,
+    count_offset,
+    kappa,
+)
+
+TABLE_1 = {
+    "KDD-Protein": (DataFacts(142_107, 74, 8020.65, 7_031_359.55), (5000, 15_000)),
+    "Song": (DataFacts(502_461, 90, 7507.16, 6_769_375.49), (5000, 50_000)),
+    "Ijcnn1": (DataFacts(48_740, 22, 1.51, 1.26), (5000, 15_000)),
+    "MiniBooNE": (DataFacts(126_812, 50, 2213.05, 295_947.13), (4000, 7000)),
+}
+TARGETS = (0.5, 3.0, 100.0, 1000.0)
+CELLS = [(facts, m, t) for facts, sizes in TABLE_1.values() for m in sizes for t in TARGETS]
+NORMS = np.sqrt(np.random.default_rng(0).uniform(0.01, 1, 3000)) * 2.0
+SMALL = DataFacts(3000, 5, 2.0, float((NORMS**2).mean()))
+
+
+def losses(found: Calibration, z: np.ndarray) -> np.ndarray:
+    """psi at norms z, written again."""
+    q = found.rates(z)
+    return np.logaddexp(np.log1p(-np.minimum(q, 1 - 1e-16)), np.log(q) + found.slopes(z) / q)
+
+
+@pytest.mark.parametrize(("facts", "m", "target"), CELLS)
+def test_noise_scales_of_table_1_by_a_second_road(facts: DataFacts, m: int, target: float) -> None:
+    z = np.linspace(0, facts.radius, 20_001)
+    offset = 1 / kappa(facts.d)
+    for sampler in ("full", "unif", "core"):
+        found = calibrate(sampler, facts, target=target, m=m, mode="stated")
+        q = found.rates(z)
+
+        def excess(log_s: float, q: np.ndarray = q) -> float:
+            exponent = math.exp(log_s) * (z + offset) / q
+            psi = np.logaddexp(np.log1p(-np.minimum(q, 1 - 1e-16)), np.log(q) + exponent)
+            return float(psi.max()) - target
+
+        start = math.log(found.s)
+        root = math.exp(brentq(excess, start - 1, start + 1, xtol=1e-13))
+        assert found.s == pytest.approx(root, rel=1e-6)
+        assert found.beta_sum == pytest.approx(10 / root, rel=1e-6)
+        # the guarantee holds between the points of any grid
+        assert losses(found, z).max() <= target * (1 + 1e-12)
+        assert found.psi == target
+
+
+def test_uniform_sampling_needs_more_noise_than_core_sets_on_table_1() -> None:
+    ratios = [
+        calibrate("unif", facts, target=t, m=m, mode="stated").beta_sum
+        / calibrate("core", facts, target=t, m=m, mode="stated").beta_sum
+        for facts, m, t in CELLS
+    ]
+    assert 1.12 < min(ratios) < 1.2
+    assert 4 < max(ratios) < 4.12
+
+
+@pytest.mark.parametrize("target", [0.5, 3.0, 1000.0])
+@pytest.mark.parametrize("mode", MODES)
+def test_optimal_sampling_attains_its_size_with_the_least_noise(mode: str, target: float) -> None:
+    found = {
+        s: calibrate(s, SMALL, target=target, m=300, mode=mode, norms=NORMS) for s in ("unif", "core", "opt", "full")
+    }
+    opt = found["opt"]
+    assert opt.rates(NORMS).sum() == pytest.approx(300, rel=1e-3 if mode == "released" else 1e-9)
+    assert opt.beta_sum <= found["unif"].beta_sum * (1 + 1e-9)
+    assert opt.beta_sum <= found["core"].beta_sum * (1 + 1e-9)
+    if mode != "released":
+        assert losses(opt, NORMS).max() <= target * (1 + 1e-12)
+    assert found["full"].beta_sum == pytest.approx(10 * (2 + opt.offset) / target)
+
+
+def test_sizes_beyond_the_largest_are_not_available() -> None:
+    found = calibrate("opt", SMALL, target=3.0, m=2900, norms=NORMS)
+    assert not found.feasible and math.isnan(found.beta_sum) and math.isnan(found.beta_count)
+    with pytest.raises(ArgumentError, match=f"m must be at most {found.m_max:.6g} at epsilon = 3 for the sampler opt"):
+        found.rates(NORMS)
+    edge = calibrate("opt", SMALL, target=3.0, m=found.m_max * (1 - 1e-9), norms=NORMS)
+    assert edge.feasible
+    assert edge.rates(NORMS).sum() == pytest.approx(found.m_max, rel=1e-8)
+    core = calibrate("core", SMALL, target=3.0, m=2900)
+    assert not core.feasible and core.m_max < 2900
+    assert calibrate("core", SMALL, target=3.0, m=core.m_max).rates([2.0])[0] == pytest.approx(1)
+
+
+def test_the_papers_rule_for_the_target_fixes_the_size() -> None:
+    """E13: eps* = T (r / beta_sum + 1 / beta_count) leaves no choice of m: it is m_max, here over half of the data."""
+    s = calibrate("full", SMALL, target=3.0).s
+    implied = calibrate("opt", SMALL, target=3.0, m=150, norms=NORMS).m_max / SMALL.n
+    assert implied > 0.5
+    assert calibrate("opt", SMALL, target=3.0, m=150, norms=NORMS).s < s
+
+
+def test_the_released_grid_misses_part_of_the_loss() -> None:
+    """100 points miss up to 0.1 nats at eps* = 1000 (MiniBooNE), a relative 2e-4 at most."""
+    facts, _ = TABLE_1["MiniBooNE"]
+    found = calibrate("core", facts, target=1000.0, m=4000, mode="released")
+    assert 0.09 < found.psi - 1000 < 0.11
+    assert losses(found, np.linspace(0, facts.radius, 200_001)).max() == pytest.approx(found.psi, abs=1e-4)
+    assert losses(found, np.linspace(0, facts.radius, RELEASED_GRID)).max() == pytest.approx(1000, rel=1e-12)
+
+
+def test_the_released_search_excludes_needed_budgets() -> None:
+    """R2: the unknown B of Ijcnn1 at eps = 1000 lies beyond the released interval."""
+    facts, _ = TABLE_1["Ijcnn1"]
+    assert calibrate("core", facts, target=1000.0, m=15_000, mode="released").released_budget > RELEASED_BUDGETS[1]
+    assert calibrate("core", facts, target=3.0, m=15_000, mode="released").released_budget < RELEASED_BUDGETS[1]
+
+
+def test_halving_from_above_may_fail_just_below_the_largest_size() -> None:
+    """R3: an upper end of s that is halved until the weights exist may end below what m just under m_max needs."""
+    offset = count_offset(SMALL, "stated")
+    end = 1.3 * 3.0 / (2.0 + offset)
+    with pytest.raises(ArgumentError, match="at least the largest unsampled loss"):
+        samplers.optimal_rates(end * (NORMS + offset), 3.0)
+    attained = float(samplers.optimal_rates(end / 2 * (NORMS + offset), 3.0).sum())
+    m_max = calibrate("opt", SMALL, target=3.0, m=attained, norms=NORMS, mode="stated").m_max
+    assert attained < 0.9 * m_max
+    found = calibrate("opt", SMALL, target=3.0, m=0.95 * m_max, norms=NORMS, mode="stated")
+    assert found.feasible and found.s > end / 2
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1000.0])
+def test_the_repaired_split_scales_with_the_data_and_the_printed_one_does_not(factor: float) -> None:
+    """E8: beta_count = kappa beta_sum mixes units; the ratio of noise to data changes with the unit."""
+    scaled = DataFacts(SMALL.n, SMALL.d, SMALL.radius * factor, SMALL.mean_square * factor**2)
+    for mode in MODES:
+        one, other = (calibrate("unif", facts, target=3.0, m=300, mode=mode) for facts in (SMALL, scaled))
+        same = other.beta_sum / factor == pytest.approx(one.beta_sum, rel=1e-9)
+        assert same == (mode == "repaired")
+        assert (other.beta_count == pytest.approx(one.beta_count, rel=1e-9)) == (mode == "repaired")
+
+
+def test_the_repaired_split_has_the_least_error() -> None:
+    facts = SMALL
+    c2, d, r = facts.mean_square, facts.d, facts.radius
+
+    def error(offset: float) -> float:
+        beta_sum = r + offset  # s = 1: loss of the largest record r / beta_sum + 1 / beta_count fixed up to a factor
+        return d * (d + 1) * beta_sum**2 + 2 * c2 * (beta_sum / offset) ** 2
+
+    best = count_offset(facts, "repaired")
+    assert error(best) <= min(error(best * 0.98), error(best * 1.02))
+    assert error(best) < error(1 / kappa(d))
+
+
+def test_the_printed_split_gives_counts_almost_nothing() -> None:
+    """E8: at eps = 3 the full-data noise on counts of KDD-Protein is 65,917, against 5,684 rows a cluster."""
+    facts, _ = TABLE_1["KDD-Protein"]
+    found = calibrate("full", facts, target=3.0, mode="stated")
+    assert found.beta_count == pytest.approx(65_917, abs=1)
+    assert facts.n / 25 == pytest.approx(5684, abs=1)
+    share = (1 / found.beta_count) / (1 / found.beta_count + facts.radius / found.beta_sum)
+    assert 3e-5 < share < 2e-3
+
+
+def test_runs_without_noise_have_scales_of_zero() -> None:
+    found = calibrate("core", SMALL, target=math.inf, m=300)
+    assert found.beta_sum == 0 and found.beta_count == 0
+    assert found.rates(NORMS).sum() == pytest.approx(300)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: calibrate("opt", SMALL, target=0.0, m=3, norms=NORMS), "target epsilon must be above 0"),
+        (lambda: calibrate("opt", SMALL, target=math.inf, m=3, norms=NORMS), "target epsilon must be finite"),
+        (lambda: calibrate("unif", SMALL, target=math.nan, m=3), "target epsilon must be finite"),
+        (lambda: calibrate("unif", SMALL, target=1.0), "m must be given for the sampler unif"),
+        (lambda: calibrate("unif", SMALL, target=1.0, m=3001), "m must be at most 3000"),
+        (lambda: calibrate("opt", SMALL, target=1.0, m=3), "opt needs the norms"),
+        (lambda: calibrate("opt", SMALL, target=1.0, m=3, norms=NORMS[:5]), "one norm a record, n = 3000, got 5"),
+        (lambda: calibrate("opt", SMALL, target=1.0, m=3, norms=2 * NORMS), "norms must be at most the radius 2"),
+        (lambda: calibrate("core", SMALL, target=1.0, m=3, mixing=0.0), "mixing must be above 0"),
+        (lambda: calibrate("cor", SMALL, target=1.0, m=3), "did you mean 'core'"),
+        (lambda: calibrate("core", SMALL, target=1.0, m=3, mode="repair"), "did you mean 'repaired'"),
+        (lambda: calibrate("unif", SMALL, target=1.0, m=3, n_iterations=0), "n_iterations must be at least 1"),
+        (lambda: DataFacts(0, 5, 1.0, 1.0), "n must be at least 1"),
+        (lambda: DataFacts(5, 0, 1.0, 1.0), "d must be at least 1"),
+        (lambda: DataFacts(5, 5, 1.0, 0.0), "mean_square must be above 0"),
+        (lambda: calibrate("unif", SMALL, target=1.0, m=3).slopes([3.0]), "norms must be at most the radius 2"),
+    ],
+)
+def test_bad_inputs_are_refused_in_a_sentence(call, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ArgumentError, match=message):
+        call()

@@ -1,0 +1,158 @@
+"""What importance sampling does to losses: against explicit mixtures, in both directions, and where it can help."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dpsub.divergences.hockey_stick import positive_part
+from dpsub.errors import ArgumentError
+from dpsub.importance.losses import (
+    Power,
+    delta_when_added,
+    delta_when_removed,
+    log_expm1,
+    loss_of_group,
+    loss_when_added,
+    loss_when_removed,
+    loss_when_replaced,
+    once_and_resampled,
+)
+
+
+def laplace_mixture(values: np.ndarray, q: np.ndarray, scale: float, t: np.ndarray) -> np.ndarray:
+    """Density of the noisy weighted sum over all samples of n <= 4 records, at t."""
+    density = np.zeros(t.size)
+    for taken in itertools.product((0, 1), repeat=values.size):
+        inside = np.array(taken, dtype=bool)
+        chance = float(np.prod(np.where(inside, q, 1 - q)))
+        centre = float((values / q)[inside].sum())
+        density += chance * np.exp(-np.abs(t - centre) / scale) / (2 * scale)
+    return density
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_laplace_sums_keep_both_losses_exactly(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for _ in range(10):
+        values, q, scale = rng.uniform(-2, 2, n), rng.uniform(0.2, 1, n), float(rng.uniform(0.5, 3))
+        t = np.concatenate([np.linspace(-60, 60, 4001), values / q])
+        ratio = np.log(laplace_mixture(values, q, scale, t) / laplace_mixture(values[1:], q[1:], scale, t))
+        unsampled = abs(values[0]) / q[0] / scale
+        removed, added = loss_when_removed(unsampled, q[0]), loss_when_added(unsampled, q[0])
+        assert ratio.max() <= removed + 1e-9
+        assert -ratio.min() <= added + 1e-9
+        assert added <= removed
+        if n == 1:
+            assert ratio.max() == pytest.approx(removed, abs=1e-9)
+            assert -ratio.min() == pytest.approx(added, abs=1e-9)
+
+
+def curve(first: np.ndarray, second: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: positive_part(first, second, np.exp(x))
+
+
+def random_mechanism(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs given that the record is in, and that it is out, on seven outcomes."""
+    present, absent = rng.dirichlet(np.ones(7)), rng.dirichlet(np.ones(7))
+    return present, absent
+
+
+def test_random_finite_mechanisms_keep_both_losses_and_both_divergences() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        present, absent = random_mechanism(rng)
+        q = float(rng.uniform(0.05, 1))
+        mixed = (1 - q) * absent + q * present
+        epsilon = float(np.abs(np.log(present / absent)).max())
+        assert np.log(mixed / absent).max() <= loss_when_removed(epsilon, q) + 1e-12
+        assert np.log(absent / mixed).max() <= loss_when_added(epsilon, q) + 1e-12
+        orders = np.array([0.0, 0.1, 0.5, 1.5])
+        forward = delta_when_removed(orders, q, curve(present, absent))
+        backward = delta_when_added(orders, q, curve(absent, present))
+        assert forward == pytest.approx(positive_part(mixed, absent, np.exp(orders)), abs=1e-12)
+        assert backward == pytest.approx(positive_part(absent, mixed, np.exp(orders)), abs=1e-12)
+
+
+def test_a_planted_fault_in_the_order_shows() -> None:
+    present, absent = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
+    true = positive_part(0.5 * absent + 0.5 * present, absent, math.exp(0.2))
+    wrong = 0.5 * positive_part(present, absent, math.exp(0.2))  # the order of the sampled mechanism, not of the base
+    assert delta_when_removed(0.2, 0.5, curve(present, absent)) == pytest.approx(true)
+    assert abs(wrong - true) > 0.01
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 0.3, 29.0, 31.0, 900.0])
+def test_losses_keep_their_digits_at_any_size(epsilon: float) -> None:
+    import mpmath as mp
+
+    with mp.workdps(60):
+        for q in (1e-6, 0.3, 1.0):
+            e, rate = mp.mpf(epsilon), mp.mpf(q)
+            assert loss_when_removed(epsilon, q) == pytest.approx(float(mp.log(1 + rate * mp.expm1(e))), rel=1e-13)
+            assert loss_when_added(epsilon, q) == pytest.approx(float(-mp.log(1 - rate + rate * mp.exp(-e))), rel=1e-12)
+        assert log_expm1(epsilon) == pytest.approx(float(mp.log(mp.expm1(epsilon))), rel=1e-14)
+
+
+def test_profiles_that_ignore_weights_reduce_to_proposition_3() -> None:
+    q = np.array([0.01, 0.2, 1.0])
+    psi = Power(np.full(3, 2.0), 0.0).sampled(q)
+    assert psi == pytest.approx(np.log(1 + q * (math.exp(2) - 1)), rel=1e-14)
+    assert (psi[:2] < 2).all()
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
+def test_the_conditions_of_appendix_a_say_when_sampling_helps(scale: float, exponent: float) -> None:
+    profile = Power(np.array([scale]), exponent)
+    q = np.geomspace(1e-3, 1, 400)
+    psi = np.array([profile.sampled(np.array([rate]))[0] for rate in q])
+    if profile.sampling_never_helps():
+        assert (psi >= scale * (1 - 1e-12)).all()
+        assert (np.diff(psi) <= 1e-12 * psi[1:]).all()
+    if profile.sampling_helps()[0]:
+        assert psi.min() < scale
+    assert not (profile.sampling_never_helps() and profile.sampling_helps()[0])
+
+
+def test_the_proof_of_proposition_17_needs_half_the_square() -> None:
+    """E5: e^z (z - 1) + 1 >= z^2 fails on (0, 1); with z^2 / 2 it holds everywhere."""
+    z = np.linspace(1e-3, 5, 2000)
+    left = np.exp(z) * (z - 1) + 1
+    assert (left >= z * z / 2).all()
+    assert (left < z * z)[z < 0.99].all()
+
+
+def test_the_large_epsilon_form_needs_more_than_epsilon_above_1() -> None:
+    """E9: eps - log(1/p) is no approximation at p = 0.01, eps = 1.1, and a good one where p e^eps is large."""
+    assert loss_when_removed(1.1, 0.01) == pytest.approx(0.0198, abs=5e-5)
+    assert 1.1 - math.log(1 / 0.01) == pytest.approx(-3.51, abs=0.01)
+    assert loss_when_removed(12.0, 0.01) == pytest.approx(12.0 - math.log(100), rel=1e-3)
+
+
+def test_resampling_is_never_the_worse_one() -> None:
+    once, resampled = once_and_resampled([0.5, 30.0], 0.1, 10)
+    assert once == pytest.approx([2.76, 298], rel=0.005)
+    assert resampled == pytest.approx([0.63, 277], rel=0.005)
+    all_once, all_resampled = once_and_resampled(np.geomspace(1e-3, 1e3, 50)[:, None], np.geomspace(1e-4, 1, 20), 10)
+    assert (all_resampled <= all_once * (1 + 1e-12)).all()
+    assert all_once[:, -1] == pytest.approx(all_resampled[:, -1])
+
+
+def test_groups_and_replacements_add_up() -> None:
+    assert loss_of_group([1.0, 2.0], [0.5, 0.1]) == pytest.approx(
+        float(loss_when_removed(1.0, 0.5) + loss_when_removed(2.0, 0.1))
+    )
+    assert loss_when_replaced(1.0, 0.5, 2.0, 0.1) == pytest.approx(
+        float(loss_when_removed(1.0, 0.5) + loss_when_added(2.0, 0.1))
+    )
+
+
+@pytest.mark.parametrize("q", [0.0, -0.1, 1.1, math.nan])
+def test_probabilities_outside_of_their_range_are_refused(q: float) -> None:
+    with pytest.raises(ArgumentError, match="inclusion probabilities must be"):
+        loss_when_removed(1.0, q)
