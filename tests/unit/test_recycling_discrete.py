@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpsub.errors import ArgumentError
-from dpsub.recycling import discrete_samplers
+from dpsub.recycling import GaussianKernel, budget, discrete_budget, discrete_samplers
 from dpsub.recycling.discrete_kernels import DiscreteGaussian, DiscreteKernel, DiscreteLaplace, DiscreteRecycled
 from dpsub.streams import stream
 
@@ -93,6 +93,18 @@ def test_what_is_cut_off_is_charged() -> None:
     # beyond its largest loss the profile of this law is 0, and the upper end is not
     assert law.bounds(3.0)[0] == 0
     assert 0 < law.bounds(3.0)[1] < 1e-25
+
+
+def test_the_largest_rate_keeps_the_budget_and_the_next_one_does_not() -> None:
+    kernel = DiscreteGaussian(Fraction(20))
+    law = discrete_budget.largest_rate(kernel, 1.0, 1e-4, -2, 2, 1)
+    beyond = DiscreteRecycled(kernel, law.rate + Fraction(1, 2**16), -2, 2, 1)
+    assert law.bounds(1.0)[1] <= 1e-4 < beyond.bounds(1.0)[0]
+    # the continuous kernel of the same variance has nearly the same rate
+    near = budget.largest_rate(GaussianKernel(20**0.5), 1.0, 1e-4, -2.5, 2.5, 1.0).law.rate
+    assert float(law.rate) == pytest.approx(near, abs=0.06)
+    with pytest.raises(ArgumentError, match="the budget must allow for the kernel"):
+        discrete_budget.largest_rate(DiscreteGaussian(Fraction(1)), 1.0, 1e-4, -2, 2, 1)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from dpsub import checks
 from dpsub.cli import accounts
 from dpsub.cli.answers import Answer, Line, down, near, plural, up
 from dpsub.cli.parsing import Parser, add_choice, number, whole
@@ -55,13 +56,14 @@ def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     family = kernels.named(arguments.kernel)
     epsilon, delta = budget(arguments.epsilon, arguments.delta)
-    shared = (epsilon, delta, arguments.compositions, arguments.bound, arguments.sensitivity)
+    times = checks.integer("compositions", arguments.compositions, at_least=1)
+    shared = (epsilon, delta, times, arguments.bound, arguments.sensitivity)
     found: Advice | None = None
     if arguments.scale is None:
         if arguments.rate is not None:
             raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
         found = advice.advise(
-            family, epsilon, delta, arguments.bound, arguments.sensitivity, n_compositions=arguments.compositions
+            family, epsilon, delta, arguments.bound, arguments.sensitivity, n_compositions=times
         )
         law = found.optimum.law
     elif arguments.rate is None:
@@ -69,15 +71,15 @@ def run(arguments: Namespace) -> Answer:
     else:
         law = Recycled.within(family(arguments.scale), arguments.rate, arguments.bound, arguments.sensitivity)
     account = composed.account(
-        law, arguments.compositions, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH
+        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH
     )
-    if arguments.rate is None and arguments.compositions > 1:
+    if arguments.rate is None and times > 1:
         # the bound that the choice was proved by
-        proved = composed_budget.upper_delta(law, arguments.compositions, epsilon)
+        proved = composed_budget.upper_delta(law, times, epsilon)
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
     seconds = perf_counter() - started
     values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
-    values |= {"delta": delta, "compositions": arguments.compositions, **accounts.values(account, seconds)}
+    values |= {"delta": delta, "compositions": times, **accounts.values(account, seconds)}
     lines: list[Line] = [
         ("kernel scale", near(law.kernel.scale)),
         ("recycling rate", near(law.rate)),
@@ -86,7 +88,7 @@ def run(arguments: Namespace) -> Answer:
         *accounts.lines(account, epsilon, seconds),
     ]
     title = (
-        f"Recycled {arguments.kernel} noise for {plural(arguments.compositions, 'release')} of sensitivity "
+        f"Recycled {arguments.kernel} noise for {plural(times, 'release')} of sensitivity "
         f"{near(arguments.sensitivity)} within {near(arguments.bound)}, epsilon {near(epsilon)}, delta {near(delta)}"
     )
     return Answer(values, title, lines)
