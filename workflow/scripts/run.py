@@ -108,12 +108,13 @@ def check_data(plan: Plan) -> None:
     """Verify the raw files that are there, so that a damaged one stops the run before any work."""
     chosen = plan.config["data"]
     for name in plan.data_sets(*plan.experiments):
+        module = importlib.import_module(f"dpsub.datasets.{name}")
         fetch.obtain(
-            name,
+            getattr(module, "SOURCE", name),  # two data sets may come from one source
             sources=ROOT / "data/SOURCES.csv",
             raw=Path("data/raw"),
             folder=Path(chosen["folder"]) if chosen["folder"] else None,
-            files=importlib.import_module(f"dpsub.datasets.{name}").FILES,
+            files=module.FILES,
             download=False,
             fallback="synthetic",
         )

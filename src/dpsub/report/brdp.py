@@ -29,7 +29,7 @@ def guarantees(tables: Tables) -> str:
         f"were given, {len(broken)} are exceeded"
     )
     if len(broken):
-        worst = cells.loc[ratio.idxmax(), "case"]
+        worst = cells["case"].iloc[int(ratio.to_numpy().argmax())]
         text += f", by up to {ratio.max():.3g} times delta ({worst})"
     kept = ratio[ratio <= 1 + 1e-9]
     if len(kept):
