@@ -1,7 +1,8 @@
 """The jobs of a sweep's plan, and its summary; run_sweep.py writes the plan and calls this, as one run a results folder.
 
 REQUIRED INPUTS: <results>/run/plan.json as the configuration, <results>/run/jobs/<part>.json
-OUTPUTS: <results>/records/experiment=<name>/part-<part>.parquet, <results>/summary/experiment=<name>.parquet
+OUTPUTS: <results>/records/experiment=<name>/part-<part>.parquet,
+         <results>/summary/experiment=<name>.parquet, <results>/summary/differences=<name>.parquet
 """
 
 from pathlib import Path
@@ -74,6 +75,7 @@ rule summarise_cells:
         lambda wildcards: records_of(wildcards.experiment),
     output:
         f"{RESULTS}/summary/experiment={{experiment}}.parquet",
+        f"{RESULTS}/summary/differences={{experiment}}.parquet",
     log:
         f"{RESULTS}/logs/summarise_cells/{{experiment}}.log",
     wildcard_constraints:
@@ -83,6 +85,6 @@ rule summarise_cells:
         script=script("summarise_cells.py"),
         results=RESULTS,
         parts=config["parts"],
-        code=code("summarise_cells.py", "dpsub.sweeps.by_cell"),
+        code=code("summarise_cells.py", "dpsub.sweeps.by_cell", "dpsub.sweeps.differences"),
     shell:
         "exec python {params.script:q} --results {params.results:q} --experiment {wildcards.experiment} > {log:q} 2>&1"

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from dpsub import accounting, calibrated_noise
 from dpsub.accountants import group_lemma, ledger, profile_losses
-from dpsub.accountants.chernoff import _minimum
+from dpsub.accountants.chernoff import minimum
 from dpsub.accountants.composition import Composition
 from dpsub.accountants.events import PairEvent
 from dpsub.accountants.gaussian_orders import gaussian_profile
@@ -346,7 +346,7 @@ def test_many_poolings_end_in_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_golden_sections_find_the_minimum() -> None:
     for centre in (-3.9, 0.0, 2.7, 4.0):
-        place, least = _minimum(lambda u, c=centre: (u - c) ** 4 + abs(u - c), -4.0, 4.0, 1e-3)
+        place, least = minimum(lambda u, c=centre: (u - c) ** 4 + abs(u - c), -4.0, 4.0, 1e-3)
         found = minimize_scalar(lambda u, c=centre: (u - c) ** 4 + abs(u - c), bounds=(-4, 4), method="bounded")
         assert place == pytest.approx(centre, abs=1.1e-3)
         assert least <= found.fun + 2e-3

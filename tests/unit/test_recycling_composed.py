@@ -144,6 +144,24 @@ def test_asymmetric_bounds_have_proof_and_attack() -> None:
     assert once.lower <= float(RecycledProfile(law).delta(1.0)) <= once.upper
 
 
+def test_hard_bounds_have_no_epsilon_below_their_infinite_loss() -> None:
+    law = Recycled.within(GaussianKernel(1.5), 1.0, 3.0, 1.0)
+    account = composed.account(law, 5, delta=1e-3)
+    assert account.lower == account.upper == math.inf
+    finite = composed.account(law, 5, delta=0.9)
+    assert 0 <= finite.lower <= finite.upper < math.inf
+    delta = composed.account(law, 5, epsilon=50.0)
+    assert delta.lower == pytest.approx(1 - (1 - law.infinite_mass) ** 5, rel=1e-6)
+
+
+def test_a_target_as_rare_as_the_largest_sum_is_found() -> None:
+    law = Recycled.within(GaussianKernel(8.1), 0.8, 0.32, 1.0)
+    account = composed.account(law, 7, delta=1e-6)
+    assert 0 < account.upper - account.lower <= 1e-3
+    middle = composed.account(law, 7, epsilon=account.upper, width=1e-3)
+    assert middle.lower <= 1e-6 <= composed.account(law, 7, epsilon=account.lower, width=1e-3).upper
+
+
 def test_different_recyclers_compose() -> None:
     other = Recycled.within(LaplaceKernel(8.0), 0.3, 1.0, 1.0)
     both = composed.composition([(PAPER, 5), (other, 5)], epsilon=2.5)

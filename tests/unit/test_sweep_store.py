@@ -13,7 +13,7 @@ import pytest
 
 from dpsub import samplers
 from dpsub.errors import DataError, PlanError
-from dpsub.sweeps import by_cell, store
+from dpsub.sweeps import by_cell, differences, store
 from dpsub.sweeps.bundles import BASE_MIB, BASE_SECONDS, Bundle, Priced, Work, pack
 from dpsub.sweeps.cells import Cell, Cost
 from dpsub.sweeps.distinct_draws import DistinctDraws
@@ -150,6 +150,8 @@ def test_the_summary_is_that_of_all_rows_at_once(rows_at_once: int, tmp_path: Pa
     pd.testing.assert_series_equal(found["distinct_mean_mean"], expected["mean"], check_names=False, rtol=1e-12)
     pd.testing.assert_series_equal(found["distinct_mean_sd"], expected["std"], check_names=False, rtol=1e-9)
     assert (found["replicates"] == 3).all()
+    assert not by_cell.is_current(plan.results, "distinct_draws")
+    differences.write(plan.results, EXPERIMENT)
     assert by_cell.is_current(plan.results, "distinct_draws")
     assert not list(plan.results.glob(".by_cell*"))
 

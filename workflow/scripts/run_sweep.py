@@ -105,9 +105,16 @@ class SweepRun(Run):
         return SweepProgress(self.plan, self.cores)
 
     def summary(self, made: int, seconds: float) -> list[str]:
-        files = [str(by_cell.summary_file(self.plan.results, name)) for name in self.plan.experiments]
+        names, results = self.plan.experiments, self.plan.results
+        files = [str(by_cell.summary_file(results, name)) for name in names]
+        paired = [str(by_cell.differences_file(results, name)) for name in names]
         first = f"finished {made} jobs in {duration(seconds)}" if made else "nothing to do: every cell is finished"
-        return [first, f"records: {self.plan.results / 'records'}", f"one row a cell: {', '.join(files)}"]
+        return [
+            first,
+            f"records: {results / 'records'}",
+            f"one row a cell: {', '.join(files)}",
+            f"differences to Poisson sampling: {', '.join(paired)}",
+        ]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Bring the records of a sweep together by cell: one row a cell, in memory that does not grow with their number.
+"""Bring the records of a sweep together by cell: means and spreads, and paired differences against Poisson sampling.
+
+Both have one row a cell; the memory does not grow with the number of cells.
 
 By hand:
     python workflow/scripts/summarise_cells.py --results results_sweeps/samplers --experiment fair_comparison
@@ -12,7 +14,7 @@ from pathlib import Path
 import one_sentence
 
 from dpsub import sweeps
-from dpsub.sweeps import by_cell
+from dpsub.sweeps import by_cell, differences
 
 
 def main() -> None:
@@ -20,7 +22,9 @@ def main() -> None:
     parser.add_argument("--results", required=True, type=Path)
     parser.add_argument("--experiment", required=True)
     options = parser.parse_args()
-    by_cell.summarise(options.results, sweeps.REGISTRY.get(options.experiment)())
+    experiment = sweeps.REGISTRY.get(options.experiment)()
+    differences.write(options.results, experiment)
+    by_cell.summarise(options.results, experiment)  # last, as its stamp says that all is current
 
 
 if __name__ == "__main__":

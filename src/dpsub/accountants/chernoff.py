@@ -77,7 +77,7 @@ class Cumulants:
             return (self(tilt - theta) - base - log_tail) / theta
 
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
-        below, above = (_minimum(side, *bounds, 0.02)[1] for side in (low, high))
+        below, above = (minimum(side, *bounds, 0.02)[1] for side in (low, high))
         smallest, largest = self.support
         return max(-below, (smallest - 0.5) * step), min(above, (largest + 0.5) * step)
 
@@ -86,11 +86,11 @@ def _best(exponent: Callable[[float], float], scale: float, largest: float) -> f
     """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the best."""
     high = float(np.log(largest))
     low = min(float(np.log(scale * 1e-6)), high - 1)
-    place, _ = _minimum(lambda u: exponent(float(np.exp(u))), low, high, 0.01)
+    place, _ = minimum(lambda u: exponent(float(np.exp(u))), low, high, 0.01)
     return 0.0 if place < low + 0.1 else float(np.exp(place))
 
 
-def _minimum(value: Callable[[float], float], low: float, high: float, accuracy: float) -> tuple[float, float]:
+def minimum(value: Callable[[float], float], low: float, high: float, accuracy: float) -> tuple[float, float]:
     """Where a function falls and then rises, by golden sections, and its value there."""
     shrink = (math.sqrt(5) - 1) / 2
     left, right = high - shrink * (high - low), low + shrink * (high - low)

@@ -37,6 +37,9 @@ _LOG_VANISHING = -80.0
 """Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
 _UNDERFLOW = 1e-300
 """Charged for masses and profiles that are 0 only because no double is as small as they are: no delta is 0."""
+_FAR_TILT, _SHARP = 2.0, 0.02
+"""A tilt this many times the one of the epsilon that it found is doubted, if delta there is off by as much."""
+_BISECTIONS = 24
 _CUTS_OF_A_CELL = 3
 """Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
 _COARSEST = 600.0
@@ -145,7 +148,33 @@ class Composition:
         target = checks.real("delta", delta, above=0, below=1)
         if self.side == "upper" and self.infinity >= target:
             return math.inf
-        return self._transformed(self.cumulants.tilt_at_delta(math.log(target))).epsilon(target)
+        tilt = self.cumulants.tilt_at_delta(math.log(target))
+        found = self._transformed(tilt).epsilon(target)
+        nearer = self.cumulants.tilt_at_epsilon(found - self._offset)
+        if tilt <= _FAR_TILT * nearer or self._sharp(found, target):
+            return found
+        return self._searched(found, target)
+
+    def _sharp(self, epsilon: float, target: float) -> bool:
+        """Whether delta at the tilt of this epsilon comes out close to the target."""
+        ratio = self.delta(epsilon) / target
+        return ratio >= 1 - _SHARP if self.side == "upper" else ratio <= 1 + _SHARP
+
+    def _searched(self, found: float, target: float) -> float:
+        """epsilon by bisection of delta, each at a tilt of its own.
+
+        Chernoff's bound looks at the largest sums alone if a target is about as probable as they are.
+        """
+        upper = self.side == "upper"
+        low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
+        high = min(high, found) if upper else high
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
+        best = high if upper else low
+        if upper and self.delta(best) > target:
+            return found
+        return min(best, found) if upper else max(best, found)
 
     def masses(self, tilt: float = 0.0) -> TiltedSum:
         """The law of the sum on its grid, tilted, up to the errors that it names."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsub import checks
+from dpsub.accountants.chernoff import minimum
 from dpsub.errors import NumericalError
 from dpsub.recycling.exact import RecycledProfile
 from dpsub.recycling.kernels import Family
 from dpsub.recycling.law import Recycled
 
 KINDS = ("exact", "upper", "paper")
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -75,19 +77,7 @@ def plain(family: Family, epsilon: float, delta: float, bound: float, sensitivit
 
 def best_place(value: Callable[[float], float], low: float, high: float, steps: int) -> float:
     """Where a function with one peak between low and high is largest, by golden sections."""
-    shrink = (5**0.5 - 1) / 2
-    left, right = high - shrink * (high - low), low + shrink * (high - low)
-    at_left, at_right = value(left), value(right)
-    for _ in range(steps):
-        if at_left >= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - shrink * (high - low)
-            at_left = value(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + shrink * (high - low)
-            at_right = value(right)
-    return left if at_left >= at_right else right
+    return minimum(lambda place: -value(place), low, high, (high - low) * _GOLDEN**steps)[0]
 
 
 def bracketed(

@@ -165,6 +165,8 @@ def composition(
     if len(releases) == 1 and releases[0][1] == 1:
         lower, upper = _single(releases[0][0], question)
         width_met = True
+    elif question.delta is not None and _infinite(releases) > question.delta:
+        lower, upper, width_met = math.inf, math.inf, True
     else:
         lower, upper, width_met = ledger.answer(question)
     return Account(
@@ -179,6 +181,12 @@ def composition(
         conditions=CONDITIONS if width_met else (*CONDITIONS, WIDTH_MISSED),
         width_met=width_met,
     )
+
+
+def _infinite(releases: Sequence[tuple[Law, int]]) -> float:
+    """Probability of an infinite loss in any release, rounded down."""
+    masses = [min(law.infinite_mass, law.mirrored.infinite_mass) * (1 - 1e-12) for law, _ in releases]
+    return -math.expm1(sum(k * math.log1p(-mass) for mass, (_, k) in zip(masses, releases, strict=True)))
 
 
 def _words(law: Law) -> str:

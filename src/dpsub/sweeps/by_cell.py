@@ -35,13 +35,19 @@ def summary_file(results: Path, experiment: str) -> Path:
     return results / "summary" / f"experiment={experiment}.parquet"
 
 
+def differences_file(results: Path, experiment: str) -> Path:
+    """Return the file of an experiment's differences to Poisson sampling, one row a cell that has a partner."""
+    return results / "summary" / f"differences={experiment}.parquet"
+
+
 def is_current(results: Path, experiment: str) -> bool:
-    """Return whether the summary is there, and made from the record files that are there now."""
+    """Return whether both files are there, and made from the record files that are there now."""
     try:
         stamp = json.loads(_stamp_file(results, experiment).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return summary_file(results, experiment).exists() and bool(stamp == _stamp(results, experiment))
+    there = all(file(results, experiment).exists() for file in (summary_file, differences_file))
+    return there and bool(stamp == _stamp(results, experiment))
 
 
 def _stamp_file(results: Path, experiment: str) -> Path:
@@ -50,13 +56,25 @@ def _stamp_file(results: Path, experiment: str) -> Path:
 
 def _stamp(results: Path, experiment: str) -> dict[str, str]:
     parts = [path.stem for path in store.part_files(results, experiment)]
-    return {"parts": settings.digest({"parts": parts}), "code": provenance.digest(__name__)}
+    return {"parts": settings.digest({"parts": parts}), "code": provenance.digest(__name__, "dpsub.sweeps.differences")}
 
 
-def tables(results: Path, experiment: str, *, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pa.Table]:
+def tables(
+    results: Path, experiment: str, *, together: tuple[str, ...] = (), rows_at_once: int = ROWS_AT_ONCE
+) -> Iterator[pa.Table]:
     """Yield all rows of an experiment, sorted by cell, data label and replicate, never a cell in two tables.
 
     A replicate that stands in two files, which a job makes that was thought dead, is given once.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of the sweep.
+    experiment : str
+    together : tuple of str
+        Fields of the key: cells that agree in all of them come in one table.
+    rows_at_once : int
+        About how many rows a table holds.
 
     Raises
     ------
@@ -72,7 +90,7 @@ def tables(results: Path, experiment: str, *, rows_at_once: int = ROWS_AT_ONCE) 
     buckets = min(_MOST_BUCKETS, math.ceil(total / rows_at_once))
     with tempfile.TemporaryDirectory(dir=results, prefix=".by_cell-") as folder:
         paths = [Path(folder) / f"{number}.arrow" for number in range(buckets)]
-        _deal(results, experiment, paths)
+        _deal(results, experiment, paths, together)
         for path in paths:
             with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as stream:
                 found = stream.read_all()
@@ -81,16 +99,27 @@ def tables(results: Path, experiment: str, *, rows_at_once: int = ROWS_AT_ONCE) 
                 yield _once(found.sort_by([(key, "ascending") for key in ("cell", "data", "replicate")]))
 
 
-def _deal(results: Path, experiment: str, paths: list[Path]) -> None:
+def _deal(results: Path, experiment: str, paths: list[Path], together: tuple[str, ...]) -> None:
     with ExitStack() as opened:
         writers: list[pa.RecordBatchStreamWriter] = []
         for batch in store.batches(results, experiment):
             if not writers:
                 writers += [opened.enter_context(pa.ipc.new_stream(str(path), batch.schema)) for path in paths]
-            prefixes = np.array([int(cell[:_PREFIX], 16) for cell in batch["cell"].to_pylist()], dtype=np.int64)
+            prefixes = np.array([int(name[:_PREFIX], 16) for name in _digests(batch, together)], dtype=np.int64)
             chosen = prefixes * len(paths) >> 4 * _PREFIX
             for number in np.unique(chosen):
                 writers[number].write_batch(batch.take(pa.array(np.flatnonzero(chosen == number))))
+
+
+def _digests(batch: pa.RecordBatch, together: tuple[str, ...]) -> list[str]:
+    """Return for each row the digest of what keeps it together with others: its cell, or the fields `together`."""
+    if not together:
+        return list(batch["cell"].to_pylist())
+    coded = batch["cell"].dictionary_encode().indices.to_numpy()
+    _, heads = np.unique(coded, return_index=True)
+    fields = batch.select(list(together)).take(pa.array(heads)).to_pylist()
+    names = [settings.digest(item) for item in fields]
+    return [names[code] for code in coded]
 
 
 def _once(rows: pa.Table) -> pa.Table:

@@ -20,6 +20,7 @@ from dpsub.sweeps.cells import CellExperiment, Cost
 _BLOCK = 256
 _SECONDS_PER_STEP = 5e-7
 _SECONDS_PER_SLOT = 1.6e-8
+_SLOTS_OF_FIRST_STAGE = 0.35  # what a record of the first stage costs, in slots of the last
 
 
 class DistinctDraws(CellExperiment):
@@ -40,7 +41,7 @@ class DistinctDraws(CellExperiment):
         checks.integer("steps", fields["steps"], at_least=1)
 
     def cost(self, fields: Mapping[str, Any]) -> Cost:
-        slots = fields["m"] + (fields["b"] or 0)
+        slots = fields["m"] + _SLOTS_OF_FIRST_STAGE * (fields["b"] or 0)
         each = fields["steps"] * (_SECONDS_PER_STEP + slots * _SECONDS_PER_SLOT)
         return Cost(setup=0.001, replicate=each, memory=_BLOCK * slots * 64 / 2**20)
 
