@@ -15,7 +15,7 @@ from dpsub.datasets import adult_gains, adult_raw, individuals
 
 def main() -> None:
     options = preparing.options(__doc__, example="adult/adult.data")
-    obtained = preparing.obtain("adult", adult_gains.FILES, options)
+    obtained = preparing.obtain(adult_gains.SOURCE, adult_gains.FILES, options)
     real = obtained.label != "synthetic"
     paths = [obtained.paths[name] for name in adult_gains.FILES if real]
     table = adult_gains.prepare(*paths) if real else adult_gains.stand_in()

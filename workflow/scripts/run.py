@@ -113,12 +113,13 @@ def check_data(plan: Plan) -> None:
         if name in point_sources.ORIGINS:
             point_sources.find(name, sources_table=table, raw=raw, folder=folder, download=False, fallback="synthetic")
             continue
+        module = importlib.import_module(f"dpsub.datasets.{name}")
         fetch.obtain(
-            name,
+            getattr(module, "SOURCE", name),  # two data sets may come from one source
             sources=table,
             raw=raw,
             folder=folder,
-            files=importlib.import_module(f"dpsub.datasets.{name}").FILES,
+            files=module.FILES,
             download=False,
             fallback="synthetic",
         )

@@ -11,6 +11,7 @@ from dpsub.datasets import adult_raw, synthetic_adult
 from dpsub.datasets.individuals import VALUE
 from dpsub.errors import DataError
 
+SOURCE = "adult"
 FILES = ("adult.data", "adult.test")
 N_RECORDS = 45222
 TOTAL_GAIN = 49_808_883  # dollars over all records

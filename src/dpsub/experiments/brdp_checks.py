@@ -30,7 +30,7 @@ class BrdpChecks(Experiment):
     delta at epsilon_y - log(1 - q); "degenerate": delta as epsilon_y goes to 0; "q": exact delta of one kernel by rate
     (`claimed` is that at rate 0); "(10)": acceptance from the printed objective; "A3": delta of the printed loop;
     "R5": terms of Theorem 3 and those that count; "P6": standard deviation of sampled sums; "P7", "P7 swapped":
-    acceptance on a sample.
+    acceptance on a sample; "P7 convolved": the true one against draws.
     """
 
     name: ClassVar[str] = "brdp_checks"
@@ -118,9 +118,10 @@ class BrdpChecks(Experiment):
         seen = float((np.abs(errors) <= theta).mean())
         name = f"count, n {n}, p {p:g}, bound {theta:g}"
         scale, rate = law.kernel.scale, law.rate
-        yield "P7", name, float(printed_acceptance(scale, rate, error, theta, swapped=False)), seen
-        yield "P7 swapped", name, float(printed_acceptance(scale, rate, error, theta, swapped=True)), seen
-        yield "P7 convolved", name, total_acceptance(law, error, theta), seen
+        convolved = total_acceptance(law, error, theta)
+        for statement, swapped in (("P7", False), ("P7 swapped", True)):
+            yield statement, name, float(printed_acceptance(scale, rate, error, theta, swapped=swapped)), convolved
+        yield "P7 convolved", name, convolved, seen
 
 
 def _delta(law: Recycled, epsilon: float) -> float:

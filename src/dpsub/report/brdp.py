@@ -25,15 +25,15 @@ def guarantees(tables: Tables) -> str:
     ratio = cells["rigorous"] / cells["stated"]
     broken = cells[ratio > 1 + 1e-9]
     text = (
-        f"**Guarantees.** The paper's privacy theorem is no upper bound: of {len(cells)} budgets that its algorithms were "
-        f"given, {len(broken)} are exceeded"
+        f"**Guarantees.** The paper's privacy theorem is no upper bound: of {len(cells)} budgets that its algorithms "
+        f"were given, {len(broken)} are exceeded"
     )
     if len(broken):
-        worst = cells.loc[ratio.idxmax(), "case"]
+        worst = cells["case"].iloc[int(ratio.to_numpy().argmax())]
         text += f", by up to {ratio.max():.3g} times delta ({worst})"
     kept = ratio[ratio <= 1 + 1e-9]
     if len(kept):
-        text += f"; where it is kept the exact delta is down to {kept.min():.2g} of it, which exact accounting can spend"
+        text += f"; where it is kept the exact delta is down to {kept.min():.2g} of it, which exact accounting spends"
     return f"{text}. Every artefact with the paper's parameters shows the exact delta; `dpsub brdp` gives it for yours."
 
 

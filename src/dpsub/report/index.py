@@ -101,10 +101,13 @@ def _head(comparison: pd.DataFrame, data_labels: Mapping[str, str], remarks: Seq
         f"Data: {labels or 'simulated only'}.", "",
         f"{len(cells)} printed numbers: {_counts(cells)}.", "",
     ]  # fmt: skip
-    odd = [name for name, label in data_labels.items() if label != "real"]
+    odd = [name for name, label in data_labels.items() if label == "synthetic"]
+    part = [name for name, label in data_labels.items() if label not in ("real", "synthetic")]
     if odd:
         lines += [f"Numbers made from {escape_markdown(', '.join(odd))} come from a stand-in, not from the real data, "
                   "and say nothing about it.", ""]
+    if part:
+        lines += [f"Numbers made from {escape_markdown(', '.join(part))} come from a part of the published data.", ""]
     return "\n".join([*lines, *(f"**{escape_markdown(remark)}**\n" for remark in remarks)])
 
 
@@ -128,7 +131,7 @@ def _takeaways(artefacts: Sequence[Artefact], dirs: OutputDirs, data_labels: Map
             lines += [f"- {sentence}"]
     if len(lines) == 2:
         lines.append("This run is too small to say anything.")
-    if any(label != "real" for label in data_labels.values()):
+    if "synthetic" in data_labels.values():
         lines += ["", "What is said of real data sets rests on stand-ins in this run."]
     return "\n".join([*lines, ""])
 

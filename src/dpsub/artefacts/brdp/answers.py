@@ -95,6 +95,7 @@ def _curves(axes: Axes, part: pd.DataFrame) -> None:
             placed += 1
     axes.set_xscale("log")
     axis(axes, x="ε", y="acceptance", ylim=(0, 1.45))
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
 
 
 class Figure7(_Answers):
