@@ -58,7 +58,8 @@ def hostile(made: Made) -> dict[str, Any]:
     """Return fields of a run in which every text that comes from data or a configuration is hostile."""
     row = {
         **made.run.comparison.iloc[-1].to_dict(), "artefact": f"table{HOSTILE}", "row": f"a={HOSTILE.replace('=', '')}",
-        "column": HOSTILE, "printed": HOSTILE, "kind": "claim", "note": HOSTILE, "erratum": HOSTILE,
+        "column": HOSTILE, "printed": HOSTILE, "kind": "structure", "verdict": "structure_only", "note": HOSTILE,
+        "erratum": HOSTILE,
     }  # fmt: skip
     return {
         "comparison": pd.concat([made.run.comparison, pd.DataFrame([row])], ignore_index=True),

@@ -1,6 +1,6 @@
 import DataTable from "datatables";
 
-const form = document.querySelector("#filters form");
+const form = document.getElementById("filters");
 const list = document.getElementById("list");
 
 function paint(theme) {
@@ -28,6 +28,8 @@ const table = list && new DataTable(list, {
     infoFiltered: "(of _MAX_ in all)", infoEmpty: "none", emptyTable: "none", zeroRecords: "Nothing fits." },
 });
 
+const search = document.querySelector(".dt-search input");
+
 // A row is shown if it has one of the chosen values of every property of which any is chosen.
 function chosen() {
   const found = new Map();
@@ -39,7 +41,8 @@ function chosen() {
 
 function draw() {
   const wanted = [...chosen()];
-  const names = wanted.flatMap(([, values]) => values).join(", ").replaceAll("_", " ");
+  const more = wanted.filter(([name]) => name !== "verdict");
+  const names = more.flatMap(([, values]) => values).join(", ").replaceAll("_", " ");
   document.getElementById("active").textContent = names && `: ${names}`;
   table.search.fixed("filters", wanted.length === 0 ? null : (text, data, index) => {
     const has = table.row(index).node().dataset;
@@ -64,7 +67,7 @@ function choose(parameters) {
 
 function remember() {
   const parameters = new URLSearchParams([...chosen()].flatMap(([name, values]) => values.map((value) => [name, value])));
-  if (table.search()) parameters.set("search", table.search());
+  if (search.value) parameters.set("search", search.value);
   history.replaceState(null, "", `#numbers${parameters.size ? `?${parameters}` : ""}`);
 }
 
@@ -95,16 +98,16 @@ function go() {
   const address = location.hash.slice(1);
   const [section, query] = address.split("?");
   const element = document.getElementById(address) ?? document.getElementById(section);
-  if (element?.id === "numbers" && query && table) choose(new URLSearchParams(query));
+  if (element?.id === "numbers" && query !== undefined && table) choose(new URLSearchParams(query));
   if (element) show(element);
   else if (address && table) showLine(address);
 }
 
 if (table) {
-  document.getElementById("filters").hidden = false;
+  form.hidden = false;
   form.addEventListener("change", () => { draw(); remember(); });
   form.addEventListener("reset", () => setTimeout(() => { draw(); remember(); }));
-  table.on("search", () => { if (document.activeElement?.type === "search") remember(); });
+  search.addEventListener("input", remember);
 }
 addEventListener("hashchange", go);
 go();
