@@ -36,8 +36,9 @@ class Erratum:
 def read(path: Path) -> list[Erratum]:
     """Return the errata in the order of the document.
 
-    An entry is a heading of level 3 such as "### BL5. Title". The first `pytest` command in its chapter, which ends in
-    the test of one erratum (`-k e03`, `-k bl5_`), is written for the others in the same way.
+    An entry is a heading of level 3 such as "### BL5. Title". Its commands are those of its item "**Command.**". Where
+    it has none, the first `pytest` command in its chapter, which ends in the test of one erratum (`-k e03`, `-k bl5_`),
+    is written for it in the same way.
 
     Raises
     ------
@@ -69,7 +70,9 @@ def _entries(text: str) -> Iterator[Erratum]:
         entry = _ENTRY.fullmatch(heading[2])
         if heading[1] == "###" and entry:
             letters, number, title = entry.groups()
-            yield Erratum(letters + number, title, body, chapter, tuple(_commands(letters, number, command)))
+            own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
+            commands = tuple(own or _commands(letters, number, command))
+            yield Erratum(letters + number, title, body, chapter, commands)
 
 
 def _commands(letters: str, number: str, example: str) -> Iterator[str]:

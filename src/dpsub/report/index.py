@@ -171,9 +171,10 @@ def _artefact(run: Run, artefact: Artefact, lines: Sequence[Line], here: Path) -
 
 def _erratum(one: errata.Erratum, lines: Sequence[Line]) -> dict[str, Any]:
     touched = [line for line in lines if one.name in line.errata]
+    seen = touched or len(one.commands) == 1  # the first command shows compared cells, where there are any
     return {
         "name": one.name, "title": prose.inline(one.title), "text": prose.html(one.text),
-        "commands": one.commands if touched else one.commands[1:], "lines": touched, "totals": numbers.counts(touched),
+        "commands": one.commands if seen else one.commands[1:], "lines": touched, "totals": numbers.counts(touched),
     }  # fmt: skip
 
 
