@@ -8,6 +8,7 @@ import importlib.metadata
 import importlib.util
 import platform
 import resource
+import subprocess
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -78,6 +79,18 @@ def peak_memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 2**20
     (line,) = (line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) // 1024
+
+
+def commit(folder: Path) -> str:
+    """Return the commit of the working tree at `folder`, and whether files differ from it; "unknown" without git."""
+    try:
+        found = [
+            subprocess.run(["git", "-C", str(folder), *command], capture_output=True, text=True, check=True).stdout
+            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        ]
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found[0].strip() + (" with changes" if found[1].strip() else "")
 
 
 def versions() -> dict[str, str]:

@@ -20,7 +20,7 @@ from dpsub.artefacts.statistics import Estimate, paired_difference
 from dpsub.errors import DataError
 from dpsub.figures import styled
 from dpsub.report.advice import Statement, statements
-from dpsub.report.fair import FairTakeaways, write_advice
+from dpsub.report.fair import FairTakeaways
 from dpsub.report.takeaways import Tables, read_cells
 from tests.unit import made_up_fair, made_up_records
 
@@ -169,14 +169,10 @@ def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:
             assert made.number(cell.table, cell.column, cell.source, **where) == cell.value
 
 
-def test_the_page_shows_statements_numbers_and_stand_ins(tmp_path: Path) -> None:
-    tables(tmp_path)
-    chosen = [artefacts.REGISTRY.get(f"fair/{name}")() for name in TABLES]
-    page = tmp_path / "report" / "advice.md"
-    write_advice(page, artefacts=chosen, dirs=OutputDirs.under(tmp_path), data_labels={"adult": "synthetic"})
-    text = page.read_text()
-    assert "**Stand-ins, not the real data: adult (synthetic).**" in text
-    assert text.count("\n## ") == 9 and "| fair/winners | adult | 0.5 | poisson |" in text
+def test_the_report_gets_statements_with_their_numbers(made: Tables) -> None:
+    sentences = FairTakeaways().sentences(made)
+    evidence = FairTakeaways().evidence(made)
+    assert len(sentences) == 9 and list(evidence) == sentences
+    assert [len(table) for table in evidence.values()] == [len(one.evidence) for one in statements(made)]
+    assert set(evidence[sentences[0]]["table"]) == {"fair/winners"}
     assert FairTakeaways().sentences(Tables({})) == []
-    write_advice(page, artefacts=[], dirs=OutputDirs.under(tmp_path), data_labels={})
-    assert "This run holds no comparison." in page.read_text()

@@ -1,230 +1,221 @@
-"""The report: what stands first, numbers from the tables, links that lead somewhere."""
+"""The report as a file: what stands first, cells with addresses, numbers that say what they are, nothing unescaped."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from dpsub import artefacts, comparison
-from dpsub.artefacts import OutputDirs, build, printed_rows
-from dpsub.artefacts.base import Artefact, Records
+from dpsub.artefacts import OutputDirs
+from dpsub.artefacts.privacy import KINDS, number_kind
 from dpsub.errors import DataError
-from dpsub.report import REGISTRY, write_report
-from dpsub.report.index import cell_verdicts
-from dpsub.report.must import MustTakeaways
+from dpsub.report import anchors, prose, tables
+from dpsub.report.index import Run, write_report
+from dpsub.report.numbers import cell_verdicts
 from dpsub.report.takeaways import Tables, read_cells
-from tests.unit import made_up_records
+from dpsub.verdicts import VARIANTS
+from tests import report_run
+from tests.report_run import DEVIATIONS, HOSTILE, Made
 
-CHOSEN = ("must/table6", "must/table8", "must/table9", "must/table10", "must/figureS4", "must/figure3", "must/claims")
+CHOSEN = ("must/table2", "must/table6", "must/table8", "must/table9", "must/table10", "must/figureS4", "must/claims")
 
 
-class Run:
-    """A results tree of a few artefacts."""
+class Page(HTMLParser):
+    """What a browser sees of a page: addresses, links, attributes by tag, and texts."""
 
-    def __init__(self, results: Path, records: Records) -> None:
-        self.results, self.dirs = results, OutputDirs.under(results)
-        self.artefacts: list[Artefact] = [artefacts.REGISTRY.get(name)() for name in CHOSEN]
-        frames = []
-        for artefact in self.artefacts:
-            files = build(artefact, records, printed_rows(artefact), self.dirs)
-            frames.append(comparison.read(files["comparison"]))
-        self.comparison = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self.feed(text)
 
-    def report(self, *, labels: dict[str, str] | None = None, **provenance: str) -> str:
-        path = self.results / "report" / "index.md"
-        write_report(
-            path, artefacts=self.artefacts, dirs=self.dirs, comparison=self.comparison,
-            data_labels={"adult": "synthetic"} if labels is None else labels,
-            provenance={"seed": "7", **provenance}, timings=self.results / "run" / "timings",
-        )  # fmt: skip
-        return path.read_text()
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        found = {name: value or "" for name, value in attrs}
+        self.attributes += [(tag, name, value) for name, value in found.items()]
+        self.ids += [found["id"]] if "id" in found else []
+        self.links += [found["href"]] if "href" in found else []
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("results"), made_up_records.everything())
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return report_run.make(tmp_path_factory.mktemp("results"), CHOSEN)
 
 
-def test_labels_and_counts_stand_first(run: Run) -> None:
-    lines = [line for line in run.report().splitlines() if line]
-    assert lines[0] == "# Report"
-    assert lines[1] == "Data: adult **synthetic**."
-    cells = cell_verdicts(run.comparison)
-    assert lines[2].startswith(f"{len(cells)} printed numbers: ")
-    counts = {word: int(count) for count, word in re.findall(r"(\d+) ([a-z ]+?)[,.]", lines[2].split(":")[1])}
-    assert sum(counts.values()) == len(cells)
-    assert counts["not compared"] == (cells["verdict"] == "not_compared").sum()
-    assert "come from a stand-in, not from the real data" in lines[3]
+@pytest.fixture(scope="module")
+def text(made: Made) -> str:
+    return made.write(remarks=["A run of reduced size."])
 
 
-def test_real_data_needs_no_warning(run: Run) -> None:
-    text = run.report(labels={"adult": "real"})
-    assert "stand-in" not in text
-    assert "synthetic data" not in text
+def section(text: str, name: str) -> str:
+    (found,) = re.findall(rf'<article id="{name}".*?</article>', text, flags=re.DOTALL)
+    return found
 
 
-def test_sections_made_from_a_stand_in_say_so(run: Run) -> None:
-    text = run.report()
-    sections = {part.split("\n", 1)[0]: part for part in text.split("\n### must/")[1:]}
-    assert "**synthetic data**" in sections["table8"]
-    assert "**synthetic data**" in sections["figureS4"]
-    assert "**synthetic data**" not in sections["table6"]
+def test_labels_and_remarks_stand_before_everything_else(text: str, made: Made) -> None:
+    head = text[text.index("<header>") : text.index("</header>")]
+    assert 'adult <strong class="stand-in">synthetic</strong>' in head
+    assert "come from a stand-in, not from the real data" in head and "A run of reduced size." in head
+    real = made.write(data=[{**report_run.ADULT, "label": "real"}])
+    assert "come from a stand-in" not in real and "synthetic data" not in real
 
 
-def test_links_lead_to_files(run: Run) -> None:
-    text = run.report()
-    here = run.results / "report"
-    targets = re.findall(r"\]\(([^)#]+)\)", text)
-    assert "../figures/must/figureS4.png" in targets
-    assert all((here / target).resolve().exists() for target in targets)
-    anchors = set(re.findall(r'<a id="([^"]+)">', text))
-    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= anchors
+def test_what_is_made_from_a_stand_in_says_so(text: str) -> None:
+    for name, there in (("table8", True), ("figureS4", True), ("table6", False)):
+        assert ("synthetic data" in section(text, f"must/{name}")) == there
 
 
-def test_clock_times_are_only_linked(run: Run) -> None:
-    text = run.report()
-    assert "microseconds" not in text
-    assert "../run/timings/tables/must/table10.md" in text
-    assert text.rstrip().endswith("Clock times of this run: [timings](../run/timings).")
+def test_the_page_loads_nothing(text: str) -> None:
+    page = Page(text)
+    loading = [(tag, value) for tag, name, value in page.attributes if name in ("src", "srcset", "action", "data")]
+    assert len(loading) == 1 and all(tag == "img" and value.startswith("data:image/png") for tag, value in loading)
+    assert page.tags["link"] == 1 and ("link", "href", "data:,") in page.attributes
+    assert "default-src 'none'" in text and "@import" not in text and "url(" not in text.replace("data:", "")[:20000]
 
 
-def test_every_finding_is_listed_with_its_erratum(run: Run) -> None:
-    text = run.report()
-    cells = cell_verdicts(run.comparison)
-    bad = cells[cells["verdict"].isin(["differs", "fails"])]
-    assert len(bad) > 0
-    part = text.split("### Printed numbers that differ")[1].split("### Printed numbers that only")[0]
-    assert part.count("\n| must/") == len(bad)
-    assert "| E3 |" in part
+def test_links_within_the_page_lead_somewhere(text: str, made: Made) -> None:
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    cells = {value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-cell")}
+    for link in page.links:
+        if link.startswith("#numbers?"):
+            continue
+        if link.startswith("#"):
+            assert link[1:] in page.ids or link[1:] in cells, link
+        elif not link.startswith("data:"):
+            assert (made.page.parent / link).resolve().exists(), link
 
 
-def test_numbers_of_the_takeaways_come_from_the_tables(run: Run) -> None:
-    cells = read_cells(run.dirs.files(run.artefacts[0])["csv"])
-    tables = Tables({"table6": cells})
-    where = {"epsilon_amplified": "0.001", "scheme": "must_ow"}
-    value = tables.number("table6", "rmse_mean", "consistent", **where)
-    error = tables.number("table6", "rmse_mean", "consistent_standard_error", **where)
-    assert f"MUST.OW {value:.4g} ± {error:.2g}" in run.report()
+def test_every_printed_number_has_a_line_and_its_verdict(text: str, made: Made) -> None:
+    page = Page(text)
+    cells = cell_verdicts(made.run.comparison)
+    shown = [value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-verdict")]
+    assert Counter(value.split()[0] for value in shown) == Counter(cells["verdict"])
+    addresses = {anchors.of_row(*cell) for cell in cells[["paper", "artefact", "row", "column"]].to_numpy()}
+    assert addresses == {value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-cell")}
+    assert addresses >= {"must/table9/experiment=1/scheme=poisson/distinct_mean"}
+    in_tables = {address for address in addresses if "/table6/" in address}
+    assert in_tables and in_tables <= set(page.ids)
 
 
-def test_takeaways_leave_out_what_a_run_lacks(run: Run) -> None:
-    assert REGISTRY.get("must") is MustTakeaways
-    assert MustTakeaways().sentences(Tables({})) == []
-    (only,) = MustTakeaways().sentences(Tables({"table9": _law_means()}))
-    assert only == (
-        "**Fewer gradients.** In the sizes of experiment 3 a subset drawn by MUST.WW has 225.0 distinct records on "
-        "average where WOR has 300: 25 % fewer gradients to evaluate."
-    )
+def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
+    artefact = made.run.artefacts[1]
+    cells = read_cells(made.run.dirs.files(artefact)["csv"])
+    blocks = tables.blocks(artefact, cells)
+    assert [row.reading for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
+    rows = [row for block in blocks for group in block.groups for row in group.rows]
+    entries = [entry for row in rows for entry in row.entries if entry.mark]
+    found = cells[cells["verdict"].isin(["differs", "fails"]) | cells["verdict"].str.endswith("_as_done")]
+    assert len(found)
+    assert {name for entry in entries for name in entry.errata} == set(" ".join(found["erratum"]).split())
 
 
-def test_composed_privacy_is_judged_by_its_brackets() -> None:
-    def sentence(upper: float) -> str:
-        rows = []
-        for scheme, noise, low, high in (
-            ("poisson", 2.6, 1e-5, upper), ("wor", 2.6, 1e-3, 2e-3), ("wr", 2.6, 1e-3, 2e-3),
-            ("must_ow", 2.1, 0.4, 0.5), ("must_ww", 2.0, 0.4, 0.5),
-        ):  # fmt: skip
-            rows += [(scheme, "sigma_times_m", noise, np.nan), (scheme, "delta_c_lower", np.nan, low),
-                     (scheme, "delta_c_upper", np.nan, high)]  # fmt: skip
-        cells = pd.DataFrame(rows, columns=["scheme", "column", "stated", "consistent"])
-        (text,) = MustTakeaways().sentences(Tables({"table8": cells}))
-        return text
-
-    assert "MUST.WW adds 23 % less noise than Poisson" in sentence(1e-4)
-    assert "Even by that measure MUST.WW pays for the smaller noise with privacy." in sentence(1e-4)
-    assert "The brackets of MUST.WW and Poisson do not separate the two." in sentence(0.45)
+def test_privacy_numbers_say_what_they_are(text: str) -> None:
+    table8 = section(text, "must/table8")
+    assert {kind: f'class="kind {kind}"' in table8 for kind in ("paper", "lower", "upper")} == {
+        "paper": True, "lower": True, "upper": True,
+    }  # fmt: skip
+    for row in re.findall(r'<tr class="(\w+)">(.*?)</tr>', table8, flags=re.DOTALL):
+        kinds = set(re.findall(r'class="kind (\w+)"', row[1]))
+        assert row[0] == "rigorous" or kinds <= {"paper"}, row[0]
 
 
-def test_what_is_proved_stands_with_what_is_not() -> None:
-    rows = [
-        (scheme, column, value)
-        for scheme, low, high in (
-            ("poisson", 0.377, 1.0), ("wor", 0.369, 0.571), ("wr", 0.39, 0.58), ("must_ow", 0.9, 0.95),
-            ("must_ww", 0.9, 0.96),
-        )
-        for column, value in (("delta_c_lower", low), ("delta_c_upper", high))
-    ]  # fmt: skip
-    cells = pd.DataFrame(rows, columns=["scheme", "column", "rigorous"])
-    (text,) = MustTakeaways().sentences(Tables({"table8": cells}))
-    assert "Poisson at least 0.37 (nothing is proved: its sums are divided by the realised size)" in text
-    assert "WOR 0.36 to 0.58," in text  # .369 to .571, each rounded to its safe side
-    assert "No guarantee below the first numbers can hold" in text
+@pytest.mark.parametrize(
+    ("column", "variant", "kind"),
+    [
+        ("delta_amplified", "stated", "paper"), ("delta_c_upper", "consistent", "paper"),
+        ("delta_c_upper", "rigorous", "upper"), ("epsilon_c_lower", "rigorous", "lower"),
+        ("epsilon_c_pair", "rigorous", "paper"), ("noise_refuted", "rigorous", "lower"),
+        ("optimum", "rigorous", "exact"), ("epsilon", "rigorous", "upper"), ("accuracy", "stated", ""),
+        ("delta_amplified_formula", "stated", ""), ("noise_over_wor", "rigorous", ""),
+    ],
+)  # fmt: skip
+def test_names_say_what_a_privacy_number_is(column: str, variant: str, kind: str) -> None:
+    assert number_kind(column, variant) == kind
 
 
-def test_noise_is_compared_at_equal_proved_privacy() -> None:
-    rows = [
-        (target, scheme, "substitute", "noise_over_wor", ratio)
-        for target, scheme, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))
-    ]
-    cells = pd.DataFrame(rows, columns=["target_epsilon", "scheme", "adjacency", "column", "rigorous"])
-    (text,) = MustTakeaways().sentences(Tables({"noise_at_equal_privacy": cells}))
-    assert "that of MUST.OW is 1.4 to 2.9 times and that of MUST.WW is 1.7 to 1.7 times that of WOR" in text
+def test_artefacts_know_their_own_privacy_numbers() -> None:
+    noise, exact = (artefacts.REGISTRY.get(name)() for name in ("fair/noise", "bun/tableA"))
+    assert noise.number_kind("epsilon_lower", "consistent") == "lower"  # attained with the noise of the papers' pair
+    assert noise.number_kind("noise_multiplier", "consistent") == "paper"
+    assert exact.number_kind("upper", "rigorous") == "exact" and exact.number_kind("upper", "stated") == "paper"
+    for artefact in (kind() for kind in artefacts.REGISTRY.members().values()):
+        assert {artefact.number_kind("epsilon", variant) for variant in VARIANTS} <= set(KINDS)
 
 
-def test_look_up_needs_exactly_one_cell() -> None:
-    tables = Tables({"table9": _law_means()})
-    assert tables.number("table9", "law_mean", "stated", experiment="3", scheme="wor") == 300
-    assert np.isnan(tables.number("table9", "law_mean", "stated", experiment="3"))
-    assert np.isnan(tables.number("table9", "law_mean", "rigorous", experiment="3", scheme="wor"))
-    assert np.isnan(tables.number("table9", "law_mean", "stated", experiment="3", scheme="wor", b="1"))
-    assert len(tables.rows("table9", "law_mean", experiment="3", scheme="*")) == 2
-    assert tables.rows("table1", "law_mean").empty
+def test_every_erratum_stands_with_evidence_and_command(text: str) -> None:
+    for name, command in (("E1", "test_errata.py -k e01"), ("BL5", "-k bl5_"), ("BN16", "-k bn16_")):
+        found = section(text, name)
+        assert "<strong>Claim.</strong>" in found and command in found
+    assert "show_erratum.py E1\n" in section(text, "E1")
+    assert "show_erratum.py" not in section(text, "BN12")  # it has no cell
 
 
-def test_same_input_same_bytes(run: Run) -> None:
-    assert run.report() == run.report()
+def test_provenance_stands_at_the_foot(text: str, made: Made, tmp_path: Path) -> None:
+    foot = text[text.index("<footer") :]
+    assert "0123abcd" in foot and "seed: 7" in foot and "numpy 2.0.0" in foot
+    job = tmp_path / "jobs/run_experiment/adult_logistic/stated/1-of-1.tsv"
+    job.parent.mkdir(parents=True)
+    job.write_text("s\th:m:s\tmax_rss\n12.5\t0:00:12\t200.00\n")
+    timed = made.write(timings=tmp_path)
+    assert "Times: 12 s in 1 jobs" in timed and "run_experiment/adult_logistic" in timed
 
 
-def test_remarks_stand_at_the_top(run: Run) -> None:
-    path = run.results / "report" / "remarks.md"
-    write_report(path, artefacts=[], dirs=run.dirs, comparison=run.comparison, data_labels={}, provenance={},
-                 remarks=["A run of | reduced size."])
-    head = path.read_text().split("## What to take")[0]
-    assert "**A run of \\| reduced size.**" in head
+def test_same_input_same_bytes(made: Made) -> None:
+    assert made.write() == made.write()
 
 
-def test_hostile_provenance_and_notes_are_escaped(run: Run) -> None:
-    text = run.report(versions="a|b\n# head <script>")
-    assert "| versions | a\\|b \\# head \\<script\\> |" in text
-    before = run.comparison
-    try:
-        run.comparison = before.assign(note="x|y\n## z")
-        assert "\n## z" not in run.report()
-    finally:
-        run.comparison = before
+def test_hostile_names_stay_text(made: Made) -> None:
+    plain, hostile = Page(made.write()), Page(made.write(**report_run.hostile(made)))
+    assert hostile.tags["script"] == plain.tags["script"] == 2
+    assert hostile.tags["img"] == plain.tags["img"] == 1
+    assert not [name for _, name, _ in hostile.attributes if name.startswith("on")]
+    assert sum(HOSTILE in "".join(part) for part in hostile.texts) >= 8
+    assert all(link.startswith(("#", "data:", "../")) for link in hostile.links)
 
 
-def test_a_missing_file_is_named(run: Run, tmp_path: Path) -> None:
-    output = tmp_path / "report" / "index.md"
-    with pytest.raises(DataError, match=r"the report needs every .*, got no .*; build"):
-        write_report(output, artefacts=run.artefacts, dirs=OutputDirs.under(tmp_path), comparison=run.comparison,
-                     data_labels={}, provenance={})
-    assert not output.exists()
+def test_prose_obeys_no_html_and_loads_nothing() -> None:
+    shown = str(prose.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>"))
+    assert "<strong>a</strong>" in shown
+    assert not re.search(r"<(script|img|div|a|details)\b", shown)
 
 
-def test_a_table_without_cells_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "table8.csv"
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match="must be a table of cells, got the columns a, b; build it again"):
-        read_cells(path)
+def test_a_formula_is_drawn_and_nothing_else() -> None:
+    assert "<mfrac>" in tables.formula(r"\frac{m}{n}")
+    assert "<script" not in tables.formula(HOSTILE)
+
+
+def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:
+    for changes in ({"dirs": OutputDirs.under(tmp_path)}, {"errata": tmp_path / "none.md"}):
+        made.page.unlink(missing_ok=True)
+        with pytest.raises(DataError, match=r"^the report needs .*, got no .*; (build|restore) "):
+            made.write(**changes)
+        assert not made.page.exists()
 
 
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
-    output = tmp_path / "index.md"
     empty = pd.DataFrame(columns=list(comparison.COLUMNS))
-    write_report(output, artefacts=[], dirs=OutputDirs.under(tmp_path), comparison=empty, data_labels={}, provenance={})
-    text = output.read_text()
-    assert "Data: simulated only." in text
-    assert "0 printed numbers: none." in text
-    assert "This run is too small to say anything." in text
+    dirs = OutputDirs.under(tmp_path)
+    run = Run(artefacts=[], dirs=dirs, comparison=empty, data=[], errata=DEVIATIONS, provenance={})
+    write_report(tmp_path / "index.html", run)
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "Data:\nsimulated only." in text and "This run has no number to compare." in text
 
 
-def _law_means() -> pd.DataFrame:
-    return pd.DataFrame({
-        "experiment": "3", "scheme": ["wor", "must_ww"], "column": "law_mean", "printed": "", "stated": [300.0, 225.0],
-        "verdict": "", "erratum": "", "note": "",
-    })  # fmt: skip
+def test_numbers_of_the_takeaways_come_from_the_tables(made: Made, text: str) -> None:
+    found = Tables({"table6": read_cells(made.run.dirs.files(made.run.artefacts[1])["csv"])})
+    where = {"epsilon_amplified": "0.001", "scheme": "must_ow"}
+    value = found.number("table6", "rmse_mean", "consistent", **where)
+    error = found.number("table6", "rmse_mean", "consistent_standard_error", **where)
+    assert f"MUST.OW {value:.4g} ± {error:.2g}" in text

@@ -20,7 +20,7 @@ def test_everything_asked_for_is_made(finished: Path) -> None:
         assert {f"tables/must/{name}.{form}" for form in ("csv", "md", "tex")} <= made
     assert {f"figures/must/figure6.{form}" for form in ("csv", "pdf", "png")} <= made
     assert "comparison.csv" in made
-    for name in ("report/index.md", "run/config.yaml", "run/environment.json", "run/verdicts.txt"):
+    for name in ("report/index.html", "run/config.yaml", "run/environment.json", "run/verdicts.txt"):
         assert (finished / RESULTS / name).stat().st_size > 0
     assert not [path for path in (finished / RESULTS).rglob("*") if path.suffix in (".tmp", ".unfinished")]
 
@@ -58,7 +58,7 @@ def test_the_terminal_shows_progress_and_a_summary(tmp_path: Path) -> None:
     assert any("run_experiment subset_statistics stated 1-of-1" in line and " left" in line for line in lines)
     assert any(line.startswith("finished") and " jobs in " in line for line in lines)
     assert any(line.startswith("verdicts of must (64 printed numbers):") for line in lines)
-    assert f"read {RESULTS}/report/index.md" in output
+    assert f"read {RESULTS}/report/index.html" in output
 
 
 def test_another_run_is_refused_while_one_works(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ rule build_table:
 
 use rule build_table as build_timing_table with:
     output:
-        csv=pattern("table", True, "csv"),
+        csv=listed(pattern("table", True, "csv"), "Clock times"),
         md=pattern("table", True, "md"),
         tex=pattern("table", True, "tex"),
         comparison=f"{RESULTS}/comparison/{{paper}}/{{artefact}}.csv",

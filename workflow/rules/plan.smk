@@ -34,5 +34,4 @@ def targets():
 def everything():
     files = [path for paths in targets().values() for path in paths]
     files += shown(PLAN.records(*PLAN.experiments))
-    files += rules.write_advice.output if FAIR else []
     return [*files, rules.check_verdicts.output, rules.write_report.output, rules.describe_run.output]

@@ -1,7 +1,7 @@
 """What a reader opens first, and what says how it was made.
 
 REQUIRED INPUTS: <results>/comparison.csv and all tables and figures
-OUTPUTS: <results>/report/index.md and advice.md, <results>/run/config.yaml, <results>/run/environment.json
+OUTPUTS: <results>/report/index.html, <results>/run/config.yaml, <results>/run/environment.json
 """
 
 REMARK = (
@@ -26,19 +26,23 @@ rule describe_run:
         code=code("describe_run.py", "dpsub.provenance"),
         config=json.dumps(PLAN.config),
         versions=json.dumps(provenance.versions()),
+        commit=lambda wildcards: provenance.commit(ROOT),
     shell:
-        "exec python {params.script:q} --settings {params.config:q} --config {output.config:q}"
-        " --environment {output.environment:q} > {log:q} 2>&1"
+        "exec python {params.script:q} --settings {params.config:q} --commit {params.commit:q}"
+        " --config {output.config:q} --environment {output.environment:q} > {log:q} 2>&1"
 
 
 rule write_report:
     input:
         comparison=rules.collect_comparison.output,
         environment=rules.describe_run.output.environment,
+        config=rules.describe_run.output.config,
+        errata=str(ROOT / "docs/deviations.md"),
+        page=sorted(shown((ROOT / "src/dpsub/report/templates").iterdir())),
         artefacts=[path for paths in targets().values() for path in paths],
         data=[str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets(*PLAN.experiments)],
     output:
-        report(f"{RESULTS}/report/index.md", caption="../report/report.rst", category="Report"),
+        report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
     log:
         f"{RESULTS}/logs/write_report.log",
     localrule: True
@@ -52,30 +56,6 @@ rule write_report:
         remark=REMARK,
     shell:
         "exec python {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
-        " --environment {input.environment:q} --data {input.data:q} --artefacts {params.artefacts}"
-        " --seed {params.seed} --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"
-
-
-FAIR = [product for product in PLAN.products if product.artefact.paper == "fair"]
-DESCRIBED = (
-    [str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets("fair_comparison")] if FAIR else []
-)
-
-if FAIR:
-
-    rule write_advice:
-        input:
-            tables=[str(product.files["csv"]) for product in FAIR],
-            data=DESCRIBED,
-        output:
-            report(f"{RESULTS}/report/advice.md", caption="../report/report.rst", category="Report"),
-        log:
-            f"{RESULTS}/logs/write_advice.log",
-        params:
-            script=script("write_advice.py"),
-            code=code("write_advice.py", "dpsub.report.fair"),
-            results=RESULTS,
-            artefacts=[product.artefact.identifier for product in FAIR],
-        shell:
-            "exec python {params.script:q} --results {params.results:q} --artefacts {params.artefacts}"
-            " --data {input.data:q} --output {output:q} > {log:q} 2>&1"
+        " --environment {input.environment:q} --config {input.config:q} --errata {input.errata:q}"
+        " --data {input.data:q} --artefacts {params.artefacts} --seed {params.seed}"
+        " --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"

@@ -22,11 +22,13 @@ from dpsub.records import replace_file
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--settings", required=True, type=json.loads, metavar="JSON")
+    parser.add_argument("--commit", default="unknown", help="of the code that runs")
     parser.add_argument("--config", required=True, type=Path)
     parser.add_argument("--environment", required=True, type=Path)
     options = parser.parse_args()
     installed = {found.metadata["Name"]: found.version for found in importlib.metadata.distributions()}
     environment = {
+        "commit": options.commit,
         "versions": provenance.versions(),
         "installed": dict(sorted(installed.items(), key=lambda item: item[0].lower())),
         "volatile": {"platform": platform.platform(), "cpus": os.cpu_count()},

@@ -10,7 +10,7 @@ from progress import duration
 
 from dpsub import comparison
 from dpsub.plan import Plan
-from dpsub.report.index import cell_verdicts
+from dpsub.report.numbers import cell_verdicts
 
 
 def lines(plan: Plan, *, made: int, seconds: float) -> list[str]:
@@ -29,7 +29,7 @@ def lines(plan: Plan, *, made: int, seconds: float) -> list[str]:
         *_verdicts(results / "comparison.csv"),
         *(_label(name, plan.data_file(name)) for name in plan.data_sets(*plan.experiments)),
     ]
-    report = results / "report/index.md"
+    report = results / "report/index.html"
     if report.exists():
         found.append(f"read {report}; every printed number is in {results / 'comparison.csv'}")
     return found

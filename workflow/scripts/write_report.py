@@ -1,8 +1,9 @@
-"""Write the readable report of a run.
+"""Write the report of a run, one page in HTML.
 
 By hand, after a run:
-    python workflow/scripts/write_report.py --results results --output results/report/index.md \
-        --artefacts must/table9 --comparison results/comparison.csv --environment results/run/environment.json --seed 1
+    python workflow/scripts/write_report.py --results results --output results/report/index.html \
+        --artefacts must/table9 --comparison results/comparison.csv --environment results/run/environment.json \
+        --config results/run/config.yaml --errata docs/deviations.md --seed 1
 """
 
 from __future__ import annotations
@@ -23,24 +24,32 @@ def main() -> None:
     parser.add_argument("--artefacts", nargs="*", default=[], metavar="PAPER/NAME", help="in the order of the report")
     parser.add_argument("--comparison", required=True, type=Path)
     parser.add_argument("--environment", required=True, type=Path, help="versions, from describe_run.py")
+    parser.add_argument("--config", required=True, type=Path, help="the whole configuration, from describe_run.py")
+    parser.add_argument("--errata", required=True, type=Path, help="docs/deviations.md")
     parser.add_argument("--data", nargs="*", type=Path, default=[], help="descriptions (JSON) of prepared data sets")
     parser.add_argument("--seed", required=True)
     parser.add_argument("--configuration", default="", help="digest of the configuration")
     parser.add_argument("--remark", action="append", default=[], help="a sentence for the top of the report")
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()
-    described = [json.loads(path.read_text(encoding="utf-8")) for path in options.data]
-    versions = json.loads(options.environment.read_text(encoding="utf-8"))["versions"]
-    report.write_report(
-        options.output,
+    environment = json.loads(options.environment.read_text(encoding="utf-8"))
+    run = report.Run(
         artefacts=[artefacts.REGISTRY.get(name)() for name in options.artefacts],
         dirs=OutputDirs.under(options.results),
         comparison=comparison.read(options.comparison),
-        data_labels={found["dataset"]: found["label"] for found in described},
-        provenance={"seed": options.seed, "configuration": options.configuration[:12], **versions},
+        data=[json.loads(path.read_text(encoding="utf-8")) for path in options.data],
+        errata=options.errata,
+        provenance={
+            "seed": options.seed,
+            "commit": environment["commit"],
+            "configuration": options.configuration[:12],
+        },
+        environment=environment,
+        configuration=options.config.read_text(encoding="utf-8"),
         timings=options.results / "run/timings",
         remarks=options.remark,
     )
+    report.write_report(options.output, run)
 
 
 if __name__ == "__main__":

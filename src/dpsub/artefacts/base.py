@@ -13,6 +13,7 @@ import pandas as pd
 from dpsub import published as printed_numbers
 from dpsub.artefacts.cells import table_cells
 from dpsub.artefacts.layout import Layout
+from dpsub.artefacts.privacy import number_kind
 from dpsub.artefacts.rendering import latex, markdown
 from dpsub.comparison import VALUE_COLUMNS, compare
 from dpsub.errors import DataError
@@ -102,6 +103,13 @@ class Artefact(ABC):
     def quotes(self) -> Mapping[tuple[str, str], tuple[str, str, str]]:
         """Return which printed numbers of other artefacts stand in this table: (row, column) -> their full key."""
         return {}
+
+    def number_kind(self, column: str, variant: str) -> str:
+        """Return what the numbers of a quantity are, a key of `dpsub.artefacts.privacy.KINDS`, "" if not of privacy.
+
+        By default their names decide; an artefact whose names say less, or something else, says it here.
+        """
+        return number_kind(column, variant)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         """Return the figure and the numbers plotted in it (figures only); call it within `dpsub.figures.styled`.

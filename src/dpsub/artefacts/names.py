@@ -90,9 +90,9 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
 
 
-def display(field: str, value: str, *, latex: bool = False) -> str:
-    """Return how the value of a field of a row key is shown, escaped for Markdown or LaTeX."""
-    escape = escape_latex if latex else escape_markdown
+def display(field: str, value: str, *, latex: bool = False, plain: bool = False) -> str:
+    """Return how the value of a field of a row key is shown: escaped for Markdown or LaTeX, or as plain text."""
+    escape = str if plain else escape_latex if latex else escape_markdown
     if value == "":
         return ""
     if field in ("scheme", "other") and value not in WORDS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsub.report.index import write_report
+from dpsub.report.index import Run, write_report
 from dpsub.report.takeaways import REGISTRY, Takeaways
 
-__all__ = ["REGISTRY", "Takeaways", "write_report"]
+__all__ = ["REGISTRY", "Run", "Takeaways", "write_report"]

@@ -73,13 +73,18 @@ class Tables:
 
 
 class Takeaways(ABC):
-    """The sentences of one paper; `name` is the paper's key."""
+    """The sentences of one paper; `name` is the paper's key, `introduction` what must be known before reading them."""
 
     name: ClassVar[str]
+    introduction: ClassVar[str] = ""
 
     @abstractmethod
     def sentences(self, tables: Tables) -> list[str]:
         """Return paragraphs in Markdown; one whose numbers this run lacks is left out."""
+
+    def evidence(self, tables: Tables) -> Mapping[str, pd.DataFrame]:
+        """Return by sentence a table of the numbers that it rests on; none by default."""
+        return {}
 
 
 def listed(names: Iterable[str]) -> str:

@@ -29,6 +29,10 @@ class Claims(Artefact):
     experiments = ("bun_bounds", "bun_random_size", "bun_size_tests", "bun_neyman")
     layout = Layout(stub=("claim",), heads=("column",))
 
+    def number_kind(self, column: str, variant: str) -> str:
+        found = super().number_kind(column, variant)
+        return "exact" if found and variant == "rigorous" else found
+
     def values(self, records: Records) -> pd.DataFrame:
         rows = list(_numbers(records))
         for statement in (*STATEMENTS, *ALLOCATION):

@@ -23,6 +23,9 @@ class TableA(Artefact):
     experiments = ("bun_bounds",)
     layout = Layout(panels=("statement",), stub=("case", "epsilon"), heads=("column",))
 
+    def number_kind(self, column: str, variant: str) -> str:
+        return "exact" if variant == "rigorous" else super().number_kind(column, variant)
+
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "bun_bounds").to_dict("records"):

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from dpsub.artefacts.privacy import number_kind
 from dpsub.figures import new, scheme_label, scheme_style
 
 DATASETS = {
@@ -55,3 +56,10 @@ def listed(names: Iterable[str]) -> str:
     """Return names as a list in a sentence: "A", "A and B", "A, B and C"."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else str(last)
+
+
+def proved_of_noise(column: str, variant: str) -> str:
+    """Return what a privacy number is; epsilon is attained or proved of a noise whatever convention chose it."""
+    if column.startswith("epsilon"):
+        return number_kind(column, "rigorous")
+    return number_kind("noise_proved" if column == "noise_add_remove" else column, variant)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.artefacts.comparison.labels import proved_of_noise
 from dpsub.artefacts.comparison.paired import proportion, with_interval
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.statistics import estimate_row
@@ -35,6 +36,9 @@ class Measures(Artefact):
     )
     experiments = ("fair_comparison",)
     layout = Layout(panels=("dataset", "epsilon"), stub=("scheme",), heads=("column",))
+
+    def number_kind(self, column: str, variant: str) -> str:
+        return proved_of_noise(column, variant)
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "fair_comparison")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
+from dpsub.artefacts.comparison.labels import proved_of_noise
 from dpsub.artefacts.layout import Layout
 from dpsub.published import row_key
 
@@ -26,6 +27,9 @@ class Noise(Artefact):
     )
     experiments = ("fair_noise",)
     layout = Layout(panels=("dataset", "epsilon", "steps"), stub=("scheme", "m", "b"), heads=("column",))
+
+    def number_kind(self, column: str, variant: str) -> str:
+        return proved_of_noise(column, variant)
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []

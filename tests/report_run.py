@@ -1,0 +1,71 @@
+"""A small run as the report sees it: a few artefacts from made-up records, and names that try to become HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpsub import artefacts, comparison
+from dpsub.artefacts import OutputDirs, build, printed_rows
+from dpsub.report import Run, write_report
+from tests.unit import made_up_records
+
+DEVIATIONS = Path(__file__).resolve().parents[1] / "docs/deviations.md"
+HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
+ADULT = {"dataset": "adult", "label": "synthetic", "rows": 41292}
+
+
+@dataclass(frozen=True)
+class Made:
+    """Artefacts that were built, and the run that they make."""
+
+    results: Path
+    run: Run
+
+    @property
+    def page(self) -> Path:
+        return self.results / "report" / "index.html"
+
+    def write(self, **changes: Any) -> str:
+        """Write the page with some fields of the run changed, and return its text."""
+        write_report(self.page, replace(self.run, **changes))
+        return self.page.read_text(encoding="utf-8")
+
+
+def make(results: Path, names: Sequence[str]) -> Made:
+    """Build artefacts below `results`."""
+    dirs, records = OutputDirs.under(results), made_up_records.everything()
+    chosen = [artefacts.REGISTRY.get(name)() for name in names]
+    frames = [comparison.read(build(one, records, printed_rows(one), dirs)["comparison"]) for one in chosen]
+    run = Run(
+        artefacts=chosen,
+        dirs=dirs,
+        comparison=pd.concat([frame for frame in frames if len(frame)], ignore_index=True),
+        data=[ADULT],
+        errata=DEVIATIONS,
+        provenance={"seed": "7", "commit": "0123abcd"},
+        environment={"versions": {"numpy": "2.0.0"}, "installed": {"numpy": "2.0.0"}},
+        configuration="seed: 7\n",
+    )
+    return Made(results, run)
+
+
+def hostile(made: Made) -> dict[str, Any]:
+    """Return fields of a run in which every text that comes from data or a configuration is hostile."""
+    row = {
+        **made.run.comparison.iloc[-1].to_dict(), "artefact": f"table{HOSTILE}", "row": f"a={HOSTILE.replace('=', '')}",
+        "column": HOSTILE, "printed": HOSTILE, "kind": "structure", "verdict": "structure_only", "note": HOSTILE,
+        "erratum": HOSTILE,
+    }  # fmt: skip
+    return {
+        "comparison": pd.concat([made.run.comparison, pd.DataFrame([row])], ignore_index=True),
+        "data": [{"dataset": "adult", "label": f"synthetic{HOSTILE}", HOSTILE: HOSTILE}],
+        "provenance": {"seed": HOSTILE, HOSTILE: "7"},
+        "environment": {"versions": {HOSTILE: HOSTILE}, "installed": {HOSTILE: HOSTILE}},
+        "configuration": HOSTILE,
+        "remarks": [HOSTILE],
+    }

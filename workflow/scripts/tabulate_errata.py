@@ -1,0 +1,32 @@
+"""Write the tables at the top of docs/deviations.md: every erratum, the printed numbers it is about, their verdicts.
+
+By hand, after a change to the document, to printed numbers or to expected verdicts:
+    python workflow/scripts/tabulate_errata.py
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import one_sentence
+
+from dpsub import expected
+from dpsub.records import replace_file
+from dpsub.report import overview
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--document", type=Path, default=ROOT / "docs/deviations.md")
+    parser.add_argument("--published", type=Path, default=ROOT / "data/published")
+    parser.add_argument("--expected", type=Path, default=ROOT / "data/expected_verdicts.csv")
+    options = parser.parse_args()
+    text = overview.refreshed(options.document, options.published, expected.read_expected(options.expected))
+    replace_file(options.document, text.encode())
+
+
+if __name__ == "__main__":
+    one_sentence.run(main)
