@@ -30,16 +30,19 @@ apidoc_modules = [
     {
         "path": "../src/dpsub",
         "destination": "api",
-        "max_depth": 2,
+        "max_depth": 1,
         "module_first": True,
         "exclude_patterns": [f"../src/dpsub/{name}{end}" for name in LEFT_OUT.split() for end in ("", ".py")],
     }
 ]
 autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
 napoleon_google_docstring = False
+napoleon_custom_sections = [("Class attributes", "params_style")]
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 default_role = "code"
+smartquotes = False  # a prime is no quotation mark
 
 SECTION = re.compile(r"-{3,}\s*")
 EMPHASIS = re.compile(r"(?<![\w*])\*[^\W_][^*]*\w\*(?![\w*])")

@@ -67,10 +67,10 @@ def tables(verdicts: pd.DataFrame) -> str:
 
 def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return one row a printed number: paper, artefact, overall verdict."""
-    rows = [
-        (*key[:2], overall([{str(name): value for name, value in row.items()} for row in cell.to_dict("records")]))
-        for key, cell in verdicts.groupby(CELL, sort=False)
-    ]
+    cells: dict[tuple[str, ...], list[dict]] = {}
+    for row in verdicts[[*CELL, "variant", "verdict"]].to_dict("records"):
+        cells.setdefault(tuple(row[name] for name in CELL), []).append(row)
+    rows = [(*key[:2], overall(judgements)) for key, judgements in cells.items()]
     return pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
 
 
