@@ -1,4 +1,4 @@
-"""Wheel and source distribution: complete, and of use outside the repository; with the oldest and newest dependencies."""
+"""Wheel and source distribution: complete, and of use outside the repository, with old and new dependencies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def called(*command: str, cwd: Path, **environment: str) -> str:
 def built(kind: str, source: Path, output: Path) -> Path:
     """Build "wheel" or "sdist" by the declared backend, without the network."""
     output.mkdir(parents=True)
-    called(sys.executable, "-c", f"from setuptools import build_meta; build_meta.build_{kind}({str(output)!r})", cwd=source)
+    program = f"from setuptools import build_meta; build_meta.build_{kind}({str(output)!r})"
+    called(sys.executable, "-c", program, cwd=source)
     (found,) = output.iterdir()
     return found
 
@@ -78,7 +79,8 @@ def test_an_installed_wheel_answers_outside_the_repository(
     elsewhere.mkdir()
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
     called(*pip, str(wheel_and_sdist[0]), cwd=elsewhere)
-    words = "account poisson --rate 0.01 --noise-multiplier 1 --steps 100 --delta 1e-5 --json".split()
+    releases = ["--rate", "0.01", "--noise-multiplier", "1", "--steps", "100"]
+    words = ["account", "poisson", *releases, "--delta", "1e-5", "--json"]
     answer = json.loads(called(str(target / "bin/dpsub"), *words, cwd=elsewhere, PYTHONPATH=str(target)))
     assert (answer["kind"], answer["guarantee"]) == ("exact", True)
     assert 0.71 < answer["lower"] <= answer["upper"] < 0.73
