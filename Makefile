@@ -12,7 +12,7 @@ MACHINE := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE))
 RUN := $(BIN)/python workflow/scripts/run.py $(MACHINE)
 SWEEP ?= workflow/sweep.yaml
 
-.PHONY: reproduce reproduce-importance smoke sweep test bench lint environment clean
+.PHONY: reproduce reproduce-importance smoke sweep test test-slow bench lint docs environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	@$(RUN)
@@ -29,14 +29,21 @@ sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own
 test: environment  ## the tests
 	@$(BIN)/python -m pytest -q -n auto
 
+test-slow: environment  ## what takes minutes or the network: oldest and newest dependencies, wheel, links, long series
+	@$(BIN)/python -m pytest -q -m slow
+
 bench: environment  ## what is fast, as ratios
 	@$(BIN)/python benchmarks/run.py
 
-lint: environment  ## style and types
-	@$(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow
+lint: environment  ## style, types, spelling
+	@$(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/codespell
+
+docs: environment  ## the documentation as a site, into site/; a warning is an error
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d site/.doctrees docs site/html
+	@echo "read site/html/index.html"
 
 environment:
 	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)
 
 clean:  ## what runs have made; the environment, downloads and sweeps stay
-	rm -rf results results-smoke data/interim .snakemake
+	rm -rf results results-smoke data/interim .snakemake site docs/api

@@ -76,6 +76,18 @@ def calibrate_noise(
         If an argument is out of range.
     UnsupportedError
         If no bound covers the case, or no multiplier up to 1e4 meets the target.
+
+    Examples
+    --------
+    >>> from dpsub.samplers import Poisson
+    >>> target = {"n_compositions": 100, "target_epsilon": 1.0, "target_delta": 1e-5}
+    >>> found = calibrate_noise(Poisson(0.01), accuracy=0.01, **target)
+    >>> found.account.upper <= 1.0                  # proved at this noise
+    True
+    >>> found.necessary < found.noise_multiplier    # refuted at this and less
+    True
+    >>> 0.85 < found.noise_multiplier < 0.95
+    True
     """
     target = checks.real("target_epsilon", target_epsilon, above=0)
     closeness = checks.real("accuracy", accuracy, above=0, below=1)

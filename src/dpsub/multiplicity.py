@@ -25,6 +25,15 @@ class MultiplicityLaw:
     ------
     ArgumentError
         If the array is not one-dimensional, has NaN, or the probabilities do not sum to 1 within 1e-9.
+
+    Examples
+    --------
+    >>> from dpsub.samplers import Wr
+    >>> law = Wr(2).multiplicity_law(4)     # two draws with replacement from four records
+    >>> law.pmf.round(12).tolist()          # (3/4)^2, 2 (1/4) (3/4), (1/4)^2
+    [0.5625, 0.375, 0.0625]
+    >>> round(law.eta, 12), round(law.mean, 12)
+    (0.4375, 0.5)
     """
 
     log_pmf: np.ndarray

@@ -59,6 +59,15 @@ def stream(
     -------
     numpy.random.Generator
         Independent of every other key's.
+
+    Examples
+    --------
+    >>> key = {"experiment": "demo", "cell": {"n": 100}, "role": "noise"}
+    >>> first = stream(1, **key, replicate=0).random()
+    >>> first == stream(1, **key, replicate=0).random()     # the key decides, not the order of calls
+    True
+    >>> first == stream(1, **key, replicate=1).random()
+    False
     """
     checks.one_of("role", role, ROLES)
     text = json.dumps([experiment, canonical(cell), role], sort_keys=True, separators=(",", ":"))

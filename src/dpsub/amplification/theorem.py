@@ -74,6 +74,17 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
     References
     ----------
     must, Theorem 5 and Table 2; balle, Theorems 8 to 11.
+
+    Examples
+    --------
+    >>> import math
+    >>> from dpsub import profiles
+    >>> from dpsub.samplers import Wor
+    >>> amplified = amplify(Wor(10).multiplicity_law(1000), profiles.of("laplace", 1.0), 1.0)
+    >>> math.isclose(amplified.epsilon_amplified, math.log(1 + 0.01 * (math.e - 1)))
+    True
+    >>> float(amplified.delta_amplified)
+    0.0
     """
     order = nonnegative("epsilon", epsilon)
     eta = min(law.eta, 1.0)

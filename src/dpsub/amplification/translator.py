@@ -81,6 +81,15 @@ def translate(
     References
     ----------
     balle, Table 1 and Theorem 14.
+
+    Examples
+    --------
+    >>> bound = translate("wor", "substitute", "substitute", n=1000, m=10)
+    >>> bound.name, round(bound.eta, 12)
+    ('Theorem 9', 0.01)
+    >>> translate("wor", "substitute", "add_remove", n=1000, m=10)
+    Traceback (most recent call last):
+    dpsub.errors.UnsupportedError: no bound takes wor from substitute to add_remove: ...
     """
     key = (checks.one_of("sampler", sampler, SAMPLERS), _relation("base", base), _relation("target", target))
     if key in NONE:

@@ -90,6 +90,15 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) ->
     References
     ----------
     balle, Theorem 4 (the profile); must, Theorem 1(b).
+
+    Examples
+    --------
+    >>> from dpsub.profiles import GaussianProfile
+    >>> sigma = analytic_gaussian_scale(1.0, 1e-5, sensitivity=2.0)
+    >>> print(f"{sigma:.2f}, by the classical formula {classical_gaussian_scale(1.0, 1e-5, 2.0):.2f}")
+    7.46, by the classical formula 9.69
+    >>> bool(GaussianProfile(2.0 / sigma).delta(1.0) <= 1e-5)
+    True
     """
     order = checks.real("epsilon", epsilon, at_least=0)
     target = checks.real("delta", delta, above=0, below=1)

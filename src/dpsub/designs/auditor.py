@@ -98,6 +98,15 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> Au
     References
     ----------
     bun, Appendix A (couplings, of which this is the exact counterpart).
+
+    Examples
+    --------
+    >>> import math
+    >>> one_of_two = {(1, 0): 0.5, (0, 1): 0.5}             # which of two types of record the sample holds
+    >>> always_first = {(1, 0): 1.0}
+    >>> worst = audit(one_of_two, always_first, 1.0, relation="substitute")
+    >>> math.isclose(worst.loss, math.log((1 + math.e) / 2), abs_tol=1e-6)
+    True
     """
     epsilon = checks.real("epsilon", epsilon, above=0)
     checks.one_of("relation", relation, RELATIONS)

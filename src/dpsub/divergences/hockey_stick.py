@@ -51,6 +51,13 @@ def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.nd
     References
     ----------
     balle, Equation (2).
+
+    Examples
+    --------
+    >>> float(hockey_stick([0.75, 0.25], [0.25, 0.75], 1.0))        # the total variation
+    0.5
+    >>> float(hockey_stick([0.75, 0.25], [0.25, 0.75], 3.0))        # no ratio is above 3
+    0.0
     """
     orders = checks.finite_array("alpha", alpha)
     if orders.size:

@@ -27,5 +27,14 @@ def of(name: str, ratio: float) -> AdditiveNoiseProfile:
     ------
     ArgumentError
         If the name is unknown or the ratio not above 0.
+
+    Examples
+    --------
+    >>> import math
+    >>> profile = of("laplace", 1.0)                # scale equal to the sensitivity
+    >>> float(profile.delta(1.0))                   # 1-DP, exactly
+    0.0
+    >>> math.isclose(profile.delta(0.0), 1 - math.exp(-1 / 2))
+    True
     """
     return REGISTRY.get(name)(ratio)

@@ -46,5 +46,12 @@ def of_sizes(name: str, *, n: int, m: int, b: int | None = None) -> Sampler:
     ------
     ArgumentError
         Unknown name, or sizes that the sampler can't have.
+
+    Examples
+    --------
+    >>> of_sizes("must_ow", n=1000, m=100, b=200)
+    MustOW(b=200, m=100)
+    >>> of_sizes("poisson", n=1000, m=100)
+    Poisson(rate=0.1)
     """
     return REGISTRY.get(name).of_sizes(checks.integer("n", n, at_least=1), m, b)

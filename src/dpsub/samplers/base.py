@@ -179,6 +179,18 @@ class Multistage(StagedSampler):
         If there is no stage or an entry is not a stage.
     UnsupportedError
         If a Poisson stage is not the last one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsub.frame import Frame
+    >>> from dpsub.samplers.stages import WithoutReplacement, WithReplacement
+    >>> sampler = Multistage([WithoutReplacement(50), WithReplacement(100)])
+    >>> round(sampler.multiplicity_law(1000).mean, 12)      # 100 draws over 1000 records
+    0.1
+    >>> sample = sampler.draw(Frame(1000), np.random.default_rng(1))
+    >>> sample.size, len(sample.indices) <= 50
+    (100, True)
     """
 
     chain: Sequence[Stage]

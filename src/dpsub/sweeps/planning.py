@@ -36,8 +36,11 @@ def load(paths: Sequence[Path]) -> dict[str, Any]:
     Raises
     ------
     PlanError
-        If a file cannot be read or breaks the schema; or if `results_dir` holds the working folder.
+        If a file cannot be read or breaks the schema; if `results_dir` holds the working folder; or if the package was
+        installed without the project, whose schema and workflow a sweep needs.
     """
+    if not SCHEMA.is_file():
+        raise PlanError("a sweep must be planned in a clone of the project, got the package alone; run it there")
     merged = DEFAULTS
     for path in paths:
         merged = settings.merge(merged, settings.read(path))

@@ -1,0 +1,126 @@
+"""Pages and docstrings say what is true: commands print what is shown, examples run, links lead somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import dpsub
+from dpsub import settings
+from dpsub.cli import COMMANDS, main
+from tests.documentation.console import ROOT, Typed, clone, outputs, typed
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "config/README.md",
+         *(page for page in sorted(DOCS.rglob("*.md")) if DOCS / "api" not in page.parents)]  # fmt: skip
+CONSOLE = [page for page in PAGES if typed(page.read_text(encoding="utf-8"))]
+PACKAGE = Path(dpsub.__file__).parent
+EXAMPLES = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT if ROOT in page.parents else PACKAGE))
+
+
+@pytest.mark.parametrize("page", CONSOLE, ids=name_of)
+def test_commands_print_what_a_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(clone(tmp_path / "dpsub"))
+    for entry, output in outputs(page):
+        assert entry.matches(output), f"$ {entry.command}\n{output}"
+
+
+def test_what_is_shown_must_be_what_is_printed() -> None:
+    (entry,) = typed("```console\n$ .venv/bin/dpsub law wor --n 4 --m 2\neta 0.5\n...\n```\n")
+    assert entry == Typed(".venv/bin/dpsub law wor --n 4 --m 2", "eta 0.5\n...\n")
+    assert entry.matches("eta 0.5\nmore\n")
+    assert not entry.matches("eta 0.51\nmore\n")
+
+
+def test_the_tutorial_is_run_whole() -> None:
+    text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    assert re.findall(r"^```(\w+)", text, flags=re.MULTILINE) == ["console"] * text.count("```console")
+    assert len(typed(text)) >= 8
+
+
+def test_the_questions_of_the_readme_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["stratum,cluster,size", *(f"{i % 2},{i // 10},{i % 7 + 1}" for i in range(40))]
+    (tmp_path / "FRAME.csv").write_text("\n".join(rows), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    asked = re.findall(r"^\.venv/bin/dpsub (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {words.split()[0] for words in asked} >= {"account", "calibrate", "law", "advise"} <= set(COMMANDS)
+    for words in asked:
+        status = main(shlex.split(words, comments=True))
+        out, err = capsys.readouterr()
+        assert (status, err) == (0, ""), words
+        assert out, words
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
+def test_examples_in_docstrings(path: Path) -> None:
+    name = ".".join(("dpsub", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_examples_in_pages() -> None:
+    text = (DOCS / "how-to/python.md").read_text(encoding="utf-8")
+    example = doctest.DocTestParser().get_doctest(re.sub(r"^```.*$", "", text, flags=re.M), {}, "python.md", None, 0)
+    found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
+    assert found.attempted > 10
+    assert found.failed == 0
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """Relative links of a page that lead nowhere; `#` names a heading as GitHub and the site do."""
+    found = []
+    for link in ("".join(groups) for groups in LINK.findall(re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        place, _, heading = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        made = DOCS / "api" in target.parents  # by the build, which warns of links into it by itself
+        if not made and (not target.exists() or (heading and heading not in headings(target))):
+            found.append(link)
+    return found
+
+
+def headings(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    assert broken_links(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_broken_link_is_found() -> None:
+    text = "[a](notation.md) [b](nowhere.md) ![c](pictures/none.png) [d](#notation) [e](#none) [f](https://x.org/y)"
+    assert broken_links(DOCS / "notation.md", text) == ["nowhere.md", "pictures/none.png", "#none"]
+
+
+def test_the_configuration_that_is_shown_is_one(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "config/README.md").read_text(encoding="utf-8"), re.M | re.S)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(shown, encoding="utf-8")
+    config = settings.load([ROOT / "config.yaml", mine], schema=ROOT / "workflow/schemas/config.schema.yaml")
+    assert config["results_dir"] == yaml.safe_load(shown)["results_dir"] != "results"
+
+
+def test_spelling() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "codespell_lib"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")

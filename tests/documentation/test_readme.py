@@ -1,0 +1,104 @@
+"""Facts that stand in two places agree: the README with the verdicts, the papers and the picture; versions; targets."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+import yaml
+
+from dpsub.accounting import rigorous
+from dpsub.errors import DataError
+from dpsub.samplers import REGISTRY
+from tests.documentation.console import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+VERDICTS = pd.read_csv(ROOT / "data/expected_verdicts.csv", dtype=str)
+PICTURE = ROOT / "docs/pictures/privacy_by_steps"
+
+
+@pytest.fixture(scope="module")
+def renew() -> ModuleType:
+    """The command that fills in the table."""
+    scripts = ROOT / "workflow/scripts"
+    spec = importlib.util.spec_from_file_location("renew_readme", scripts / "renew_readme.py")
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(scripts), *sys.path])
+        spec.loader.exec_module(found)
+    return found
+
+
+def test_the_table_of_verdicts_is_current(renew: ModuleType) -> None:
+    assert renew.renewed(README, VERDICTS) == README, "run workflow/scripts/renew_readme.py"
+
+
+def test_a_changed_verdict_changes_the_table(renew: ModuleType) -> None:
+    changed = VERDICTS.copy()
+    at = changed.index[(changed["variant"] == "stated") & (changed["verdict"] == "reproduced")][0]
+    changed.loc[at, "verdict"] = "differs"
+    assert renew.renewed(README, changed) != README
+    assert renew.renewed(renew.renewed(README, changed), VERDICTS) == README
+
+
+def test_the_counts_are_those_of_the_cells(renew: ModuleType) -> None:
+    """By another road: one verdict a printed number, as done only where `stated` fails."""
+    cells = VERDICTS.pivot_table(index=renew.CELL, columns="variant", values="verdict", aggfunc="first")
+    done = cells["as_done"].fillna("").str.endswith("_as_done")
+    overall = cells["stated"].where(~done, cells["as_done"]).fillna(cells["as_done"])
+    counts = overall.groupby(level=["paper", "artefact"]).value_counts()
+    for (paper, artefact, verdict), count in counts.items():
+        (line,) = re.findall(rf"^\| `{paper}` \| {artefact} \| .*$", README, flags=re.MULTILINE)
+        assert re.search(rf"[ |]{count} {verdict.replace('_', ' ')}(,| \|)", line), line
+
+
+def test_a_text_without_markers_is_refused(renew: ModuleType) -> None:
+    with pytest.raises(DataError, match="one pair of the markers"):
+        renew.renewed("# dpsub\n", VERDICTS)
+
+
+def test_every_paper_is_named_and_cited() -> None:
+    listed = dict(re.findall(r"^\| `(\w+)` \| .*arxiv\.org/abs/([\d.]+)", README, flags=re.MULTILINE))
+    assert set(listed) >= set(VERDICTS["paper"])
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {f"arXiv:{number}" for number in listed.values()} == {entry["notes"] for entry in citation["references"]}
+
+
+def test_the_picture_shows_what_the_accountant_says() -> None:
+    shown = pd.read_csv(PICTURE.with_suffix(".csv")).query("n_compositions == 1 and scheme != 'must_ww'")
+    assert PICTURE.with_suffix(".png").is_file()
+    assert len(shown) == 5
+    for row in shown.to_dict("records"):
+        sampler = REGISTRY.get(row["scheme"]).of_sizes(10_000, 200, 118)
+        found = rigorous(
+            sampler, 10_000, noise_multiplier=row["noise_multiplier"], n_compositions=row["n_compositions"],
+            delta=1e-5, adjacency=row["adjacency"],
+        )  # fmt: skip
+        assert (found.lower, found.upper) == pytest.approx((row["attack"], row["proved"]), rel=1e-6), row
+
+
+def test_commands_of_make_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
+    pages = [README, *(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))]
+    asked = {name for text in pages for name in re.findall(r"(?:`|^|\n)make (?:[A-Z]+=\S+ )*([a-z-]+)", text)}
+    assert {"reproduce", "test", "docs"} <= asked <= targets
+    assert targets <= set(re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE)[0].split())
+
+
+def test_the_change_log_tells_changes_of_results() -> None:
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for release in re.split(r"^## ", log, flags=re.MULTILINE)[1:]:
+        assert "\n### Changes to results\n" in release
+
+
+def test_the_files_of_the_workflow_catalogue() -> None:
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))["usage"]
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert all(Path(ROOT, name).is_file() for name in ("config/README.md", "workflow/Snakefile", "README.md"))

@@ -1,0 +1,85 @@
+"""Renew what README.md shows of the results: the counts of verdicts, and with --results its picture.
+
+    python workflow/scripts/renew_readme.py [--verdicts results/comparison.csv] [--results results]
+
+Verdicts are those of data/expected_verdicts.csv unless another file with such columns is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from pathlib import Path
+
+import one_sentence
+import pandas as pd
+
+from dpsub.artefacts.cells import overall
+from dpsub.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_readme.py -->", "<!-- end of verdicts -->"
+PICTURE = "must/privacy_by_steps"
+CELL = ["paper", "artefact", "row", "column"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--verdicts", type=Path, default=ROOT / "data/expected_verdicts.csv")
+    parser.add_argument("--results", type=Path, help="a results folder that has the figure of the picture")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    options = parser.parse_args()
+    text = options.readme.read_text(encoding="utf-8")
+    options.readme.write_text(renewed(text, pd.read_csv(options.verdicts, dtype=str)), encoding="utf-8")
+    if options.results:
+        for form in ("png", "csv"):
+            figure = options.results / "figures" / f"{PICTURE}.{form}"
+            if not figure.is_file():
+                raise DataError(f"the picture is copied from a run, got no {figure}; make privacy_by_steps first")
+            shutil.copyfile(figure, ROOT / "docs/pictures" / figure.name)
+
+
+def renewed(readme: str, verdicts: pd.DataFrame) -> str:
+    """Return the text with the tables of `verdicts` between the markers.
+
+    Raises
+    ------
+    DataError
+        If the text has no such markers.
+    """
+    parts = re.split(f"(?s)(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", readme)
+    if len(parts) != 2:
+        raise DataError(f"the text must have one pair of the markers {BEGIN!r} and {END!r}, got {len(parts) - 1}")
+    return parts[0] + tables(verdicts) + parts[1]
+
+
+def tables(verdicts: pd.DataFrame) -> str:
+    """Return one table: a line for each table, figure or list of claims that prints numbers, and one for each paper."""
+    lines = ["| paper | table, figure, claims | printed numbers | verdicts |", "|---|---|---:|---|"]
+    for paper, cells in judged(verdicts).groupby("paper", sort=False):
+        names = cells.groupby("artefact", sort=False)
+        if names.ngroups > 1:
+            lines.append(f"| **`{paper}`** | **all** {counts(cells)}")
+        lines += [f"| `{paper}` | {name} {counts(part)}" for name, part in names]
+    return "\n".join([*lines, ""])
+
+
+def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a printed number: paper, artefact, overall verdict."""
+    cells: dict[tuple[str, ...], list[dict]] = {}
+    for row in verdicts[[*CELL, "variant", "verdict"]].to_dict("records"):
+        cells.setdefault(tuple(row[name] for name in CELL), []).append(row)
+    rows = [(*key[:2], overall(judgements)) for key, judgements in cells.items()]
+    return pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
+
+
+def counts(part: pd.DataFrame) -> str:
+    """Return the last two cells of a line: how many numbers, and how many of each verdict."""
+    found = part["verdict"].value_counts()
+    listed = ", ".join(f"{count} {str(verdict).replace('_', ' ')}" for verdict, count in found.items())
+    return f"| {len(part)} | {listed} |"
+
+
+if __name__ == "__main__":
+    one_sentence.run(main)
