@@ -1,4 +1,4 @@
-"""Every erratum of the two theory papers: its four parts in the deviations, and a test that its command selects."""
+"""Every erratum of three further papers: its four parts in the deviations, and a test that its command selects."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8")
-NAMES = [*(f"BL{i}" for i in range(1, 13)), *(f"BN{i}" for i in range(1, 17))]
-TESTS = {"BL": "test_balle_errata.py", "BN": "test_errata_bun.py"}
+NAMES = [
+    *(f"BL{i}" for i in range(1, 13)), *(f"BN{i}" for i in range(1, 17)), *(f"IM{i}" for i in range(1, 21)),
+]  # fmt: skip
+TESTS = {"BL": "test_balle_errata.py", "BN": "test_errata_bun.py", "IM": "test_errata_importance.py"}
 
 
 @pytest.mark.parametrize("name", NAMES)
