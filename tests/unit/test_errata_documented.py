@@ -9,8 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8")
-NAMES = [*(f"BL{i}" for i in range(1, 13)), *(f"BN{i}" for i in range(1, 17)), *(f"BR{i}" for i in range(1, 23))]
-TESTS = {"BL": "test_balle_errata.py", "BN": "test_errata_bun.py", "BR": "test_errata_brdp.py"}
+NAMES = [
+    *(f"BL{i}" for i in range(1, 13)), *(f"BN{i}" for i in range(1, 17)), *(f"BR{i}" for i in range(1, 23)),
+    *(f"IM{i}" for i in range(1, 21)),
+]  # fmt: skip
+TESTS = {
+    "BL": "test_balle_errata.py", "BN": "test_errata_bun.py", "BR": "test_errata_brdp.py",
+    "IM": "test_errata_importance.py",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

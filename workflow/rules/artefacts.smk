@@ -8,7 +8,7 @@ from dpsub import published
 
 
 def product_of(wildcards):
-    return PRODUCTS[f"{wildcards.paper}/{wildcards.artefact}"]
+    return PRODUCTS[wildcards.artefact]
 
 
 def records_of(wildcards):
@@ -25,17 +25,18 @@ def printed_numbers(wildcards):
 
 
 def pattern(kind, timed, role):
-    """Return the path of one file of artefacts of this kind, with wildcards for paper and name."""
+    """Return the path of one file of artefacts of this kind; the wildcard stands for paper and name."""
     for product in PLAN.products:
         if (product.artefact.kind == "figure") == (kind == "figure") and product.artefact.timed == timed:
             path = product.files[role]
-            return str(path.parent.parent / "{paper}" / f"{{artefact}}{path.suffix}")
-    return f"{RESULTS}/{kind}-{timed}/{{paper}}/{{artefact}}.{role}"  # no such artefact in this plan
+            return str(path.parent.parent / f"{{artefact}}{path.suffix}")
+    return f"{RESULTS}/{kind}-{timed}/{{artefact}}.{role}"  # no such artefact in this plan
 
 
 def names(kind, timed=False):
+    """Return the pattern of the identifiers: papers may have one name for a table of results and one of clock times."""
     return one_of(
-        product.artefact.name
+        product.artefact.identifier
         for product in PLAN.products
         if (product.artefact.kind == "figure") == (kind == "figure") and product.artefact.timed == timed
     )
@@ -44,7 +45,7 @@ def names(kind, timed=False):
 def listed(path, category):
     """Register a file for Snakemake's own report."""
     labels = {"artefact": "{artefact}", "format": Path(path).suffix[1:]}
-    return report(path, caption="../report/artefact.rst", category=category, subcategory="{paper}", labels=labels)
+    return report(path, caption="../report/artefact.rst", category=category, labels=labels)
 
 
 rule build_table:
@@ -55,13 +56,12 @@ rule build_table:
         csv=listed(pattern("table", False, "csv"), "Tables"),
         md=pattern("table", False, "md"),
         tex=pattern("table", False, "tex"),
-        comparison=f"{RESULTS}/comparison/{{paper}}/{{artefact}}.csv",
+        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
-        f"{RESULTS}/logs/build_table/{{paper}}/{{artefact}}.log",
+        f"{RESULTS}/logs/build_table/{{artefact}}.log",
     benchmark:
-        f"{RESULTS}/run/timings/jobs/build_table/{{paper}}/{{artefact}}.tsv"
+        f"{RESULTS}/run/timings/jobs/build_table/{{artefact}}.tsv"
     wildcard_constraints:
-        paper=one_of(product.artefact.paper for product in PLAN.products),
         artefact=names("table"),
     resources:
         mem_mb=memory,
@@ -75,7 +75,7 @@ rule build_table:
             "dpsub.records",
         ),
         caption=lambda wildcards: product_of(wildcards).artefact.caption,
-        name=lambda wildcards: f"{wildcards.paper}/{wildcards.artefact}",
+        name=lambda wildcards: wildcards.artefact,
         published=str(ROOT / "data/published"),
         results=RESULTS,
         digests=lambda wildcards: [
@@ -91,13 +91,12 @@ use rule build_table as build_timing_table with:
         csv=listed(pattern("table", True, "csv"), "Clock times"),
         md=pattern("table", True, "md"),
         tex=pattern("table", True, "tex"),
-        comparison=f"{RESULTS}/comparison/{{paper}}/{{artefact}}.csv",
+        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
-        f"{RESULTS}/logs/build_timing_table/{{paper}}/{{artefact}}.log",
+        f"{RESULTS}/logs/build_timing_table/{{artefact}}.log",
     benchmark:
-        f"{RESULTS}/run/timings/jobs/build_timing_table/{{paper}}/{{artefact}}.tsv"
+        f"{RESULTS}/run/timings/jobs/build_timing_table/{{artefact}}.tsv"
     wildcard_constraints:
-        paper=one_of(product.artefact.paper for product in PLAN.products),
         artefact=names("table", timed=True),
 
 
@@ -106,11 +105,24 @@ use rule build_table as build_figure with:
         csv=pattern("figure", False, "csv"),
         pdf=pattern("figure", False, "pdf"),
         png=listed(pattern("figure", False, "png"), "Figures"),
-        comparison=f"{RESULTS}/comparison/{{paper}}/{{artefact}}.csv",
+        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
-        f"{RESULTS}/logs/build_figure/{{paper}}/{{artefact}}.log",
+        f"{RESULTS}/logs/build_figure/{{artefact}}.log",
     benchmark:
-        f"{RESULTS}/run/timings/jobs/build_figure/{{paper}}/{{artefact}}.tsv"
+        f"{RESULTS}/run/timings/jobs/build_figure/{{artefact}}.tsv"
     wildcard_constraints:
-        paper=one_of(product.artefact.paper for product in PLAN.products),
         artefact=names("figure"),
+
+
+use rule build_table as build_timing_figure with:
+    output:
+        csv=pattern("figure", True, "csv"),
+        pdf=pattern("figure", True, "pdf"),
+        png=pattern("figure", True, "png"),
+        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
+    log:
+        f"{RESULTS}/logs/build_timing_figure/{{artefact}}.log",
+    benchmark:
+        f"{RESULTS}/run/timings/jobs/build_timing_figure/{{artefact}}.tsv"
+    wildcard_constraints:
+        artefact=names("figure", timed=True),

@@ -82,8 +82,9 @@ def centred(matrix: np.ndarray, *, percentile: float = PERCENTILE) -> Centred:
         raise DataError(f"points must have at least a row and a column, got the shape {matrix.shape}")
     values = matrix.astype(float)
     if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values).all(axis=1)))
-        raise DataError(f"points must be finite, got {values[row]} in row {row + 1}; remove or mend the row")
+        row, column = np.argwhere(~np.isfinite(values))[0].tolist()
+        got = f"{values[row, column]} in row {row + 1}, column {column + 1}"
+        raise DataError(f"points must be finite, got {got}; remove or mend the row")
     marked = int((values == SENTINEL).all(axis=1).sum())
     values -= values.mean(axis=0)
     distances = np.sqrt(squared_norms(values))

@@ -124,7 +124,7 @@ class ImportanceSums(Experiment):
 
 
     def _pareto(self, points: np.ndarray, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Targets and sizes are given as multiples of the least ones; sizes end where all rows are taken."""
+        """Targets and sizes are given as multiples of the least ones; sizes end before all rows are taken."""
         lengths, scale = np.linalg.norm(points, axis=1), float(settings["pareto_scale"])
         mechanism = WeightedLaplaceSum(scale)
         slopes = mechanism.slopes(points)
@@ -132,7 +132,9 @@ class ImportanceSums(Experiment):
             target = float(factor) * float(slopes.max())
             floors = optimal_rates(slopes, target)
             for share in settings["pareto_sizes"]:
-                m = min(float(floors.sum()) * float(share), float(len(points)))
+                m = float(floors.sum()) * float(share)
+                if m >= len(points):
+                    continue
                 rates = {"water": filled_rates(floors, lengths, m), "unif": uniform_rates(len(points), m)}
                 for sampler, q in rates.items():
                     yield {
