@@ -67,8 +67,9 @@ def test_labels_and_remarks_stand_before_everything_else(text: str, made: Made) 
     head = text[text.index("<header>") : text.index("</header>")]
     assert 'adult <strong class="stand-in">synthetic</strong>' in head
     assert "come from a stand-in, not from the real data" in head and "A run of reduced size." in head
-    real = made.write(data=[{**report_run.ADULT, "label": "real"}])
+    real = made.write(data=[{**report_run.ADULT, "label": "real"}, {"dataset": "song", "label": "subset"}])
     assert "come from a stand-in" not in real and "synthetic data" not in real
+    assert "made from song come from a part of the published data" in real
 
 
 def test_what_is_made_from_a_stand_in_says_so(text: str) -> None:
