@@ -124,6 +124,8 @@ def test_search_narrows_the_list(view: View) -> None:
     view.page.get_by_role("searchbox").fill("MUST.WW distinct max")
     assert 0 < view.found < everything
     assert all("MUST.WW" in text for text in view.column(2))
+    view.page.get_by_role("searchbox").fill("scheme=must_ww/distinct_max")  # as in comparison.csv
+    assert view.found == 3
     view.page.get_by_role("searchbox").fill("")
     assert view.found == everything
 

@@ -110,7 +110,7 @@ def write_report(output: Path, run: Run) -> None:
         "data": [{"name": name, "label": label} for name, label in run.labels.items()],
         "described": [_flat(found) for found in run.data],
         "stand_ins": [name for name, label in run.labels.items() if label == "synthetic"],
-        "samples": [name for name, label in run.labels.items() if label not in ("real", "synthetic")],
+        "parts": [name for name, label in run.labels.items() if label not in ("real", "synthetic")],
         "remarks": list(run.remarks),
         "meanings": MEANINGS, "good": numbers.GOOD, "bad": numbers.BAD, "kinds": KINDS,
         "readings": READINGS, "variants": VARIANTS,

@@ -82,11 +82,10 @@ class Line:
 
 def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return one row a printed number: its key, overall verdict and erratum."""
-    rows = []
-    for fields, cell in comparison.groupby(CELL, sort=False):
-        judgements = _plain(cell)
-        rows.append({**dict(zip(CELL, fields, strict=True)), "verdict": overall(judgements),
-                     "erratum": judgements[0]["erratum"]})  # fmt: skip
+    rows = [
+        {**{name: cell[0][name] for name in (*CELL, "erratum")}, "verdict": overall(cell)}
+        for cell in _cells(comparison)
+    ]
     return pd.DataFrame(rows, columns=[*CELL, "verdict", "erratum"])
 
 
@@ -105,8 +104,7 @@ def lines(
         Label of the data behind an artefact by its identifier; "simulated" where it is not given.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
-    cells = comparison.groupby(CELL, sort=False)
-    return [_line(_plain(cell), known, data_labels) for _, cell in cells]
+    return [_line(cell, known, data_labels) for cell in _cells(comparison)]
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
@@ -160,5 +158,9 @@ def _notes(judgements: list[dict[str, Any]]) -> str:
     return "; ".join(dict.fromkeys(parts))
 
 
-def _plain(cell: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in cell.to_dict("records")]
+def _cells(comparison: pd.DataFrame) -> list[list[dict[str, Any]]]:
+    """Return the rows of each printed number, one a variant, in the order of the comparison."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in comparison.to_dict("records"):
+        found.setdefault(tuple(row[name] for name in CELL), []).append({str(key): row[key] for key in row})
+    return list(found.values())
