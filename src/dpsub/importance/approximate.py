@@ -25,7 +25,9 @@ from dpsub.importance.norm_pair import NormPair
 from dpsub.importance.weights import optimal_weights
 
 CELLS = 1000
-"""Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of itself."""
+"""Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
+_STEEPEST = 0.1
+"""Tilt times step beyond which round-off hides all of a law but its largest losses: less steep ones are tried too."""
 _MOST_SPLITS = 400
 _WEIGHT_WIDTH = 1e-3
 
@@ -88,11 +90,22 @@ class LloydLoss:
         return np.where(epsilon >= self.pure, 0.0, self.composition.curve(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon >= 0 at which delta is proved, at most the pure loss."""
+        """An epsilon >= 0 at which delta is proved, at most the pure loss.
+
+        Where the largest loss alone has a probability above delta, as that of few counts has, no tilt is too steep for
+        Chernoff's bound, but nothing is certified below the top of the law: of all tilts the best answer counts.
+        """
+        best = self.pure
         try:
-            return min(self.pure, self.composition.epsilon(delta))
+            law = self.composition
+            tilt = law.cumulants.tilt_at_delta(math.log(delta))
+            best = min(best, law.masses(tilt).epsilon(delta))
+            while tilt * law.step > _STEEPEST:
+                tilt /= 8
+                best = min(best, law.masses(tilt).epsilon(delta))
         except NumericalError:
-            return self.pure
+            return best
+        return best
 
 
 def sampled_epsilon(loss: LloydLoss, q: float, delta: float) -> float:

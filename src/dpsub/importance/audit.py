@@ -109,6 +109,8 @@ def audit_noise(
     draws : int
         With and without the canary each, half of which judge.
     """
+    checks.integer("d", d, at_least=1)
+    checks.real("norm", norm, above=0)
     plan = Lloyd(checks.integer("draws", draws, at_least=100), 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
     chance = float(inclusion(q))
     place = np.zeros(d)

@@ -64,9 +64,34 @@ class DataFacts:
 
     @classmethod
     def of(cls, points: np.ndarray) -> DataFacts:
-        """Facts of centred data, shape (n, d); use `samplers.check_centred` to make sure that they are."""
+        """Facts of centred data, shape (n, d); use `samplers.check_centred` to make sure that they are.
+
+        Raises
+        ------
+        ArgumentError
+            If there are no rows or columns, or rows are not finite or all 0.
+        """
+        if points.ndim != 2 or 0 in points.shape:
+            raise ArgumentError(f"points must be a table with rows and columns, got shape {points.shape}")
         squares = np.einsum("ij,ij->i", points, points, dtype=float)
         return cls(points.shape[0], points.shape[1], math.sqrt(squares.max(initial=0.0)), float(squares.mean()))
+
+
+def within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
+    """Return norms, those of a rounding above the radius lowered to it.
+
+    Raises
+    ------
+    ArgumentError
+        If a norm is negative, not finite, or exceeds the radius by more than a share of 1e-9.
+    """
+    z = nonnegative("norms", norms)
+    if z.size and float(z.max()) > facts.radius * (1 + _NORM_SLACK):
+        raise ArgumentError(
+            f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or scale down such "
+            "rows"
+        )
+    return np.asarray(np.minimum(z, facts.radius))
 
 
 def kappa(d: int) -> float:
@@ -154,14 +179,7 @@ class Calibration:
         ArgumentError
             If a norm exceeds r, or the cell is infeasible.
         """
-        self._require()
-        z = nonnegative("norms", norms)
-        if z.size and float(z.max()) > self.facts.radius * (1 + _NORM_SLACK):
-            raise ArgumentError(
-                f"norms must be at most the radius {self.facts.radius:g}, got {float(z.max()):g}; leave out or scale "
-                "down such rows"
-            )
-        return np.asarray(self.s * (np.minimum(z, self.facts.radius) + self.offset))
+        return np.asarray(self.s * (self._lengths(norms) + self.offset))
 
     def rates(self, norms: ArrayLike) -> np.ndarray:
         """Return the inclusion probabilities of records with these norms.
@@ -171,8 +189,7 @@ class Calibration:
         ArgumentError
             If a norm exceeds r, or the cell is infeasible.
         """
-        self._require()
-        z, facts = nonnegative("norms", norms), self.facts
+        z, facts = self._lengths(norms), self.facts
         if self.sampler == "full":
             return np.ones(z.shape)
         if self.sampler == "unif":
@@ -186,12 +203,14 @@ class Calibration:
             return 1 / printed_weights.released_weights(Power(slopes), self.target)
         return samplers.optimal_rates(slopes, self.target)
 
-    def _require(self) -> None:
+    def _lengths(self, norms: ArrayLike) -> np.ndarray:
+        """Norms that the guarantee is about, those of a rounding above r lowered to it."""
         if not self.feasible:
             raise ArgumentError(
                 f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler {self.sampler}, got "
                 f"m = {self.m:g}; lower m or raise epsilon"
             )
+        return within(norms, self.facts)
 
 
 def calibrate(
@@ -264,7 +283,7 @@ def calibrate(
     elif sampler == "opt":
         if norms is None:
             raise ArgumentError("opt needs the norms of all records to attain a size, got none; pass norms")
-        s, psi, m_max = _optimal(facts, offset, goal, size, nonnegative("norms", norms), mode)
+        s, psi, m_max = _optimal(facts, offset, goal, size, checks.finite_array("norms", norms, ndim=1), mode)
     elif sampler == "core":
         s, psi = _coreset(facts, offset, goal, size, share, mode)
     else:
@@ -307,9 +326,7 @@ def _optimal(
     """Find s with sum 1/w* = m: the sum grows with s, nearly as a power of it, so secants in logarithms settle soon."""
     if norms.size != facts.n:
         raise ArgumentError(f"opt needs one norm a record, n = {facts.n}, got {norms.size}")
-    if norms.size and float(norms.max()) > facts.radius * (1 + _NORM_SLACK):
-        raise ArgumentError(f"norms must be at most the radius {facts.radius:g}, got {float(norms.max()):g}")
-    lengths = np.minimum(norms, facts.radius) + offset
+    lengths = within(norms, facts) + offset
     limit = goal / (facts.radius + offset)
 
     def log_size(log_s: float) -> float:

@@ -30,7 +30,7 @@ def distribution(points: np.ndarray) -> np.ndarray:
     importance, Theorem 15 (lightweight core-sets of Bachem et al. 2018; distances are squared).
     """
     rows = checked_points(points)
-    squares = ((rows - rows.mean(axis=0)) ** 2).sum(axis=1, dtype=float)
+    squares = ((rows - rows.mean(axis=0, dtype=float)) ** 2).sum(axis=1, dtype=float)
     total = float(squares.sum())
     if not total > 0:
         raise ArgumentError("rows must not all be alike, got a total squared distance of 0; any sample will do")

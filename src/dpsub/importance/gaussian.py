@@ -20,6 +20,8 @@ from dpsub.profiles.base import nonnegative
 
 _GROWTH = 1.02
 _HALVINGS = 60
+_TABLE = 1000
+"""Weights of more records than twice as many are bracketed by those of a table: the climb takes hundreds of steps."""
 
 
 def shifts(norms: ArrayLike, sigma_sum: float, sigma_count: float, n_iterations: int) -> np.ndarray:
@@ -72,21 +74,38 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
     first = checks.finite_array("mu", np.atleast_1d(np.asarray(mu, dtype=float)), ndim=1)
     goal = checks.real("delta", delta, above=0, below=1)
 
-    def feasible(w: np.ndarray) -> np.ndarray:
-        return sampled_delta(epsilon, 1 / w, w * first) <= goal
-
     low = np.ones(first.size)
-    if not feasible(low).all():
+    if not _feasible(first, low, epsilon, goal).all():
         worst = float(sampled_delta(epsilon, 1.0, first).max())
         raise ArgumentError(f"delta must be at least {worst:.3g}, which no sampling attains, got {goal:g}; add noise")
-    climbing = np.ones(first.size, dtype=bool)
-    while climbing.any():
-        higher = np.where(climbing, low * _GROWTH, low)
-        climbing &= feasible(higher) & (higher < 1 / goal)
-        low = np.where(climbing, higher, low)
-    high = low * _GROWTH
+    if first.size <= 2 * _TABLE:
+        low = _climbed(first, epsilon, goal)
+        high = low * _GROWTH
+    else:
+        # a smaller mu is protected wherever a larger one is, and a larger one is not wherever a smaller one is not
+        places = np.geomspace(first.min(), first.max(), _TABLE)
+        ends = gaussian_weights(places, epsilon, goal)
+        above = np.clip(np.searchsorted(places, first), 1, _TABLE - 1)
+        low, high = ends[above], ends[above - 1] * (1 + 1e-12)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        good = feasible(middle)
+        if not (high - low > 1e-15 * low).any():
+            break
+        good = _feasible(first, middle, epsilon, goal)
         low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return low
+
+
+def _feasible(mu: np.ndarray, w: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
+    return np.asarray(sampled_delta(epsilon, 1 / w, w * mu) <= goal)
+
+
+def _climbed(mu: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
+    """Feasible weights from which one more step of 2 % is infeasible, or reaches 1 / delta."""
+    low, climbing = np.ones(mu.size), np.ones(mu.size, dtype=bool)
+    while climbing.any():
+        higher = low[climbing] * _GROWTH
+        good = _feasible(mu[climbing], higher, epsilon, goal) & (higher < 1 / goal)
+        low[climbing] = np.where(good, higher, low[climbing])
+        climbing[climbing] = good
     return low

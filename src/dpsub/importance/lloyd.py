@@ -1,8 +1,8 @@
 """Weighted DP-Lloyd on samples, for many runs at once, and the cost of many sets of centres on all rows.
 
-Rows are float32 and read in chunks; distances come from one matrix product a chunk, sums and counts are kept in
-float64. Runs that share a sample (the same repeat at other noise scales) are computed together: their centres are
-stacked.
+Rows are float32 and read in chunks; distances come from one matrix product a chunk, sums and counts are added up in
+float64, so that what a record adds is its own share and not the rounding of others.  Runs that share a sample (the
+same repeat at other noise scales) are computed together: their centres are stacked.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.importance.calibrate import MODES, DataFacts
-from dpsub.importance.noise import RADII, norm_noise, norm_order
+from dpsub.importance.noise import RADII, norm_noise, norm_order, norms
 from dpsub.importance.samplers import WeightedSample
 
 CHUNK = 8192
-"""Rows of one matrix product; a float32 sum over them is off by about 1e-5 of its size at most."""
+"""Rows of one matrix product."""
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _SCORES = 1 << 22
 
 
@@ -38,7 +40,7 @@ class Lloyd:
         an empty cluster without noise gives NaN that spreads, except in `repaired`: there noisy counts are at least
         1, centres are moved into the ball of radius `radius`, and an empty cluster without noise keeps its centre.
     radius : float
-        r, the largest norm of a row.
+        r, the largest norm of a row, in the norm of `order`.
     n_iterations : int
         T.
     order : float
@@ -81,14 +83,18 @@ class Lloyd:
         """Law of the length of the noise on sums."""
         return RADII[1] if self.mode == "released" else RADII[0]
 
-    def slopes(self, norms: np.ndarray) -> np.ndarray:
+    def slopes(self, lengths: np.ndarray) -> np.ndarray:
         """T (1/beta_count + |x|_p/beta_sum): the loss of a record of weight 1, for centres that begin fixed.
+
+        Infinite without noise.
 
         References
         ----------
         importance, Proposition 13.
         """
-        return np.asarray(self.n_iterations * (1 / self.beta_count + norms / self.beta_sum))
+        if self.noiseless:
+            return np.full(np.shape(lengths), math.inf)
+        return np.asarray(self.n_iterations * (1 / self.beta_count + lengths / self.beta_sum))
 
     def noise(self, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Noise of one round: on counts, shape (k,), and on sums, shape (k, d)."""
@@ -107,12 +113,11 @@ class Lloyd:
             if self.noiseless:
                 return np.where((counts > 0)[:, None], sums / counts[:, None], centres)
         moved = sums / np.maximum(counts, 1.0)[:, None]
-        lengths = np.linalg.norm(moved, ord=self.order, axis=1)
-        return moved * np.minimum(1.0, self.radius / np.maximum(lengths, 1e-300))[:, None]
+        return moved * np.minimum(1.0, self.radius / np.maximum(norms(moved, self.order), 1e-300))[:, None]
 
 
 def checked_points(points: np.ndarray) -> np.ndarray:
-    """Return rows as a float array without a copy where they are floats already.
+    """Return rows as a float array, without a copy where they are float32 or float64 already.
 
     Raises
     ------
@@ -124,7 +129,7 @@ def checked_points(points: np.ndarray) -> np.ndarray:
         raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
     if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
         raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
-    if not np.issubdtype(rows.dtype, np.floating):
+    if rows.dtype not in FLOATS:
         rows = rows.astype(np.float64)
     for start in range(0, rows.shape[0], CHUNK):
         if not np.isfinite(rows[start : start + CHUNK]).all():
@@ -178,7 +183,6 @@ def clusters(
     n = points.shape[0] if indices is None else indices.size
     columns, squares = _stacked(centres, points.dtype)
     counts, sums = np.zeros((n_sets, k)), np.zeros((n_sets, k, d))
-    members = np.zeros((min(CHUNK, n), n_sets, k), dtype=points.dtype)
     for start in range(0, n, CHUNK):
         block = slice(start, min(start + CHUNK, n))
         rows = points[block] if indices is None else points[indices[block]]
@@ -186,19 +190,25 @@ def clusters(
             scores = squares - rows @ columns
         labels = scores.reshape(-1, n_sets, k).argmin(axis=2)
         share = np.ones(rows.shape[0]) if weights is None else weights[block]
-        chosen = members[: rows.shape[0]]
-        chosen[:] = 0
-        np.put_along_axis(chosen, labels[:, :, None], share[:, None, None].astype(points.dtype), axis=2)
-        sums += (chosen.reshape(rows.shape[0], -1).T @ rows).reshape(n_sets, k, d)
-        places = labels + np.arange(n_sets) * k
-        counts += np.bincount(
-            places.ravel(), np.repeat(share, n_sets), minlength=n_sets * k
-        ).reshape(n_sets, k)
+        # one column a row, with its weight at its cluster in each set
+        places = (labels + np.arange(n_sets) * k).ravel()
+        parts, starts = np.repeat(share, n_sets), np.arange(0, places.size + 1, n_sets)
+        members = sparse.csc_array((parts, places, starts), shape=(n_sets * k, rows.shape[0]))
+        sums += (members @ rows.astype(float)).reshape(n_sets, k, d)
+        counts += np.bincount(places, parts, minlength=n_sets * k).reshape(n_sets, k)
     return counts, sums
 
 
 def _stacked(centres: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """2 c as columns and |c|^2 of all centres: a score |c|^2 - 2 x c orders them as distances do."""
+    """2 c as columns and |c|^2 of all centres: a score |c|^2 - 2 x c orders them as distances do.
+
+    Raises
+    ------
+    ArgumentError
+        If the rows are no float32 or float64: centres would be rounded to whole numbers with them.
+    """
+    if dtype not in FLOATS:
+        raise ArgumentError(f"rows must be float32 or float64, got {dtype}; convert them with checked_points")
     flat = centres.reshape(-1, centres.shape[-1])
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("ij,ij->i", flat, flat).astype(dtype)
@@ -241,10 +251,10 @@ def run(
     centres = np.array(initial, dtype=float)
     if centres.shape != (len(plans), plans[0].n_clusters, points.shape[1]):
         raise ArgumentError(f"initial centres must have the shape (plans, k, d), got {centres.shape}")
-    if sample.size and sample.weights.min() < 1:
-        raise ArgumentError(f"weights must be at least 1, got {sample.weights.min():g}; use 1/q with q <= 1")
+    sample.refuse_light_weights()
     rows = points[sample.indices]
-    _check_norms(rows, min(plan.radius for plan in plans))
+    for plan in plans:
+        _check_norms(rows, plan)
     for _ in range(plans[0].n_iterations):
         counts, sums = clusters(rows, centres, sample.weights)
         for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
@@ -254,10 +264,11 @@ def run(
 
 
 def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Run one plan on all rows with weight 1, without a copy of them; shape (k, d)."""
+    """Run one plan on all rows with weight 1, without a copy of them; shape (k, d); errors as in :func:`run`."""
     centres = np.array(initial, dtype=float)
-    for start in range(0, points.shape[0], CHUNK):
-        _check_norms(points[start : start + CHUNK], plan.radius)
+    if centres.shape != (plan.n_clusters, points.shape[1]):
+        raise ArgumentError(f"initial centres must have the shape (k, d), got {centres.shape}")
+    _check_norms(points, plan)
     for _ in range(plan.n_iterations):
         counts, sums = clusters(points, centres[None])
         on_counts, on_sums = plan.noise(points.shape[1], rng)
@@ -265,14 +276,15 @@ def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.rando
     return centres
 
 
-def _check_norms(rows: np.ndarray, radius: float) -> None:
-    """Refuse rows beyond the radius: float32 rows are off by their rounding, which the slack covers."""
-    if rows.size:
-        largest = math.sqrt(float(np.einsum("ij,ij->i", rows, rows).max()))
-        slack = 1e-9 if rows.dtype == np.float64 else 1e-5
+def _check_norms(points: np.ndarray, plan: Lloyd) -> None:
+    """Refuse rows beyond the radius, up to the rounding of their entries."""
+    slack = 1e-9 if points.dtype == np.float64 else 1e-7
+    for start in range(0, points.shape[0], CHUNK):
+        rows = points[start : start + CHUNK]
+        largest = float(norms(rows, plan.order).max())
         # not the other way round: NaN is refused as well
-        if not largest <= radius * (1 + slack):
-            raise ArgumentError(f"rows must have norms of at most {radius:g}, got {largest:g}; scale or drop them")
+        if not largest <= plan.radius * (1 + slack):
+            raise ArgumentError(f"rows must have norms of at most {plan.radius:g}, got {largest:g}; scale or drop them")
 
 
 def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:

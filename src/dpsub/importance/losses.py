@@ -82,9 +82,11 @@ def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     Arguments and errors as in :func:`loss_when_removed`.
     """
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
-    # with q = 1 it is eps itself, where the sum in the logarithm underflows
-    inner = np.log1p(np.minimum(chance, 1 - 2**-53) * np.expm1(-loss))
-    return np.where(chance < 1, -inner, loss)[()]
+    small = -np.log1p(chance * np.expm1(-np.minimum(loss, 1.0)))
+    # at large losses 1 - q and q e^-eps are what is left of numbers near 1
+    with np.errstate(divide="ignore"):
+        large = -np.logaddexp(np.log1p(-chance), np.log(chance) - loss)
+    return np.where(loss > 1, large, small)[()]
 
 
 def loss_when_replaced(

@@ -26,6 +26,18 @@ def norm_order(value: float) -> float:
     return checks.real("the norm order", value, at_least=1)
 
 
+def norms(vectors: np.ndarray, order: float) -> np.ndarray:
+    """|v|_order along the last axis, in float64, without overflow at large orders."""
+    if order == 2:
+        return np.asarray(np.sqrt(np.einsum("...j,...j->...", vectors, vectors, dtype=float)))
+    sizes = np.abs(vectors, dtype=float)
+    largest = sizes.max(axis=-1)
+    if order == math.inf:
+        return np.asarray(largest)
+    shares = sizes / np.where(largest > 0, largest, 1.0)[..., None]
+    return np.asarray(largest * (shares**order).sum(axis=-1) ** (1 / order))
+
+
 def norm_noise(
     shape: tuple[int, ...], scale: float, rng: np.random.Generator, *, order: float = 2.0, radius: str = "gamma"
 ) -> np.ndarray:
@@ -56,12 +68,10 @@ def norm_noise(
         return np.zeros(shape)
     if p == 2:
         u = rng.standard_normal(shape)
-        length = np.sqrt(np.einsum("...j,...j->...", u, u))
     elif p == math.inf:
         u = rng.uniform(-1.0, 1.0, shape)
-        length = np.abs(u).max(axis=-1)
     else:
-        u = rng.gamma(1 / p, 1.0, shape) ** (1 / p) * rng.choice([-1.0, 1.0], shape)
-        length = (np.abs(u) ** p).sum(axis=-1) ** (1 / p)
+        # Gamma(1/p) is Gamma(1 + 1/p) times the p-th power of a uniform number, and would underflow at large p
+        u = rng.gamma(1 + 1 / p, 1.0, shape) ** (1 / p) * rng.uniform(-1.0, 1.0, shape)
     size = rng.gamma(shape[-1], beta, shape[:-1]) if law == "gamma" else rng.exponential(beta, shape[:-1])
-    return np.asarray(u * (size / length)[..., None])
+    return np.asarray(u * (size / norms(u, p))[..., None])

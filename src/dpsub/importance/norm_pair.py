@@ -29,7 +29,7 @@ from dpsub.accountants.loss_law import LossLaw
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
-_LARGEST = 600.0
+_SMALLEST, _LARGEST = 1e-300, 600.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class NormPair:
     ArgumentError
         If an attribute is out of range.
     NumericalError
-        If the shift exceeds 600 nats, where e^L leaves the range of doubles.
+        If the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300.
     """
 
     d: int
@@ -59,8 +59,10 @@ class NormPair:
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
-        if self.shift > _LARGEST:
-            raise NumericalError(f"losses must be at most {_LARGEST:g} nats to be told apart, got {self.shift:g}")
+        if not _SMALLEST <= self.shift <= _LARGEST:
+            raise NumericalError(
+                f"losses must be at most {_LARGEST:g} nats (at least {_SMALLEST:g}), got {self.shift:g}"
+            )
 
     @cached_property
     def flat_share(self) -> float:
@@ -71,8 +73,7 @@ class NormPair:
         while order < self.d / 2 - 1:
             order += 1
             ratio = 2 * order / z + 1 / ratio
-        odds = self.d * ratio / z
-        return odds / (1 + odds)
+        return 1 / (1 + z / (self.d * ratio))
 
     @cached_property
     def log_normaliser(self) -> float:
@@ -83,7 +84,8 @@ class NormPair:
         for share, first in ((self.flat_share, self.d / 2), (1 - self.flat_share, self.d / 2 + 1)):
             # log of (z/2)^{2j} / (j! (first)_j)
             steps = 2 * math.log(z / 2) - np.log(terms[1:]) - np.log(first + terms[:-1])
-            logs.append(np.log(share) + np.concatenate([[0.0], np.cumsum(steps)]))
+            if share > 0:
+                logs.append(math.log(share) + np.concatenate([[0.0], np.cumsum(steps)]))
         return float(np.logaddexp.reduce(np.concatenate(logs)))
 
     def _components(self) -> list[tuple[float, float]]:
@@ -107,7 +109,8 @@ class NormPair:
         The base mass at a point is the second difference of x -> E (x - L)_+ over the step, and that of its mirror
         image.
         """
-        reach = max(1, math.ceil(self.shift / step - 1e-9))
+        # no less than D / step after rounding: the ends of the grid must not lie inside of those of the law
+        reach = max(1, math.ceil(self.shift / step * (1 + 4 * _EPS)))
         # at and beyond -D the shortfall is 0
         shortfall = self._shortfall(np.maximum(np.arange(-reach, 1) * step, -self.shift))
         slope = np.diff(shortfall, prepend=0.0) / step

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.errors import NumericalError
 from dpsub.importance.losses import PersonalisedProfile
 from dpsub.importance.weights import bracket_end, doubled, excess, refuse_infeasible
 
@@ -21,6 +22,13 @@ def printed_weights(
     at the minimiser of e^{eps(w)} - 1 - w E.  Else it keeps the end at which the residual has its own sign, which at a
     root in w = 1 is the root itself.
 
+    Raises
+    ------
+    ArgumentError
+        If eps(1, x) exceeds the target.
+    NumericalError
+        If the end of a bracket overflows, as it does for targets above 709.
+
     References
     ----------
     importance, Algorithm 1 (errata E1 to E3: `convexity` is the caller's, printed or right).
@@ -29,6 +37,8 @@ def printed_weights(
     refuse_infeasible(profile, goal)
     one = np.ones(profile.n)
     end = bracket_end(profile, goal, convexity, offset=1.0)
+    if not np.isfinite(end).all():
+        raise NumericalError(f"brackets must end at a double, got infinity at epsilon = {goal:g}; use optimal_weights")
     at_one = excess(profile, one, goal)
     half_open = (at_one == 0) & (profile.slope(one) < 0)
     low, high = one.copy(), np.maximum(end, 1.0)

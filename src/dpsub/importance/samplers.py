@@ -38,6 +38,11 @@ class WeightedSample:
     def size(self) -> int:
         return int(self.indices.size)
 
+    def refuse_light_weights(self) -> None:
+        """Raise an ArgumentError if a weight is below 1 or no number: profiles speak of weights from 1 on."""
+        if self.size and not self.weights.min() >= 1:
+            raise ArgumentError(f"weights must be at least 1, got {self.weights.min():g}; use 1/q with q <= 1")
+
 
 @dataclass(frozen=True, eq=False)
 class PoissonImportance:
@@ -132,10 +137,13 @@ def check_centred(points: np.ndarray, radius: float) -> None:
     Raises
     ------
     ArgumentError
-        If the norm of the mean exceeds 1e-6 radius.
+        If there are no rows, or the norm of the mean exceeds 1e-6 radius or is no number.
     """
+    if points.shape[0] == 0:
+        raise ArgumentError("data must have rows to have a mean, got none; check the data")
     off = float(np.linalg.norm(points.mean(axis=0, dtype=float)))
-    if off > _CENTRED * radius:
+    # not the other way round: NaN is refused as well
+    if not off <= _CENTRED * radius:
         raise ArgumentError(f"data must be centred within 1e-6 of the radius {radius:g}, got a mean of norm {off:g}")
 
 
@@ -175,16 +183,20 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     Raises
     ------
     ArgumentError
-        If m is out of range, or a record would never be drawn.
+        If m or a floor is out of range, the arrays differ in shape, or a record would never be drawn.
     """
     least, z = nonnegative("floors", floors), nonnegative("sizes", sizes)
+    if least.shape != z.shape or least.ndim != 1:
+        raise ArgumentError(f"floors and sizes must be one number a record, got shapes {least.shape} and {z.shape}")
+    if least.size and least.max() > 1:
+        raise ArgumentError(f"floors must be at most 1, got {least.max():g}; they are inclusion probabilities")
     goal = _size(m, z.size)
     total = float(least.sum())
     if total > goal * (1 + 1e-12):
         raise ArgumentError(f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}")
     if not (least + z > 0).all():
         raise ArgumentError("a record of size 0 without a floor is never drawn, got such a record; leave it out")
-    if np.count_nonzero((z > 0) | (least >= 1)) < goal and float(np.where(z > 0, 1.0, least).sum()) < goal:
+    if float(np.where(z > 0, 1.0, least).sum()) < goal:
         raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
     # the sum is piecewise linear in c, with corners where a record leaves its floor and where it reaches 1
     positive = z > 0

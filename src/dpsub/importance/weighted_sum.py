@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.errors import ArgumentError
 from dpsub.importance.losses import inclusion
 from dpsub.importance.samplers import WeightedSample
 from dpsub.mechanisms import Laplace
@@ -53,8 +52,7 @@ class WeightedLaplaceSum:
         ArgumentError
             If a weight is below 1.
         """
-        if sample.size and sample.weights.min() < 1:
-            raise ArgumentError(f"weights must be at least 1, got {sample.weights.min():g}; use 1/q with q <= 1")
+        sample.refuse_light_weights()
         return np.asarray(Laplace(self.scale).release(sample.weights @ points[sample.indices], rng))
 
     def mean_squared_error(self, points: ArrayLike, q: ArrayLike) -> float:

@@ -22,6 +22,7 @@ from dpsub.importance.losses import PersonalisedProfile, log_expm1
 SAFETY = 1e-13
 """Weights are lowered by this share, which outweighs the rounding of Newton's last step."""
 _TOLERANCE = 1e-12  # eps(1, x) may exceed the target by this share: rounding of a limit that the caller has computed
+_SMALLEST = 1e-290  # below it 1/a leaves the range of doubles
 _BLOCK = 1 << 14
 _NEWTON_STEPS = 60
 _OVERFLOW = 600.0
@@ -34,13 +35,15 @@ def checked_slopes(slopes: ArrayLike, target: float) -> tuple[np.ndarray, float]
     Raises
     ------
     ArgumentError
-        If the target is not above 0, a slope is not above 0 (its weight would be infinite), or exceeds the target.
+        If the target is not above 0, or a slope is not above 0 (below 1e-290: its weight would be infinite) or exceeds
+        the target.
     """
     goal = checks.real("target epsilon", target, above=0)
     a = checks.finite_array("slopes", np.atleast_1d(np.asarray(slopes, dtype=float)), ndim=1)
-    if a.size and a.min() <= 0:
+    if a.size and a.min() < _SMALLEST:
         raise ArgumentError(
-            f"slopes must be above 0, got {a.min():g}; a record without influence has no largest weight: cap it"
+            f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without influence has no "
+            "largest weight: cap it"
         )
     if a.size and a.max() > goal * (1 + _TOLERANCE):
         raise ArgumentError(
