@@ -159,6 +159,15 @@ def test_no_sampler_has_a_rate_for_a_norm_beyond_the_radius(sampler: str) -> Non
         found.rates([1.01])
 
 
+def test_water_filling_keeps_its_size_over_many_orders_of_magnitude() -> None:
+    rng = np.random.default_rng(9)
+    for n in (40, 20_000):
+        for _ in range(5):
+            sizes, floors = rng.lognormal(0, 6, n), rng.uniform(0, 0.5, n)
+            m = float(floors.sum()) + float(n - floors.sum()) * float(rng.uniform(0, 1))
+            assert samplers.filled_rates(floors, sizes, m).sum() == pytest.approx(m, rel=1e-12)
+
+
 PLAN = Lloyd(1, 1.0, 1.0, "repaired", 5.0, 1)
 START = np.zeros((1, 1, 2))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import warnings
 from dataclasses import dataclass
 
@@ -198,20 +199,25 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
         raise ArgumentError("a record of size 0 without a floor is never drawn, got such a record; leave it out")
     if float(np.where(z > 0, 1.0, least).sum()) < goal:
         raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
-    # the sum is piecewise linear in c, with corners where a record leaves its floor and where it reaches 1
     positive = z > 0
-    starts, ends = least[positive] / z[positive], 1 / z[positive]
-    corners = np.concatenate([starts, ends])
-    order = np.argsort(corners, kind="stable")
-    slopes = np.cumsum(np.concatenate([z[positive], -z[positive]])[order])
-    sums = total + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(corners[order]))])
-    place = int(np.searchsorted(sums, goal))
+    floor, size = least[positive], z[positive]
+    rest = float(least[~positive].sum())
+
+    def rates(level: float) -> np.ndarray:
+        return np.minimum(1.0, np.maximum(floor, level * size))
+
+    # all are linear in c between corners, where a record leaves its floor or reaches 1; sums anew at each corner, as
+    # running sums lose their digits where sizes are of many orders
+    corners = np.unique(np.concatenate([floor / size, 1 / size]))
+    place = bisect.bisect_left(range(corners.size), goal, key=lambda i: rest + float(rates(corners[i]).sum()))
     if place == 0:
         return least
-    left = place - 1
-    slope = slopes[left]
-    level = corners[order][left] + ((goal - sums[left]) / slope if place < sums.size and slope > 0 else 0.0)
-    return np.minimum(1.0, np.maximum(least, level * z))
+    left, right = (rates(corners[i]) for i in (place - 1, min(place, corners.size - 1)))
+    gain = float((right - left).sum())
+    share = min(1.0, (goal - rest - float(left.sum())) / gain) if gain > 0 else 0.0
+    filled = least.copy()
+    filled[positive] = left + share * (right - left)
+    return filled
 
 
 def warn_of_small_samples(m: float, n_clusters: int) -> None:
