@@ -26,8 +26,8 @@ from dpsub.importance.weights import optimal_weights
 
 CELLS = 1000
 """Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
-_STEEPEST = 0.1
-"""Tilt times step beyond which round-off hides all of a law but its largest losses: less steep ones are tried too."""
+_FLATTEST = 4.0
+"""Tilt times pure loss down to which tilts are tried where the answer is near the pure loss."""
 _MOST_SPLITS = 400
 _WEIGHT_WIDTH = 1e-3
 
@@ -100,8 +100,9 @@ class LloydLoss:
             law = self.composition
             tilt = law.cumulants.tilt_at_delta(math.log(delta))
             best = min(best, law.masses(tilt).epsilon(delta))
-            while tilt * law.step > _STEEPEST:
-                tilt /= 8
+            near_pure = best > self.pure / 2
+            while near_pure and tilt * self.pure > _FLATTEST:
+                tilt /= 6
                 best = min(best, law.masses(tilt).epsilon(delta))
         except NumericalError:
             return best

@@ -203,16 +203,16 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     floor, size = least[positive], z[positive]
     rest = float(least[~positive].sum())
 
-    def rates(level: float) -> np.ndarray:
-        return np.minimum(1.0, np.maximum(floor, level * size))
+    def rates(corner: int) -> np.ndarray:
+        return np.minimum(1.0, np.maximum(floor, corners[corner] * size))
 
     # all are linear in c between corners, where a record leaves its floor or reaches 1; sums anew at each corner, as
     # running sums lose their digits where sizes are of many orders
     corners = np.unique(np.concatenate([floor / size, 1 / size]))
-    place = bisect.bisect_left(range(corners.size), goal, key=lambda i: rest + float(rates(corners[i]).sum()))
+    place = bisect.bisect_left(range(corners.size), goal, key=lambda i: rest + float(rates(i).sum()))
     if place == 0:
         return least
-    left, right = (rates(corners[i]) for i in (place - 1, min(place, corners.size - 1)))
+    left, right = (rates(i) for i in (place - 1, min(place, corners.size - 1)))
     gain = float((right - left).sum())
     share = min(1.0, (goal - rest - float(left.sum())) / gain) if gain > 0 else 0.0
     filled = least.copy()
