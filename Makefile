@@ -39,4 +39,4 @@ environment:
 	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)
 
 clean:  ## what runs have made; the environment, downloads and sweeps stay
-	rm -rf results results-smoke data/interim .snakemake
+	rm -rf results results-smoke results-importance data/interim .snakemake
