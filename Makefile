@@ -46,4 +46,4 @@ environment:
 	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)
 
 clean:  ## what runs have made; the environment, downloads and sweeps stay
-	rm -rf results results-smoke data/interim .snakemake site docs/api
+	rm -rf results results-smoke results-importance data/interim .snakemake site docs/api

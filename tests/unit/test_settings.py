@@ -35,7 +35,7 @@ def test_the_schema_is_closed_and_every_key_is_described() -> None:
             assert described, f"{path}: {key}"
 
 
-@pytest.mark.parametrize("name", ["", "workflow/smoke.yaml", "tests/tiny.yaml"])
+@pytest.mark.parametrize("name", ["", "workflow/smoke.yaml", "workflow/importance.yaml", "tests/tiny.yaml"])
 def test_the_configurations_of_the_project_are_valid(name: str) -> None:
     paths = [ROOT / "config.yaml", *([ROOT / name] if name else [])]
     plan = Plan(settings.load(paths, schema=SCHEMA))
