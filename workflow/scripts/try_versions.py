@@ -2,8 +2,9 @@
 
     python workflow/scripts/try_versions.py oldest /tmp/oldest [pytest arguments]
 
-The folder gets a virtual environment; what is installed there already is not installed again. Without arguments for
-pytest the tests of `SUBSET` are run: each part of the package, and the tiny workflow from its start to the report.
+The folder gets a virtual environment; what is installed there already is not installed again. Arguments go to pytest;
+if none of them names tests, those of `SUBSET` are run: each part of the package, and the tiny workflow from its start to
+the report.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ COMPILED = "matplotlib,numpy,pandas,psutil,pyarrow,PyYAML,scikit-learn,scipy"  #
 SUBSET = (
     "tests/conformance", "tests/golden", "tests/workflow/test_tiny_run.py",
     *(f"tests/unit/test_{name}.py" for name in (
-        "adult", "advisor", "amplification", "artefacts", "bounds", "calibration", "cli", "comparison", "divergences",
-        "figures", "published", "records", "report", "settings", "simulated", "sweep_store", "utility_experiments",
+        "adult", "advisor", "amplification", "artefacts", "bounds", "calibration", "cli", "comparison", "design_losses",
+        "divergences", "figures", "published", "records", "report", "settings", "simulated", "sweep_grids",
+        "sweep_store", "utility_experiments",
     )),
 )  # fmt: skip
 
@@ -44,8 +46,9 @@ def main() -> None:
         venv.create(options.folder, with_pip=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
     call([*pip, "--upgrade", "--only-binary", COMPILED, *TOOLS, *requirements(options.age)])
-    call([*pip, "--no-deps", "--no-build-isolation", "--force-reinstall", str(ROOT)])
-    call([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *(tests or SUBSET)])
+    call([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    named = any(item.startswith("tests/") for item in tests)
+    call([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *(() if named else SUBSET)])
 
 
 def requirements(age: str) -> list[str]:
