@@ -1,6 +1,9 @@
-"""Settings of all tests: generated examples are the same in every run, and slow machines do not fail by the clock."""
+"""Settings of all tests: generated examples are the same in every run, slow machines do not fail by the clock, and
+`pytest -n auto` keeps all processors busy."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 from hypothesis import settings
@@ -10,18 +13,36 @@ from xdist.scheduler import LoadScopeScheduling
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
+_FIRST = ("tests/cluster/", "tests/workflow/")
+"""What takes longest and mostly waits for other programs."""
+_WHOLE_FILES = ("tests/unit/", "tests/workflow/")
+"""Their files share what is expensive to make; another worker would make it again."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return one more than there are processors: one worker mostly waits for a cluster or a run."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Give each test to the next free worker, but all of `tests/cluster` to one: there is one Slurm on a machine.
+    """Give files or single tests to the next free worker, and all of `tests/cluster` to one: it has one Slurm.
 
     The mark `xdist_group` of pytest-xdist 3.8 has no effect with pytest 9.2, where names of tests cannot be changed.
     """
-    return OneSlurm(config, log)
+    return FilesAndTests(config, log)
 
 
-class OneSlurm(LoadScopeScheduling):
-    """Tests one by one, those of the cluster as one piece of work."""
+class FilesAndTests(LoadScopeScheduling):
+    """Files that share fixtures as one piece of work, those of the cluster together, other tests one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "slurm" if nodeid.startswith("tests/cluster/") else nodeid
+        if nodeid.startswith("tests/cluster/"):
+            return "slurm"
+        return nodeid.partition("::")[0] if nodeid.startswith(_WHOLE_FILES) else nodeid

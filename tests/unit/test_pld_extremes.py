@@ -18,7 +18,7 @@ from dpsub.accountants.loss_law import LossLaw
 from dpsub.accountants.pairs import WorPair
 from dpsub.accountants.profile_losses import order_indices
 from dpsub.accountants.refinement import Question, bracket
-from dpsub.accounting import Proof, Release, proved, rigorous
+from dpsub.accounting import Proof, Release, rigorous
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.samplers import of_sizes
 
@@ -55,8 +55,7 @@ def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(n: int, 
     proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)])
     assert proof.cases[0].flipped is not None
     found = FlipAttack(proof.cases[0].flipped, 1000).answer(Question(epsilon=1e6))
-    asked = {"noise_multiplier": noise, "n_compositions": 1000, "epsilon": 1e6}
-    assert 0 <= found <= proved(proof.releases[0].sampler, n, **asked).upper
+    assert 0 <= found <= 1000 * m / n  # the chance that the record is drawn at all
 
 
 @pytest.mark.parametrize("epsilon", [1e6, 1e20, 1e300])

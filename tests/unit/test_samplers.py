@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -242,3 +243,9 @@ class TestSamples:
 def test_registry_knows_all() -> None:
     assert REGISTRY.names() == tuple(sorted(REGISTRY.names()))
     assert REGISTRY.get("must_ow") is MustOW
+
+
+@pytest.mark.parametrize("make", [lambda m: Wr(m), lambda m: MustWW(b=5, m=m), lambda m: WithReplacement(m)])
+def test_a_law_with_more_entries_than_memory_is_refused(make: Callable[[int], object]) -> None:
+    with pytest.raises(ArgumentError, match=r"^(m|size) must be at most 10000000, got (m|size) = 10000000000$"):
+        make(10**10)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import binom
 
 from dpsub.accountants.events import PairEvent
 from dpsub.accountants.filler_pair import FillerPair
@@ -37,6 +36,8 @@ def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
     ----------
     MUST, Algorithm 2, step 4.
     """
+    from scipy.stats import binom  # here, as its import takes longer than most jobs compute
+
     others = np.arange(int(binom.ppf(_TAIL, n - 1, rate)), int(binom.isf(_TAIL, n - 1, rate)) + 1)
     shifts = n * rate / (others + 1)
     step = float(shifts[0]) / SHIFTS

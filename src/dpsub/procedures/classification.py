@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
 
 
 def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]:
@@ -58,6 +57,8 @@ def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
     float
         The area under the ROC curve; NaN if one class is absent.
     """
+    from scipy.stats import rankdata  # here, as its import takes longer than most jobs compute
+
     actual = y > 0.5
     positive = int(np.count_nonzero(actual))
     negative = len(actual) - positive

@@ -9,7 +9,7 @@ from typing import ClassVar
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.samplers.base import Sampler, StagedSampler
-from dpsub.samplers.stages import Stage, WithoutReplacement, WithReplacement
+from dpsub.samplers.stages import MOST_DRAWS, Stage, WithoutReplacement, WithReplacement
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class TwoStage(StagedSampler):
     second: ClassVar[type[WithoutReplacement] | type[WithReplacement]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "b", checks.integer("b", self.b, at_least=1))
-        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
+        object.__setattr__(self, "b", checks.integer("b", self.b, at_least=1, at_most=MOST_DRAWS))
+        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1, at_most=MOST_DRAWS))
         if self.second is WithoutReplacement:
             checks.integer("m", self.m, at_most=self.b, at_most_name="b")
 

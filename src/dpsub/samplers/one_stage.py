@@ -82,7 +82,7 @@ class Wr(StagedSampler):
     marker: ClassVar[str] = "^"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
+        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1, at_most=stages.MOST_DRAWS))
 
     @cached_property
     def stages(self) -> tuple[stages.Stage, ...]:

@@ -13,6 +13,9 @@ import numpy as np
 
 from dpsub import checks, discrete
 
+MOST_DRAWS = 10**7
+"""Slots of a stage with replacement: the law of a record's copies has an entry for each number of them."""
+
 
 class Stage(abc.ABC):
     """One step of a multistage sampler."""
@@ -66,7 +69,7 @@ class WithReplacement(Stage):
     size: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checks.integer("size", self.size, at_least=1))
+        object.__setattr__(self, "size", checks.integer("size", self.size, at_least=1, at_most=MOST_DRAWS))
 
     def check(self, n_slots: int, name: str) -> None:
         """Every number of slots will do."""
