@@ -3,8 +3,8 @@
     python workflow/scripts/try_versions.py oldest /tmp/oldest [pytest arguments]
 
 The folder gets a virtual environment; what is installed there already is not installed again. Arguments go to pytest;
-if none of them names tests, those of `SUBSET` are run: each part of the package, and the tiny workflow from its start to
-the report.
+if none of them names tests, those of `SUBSET` are run: each part of the package, and the tiny workflow from start to
+report.
 """
 
 from __future__ import annotations
