@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import signal
@@ -176,3 +177,19 @@ def test_bad_questions_are_refused() -> None:
         composed.account(PAPER, 0, epsilon=1.0)
     with pytest.raises(ArgumentError, match="unknown adjacency"):
         composed.account(PAPER, 2, epsilon=1.0, adjacency="other")
+
+
+@pytest.mark.parametrize("sensitivity", [1e-8, 1e-13])
+def test_infinite_losses_of_a_small_sensitivity_are_rounded_down(sensitivity: float) -> None:
+    law = Recycled.within(GaussianKernel(1.0), 1.0, 1.0, sensitivity)
+    with mpmath.workdps(40):
+        d = mpmath.mpf(sensitivity)
+        once = (mpmath.ncdf(d - 1) - mpmath.ncdf(-1)) / (mpmath.ncdf(1) - mpmath.ncdf(-1))
+        account = composed.account(law, 5, epsilon=30.0)
+        assert account.lower <= 1 - (1 - once) ** 5 <= account.upper
+
+
+def test_a_very_large_epsilon_is_found_and_not_called_infinite() -> None:
+    account = composed.account(Recycled.within(GaussianKernel(1e-4), 0.5, 1.0, 1.0), delta=1e-5)
+    # mu^2 / 2 + 4.26 mu at mu = 1e4
+    assert 5.004e7 < account.lower <= account.upper < 5.005e7

@@ -210,3 +210,54 @@ def test_other_kernels_are_wrapped_or_refused() -> None:
         kernels.of(Cauchy(1.0))
     with pytest.raises(ArgumentError, match="did you mean 'gaussian'"):
         kernels.named("gausian")
+
+
+@pytest.mark.parametrize(
+    ("law", "epsilon"),
+    [
+        # the mass within bounds far narrower than the kernel, whose reciprocal is c
+        (Recycled.within(GaussianKernel(1e16), 1.0, 1e4, 1.0), 0.5),
+        (Recycled.within(LaplaceKernel(1e19), 1 - 1e-14, 0.1, 1.0), 1.0),
+        # lower + D is lower in doubles
+        (Recycled.within(GaussianKernel(1e17), 0.67, 3e17, 1.0), 1.0),
+        (Recycled.within(LaplaceKernel(6e18), 1.0, 3e19, 1.0), 0.2),
+        # epsilon is D / b up to its rounding
+        *[(Recycled.within(LaplaceKernel(b), 0.0, 1.0, 1.0), 1 / b) for b in (0.7, 0.73, 1.3, 2.9, 4.9, 5.3)],
+    ],
+    ids=str,
+)
+def test_certified_ends_hold_where_scales_are_far_apart(law: Recycled, epsilon: float) -> None:
+    low, high = RecycledProfile(law).bounds(epsilon)
+    assert mpmath.mpf(float(low)) <= by_masses(law, epsilon) <= mpmath.mpf(float(high))
+
+
+def by_masses(law: Recycled, epsilon: float) -> mpmath.mpf:
+    """The profile of a symmetric law in 80 digits, with the closed form of where the kernel's loss ends."""
+    with mpmath.workdps(80):
+        s, q, t, d, e = (mpmath.mpf(x) for x in (law.kernel.scale, law.rate, law.upper, law.sensitivity, epsilon))
+        gaussian = law.kernel.name == "gaussian"
+
+        def cdf(x: mpmath.mpf) -> mpmath.mpf:
+            if gaussian:
+                return mpmath.erfc(-x / s / mpmath.sqrt(2)) / 2
+            return mpmath.exp(x / s) / 2 if x < 0 else 1 - mpmath.exp(-x / s) / 2
+
+        def end(order: mpmath.mpf) -> mpmath.mpf:
+            if gaussian:
+                return d / 2 - order * s * s / d
+            return -far if order >= d / s else far if order < -d / s else (d - s * order) / 2
+
+        far = 100 * (s + t + d)
+        total = mpmath.mpf(0)
+        for a, b in pairwise(sorted([-far, -t, t, d - t, d + t, far])):
+            middle = (a + b) / 2
+            first, second = (1 if abs(x) <= t else 1 - q for x in (middle, middle - d))
+            if first > 0:
+                h = b if second == 0 else min(b, max(a, end(e - mpmath.log(first / mpmath.mpf(second)))))
+                total += first * (cdf(h) - cdf(a)) - mpmath.exp(e) * second * (cdf(h - d) - cdf(a - d))
+        return total / (1 - q * (1 - cdf(t) + cdf(-t)))
+
+
+def test_far_bounds_cost_no_accuracy() -> None:
+    low, high = RecycledProfile(Recycled.within(GaussianKernel(3.7), 0.0, 1e6, 1.0)).bounds(1.0)
+    assert high - low <= 1e-11 * high

@@ -96,3 +96,11 @@ def test_odd_ratios_are_rounded_to_the_safe_side() -> None:
     assert found.upper >= ceiling.staircase(3.0, 1.0, math.pi)
     with pytest.raises(ArgumentError, match="bound must be above 0"):
         ceiling.ceiling(1.0, 1e-5, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("epsilon", "bound", "sensitivity"), [(1e4, 1.0, 1.0), (1.0, 1e7, 1.0), (1.0, 1.0, 1e-200)])
+def test_the_ceiling_is_one_where_the_programme_would_be_too_large(
+    epsilon: float, bound: float, sensitivity: float
+) -> None:
+    found = ceiling.ceiling(epsilon, 1e-5, bound, sensitivity)
+    assert found.lower <= found.upper == 1.0

@@ -42,7 +42,7 @@ class Advice:
     @property
     def as_good(self) -> bool:
         """Whether plain noise is as good."""
-        return self._theorem is not None or self.gain <= _NO_GAIN * self.plain.acceptance
+        return self.gain <= _NO_GAIN * self.plain.acceptance
 
     @property
     def _theorem(self) -> str | None:
@@ -57,7 +57,7 @@ class Advice:
     @property
     def verdict(self) -> str:
         """One sentence on whether to recycle."""
-        if self._theorem is not None:
+        if self.as_good and self._theorem is not None:
             return f"plain Laplace noise is as good: with {self._theorem} recycling gains nothing but order delta"
         if self.as_good:
             return f"plain {self.plain.law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"

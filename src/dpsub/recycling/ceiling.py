@@ -29,6 +29,8 @@ from dpsub.recycling.choice import budget
 _LARGEST_DENOMINATOR = 120
 _LEFT_OUT = 1e-9
 _MOST_CELLS = 4000
+_LARGEST_EPSILON = 700.0
+"""e^epsilon is a double."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +56,18 @@ def staircase(epsilon: float, bound: float, sensitivity: float) -> float:
     """
     order = checks.real("epsilon", epsilon, above=0)
     ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
-    steps = math.floor(ratio)
-    rest = (ratio - steps) * -math.expm1(-order) + math.exp(-order)
-    return 1 - math.exp(-(steps + 1) * order) / rest
+    part, steps = math.modf(ratio)
+    # the fraction in logarithms, times e^epsilon above and below: any epsilon will do
+    log_rest = np.logaddexp(math.log(part) + order, math.log1p(-part)) if part > 0 else 0.0
+    return -math.expm1(-steps * order - float(log_rest))
 
 
 def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> Ceiling:
     """Solve the programme.
 
     A ratio of bound to sensitivity that is no fraction with a small denominator (up to 120, less where the line must be
-    cut into many cells) is rounded up, which only raises the bound.
+    cut into many cells) is rounded up, which only raises the bound.  Where the programme would be too large, or its
+    coefficients too far apart, the bound is 1.
 
     Raises
     ------
@@ -74,14 +78,16 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     """
     order, target = budget(epsilon, delta)
     ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
-    reach = -math.log(_LEFT_OUT) / order + 2
+    lower = staircase(order, bound, sensitivity)
+    if ratio > _MOST_CELLS or order > _LARGEST_EPSILON:
+        return Ceiling(lower, 1.0)
+    reach = min(-math.log(_LEFT_OUT) / order + 2, _MOST_CELLS)
     parts = max(1, min(_LARGEST_DENOMINATOR, int(_MOST_CELLS / (ratio + reach))))
     near = Fraction(ratio).limit_denominator(parts)
     if near == 0 or abs(float(near) - ratio) > 1e-12 * ratio:
         near = Fraction(math.ceil(ratio * parts), parts)
     cells = near.numerator + min(math.ceil(reach * near.denominator), _MOST_CELLS)
     programme = _Programme(order, target, near.denominator, near.numerator, cells)
-    lower = staircase(order, bound, sensitivity)
     return Ceiling(lower, max(lower, _certified(programme, *_prices(programme))))
 
 

@@ -14,6 +14,7 @@ from dpsub.recycling.kernels import Family
 from dpsub.recycling.law import Recycled
 
 KINDS = ("exact", "upper", "paper")
+_ROUNDING = 1e-14
 _GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -72,7 +73,12 @@ def plain(family: Family, epsilon: float, delta: float, bound: float, sensitivit
     """The kernel alone, calibrated exactly: what recycling has to beat."""
     order, target = budget(epsilon, delta)
     kernel = family.for_budget(order, target, sensitivity)
-    return Choice(Recycled.within(kernel, 0.0, bound, sensitivity), order, target, "exact")
+    found, more = Choice(Recycled.within(kernel, 0.0, bound, sensitivity), order, target, "exact"), _ROUNDING
+    while found.true_delta > target:
+        # the calibration of the kernel rounds its delta to the nearest number, the certified end upwards
+        law = Recycled.within(family(kernel.scale * (1 + more)), 0.0, bound, sensitivity)
+        found, more = Choice(law, order, target, "exact"), 2 * more
+    return found
 
 
 def best_place(value: Callable[[float], float], low: float, high: float, steps: int) -> float:

@@ -42,7 +42,8 @@ _ALIGNMENTS = 4
 """Steps are looked for in this many times the number of those that fit one atom."""
 _MOST_ATOMS = 8
 """Between two orders that atoms are put on the grid for."""
-_LARGEST = 2.0**20
+_BEYOND = 1e150
+"""No finite loss is larger."""
 _HALVINGS = 60
 
 
@@ -71,7 +72,7 @@ class RecycledEvent(Event):
 
     def lower(self, step: float, tail: float, swapped: bool) -> LossLaw:
         first, second = (self.law.mirrored, self.law) if swapped else (self.law, self.law.mirrored)
-        infinity = min(first.infinite_mass, second.infinite_mass) * (1 - 1e-12)
+        infinity = _surely_infinite(self.law)
         indices = order_grid(self._proved.profile(tail)[0], step, tail, infinity)
         backward = first.stick if self.symmetric else second.stick
         return lower_law(first.stick, backward, step, indices, infinity)
@@ -183,9 +184,16 @@ def composition(
     )
 
 
+def _surely_infinite(law: Law) -> float:
+    """Probability of an infinite loss in the direction where it is smaller, rounded down."""
+    if float(law.rate) < 1:
+        return 0.0
+    return min(float(each.stick(_BEYOND).end(-1)) for each in (law, law.mirrored))
+
+
 def _infinite(releases: Sequence[tuple[Law, int]]) -> float:
     """Probability of an infinite loss in any release, rounded down."""
-    masses = [min(law.infinite_mass, law.mirrored.infinite_mass) * (1 - 1e-12) for law, _ in releases]
+    masses = [_surely_infinite(law) for law, _ in releases]
     return -math.expm1(sum(k * math.log1p(-mass) for mass, (_, k) in zip(masses, releases, strict=True)))
 
 
@@ -219,10 +227,10 @@ def _root(bounds: Callable[[float], tuple[float, float]], end: int, delta: float
     low, high = 0.0, 1.0
     if bounds(low)[end] <= delta:
         return 0.0
+    if bounds(_BEYOND)[end] > delta:
+        return math.inf
     while bounds(high)[end] > delta:
         low, high = high, 2 * high
-        if high > _LARGEST:
-            return math.inf
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if bounds(middle)[end] <= delta else (middle, high)

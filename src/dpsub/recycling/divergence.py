@@ -24,6 +24,8 @@ from dpsub.recycling.kernels import EPS, Kernel
 
 _SMALLEST = 5e-324
 """No upper end is 0 where the divergence is not."""
+_JUMP = 1e-3
+"""Of the kernel's scale: further than this no rounding moves the end of a set, unless the loss is flat."""
 
 
 class Stick(NamedTuple):
@@ -55,8 +57,9 @@ class Stick(NamedTuple):
     def end(self, sign: int) -> np.ndarray:
         """H, rounded up (sign 1) or down (-1) by all errors."""
         moved = np.maximum(self.value + sign * self.error, 0.0) * (1 + sign * 8 * EPS)
-        ends = np.clip(np.exp(self.scale) * moved, 0.0, 1.0)
-        return np.where(self.scale > -np.inf, np.maximum(ends, _SMALLEST), ends) if sign > 0 else ends
+        # where doubles are no longer evenly fine, a product is off by units of the smallest
+        ends = np.clip(np.exp(self.scale) * moved + sign * 2 * _SMALLEST, 0.0, 1.0)
+        return np.where(self.scale > -np.inf, ends, 0.0)
 
     def steepness(self, sign: int) -> np.ndarray:
         """a P(loss > epsilon) under the second law, rounded up or down."""
@@ -75,10 +78,14 @@ class Interval:
 
 
 def intervals(lower: float, upper: float, sensitivity: float) -> list[Interval]:
-    """The line, cut at the ends of I and of I + D."""
-    cuts = sorted({-math.inf, lower, upper, lower + sensitivity, upper + sensitivity, math.inf})
+    """The line, cut at the ends of I and of I + D.
+
+    An end that rounding would leave in its place is moved to the next number: a crossing is never lost.
+    """
+    start, stop = (max(end + sensitivity, math.nextafter(end, math.inf)) for end in (lower, upper))
+    cuts = sorted({-math.inf, lower, upper, start, stop, math.inf})
     return [
-        Interval(low, high, lower <= low and high <= upper, lower + sensitivity <= low and high <= upper + sensitivity)
+        Interval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
         for low, high in pairwise(cuts)
     ]
 
@@ -99,7 +106,7 @@ def stick(
     """
     order, keep = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float))
     zero = np.zeros(order.shape)
-    firsts, seconds, errors = [], [], []
+    firsts, seconds, errors, hidden = [], [], [], []
     for piece in intervals(lower, upper, sensitivity):
         first_factor = zero if piece.inside else keep
         second_factor = zero if piece.shifted_inside else keep
@@ -109,18 +116,38 @@ def stick(
         second, second_error = _cut_mass(kernel, piece.low, piece.high, end, sensitivity)
         firsts.append(first_factor + first)
         seconds.append(order + second_factor + second)
+        hidden.append(first_factor + _hidden_mass(kernel, piece, end, order, jump, sensitivity))
         errors.append((first_error + 4 * EPS * (1 + np.abs(first_factor)),
                        second_error + 4 * EPS * (1 + np.abs(order + second_factor))))  # fmt: skip
-    scale = np.max(firsts, axis=0)
+    scale = np.max(firsts + hidden, axis=0)
     base = np.where(np.isfinite(scale), scale, 0.0)
-    value, slope, error = np.zeros(order.shape), np.zeros(order.shape), np.zeros(order.shape)
+    value, slope, error = zero, zero, np.exp(np.array(hidden) - base).sum(axis=0)
     for first, second, (first_error, second_error) in zip(firsts, seconds, errors, strict=True):
         gain, loss = np.exp(first - base), np.exp(second - base)
         value, slope = value + gain - loss, slope + loss
         with np.errstate(invalid="ignore"):
             error = error + np.where(gain > 0, gain * first_error, 0.0) + np.where(loss > 0, loss * second_error, 0.0)
-    log_share = _log_normaliser(kernel, keep, lower, upper)
-    return Stick(scale + log_share, np.maximum(value, 0.0), slope, error + 32 * EPS * (np.abs(value) + slope))
+    log_share, share_error = _log_normaliser(kernel, keep, lower, upper)
+    error = error + (32 * EPS + share_error) * (np.abs(value) + slope)
+    return Stick(scale + log_share, np.maximum(value, 0.0), slope, error)
+
+
+def _hidden_mass(
+    kernel: Kernel, piece: Interval, end: np.ndarray, order: np.ndarray, jump: np.ndarray, sensitivity: float
+) -> np.ndarray:
+    """log of what rounding of the loss can hide where much of a piece has a loss within a rounding of the order.
+
+    The integrand is there at most the first density times the distance of loss and order.
+    """
+    rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))
+    with np.errstate(invalid="ignore"):
+        wide = np.minimum(kernel.threshold(order + jump - rounding, sensitivity), piece.high)
+        jumped = (wide > piece.low) & (wide - np.maximum(end, piece.low) > _JUMP * kernel.scale)
+    log = np.full(order.shape, -np.inf)
+    if jumped.any():
+        mass, _ = _cut_mass(kernel, piece.low, piece.high, wide[jumped], 0.0)
+        log[jumped] = mass + np.log(2 * rounding[jumped])
+    return log
 
 
 def _cut_mass(
@@ -138,10 +165,15 @@ def _cut_mass(
     return log, error
 
 
-def _log_normaliser(kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float) -> np.ndarray:
-    inside = kernel.mass(lower, upper)
-    outside = kernel.mass(-math.inf, lower) + kernel.mass(upper, math.inf)
-    return -np.log(inside + np.exp(log_keep) * outside)
+def _log_normaliser(
+    kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """log c and its error."""
+    masses = [kernel.log_mass(*ends) for ends in ((lower, upper), (-math.inf, lower), (upper, math.inf))]
+    logs = [masses[0].log, log_keep + masses[1].log, log_keep + masses[2].log]
+    total = np.logaddexp(logs[0], np.logaddexp(logs[1], logs[2]))
+    error = sum(np.exp(log - total) * mass.error for log, mass in zip(logs, masses, strict=True))
+    return -total, np.asarray(error + 4 * EPS * (1 + np.abs(total)))
 
 
 def ends(sticks: list[Stick]) -> tuple[np.ndarray, np.ndarray]:

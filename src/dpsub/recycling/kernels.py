@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtri
+from scipy.special import erf, log_ndtr, ndtri
 
 from dpsub import checks, profiles
 from dpsub.calibration import analytic_gaussian_scale
@@ -43,7 +43,9 @@ class Kernel(ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
+        checks.real("scale", self.scale, above=0)
+        # its square is a double
+        object.__setattr__(self, "scale", checks.real("scale", self.scale, at_least=1e-150, at_most=1e150))
 
     @property
     @abstractmethod
@@ -57,6 +59,18 @@ class Kernel(ABC):
     @abstractmethod
     def tail_rounding(self, n: np.ndarray) -> np.ndarray:
         """Bound of the relative error of the tail at n >= 0, the rounding of n itself included."""
+
+    def log_half(self, n: np.ndarray) -> LogMass:
+        """log P(0 < N <= n) for n >= 0: what the tail leaves, or, close to 0, n times the density, which falls."""
+        place = np.asarray(n, dtype=float)
+        tail = np.exp(self.log_tail(place))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            direct = np.log(0.5 - tail)
+            error = (0.5 + tail) * self.tail_rounding(place) / np.exp(direct)
+            narrow = np.log(place) + self.log_density(place)
+            fall = np.expm1(np.minimum(self.log_density(0.0) - self.log_density(place), 700.0)) + 8 * EPS
+            nearer = ~(error <= fall)
+        return LogMass(np.where(nearer, narrow, direct), np.where(nearer, fall, error))
 
     @abstractmethod
     def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
@@ -81,7 +95,7 @@ class Kernel(ABC):
     def log_mass(self, low: float, high: ArrayLike) -> LogMass:
         """log P(low < N <= high) for high >= low; both may be infinite.
 
-        Of the two tails the smaller one is differenced, and an interval around 0 is what both tails leave.
+        Of the two tails the smaller one is differenced, and an interval around 0 is the sum of its halves.
         """
         ends = np.asarray(high, dtype=float)
         if low >= 0:
@@ -89,17 +103,22 @@ class Kernel(ABC):
         else:
             inner, outer, around = np.abs(ends), np.asarray(-low), ends > 0
         log_inner, log_outer = self.log_tail(inner), self.log_tail(outer)
-        tails = np.exp(log_inner) * self.tail_rounding(inner), np.exp(log_outer) * self.tail_rounding(outer)
         with np.errstate(divide="ignore", invalid="ignore"):
-            beside = log_inner + np.log(-np.expm1(np.minimum(log_outer - log_inner, 0.0)))
-            across = np.log1p(-np.exp(log_inner) - np.exp(log_outer))
-            log = np.where(around, across, np.where(log_inner == -np.inf, -np.inf, beside))
-            # relative to the tails where both underflow
-            relative = np.where(around, (tails[0] + tails[1] + EPS) / np.exp(log), self._beside(inner, outer, log))
+            # where rounding leaves nothing of an interval, it is put at what rounding can hide, with an error above it
+            drop = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
+            beside = log_inner + np.log(drop)
+            log = np.where(log_inner == -np.inf, -np.inf, beside)
+        relative = self._beside(inner, outer, log)
+        if around.any():
+            first, second = self.log_half(inner), self.log_half(outer)
+            log = np.where(around, np.logaddexp(first.log, second.log), log)
+            relative = np.where(around, np.maximum(first.error, second.error), relative)
         return LogMass(log, np.where(np.isfinite(log), relative + 4 * EPS * (1 + np.abs(log)), 0.0))
 
     def _beside(self, inner: np.ndarray, outer: np.ndarray, log: np.ndarray) -> np.ndarray:
         """Relative error of a difference of tails."""
+        # relative to the tails where both underflow
+        log = np.where(np.isfinite(log), log, 0.0)
         first = np.exp(np.minimum(self.log_tail(inner) - log, 700.0)) * self.tail_rounding(inner)
         return first + np.exp(np.minimum(self.log_tail(outer) - log, 700.0)) * self.tail_rounding(outer)
 
@@ -155,6 +174,11 @@ class GaussianKernel(Kernel):
         z = np.minimum(np.asarray(n) / self.scale, 1e3)
         return EPS * (8 + 4 * z * z)
 
+    def log_half(self, n: np.ndarray) -> LogMass:
+        with np.errstate(divide="ignore"):
+            log = np.log(0.5 * erf(np.asarray(n) / (self.scale * math.sqrt(2))))
+        return LogMass(log, np.full(log.shape, 16 * EPS))
+
     def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
         """D / 2 - epsilon sigma^2 / D."""
         return np.asarray(sensitivity / 2 - np.asarray(epsilon) * (self.scale / sensitivity) * self.scale)
@@ -206,6 +230,11 @@ class LaplaceKernel(Kernel):
 
     def tail_rounding(self, n: np.ndarray) -> np.ndarray:
         return EPS * (4 + 4 * np.minimum(np.asarray(n) / self.scale, 1e6))
+
+    def log_half(self, n: np.ndarray) -> LogMass:
+        with np.errstate(divide="ignore"):
+            log = np.log(-0.5 * np.expm1(-np.asarray(n) / self.scale))
+        return LogMass(log, np.full(log.shape, 16 * EPS))
 
     def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
         """(D - b epsilon) / 2 between -D / b and D / b, infinite beyond."""
