@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
 import tracemalloc
 import warnings
@@ -85,9 +84,14 @@ def _against_diffprivlib(
     board: Any, points: np.ndarray, facts: DataFacts, plan: lloyd.Lloyd, first: np.ndarray, *, quick: bool
 ) -> None:
     """Its k-means chooses its own number of rounds, from two to seven: seconds are per round."""
-    if quick or importlib.util.find_spec("diffprivlib") is None:
-        print("  diffprivlib is not compared (not installed, or --quick)", flush=True)
+    if quick:
+        print("  diffprivlib is not compared (--quick)", flush=True)
         return
+    from sklearn.tree import _tree
+
+    for name, kind in {"DOUBLE": np.float64, "DTYPE": np.float32}.items():
+        if not hasattr(_tree, name):  # newer scikit-learn has dropped names that its forests import, its k-means not
+            setattr(_tree, name, kind)
     from diffprivlib.models import KMeans as PrivateKMeans
 
     rows = points[:50_000].astype(float)
