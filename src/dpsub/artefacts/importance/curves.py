@@ -83,7 +83,7 @@ class _CostFigure(OnData):
             for axes in grid[:, j]:
                 axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _, unit=10.0**power: f"{value / unit:.3g}"))
             unit = f"\ncost in 10$^{power}$" if power else "\n"
-            grid[0, j].set_title(title_of(name, whole["data_label"]) + unit, fontsize=7.5, weight="bold", pad=14)
+            grid[0, j].set_title(title_of(name, whole["data_label"]) + unit, fontsize=7.5, weight="bold", pad=18)
             grid[-1, j].set_xlabel(self.across)
         for axes in grid[:, 0]:
             axes.set_ylabel("cost")
