@@ -73,6 +73,23 @@ def test_many_releases_share_the_budget(capsys: pytest.CaptureFixture[str]) -> N
     assert found["paper_delta"] < 1e-5
 
 
+def test_where_the_papers_search_ends_at_rate_one_it_has_no_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--sensitivity", "1", "--bound", "100", "--epsilon", "1", "--delta", "1e-5", "--compositions", "2"]
+    found = answered(capsys, *words)
+    assert found["paper_scale"] is found["paper_delta"] is None
+    assert found["upper"] <= 1e-5
+    assert found["as_good"]
+
+
+def test_plain_laplace_noise_is_not_called_as_good_at_a_large_delta(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answered(
+        capsys, "--kernel", "laplace", "--sensitivity", "1", "--bound", "2", "--epsilon", "1", "--delta", "0.3"
+    )
+    assert found["acceptance"] > found["plain_acceptance"] + 0.03
+    assert not found["as_good"]
+    assert found["upper"] <= 0.3
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -84,6 +101,7 @@ def test_many_releases_share_the_budget(capsys: pytest.CaptureFixture[str]) -> N
         ([*COMMON, "--kernel", "exponential"], "must be a known kernel"),
         ([*COMMON, "--scale", "1"], "the budget must allow for the kernel"),
         ([*COMMON, "--scale", "1", "--compositions", "3"], "the budget must allow for the kernel"),
+        ([*COMMON, "--scale", "1e200"], "scale must be at most 1e+150"),
         ([*COMMON, "--compositions", "0"], "compositions must be at least 1"),
     ],
 )

@@ -9,7 +9,8 @@ delta of that recycler is given.
 JSON: kernel, scale, rate, acceptance, sd, plain_scale, plain_acceptance, paper_kernel_epsilon, paper_scale, paper_rate,
 paper_acceptance, paper_delta (exact, rounded up: what the paper's parameters really give), ceiling, as_good (whether
 plain noise is as good), verdict, epsilon, delta, compositions, and the keys of dpsub account for delta at epsilon of
-the recycler named first.  With --scale the keys of plain noise, paper, ceiling and verdict are null.
+the recycler named first.  The paper's keys are null if its algorithms end at rate 1, of which its composition theorem
+says nothing.  With --scale the keys of plain noise, paper, ceiling and verdict are null.
 """
 
 from __future__ import annotations
@@ -103,13 +104,14 @@ def _compared(found: Advice | None) -> dict[str, Any]:
     if found is None:
         names = "plain_scale plain_acceptance paper_kernel_epsilon paper_scale paper_rate paper_acceptance paper_delta "
         return dict.fromkeys(f"{names} ceiling as_good verdict".split())
+    paper = found.paper
     return {
         "plain_scale": found.plain.law.kernel.scale,
         "plain_acceptance": found.plain.acceptance,
-        "paper_kernel_epsilon": found.paper.kernel_epsilon,
-        "paper_scale": found.paper.law.kernel.scale,
-        "paper_rate": found.paper.law.rate,
-        "paper_acceptance": found.paper.acceptance,
+        "paper_kernel_epsilon": None if paper is None else paper.kernel_epsilon,
+        "paper_scale": None if paper is None else paper.law.kernel.scale,
+        "paper_rate": None if paper is None else paper.law.rate,
+        "paper_acceptance": None if paper is None else paper.acceptance,
         "paper_delta": found.paper_delta,
         "ceiling": None if found.ceiling is None else found.ceiling.upper,
         "as_good": found.as_good,
@@ -118,14 +120,17 @@ def _compared(found: Advice | None) -> dict[str, Any]:
 
 
 def _lines(found: Advice) -> list[Line]:
-    paper = found.paper
+    paper = "none: its search ends at rate 1, of which its composition theorem says nothing"
+    if found.paper is not None and found.paper_delta is not None:
+        chosen = found.paper
+        paper = (
+            f"scale {near(chosen.law.kernel.scale)}, rate {near(chosen.law.rate)}, acceptance "
+            f"{near(chosen.acceptance)}: its formula promises delta {near(chosen.delta)}, the exact one is "
+            f"{up(found.paper_delta)}"
+        )
     rows: list[Line] = [
         ("plain noise", f"scale {near(found.plain.law.kernel.scale)}, acceptance {down(found.plain.acceptance)}"),
-        (
-            "paper's choice",
-            f"scale {near(paper.law.kernel.scale)}, rate {near(paper.law.rate)}, acceptance {near(paper.acceptance)}: "
-            f"its formula promises delta {near(paper.delta)}, the exact one is {up(found.paper_delta)}",
-        ),
+        ("paper's choice", paper),
     ]
     if found.ceiling is not None:
         rows.append(("ceiling", f"{up(found.ceiling.upper)}  (no symmetric unimodal noise accepts more)"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpsub.errors import NumericalError
 from dpsub.recycling import composed_budget, paper_composition
 from dpsub.recycling.ceiling import Ceiling, ceiling
 from dpsub.recycling.choice import Choice
@@ -20,18 +21,20 @@ class Advice:
 
     Attributes
     ----------
-    plain, paper, optimum : Choice
-        The kernel alone; the paper's algorithms; the best recycler that the exact profile allows.
-    paper_delta : float
+    plain, optimum : Choice
+        The kernel alone; the best recycler that the exact profile allows.
+    paper : Choice or None
+        The paper's algorithms; None if they end at rate 1, of which its composition theorem says nothing.
+    paper_delta : float or None
         What all releases with the paper's parameters really have at epsilon, rounded up.
     ceiling : Ceiling or None
         For one release.
     """
 
     plain: Choice
-    paper: Choice
+    paper: Choice | None
     optimum: Choice
-    paper_delta: float
+    paper_delta: float | None
     ceiling: Ceiling | None
 
     @property
@@ -77,8 +80,11 @@ def advise(
     """
     budgeted = (family, epsilon, delta, n_compositions, bound, sensitivity)
     plain = composed_budget.plain(*budgeted)
-    paper = paper_composition.algorithm2(*budgeted)
+    try:
+        paper = paper_composition.algorithm2(*budgeted)
+    except NumericalError:
+        paper = None
     found = composed_budget.optimum(*budgeted)
-    true = account(paper.law, plain.n_compositions, epsilon=plain.epsilon)
+    true = None if paper is None else account(paper.law, plain.n_compositions, epsilon=plain.epsilon).upper
     most = ceiling(epsilon, delta, bound, sensitivity) if plain.n_compositions == 1 else None
-    return Advice(plain, paper, found if found.acceptance > plain.acceptance else plain, true.upper, most)
+    return Advice(plain, paper, found if found.acceptance > plain.acceptance else plain, true, most)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,11 +19,11 @@ from dpsub.accountants.account import WIDTH_MISSED, Account
 from dpsub.accountants.events import DominatedEvent, Event, order_grid
 from dpsub.accountants.ledger import Ledger
 from dpsub.accountants.loss_law import LossLaw
-from dpsub.accountants.profile_losses import RememberedProfile
+from dpsub.accountants.profile_losses import RememberedProfile, symmetric_law
 from dpsub.accountants.refinement import Question
 from dpsub.recycling.discrete_kernels import DiscreteRecycled
 from dpsub.recycling.divergence import ends
-from dpsub.recycling.kernels import LaplaceKernel
+from dpsub.recycling.kernels import GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.lower_losses import lower_law
 from dpsub.relations import Relation
@@ -63,17 +63,23 @@ class RecycledEvent(Event):
         profile = RememberedProfile(self._upper_end)
         return DominatedEvent(lambda tail: (profile, None), None)
 
+    @cached_property
+    def _infinite_above(self) -> float:
+        """What the profile falls to: no orders are needed beyond."""
+        return float(self._upper_end(np.array([_BEYOND]))[0]) if float(self.law.rate) == 1 else 0.0
+
     def _upper_end(self, log_order: np.ndarray) -> np.ndarray:
         laws = [self.law] if self.law.symmetric else [self.law, self.law.mirrored]
         return np.asarray(np.max([law.stick(log_order).end(1) for law in laws], axis=0))
 
     def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
-        return self._proved.upper(step, tail, swapped)
+        profile = self._proved.profile(tail)[0]
+        return symmetric_law(profile, step, order_grid(profile, step, tail, self._infinite_above))
 
     def lower(self, step: float, tail: float, swapped: bool) -> LossLaw:
         first, second = (self.law.mirrored, self.law) if swapped else (self.law, self.law.mirrored)
         infinity = _surely_infinite(self.law)
-        indices = order_grid(self._proved.profile(tail)[0], step, tail, infinity)
+        indices = order_grid(self._proved.profile(tail)[0], step, tail, self._infinite_above)
         backward = first.stick if self.symmetric else second.stick
         return lower_law(first.stick, backward, step, indices, infinity)
 
@@ -166,6 +172,9 @@ def composition(
     if len(releases) == 1 and releases[0][1] == 1:
         lower, upper = _single(releases[0][0], question)
         width_met = True
+    elif len(releases) == 1 and (together := _as_one(*releases[0])) is not None:
+        lower, upper = _single(together, question)
+        width_met = True
     elif question.delta is not None and _infinite(releases) > question.delta:
         lower, upper, width_met = math.inf, math.inf, True
     else:
@@ -206,6 +215,13 @@ def _words(law: Law) -> str:
         f"{noise}, redrawn with probability {float(law.rate):g} outside [{law.lower:g}, {law.upper:g}], against itself "
         f"moved by {law.sensitivity:g}"
     )
+
+
+def _as_one(law: Law, times: int) -> Recycled | None:
+    """Many releases with plain Gaussian noise have the loss of one whose sensitivity is sqrt(T) as large."""
+    if isinstance(law, Recycled) and law.rate == 0 and isinstance(law.kernel, GaussianKernel):
+        return replace(law, sensitivity=law.sensitivity * math.sqrt(times))
+    return None
 
 
 def _single(law: Law, question: Question) -> tuple[float, float]:

@@ -7,7 +7,6 @@ import math
 from dpsub import checks
 from dpsub.accountants.ledger import Ledger
 from dpsub.accountants.refinement import Question
-from dpsub.calibration import analytic_gaussian_scale
 from dpsub.errors import ArgumentError
 from dpsub.recycling import budget as single
 from dpsub.recycling.choice import Choice, best_place, bracketed, budget
@@ -39,7 +38,8 @@ def plain(
     if times == 1:
         return one_release(family, order, target, bound, sensitivity)
     if family is GaussianKernel:
-        scale = analytic_gaussian_scale(order, target, sensitivity * math.sqrt(times))
+        # all releases together are one of that sensitivity
+        scale = one_release(family, order, target, bound, sensitivity * math.sqrt(times)).law.kernel.scale
     else:
         scale = _plain_scale(family, order, target, times, bound, sensitivity)
     return Choice(Recycled.within(family(scale), 0.0, bound, sensitivity), order, target, "upper", times)

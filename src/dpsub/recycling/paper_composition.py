@@ -10,6 +10,7 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.discrete import log_binomial
+from dpsub.errors import NumericalError
 from dpsub.profiles import AdditiveNoiseProfile, GaussianProfile
 from dpsub.recycling import paper
 from dpsub.recycling.choice import Choice, bracketed, budget
@@ -123,6 +124,11 @@ def algorithm2(
     References
     ----------
     brdp, Section 6: Algorithms 2 and 3 together.
+
+    Raises
+    ------
+    NumericalError
+        If Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
     """
     order, target = budget(epsilon_target, delta_target)
     times = checks.integer("n_compositions", n_compositions, at_least=1)
@@ -136,6 +142,12 @@ def algorithm2(
         found = law(log_each)
         return math.log(epsilon(found, times, target) / order) if found.rate < 1 else 1.0
 
+    first, most = math.log(order / times) - 0.1, math.log(order)
+    if excess(first) > 0:
+        raise NumericalError(
+            f"the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = {order:g} over {times} "
+            "releases; their composition theorem has no epsilon there"
+        )
     # releases that spend all of epsilon each exceed it together, and those with their T-th part do not
-    low, _ = bracketed(excess, math.log(order / times) - 0.1, math.log(order), _SPLITS, 1e-3)
+    low, _ = bracketed(excess, first, most, _SPLITS, 1e-3)
     return Choice(law(low), order, target, "paper", times)
