@@ -51,34 +51,37 @@ def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> list[dict[s
     return changes
 
 
-def from_comparison(found: pd.DataFrame) -> pd.DataFrame:
+def from_comparison(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts of a comparison as the expected ones.
 
+    Numbers that a stand-in kept from being compared have none: some data sets cannot be had by everybody.
+
+    Parameters
+    ----------
+    found : DataFrame
+        A comparison (`dpsub.comparison.COLUMNS`).
+    present : DataFrame
+        The verdicts expected so far, columns `COLUMNS`.
+
     Raises
     ------
     DataError
-        If some numbers were not compared because a stand-in replaced the real data: they would never be judged again.
+        If a stand-in replaced data on which a number was judged before: it would never be judged again.
     """
-    excused = found[(found["verdict"] == "not_compared") & found["note"].str.startswith(NOT_REAL)]
-    if len(excused):
+    excused = (found["verdict"] == "not_compared") & found["note"].str.startswith(NOT_REAL)
+    judged = set(present[list(KEY[:-1])].itertuples(index=False, name=None))
+    lost = sum(key in judged for key in found.loc[excused, list(KEY[:-1])].itertuples(index=False, name=None))
+    if lost:
         raise DataError(
-            f"expected verdicts must come from a run on the real data, got {len(excused)} numbers not compared; "
+            f"expected verdicts must come from a run on the real data, got {lost} numbers not compared; "
             "provide the data and run again"
         )
-    return found[list(COLUMNS)].astype(str)
+    return found.loc[~excused, list(COLUMNS)].astype(str)
 
 
-def changes_on_acceptance(accepted: pd.DataFrame, path: Path) -> int:
-    """Return how many expected verdicts a new file changes, adds or drops.
-
-    Raises
-    ------
-    DataError
-        If the present file is malformed.
-    """
-    if not path.exists():
-        return len(accepted)
-    old = {tuple(row[:-1]): row[-1] for row in read_expected(path).itertuples(index=False, name=None)}
+def changes_on_acceptance(accepted: pd.DataFrame, present: pd.DataFrame) -> int:
+    """Return how many of the verdicts expected so far new ones change, add or drop."""
+    old = {tuple(row[:-1]): row[-1] for row in present.itertuples(index=False, name=None)}
     new = {tuple(row[:-1]): row[-1] for row in accepted.itertuples(index=False, name=None)}
     return sum(old.get(key) != new.get(key) for key in old.keys() | new.keys())
 

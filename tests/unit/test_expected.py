@@ -30,7 +30,7 @@ RECORDS = [
     row("accuracy", "differs"), row("accuracy", "within_error_as_done", variant="as_done"), row("f1", "differs"),
 ]  # fmt: skip
 RUN = found(*RECORDS)
-KNOWN = expected.from_comparison(RUN)
+KNOWN = expected.from_comparison(RUN, pd.DataFrame(columns=expected.COLUMNS))
 
 
 def changed(run: pd.DataFrame) -> list[tuple[str, str, str, str]]:
@@ -63,10 +63,17 @@ def test_a_number_that_lost_its_value_is_a_change() -> None:
     assert changed(run) == [("f1", "stated", "differs", "not_compared")]
 
 
-def test_expected_verdicts_never_come_from_a_stand_in() -> None:
+def test_a_stand_in_takes_no_expected_verdict_away() -> None:
     run = found(row("f1", "not_compared", note=f"{comparison.NOT_REAL} but synthetic"))
     with pytest.raises(DataError, match="must come from a run on the real data, got 1 numbers not compared"):
-        expected.from_comparison(run)
+        expected.from_comparison(run, KNOWN)
+
+
+def test_a_number_that_no_run_could_compare_has_no_expected_verdict() -> None:
+    run = found(*RECORDS, row("npv", "not_compared", note=f"{comparison.NOT_REAL} but synthetic"))
+    accepted = expected.from_comparison(run, KNOWN)
+    assert accepted.equals(KNOWN)
+    assert expected.expected_changes(run, accepted) == []
 
 
 def script(name: str, *options: str) -> subprocess.CompletedProcess[str]:

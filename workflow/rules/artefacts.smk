@@ -118,7 +118,7 @@ use rule build_table as build_timing_figure with:
     output:
         csv=pattern("figure", True, "csv"),
         pdf=pattern("figure", True, "pdf"),
-        png=pattern("figure", True, "png"),
+        png=listed(pattern("figure", True, "png"), "Clock times"),
         comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
         f"{RESULTS}/logs/build_timing_figure/{{artefact}}.log",

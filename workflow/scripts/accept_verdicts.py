@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import one_sentence
+import pandas as pd
 
 from dpsub import comparison, expected
 
@@ -16,8 +17,10 @@ def main() -> None:
     parser.add_argument("--comparison", type=Path, required=True, help="comparison.csv of the run")
     parser.add_argument("--expected", type=Path, required=True, help="data/expected_verdicts.csv, written anew")
     options = parser.parse_args()
-    accepted = expected.from_comparison(comparison.read(options.comparison))
-    changes = expected.changes_on_acceptance(accepted, options.expected)
+    there = options.expected.exists()
+    present = expected.read_expected(options.expected) if there else pd.DataFrame(columns=expected.COLUMNS)
+    accepted = expected.from_comparison(comparison.read(options.comparison), present)
+    changes = expected.changes_on_acceptance(accepted, present)
     comparison.write(accepted, options.expected)
     print(f"{options.expected}: {len(accepted)} verdicts, {changes} of them new, changed or gone")
 
