@@ -59,7 +59,7 @@ class Figure4(Artefact):
             axis(grid[1, column], x="ε", y="", xlim=(0, frame["epsilon"].max()), ylim=(1e-20, 1e6))
         grid[0, 0].set_ylabel("acceptance")
         grid[1, 0].set_ylabel("exact δ / stated δ")
-        grid[0, -1].legend(loc="upper left", fontsize=6.2)
+        grid[0, 0].legend(loc="lower right", fontsize=6.2)
         return finish(figure, self.labels(records)), frame.reset_index(drop=True)
 
 
