@@ -9,20 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from dpsub import checks
+from dpsub.discrete import clopper_pearson
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, Budget
 from dpsub.recycling import Recycled, RecycledProfile, paper, release
 from dpsub.streams import stream
-
-
-def interval(hits: int, trials: int, miss: float) -> tuple[float, float]:
-    """Return Clopper-Pearson limits of a probability, each missed with a chance of at most `miss`."""
-    low = float(stats.beta.ppf(miss, hits, trials - hits + 1)) if hits else 0.0
-    high = float(stats.beta.ppf(1 - miss, hits + 1, trials - hits)) if hits < trials else 1.0
-    return low, high
 
 
 class BrdpAudit(Experiment):
@@ -54,7 +47,7 @@ class BrdpAudit(Experiment):
         return self.frame(pd.DataFrame(list(self._rows(settings, root))).assign(replicate=0))
 
     def _rows(self, settings: Mapping[str, Any], root: int) -> Iterator[dict[str, Any]]:
-        draws, miss = int(settings["draws"]), (1 - float(settings["confidence"])) / 2
+        draws, confidence = int(settings["draws"]), float(settings["confidence"])
         for case in settings["cases"]:
             cell, family = Budget.of(case), FAMILIES[case["kernel"]]
             theta, span = cell.bound, cell.sensitivity
@@ -64,7 +57,7 @@ class BrdpAudit(Experiment):
             rng = stream(root, experiment=self.name, cell=dict(case), role="noise", replicate=0)
             hits = [self._hits(law, cell.epsilon, release.loop(law, np.full(draws, value), rng).released)
                     for value in (0.0, span)]  # fmt: skip
-            (low, high), (low_other, high_other) = (interval(count, draws, miss) for count in hits)
+            (low, high), (low_other, high_other) = (clopper_pearson(count, draws, confidence) for count in hits)
             growth = math.exp(cell.epsilon)
             yield {
                 "kernel": case["kernel"], "epsilon_y": float(case["epsilon_y"]), "sensitivity": span, "bound": theta,

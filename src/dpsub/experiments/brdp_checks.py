@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from dpsub import checks
 from dpsub.experiments.base import Experiment
@@ -78,6 +77,8 @@ class BrdpChecks(Experiment):
             yield "degenerate", name, cell.delta, _delta(Recycled.within(kernel, rate, theta, span), cell.epsilon)
 
     def _formulas(self, settings: Mapping[str, Any]) -> Iterator[Row]:
+        from scipy.stats import binom  # here, as its import takes longer than most jobs compute
+
         cell = Budget.of(settings["composition"])
         law = cell.chosen("gau_br").law
         for times in settings["n_compositions"]:
@@ -85,7 +86,7 @@ class BrdpChecks(Experiment):
             printed, whole = (paper_composition.delta(law, times, at, first=first) for first in (1, 0))
             yield "A3", f"T {times}", printed, whole
             weight = paper.crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
-            kept = stats.binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE
+            kept = binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE
             yield "R5", f"T {times}", times + 1, float(kept.sum())
         shape = settings["u_shape"]
         kernel = FAMILIES["gau"].for_budget(shape["epsilon_y"], shape["delta"], 1.0)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from dpsub.artefacts.importance.labels import APPENDIX, MAIN, TITLES
 from dpsub.artefacts.predicates import EQUAL, Answer, Frames, LackingError, Statement, pick
@@ -129,8 +128,10 @@ def paired(frame: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
 
 def worse(cells: pd.DataFrame) -> np.ndarray:
     """Which cells have a larger median of `one` by a sign test over common repeats (two-sided, 5 % a cell)."""
+    from scipy.stats import binomtest  # here, as its import takes longer than most jobs compute
+
     losses = cells["repeats"] - cells["wins"]
-    p = [stats.binomtest(int(k), int(n)).pvalue if n else 1.0 for k, n in zip(losses, cells["repeats"], strict=True)]
+    p = [binomtest(int(k), int(n)).pvalue if n else 1.0 for k, n in zip(losses, cells["repeats"], strict=True)]
     return np.asarray((np.array(p) < SIGN_LEVEL) & (cells["one"] > cells["other"]).to_numpy())
 
 
