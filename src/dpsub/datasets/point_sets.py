@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from dpsub import checks
-from dpsub.datasets import described, ijcnn1, raw_points, twins
+from dpsub.datasets import described, ijcnn1, prepared, raw_points, twins
 from dpsub.datasets.centred import Centred, centred, squared_norms
 from dpsub.datasets.point_sources import ORIGINS, Found
-from dpsub.datasets.prepared import sidecar
 from dpsub.datasets.sources import LABELS, checksum
 from dpsub.errors import DataError
 
@@ -128,7 +127,7 @@ def write(points: np.ndarray, path: Path, facts: Mapping[str, Any]) -> None:
     unfinished = path.with_name(f".{path.name}.unfinished")
     with unfinished.open("wb") as out:
         np.save(out, np.ascontiguousarray(points, dtype=np.float32), allow_pickle=False)
-    beside = sidecar(path)
+    beside = prepared.sidecar(path)
     draft = beside.with_name(f".{beside.name}.unfinished")
     draft.write_text(json.dumps({**facts, "sha256": checksum(unfinished)}, indent=2) + "\n", encoding="utf-8")
     os.replace(draft, beside)
@@ -144,21 +143,13 @@ def load(path: Path) -> PointSet:
         If the files are missing or do not belong together.
     """
     path = Path(path)
+    facts = prepared.description(path, dataset=str, label=str, n_original=int, radius=float, mean_square=float)
     try:
-        facts = json.loads(sidecar(path).read_text(encoding="utf-8"))
-        expected, name, label = (str(facts[key]) for key in ("sha256", "dataset", "label"))
-        numbers = int(facts["n_original"]), float(facts["radius"]), float(facts["mean_square"])
-        found = checksum(path)
         points = np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError as problem:
-        rule = f"{path} and its description must be readable"
-        raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
-    except (ValueError, KeyError, TypeError):
-        rule = f"{sidecar(path)} must describe {path.name}"
+    except (OSError, ValueError):
+        rule = f"{path} must hold rows in NumPy's format"
         raise DataError(f"{rule}, got something else; prepare the data again") from None
-    if found != expected:
-        raise DataError(f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again")
-    return PointSet(name, label, points, *numbers)
+    return PointSet(facts.pop("dataset"), facts.pop("label"), points, **facts)
 
 
 def stand_in(name: str, rows: int) -> PointSet:

@@ -45,11 +45,23 @@ def read(path: Path, **facts: type) -> tuple[pd.DataFrame, dict[str, Any]]:
     DataError
         If the file or its description is missing, or the two do not belong together.
     """
+    known = description(path, **facts)
+    return pd.read_parquet(path), known
+
+
+def description(path: Path, **facts: type) -> dict[str, Any]:
+    """Return the named facts of the description of the prepared file at `path`, which must be the file described.
+
+    Raises
+    ------
+    DataError
+        As :func:`read`.
+    """
     path = Path(path)
     try:
-        description: dict[str, Any] = json.loads(sidecar(path).read_text(encoding="utf-8"))
-        known = {name: kind(description[name]) for name, kind in facts.items()}
-        expected, found = str(description["sha256"]), checksum(path)
+        told: dict[str, Any] = json.loads(sidecar(path).read_text(encoding="utf-8"))
+        known = {name: kind(told[name]) for name, kind in facts.items()}
+        expected, found = str(told["sha256"]), checksum(path)
     except OSError as problem:
         rule = f"{path} and its description must be readable"
         raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
@@ -58,4 +70,4 @@ def read(path: Path, **facts: type) -> tuple[pd.DataFrame, dict[str, Any]]:
         raise DataError(f"{rule}, got something else; prepare the data again") from None
     if found != expected:
         raise DataError(f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again")
-    return pd.read_parquet(path), known
+    return known
