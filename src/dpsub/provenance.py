@@ -17,6 +17,7 @@ from pathlib import Path
 _PACKAGES = ("matplotlib", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy")
 
 
+@cache
 def closure(*modules: str) -> tuple[str, ...]:
     """Return all modules of the package that importing `modules` brings in, sorted, themselves included.
 
@@ -120,6 +121,7 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _code(path: Path) -> str:
+    """Return the SHA-256 sum of what the source at `path` does, without its comments, layout and docstrings."""
     tree = _tree(path)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -127,7 +129,7 @@ def _code(path: Path) -> str:
             match body[0]:
                 case ast.Expr(value=ast.Constant(value=str())):
                     del body[0]
-    return ast.dump(tree)
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
 @cache
@@ -169,12 +171,13 @@ def _discovered(path: Path) -> tuple[str, ...]:
     )
 
 
-def _modules_of(package: str) -> list[str]:
+@cache
+def _modules_of(package: str) -> tuple[str, ...]:
     path = _source(package)
     if path is None:
-        return []
+        return ()
     found = []
     for file in sorted(path.parent.rglob("*.py")):
         parts = file.relative_to(path.parent).with_suffix("").parts
         found.append(".".join((package, *(parts[:-1] if parts[-1] == "__init__" else parts))))
-    return [name for name in found if name != package]
+    return tuple(name for name in found if name != package)

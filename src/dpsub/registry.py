@@ -20,6 +20,11 @@ def _name(member: type) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _in_common(one: str, other: str) -> int:
+    """Length of the beginning that two strings share."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 class Registry(Generic[T]):
     """All concrete subclasses of `base` defined in the modules of `package`, by their class attribute `name`.
 
@@ -48,25 +53,30 @@ class Registry(Generic[T]):
     @cached_property
     def _members(self) -> dict[str, type[T]]:
         found: dict[str, type[T]] = {}
-        root = importlib.import_module(self._package)
-        for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}."):
-            module = importlib.import_module(info.name)
-            for member in vars(module).values():
-                if (
-                    not inspect.isclass(member)
-                    or member.__module__ != module.__name__
-                    or not issubclass(member, self._base)
-                    or inspect.isabstract(member)
-                ):
-                    continue
-                name = self._key(member)
-                if name is None:
-                    continue
+        for module in self._modules():
+            for name, member in self._defined(module):
                 if name in found:
                     both = f"{found[name].__module__} and {member.__module__}"
                     raise PlanError(f"two {self._noun}s are named {name!r} ({both}); rename one")
-                found[name] = cast("type[T]", member)
+                found[name] = member
         return dict(sorted(found.items()))
+
+    def _modules(self) -> list[str]:
+        root = importlib.import_module(self._package)
+        return [info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")]
+
+    def _defined(self, module_name: str) -> list[tuple[str, type[T]]]:
+        """Names and classes of the members that one module defines."""
+        module = importlib.import_module(module_name)
+        return [
+            (name, cast("type[T]", member))
+            for member in vars(module).values()
+            if inspect.isclass(member)
+            and member.__module__ == module.__name__
+            and issubclass(member, self._base)
+            and not inspect.isabstract(member)
+            and (name := self._key(member)) is not None
+        ]
 
     def names(self) -> tuple[str, ...]:
         """Sorted names of all members."""
@@ -84,4 +94,11 @@ class Registry(Generic[T]):
         ArgumentError
             If there is none; the message proposes the nearest name.
         """
+        if "_members" not in self.__dict__:
+            # A job needs one member of many, without all that the others import: look into likely modules first.
+            wanted = f"{self._package}.{name.replace('/', '.')}"
+            for module in sorted(self._modules(), key=lambda found: -_in_common(found, wanted)):
+                for known, member in self._defined(module):
+                    if known == name:
+                        return member
         return self._members[checks.one_of(self._noun, name, self._members)]

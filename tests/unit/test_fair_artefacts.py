@@ -13,9 +13,9 @@ from scipy import stats
 
 from dpsub import artefacts
 from dpsub.artefacts.base import OutputDirs, build, printed_rows
-from dpsub.artefacts.comparison.noise_sizes import NoiseSizes, sections
-from dpsub.artefacts.comparison.paired import groups, p_value, proportion
-from dpsub.artefacts.comparison.pareto import points
+from dpsub.artefacts.fair.noise_sizes import NoiseSizes, sections
+from dpsub.artefacts.fair.paired import groups, p_value, proportion
+from dpsub.artefacts.fair.pareto import points
 from dpsub.artefacts.statistics import Estimate, paired_difference
 from dpsub.errors import DataError
 from dpsub.figures import styled

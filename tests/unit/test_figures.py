@@ -20,7 +20,8 @@ from dpsub.artefacts.base import Artefact
 from dpsub.artefacts.must.figure3 import QUADRANTS
 from dpsub.artefacts.must.traces import curves
 from dpsub.errors import DataError
-from dpsub.figures import figure_bytes, finish, new, scheme_label, scheme_style, styled
+from dpsub.figures import figure_bytes, finish, new, scheme_style, styled
+from dpsub.labels import scheme_label
 from dpsub.samplers import REGISTRY as SAMPLERS
 from tests.unit import made_up_records
 

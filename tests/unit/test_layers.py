@@ -15,7 +15,7 @@ LAYERS = {
     3: "profiles amplification accountants calibration designs divergences enumeration recycling importance",
     4: "records provenance procedures experiments settings lock accounting auditing calibrated_noise design_search "
     "sweeps",
-    5: "figures artefacts published verdicts comparison expected report plan cli __main__",
+    5: "labels figures artefacts published verdicts comparison expected report plan cli __main__",
 }
 LEVEL = {name: level for level, names in LAYERS.items() for name in names.split()}
 PRIVACY = set(LAYERS[3].split())

@@ -52,6 +52,15 @@ def test_members_are_found_in_files(build: Build) -> None:
     assert set(registry.members()) == {"disc", "tile"}
 
 
+def test_a_member_is_had_without_the_modules_of_others(build: Build) -> None:
+    tile = DISC.replace("Disc", "Tile").replace("'disc'", "'tile'")
+    registry = build(heavy="raise RuntimeError('loaded')", disc=DISC, tiles=tile)
+    assert registry.get("disc")().area() == 3
+    assert registry.get("tile")().area() == 3  # module of another name, but alike
+    with pytest.raises(RuntimeError, match="loaded"):
+        registry.names()
+
+
 def test_only_concrete_classes_with_a_name_of_their_own_are_members(build: Build) -> None:
     more = (
         "from {p}.disc import Disc\n"  # imported, not defined here

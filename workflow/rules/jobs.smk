@@ -4,6 +4,7 @@ REQUIRED INPUTS: ROOT, the top of the project
 OUTPUTS: the functions `script`, `code`, `one_of`, `shown`
 """
 
+import functools
 import os
 import re
 import sys
@@ -12,6 +13,7 @@ from dpsub import provenance
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[threads] = "1"  # one BLAS thread a job: the jobs are what runs in parallel
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the jobs compiles the package anew
 os.environ["DPSUB_JOB"] = "1"  # a job ends with the run that started it
 os.environ["PATH"] = os.pathsep.join(
     (os.path.dirname(sys.executable), os.environ.get("PATH", ""))
@@ -23,6 +25,7 @@ def script(name):
     return str(ROOT / "workflow/scripts" / name)
 
 
+@functools.cache
 def code(name, *modules):
     """Return the digest of a script and of all that `modules` import: a job runs again when that code changes."""
     return provenance.digest(*modules, files=[ROOT / "workflow/scripts" / name])

@@ -17,8 +17,6 @@ from dpsub.artefacts.privacy import number_kind
 from dpsub.artefacts.rendering import latex, markdown
 from dpsub.comparison import VALUE_COLUMNS, compare
 from dpsub.errors import DataError
-from dpsub.figures.style import styled
-from dpsub.figures.writing import FORMATS, figure_bytes
 from dpsub.records import replace_file
 
 if TYPE_CHECKING:
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 
 Records = Mapping[str, pd.DataFrame]
 KINDS = ("table", "figure", "claims")
+FIGURE_FORMATS = ("pdf", "png")
 NUMERIC = ("value", "standard_error", "replicates", "lower", "upper")
 
 
@@ -175,7 +174,7 @@ class OutputDirs:
 
     def files(self, artefact: Artefact) -> dict[str, Path]:
         """Return the files that `build` writes for `artefact`, by role."""
-        forms = FORMATS if artefact.kind == "figure" else ("md", "tex")
+        forms = FIGURE_FORMATS if artefact.kind == "figure" else ("md", "tex")
         place = self.timings if artefact.timed else self.figures if artefact.kind == "figure" else self.tables
         found = {form: place / artefact.paper / f"{artefact.name}.{form}" for form in ("csv", *forms)}
         return {**found, "comparison": self.comparison / artefact.paper / f"{artefact.name}.csv"}
@@ -219,9 +218,11 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
     comparison = compare(own, values.assign(note="") if artefact.timed else values, labels)
     content: dict[str, bytes] = {"comparison": csv_bytes(comparison)}
     if artefact.kind == "figure":
+        from dpsub.figures import figure_bytes, styled  # a table does without matplotlib, which takes long to load
+
         with styled():
             figure, numbers = artefact.draw(records)
-        content |= {form: figure_bytes(figure, form) for form in FORMATS} | {"csv": csv_bytes(numbers)}
+        content |= {form: figure_bytes(figure, form) for form in FIGURE_FORMATS} | {"csv": csv_bytes(numbers)}
     else:
         cells = table_cells(pd.concat([own, _quoted(artefact, published)]), values, comparison, artefact.formulas())
         shown = ", ".join(label for label in labels if label != "real")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dpsub.errors import ArgumentError
-from dpsub.figures.style import VARIANT_LABELS, scheme_label
+from dpsub.labels import VARIANT_LABELS, scheme_label
 
 # name -> (plain text with Greek letters, LaTeX)
 QUANTITIES = {

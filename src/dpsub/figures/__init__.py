@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsub.figures.style import axis, finish, new, panel_letter, scheme_label, scheme_style, styled
+from dpsub.figures.style import axis, finish, new, panel_letter, scheme_style, styled
 from dpsub.figures.writing import figure_bytes
 
-__all__ = ["axis", "figure_bytes", "finish", "new", "panel_letter", "scheme_label", "scheme_style", "styled"]
+__all__ = ["axis", "figure_bytes", "finish", "new", "panel_letter", "scheme_style", "styled"]

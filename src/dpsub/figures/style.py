@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
+from dpsub.labels import NONPRIVATE_LABEL
 from dpsub.samplers import REGISTRY
 
-NONPRIVATE = {"label": "non-private", "color": "black", "marker": "*"}
+NONPRIVATE = {"label": NONPRIVATE_LABEL, "color": "black", "marker": "*"}
 # Curves that lie on each other stay visible by their dashes.
 DASHES: dict[str, Any] = {
     "nonprivate": "-",
@@ -26,7 +27,6 @@ DASHES: dict[str, Any] = {
     "must_ow": (0, (5, 1.2, 1, 1.2)),
     "must_ww": (0, (2.5, 1)),
 }
-VARIANT_LABELS = {"stated": "as stated", "as_done": "as done", "consistent": "consistent", "rigorous": "rigorous"}
 
 
 def sheet() -> str:
@@ -47,11 +47,6 @@ def new(rows: int, columns: int, *, width: float, height: float, **options: Any)
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options)
     return figure, axes
-
-
-def scheme_label(scheme: str) -> str:
-    """Return the display name of a sampler, "non-private" for the baseline."""
-    return NONPRIVATE["label"] if scheme == "nonprivate" else REGISTRY.get(scheme).label
 
 
 def scheme_style(scheme: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from dpsub.figures.style import styled
 
-FORMATS = ("pdf", "png")
 _METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "png": {"Software": None},

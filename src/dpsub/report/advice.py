@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpsub.artefacts.comparison.labels import label_of, listed
-from dpsub.artefacts.comparison.paired import REFERENCE
+from dpsub.artefacts.fair.labels import label_of, listed
+from dpsub.artefacts.fair.paired import REFERENCE
 from dpsub.report.takeaways import Tables
 
 BLOCK = {"dataset": "*", "epsilon": "*", "scheme": "*"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-from dpsub.figures import scheme_label
+from dpsub.labels import scheme_label
 from dpsub.report.takeaways import Tables, Takeaways
 
 SCHEMES = ("poisson", "wor", "wr", "must_ow", "must_ww")

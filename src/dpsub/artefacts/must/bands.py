@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import new, scheme_label, scheme_style
+from dpsub.figures import new, scheme_style
+from dpsub.labels import scheme_label
 
 PAIR_DOTS = (0, (1, 1.6))
 _RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}

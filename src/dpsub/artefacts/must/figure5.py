@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.errors import DataError
-from dpsub.figures import axis, finish, new, panel_letter, scheme_label
+from dpsub.figures import axis, finish, new, panel_letter
+from dpsub.labels import scheme_label
 from dpsub.published import row_key
 
 SCHEMES = ("must_ow", "must_ww")

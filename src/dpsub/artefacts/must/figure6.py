@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.traces import curves, paint
 from dpsub.figures import axis, finish, new, panel_letter
-from dpsub.figures.style import VARIANT_LABELS
+from dpsub.labels import VARIANT_LABELS
 from dpsub.published import row_key
 from dpsub.verdicts import VARIANTS
 

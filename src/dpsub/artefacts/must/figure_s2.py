@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.bands import draw_band
 from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import axis, finish, new, panel_letter, scheme_label, scheme_style
+from dpsub.figures import axis, finish, new, panel_letter, scheme_style
+from dpsub.labels import scheme_label
 from dpsub.published import row_key
 
 FLOOR = 1e-12  # round-off of the Fourier transform; what is below says nothing

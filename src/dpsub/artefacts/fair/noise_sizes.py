@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.comparison.labels import CONVENTIONS, style_of
+from dpsub.artefacts.fair.labels import CONVENTIONS, style_of
 from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
 

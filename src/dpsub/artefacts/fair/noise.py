@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.comparison.labels import proved_of_noise
+from dpsub.artefacts.fair.labels import proved_of_noise
 from dpsub.artefacts.layout import Layout
 from dpsub.published import row_key
 

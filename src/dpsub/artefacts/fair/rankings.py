@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.comparison.labels import CONVENTIONS, dataset_label, label_of, new_grid
-from dpsub.artefacts.comparison.paired import REFERENCE, Group, groups
+from dpsub.artefacts.fair.labels import CONVENTIONS, dataset_label, label_of, new_grid
+from dpsub.artefacts.fair.paired import REFERENCE, Group, groups
 from dpsub.artefacts.layout import Layout
 from dpsub.figures import axis, finish, panel_letter
 from dpsub.published import row_key

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from dpsub.artefacts.privacy import number_kind
-from dpsub.figures import new, scheme_label, scheme_style
+from dpsub.figures import new, scheme_style
+from dpsub.labels import scheme_label
 
 DATASETS = {
     "linear": "linear model", "adult": "Adult", "breast_cancer": "breast cancer", "digits": "digits, odd or even",

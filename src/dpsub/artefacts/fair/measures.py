@@ -8,8 +8,8 @@ import pandas as pd
 
 from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.comparison.labels import proved_of_noise
-from dpsub.artefacts.comparison.paired import proportion, with_interval
+from dpsub.artefacts.fair.labels import proved_of_noise
+from dpsub.artefacts.fair.paired import proportion, with_interval
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.statistics import estimate_row
 from dpsub.published import row_key

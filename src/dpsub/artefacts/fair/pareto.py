@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.comparison.labels import MEASURES, dataset_label, new_grid, style_of
-from dpsub.artefacts.comparison.paired import NONPRIVATE, Group, first_measure, groups, with_interval
+from dpsub.artefacts.fair.labels import MEASURES, dataset_label, new_grid, style_of
+from dpsub.artefacts.fair.paired import NONPRIVATE, Group, first_measure, groups, with_interval
 from dpsub.figures import axis, finish, panel_letter
 from dpsub.published import row_key
 
