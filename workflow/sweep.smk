@@ -53,8 +53,6 @@ rule run_bundle:
         sidecar=f"{RESULTS}/records/experiment={{experiment}}/_part-{{part}}.json",
     log:
         f"{RESULTS}/logs/run_bundle/{{experiment}}/{{part}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/run_bundle/{{experiment}}/{{part}}.tsv"
     wildcard_constraints:
         experiment=one_of(EXPERIMENTS),
         part="[0-9a-f]{32}",
@@ -66,7 +64,7 @@ rule run_bundle:
         code=lambda wildcards: config["code"][wildcards.experiment],
         data=lambda wildcards, input: [f"{Path(path).stem}={path}" for path in input.data],
     shell:
-        "exec python {params.script:q} --job {input.job:q} --code {params.code} --output {output.records:q}"
+        "exec {START} {params.script:q} --job {input.job:q} --code {params.code} --output {output.records:q}"
         " --data {params.data:q} > {log:q} 2>&1"
 
 
@@ -87,4 +85,4 @@ rule summarise_cells:
         parts=config["parts"],
         code=code("summarise_cells.py", "dpsub.sweeps.by_cell", "dpsub.sweeps.differences"),
     shell:
-        "exec python {params.script:q} --results {params.results:q} --experiment {wildcards.experiment} > {log:q} 2>&1"
+        "exec {START} {params.script:q} --results {params.results:q} --experiment {wildcards.experiment} > {log:q} 2>&1"

@@ -53,7 +53,7 @@ class Registry(Generic[T]):
     @cached_property
     def _members(self) -> dict[str, type[T]]:
         found: dict[str, type[T]] = {}
-        for module in self._modules():
+        for module in self._modules:
             for name, member in self._defined(module):
                 if name in found:
                     both = f"{found[name].__module__} and {member.__module__}"
@@ -61,6 +61,7 @@ class Registry(Generic[T]):
                 found[name] = member
         return dict(sorted(found.items()))
 
+    @cached_property
     def _modules(self) -> list[str]:
         root = importlib.import_module(self._package)
         return [info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")]
@@ -97,7 +98,7 @@ class Registry(Generic[T]):
         if "_members" not in self.__dict__:
             # A job needs one member of many, without all that the others import: look into likely modules first.
             wanted = f"{self._package}.{name.replace('/', '.')}"
-            for module in sorted(self._modules(), key=lambda found: -_in_common(found, wanted)):
+            for module in sorted(self._modules, key=lambda found: -_in_common(found, wanted)):
                 for known, member in self._defined(module):
                     if known == name:
                         return member

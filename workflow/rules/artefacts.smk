@@ -59,8 +59,6 @@ rule build_table:
         comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
         f"{RESULTS}/logs/build_table/{{artefact}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/build_table/{{artefact}}.tsv"
     wildcard_constraints:
         artefact=names("table"),
     resources:
@@ -82,7 +80,7 @@ rule build_table:
             f"{name}={PLAN.config_digest(name)}" for name in product_of(wildcards).artefact.experiments
         ],
     shell:
-        "exec python {params.script:q} --artefact {params.name} --published {params.published:q}"
+        "exec {START} {params.script:q} --artefact {params.name} --published {params.published:q}"
         " --results {params.results:q} --records {input.records:q} --configurations {params.digests:q} > {log:q} 2>&1"
 
 
@@ -94,8 +92,6 @@ use rule build_table as build_timing_table with:
         comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
         f"{RESULTS}/logs/build_timing_table/{{artefact}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/build_timing_table/{{artefact}}.tsv"
     wildcard_constraints:
         artefact=names("table", timed=True),
 
@@ -108,8 +104,6 @@ use rule build_table as build_figure with:
         comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
         f"{RESULTS}/logs/build_figure/{{artefact}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/build_figure/{{artefact}}.tsv"
     wildcard_constraints:
         artefact=names("figure"),
 
@@ -122,7 +116,5 @@ use rule build_table as build_timing_figure with:
         comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
         f"{RESULTS}/logs/build_timing_figure/{{artefact}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/build_timing_figure/{{artefact}}.tsv"
     wildcard_constraints:
         artefact=names("figure", timed=True),

@@ -17,7 +17,7 @@ rule collect_comparison:
         script=script("collect_comparison.py"),
         code=code("collect_comparison.py", "dpsub.comparison"),
     shell:
-        "exec python {params.script:q} --output {output:q} {input:q} > {log:q} 2>&1"
+        "exec {START} {params.script:q} --output {output:q} {input:q} > {log:q} 2>&1"
 
 
 rule check_verdicts:
@@ -34,5 +34,5 @@ rule check_verdicts:
         code=code("check_verdicts.py", "dpsub.expected"),
         mode=PLAN.config["verdicts"],
     shell:
-        "exec python {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"
+        "exec {START} {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"
         " --mode {params.mode} --output {output:q} > {log:q} 2>&1"

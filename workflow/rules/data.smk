@@ -16,8 +16,6 @@ rule prepare_data:
         description=str(INTERIM.with_suffix(".json")),
     log:
         f"{RESULTS}/logs/prepare_data/{{data_set}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/prepare_data/{{data_set}}.tsv"
     wildcard_constraints:
         data_set=one_of(set(PLAN.data_sets(*PLAN.experiments)) - set(POINTS)),
     priority: 100
@@ -31,7 +29,7 @@ rule prepare_data:
         fallback=PLAN.config["data"]["fallback"],
         download="--download" if PLAN.config["data"]["download"] else "--no-download",
     shell:
-        "exec python {params.script:q} --sources {params.sources:q} --folder={params.folder:q} --raw data/raw"
+        "exec {START} {params.script:q} --sources {params.sources:q} --folder={params.folder:q} --raw data/raw"
         " --fallback {params.fallback} {params.download} --output {output.table:q} > {log:q} 2>&1"
 
 
@@ -41,7 +39,5 @@ use rule prepare_data as prepare_points with:
         description=str(INTERIM.with_suffix(".json")),
     log:
         f"{RESULTS}/logs/prepare_points/{{data_set}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/prepare_points/{{data_set}}.tsv"
     wildcard_constraints:
         data_set=one_of(POINTS),

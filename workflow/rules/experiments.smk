@@ -30,8 +30,6 @@ rule run_experiment:
         sidecar=f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.json",
     log:
         f"{RESULTS}/logs/run_experiment/{{experiment}}/{{variant}}/{{part}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/run_experiment/{{experiment}}/{{variant}}/{{part}}.tsv"
     wildcard_constraints:
         experiment=one_of(UNTIMED),
         variant=one_of(VARIANTS),
@@ -49,7 +47,7 @@ rule run_experiment:
         replicates=lambda wildcards: f"{part_of(wildcards).first}:{part_of(wildcards).stop}",
         data=lambda wildcards: [f"{name}={path}" for name, path in data_files(wildcards.experiment).items()],
     shell:
-        "exec python {params.script:q} --experiment {wildcards.experiment} --variant {wildcards.variant}"
+        "exec {START} {params.script:q} --experiment {wildcards.experiment} --variant {wildcards.variant}"
         " --part {wildcards.part} --replicates {params.replicates} --seed {params.seed} --code {params.code}"
         " --settings {params.settings:q} --output {output.records:q} --data {params.data:q}"
         " --records {input.records:q} > {log:q} 2>&1"
@@ -61,8 +59,6 @@ use rule run_experiment as time_experiment with:
         sidecar=f"{RESULTS}/run/timings/records/{{experiment}}/{{variant}}/{{part}}.json",
     log:
         f"{RESULTS}/logs/time_experiment/{{experiment}}/{{variant}}/{{part}}.log",
-    benchmark:
-        f"{RESULTS}/run/timings/jobs/time_experiment/{{experiment}}/{{variant}}/{{part}}.tsv"
     wildcard_constraints:
         experiment=one_of(TIMED),
         variant=one_of(VARIANTS),

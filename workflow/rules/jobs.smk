@@ -1,12 +1,13 @@
 """What all jobs have in common: one thread each, this Python, an end with their run, and code that they depend on.
 
 REQUIRED INPUTS: ROOT, the top of the project
-OUTPUTS: the functions `script`, `code`, `one_of`, `shown`
+OUTPUTS: START and the functions `script`, `code`, `one_of`, `shown`
 """
 
 import functools
 import os
 import re
+import shlex
 import sys
 
 from dpsub import provenance
@@ -18,6 +19,11 @@ os.environ["DPSUB_JOB"] = "1"  # a job ends with the run that started it
 os.environ["PATH"] = os.pathsep.join(
     (os.path.dirname(sys.executable), os.environ.get("PATH", ""))
 )  # jobs use this python
+START = (  # what comes before the path of a script; on a cluster a node has nothing but Python
+    f"python -I -S {shlex.quote(str(ROOT / 'workflow/scripts/start_job.py'))}"
+    if os.environ.get("DPSUB_PRELOADED")
+    else "python"
+)
 
 
 def script(name):

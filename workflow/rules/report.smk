@@ -28,7 +28,7 @@ rule describe_run:
         versions=json.dumps(provenance.versions()),
         commit=lambda wildcards: provenance.commit(ROOT),
     shell:
-        "exec python {params.script:q} --settings {params.config:q} --commit {params.commit:q}"
+        "exec {START} {params.script:q} --settings {params.config:q} --commit {params.commit:q}"
         " --config {output.config:q} --environment {output.environment:q} > {log:q} 2>&1"
 
 
@@ -55,7 +55,7 @@ rule write_report:
         configuration=settings.digest(PLAN.config),
         remark=REMARK,
     shell:
-        "exec python {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
+        "exec {START} {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
         " --environment {input.environment:q} --config {input.config:q} --errata {input.errata:q}"
         " --data {input.data:q} --artefacts {params.artefacts} --seed {params.seed}"
         " --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"

@@ -6,22 +6,15 @@ that is run by hand, outside the workflow, is not tied to anything.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
+import time
 from collections.abc import Callable
 
+from start_job import die_with_parent
+
+from dpsub import provenance
 from dpsub.errors import DpsubError
-
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent dies, so that a killed run leaves no job behind (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
 
 if os.environ.get("DPSUB_JOB"):  # set in the Snakefile
     die_with_parent()
@@ -31,6 +24,8 @@ def run(main: Callable[[], None]) -> None:
     """Call `main`; turn an error that the user can do something about into one line and the exit status 1."""
     try:
         main()
+        if os.environ.get("DPSUB_JOB"):
+            print(f"{time.process_time():.2f} s of processor time, at most {provenance.peak_memory()} MiB of memory")
     except DpsubError as problem:
         sys.exit(f"error: {problem}")
     except MemoryError:

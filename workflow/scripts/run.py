@@ -8,6 +8,7 @@ By hand:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import shutil
@@ -22,6 +23,8 @@ from typing import TextIO
 import cluster
 import leftovers
 import one_sentence
+import preloaded
+import start_job
 import summary
 from progress import Progress, duration, sentence_in
 
@@ -177,7 +180,8 @@ class Run:
         return summary.lines(self.plan, made=made, seconds=seconds)
 
     def _watch(self, arguments: Sequence[str], progress: Progress) -> int:
-        with self.log.open("w", encoding="utf-8") as log:
+        preloaded_here = preloaded.running([self.descriptor]) if self.slurm is None else contextlib.nullcontext({})
+        with self.log.open("w", encoding="utf-8") as log, preloaded_here as found:
             self.child = subprocess.Popen(
                 [*self.command, *arguments],
                 stdout=subprocess.PIPE,
@@ -185,10 +189,10 @@ class Run:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **(self.slurm.limits() if self.slurm else {})},
+                env={**os.environ, **found, **(self.slurm.limits() if self.slurm else {})},
                 start_new_session=True,
                 pass_fds=[self.descriptor],
-                preexec_fn=one_sentence.die_with_parent,
+                preexec_fn=start_job.die_with_parent,
             )
             with self.child as child:
                 for line in child.stdout or ():
