@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dpsub import artefacts, checks, experiments, settings
+from dpsub import artefacts, checks, experiments, provenance, settings
 from dpsub.artefacts.base import Artefact, OutputDirs
 from dpsub.datasets import known
 from dpsub.errors import ArgumentError, PlanError
@@ -133,7 +133,8 @@ class Plan:
 
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""
-        return settings.digest({"seed": self.config["seed"], **settings.of_experiment(self.config, experiment)})
+        chosen = settings.of_experiment(self.config, experiment)
+        return provenance.settings_digest({"seed": self.config["seed"], **chosen})
 
 
 def _natural(name: str) -> tuple[str, int, str]:

@@ -6,13 +6,17 @@ import ast
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import platform
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from dpsub.streams import canonical
 
 _PACKAGES = ("matplotlib", "numpy", "pandas", "pyarrow", "scikit-learn", "scipy")
 
@@ -60,6 +64,12 @@ def digest(*modules: str, files: Iterable[Path] = ()) -> str:
     for name, path in [*named, *((path.name, path) for path in sorted(files))]:
         total.update(f"{name}\0{_code(path) if path else ''}\0".encode())
     return total.hexdigest()
+
+
+def settings_digest(mapping: Mapping[str, Any]) -> str:
+    """Return the SHA-256 sum of the canonical form of `mapping`, in which 1, 1.0 and ``np.int64(1)`` are the same."""
+    text = json.dumps(canonical(mapping), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:

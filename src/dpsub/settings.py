@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -168,12 +167,6 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """Return `mapping` in plain JSON types, in which 1, 1.0 and ``np.int64(1)`` are the same."""
     reduced: dict[str, Any] = streams.canonical(mapping)
     return reduced
-
-
-def digest(mapping: Mapping[str, Any]) -> str:
-    """Return the SHA-256 sum of the canonical form of `mapping`."""
-    text = json.dumps(canonical(mapping), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _formats() -> dict[str, tuple[str, ...]]:

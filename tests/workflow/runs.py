@@ -17,7 +17,8 @@ PATIENCE = 300  # seconds after which a run counts as hung
 
 
 def environment() -> dict[str, str]:
-    found = {name: value for name, value in os.environ.items() if name not in ("DPSUB_DATA", "DPSUB_JOB", "DPSUB_PRELOADED")}
+    ours = ("DPSUB_DATA", "DPSUB_JOB", "DPSUB_PRELOADED")
+    found = {name: value for name, value in os.environ.items() if name not in ours}
     return found | {"OMP_NUM_THREADS": "1"}
 
 

@@ -52,7 +52,7 @@ rule write_report:
         results=RESULTS,
         artefacts=[product.artefact.identifier for product in PLAN.products],
         seed=PLAN.config["seed"],
-        configuration=settings.digest(PLAN.config),
+        configuration=provenance.settings_digest(PLAN.config),
         remark=REMARK,
     shell:
         "exec {START} {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"

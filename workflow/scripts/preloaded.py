@@ -72,12 +72,14 @@ def serve(listener: socket.socket) -> None:
 
 
 def _load() -> None:
+    import pyarrow.dataset  # noqa: F401 (jobs read records)
+    import scipy.stats  # noqa: F401 (some jobs need it; it takes longest)
     from matplotlib.backends import backend_agg, backend_pdf  # noqa: F401 (figures are saved by them)
 
-    from dpsub import artefacts, experiments
+    from dpsub import artefacts, experiments, sweeps
 
-    artefacts.REGISTRY.names()
-    experiments.REGISTRY.names()
+    for registry in (artefacts.REGISTRY, experiments.REGISTRY, sweeps.REGISTRY):
+        registry.names()
     gc.collect()
     gc.freeze()  # what jobs share is not touched, so it is not copied
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import experiments, provenance, records, settings
+from dpsub import experiments, provenance, records
 from dpsub.errors import DataError
 
 
@@ -75,7 +75,7 @@ def main() -> None:
         stop=options.replicates.stop,
         seed=options.seed,
         settings=options.settings,
-        config_digest=settings.digest({"seed": options.seed, **options.settings}),
+        config_digest=provenance.settings_digest({"seed": options.seed, **options.settings}),
         code_digest=options.code,
         inputs={
             **{name: provenance.file_digest(path) for name, path in data.items()},

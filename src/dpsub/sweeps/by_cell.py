@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsub import provenance, settings
+from dpsub import provenance
 from dpsub.errors import DataError
 from dpsub.records import read_facts, replace_file
 from dpsub.sweeps import store
@@ -56,7 +56,8 @@ def _stamp_file(results: Path, experiment: str) -> Path:
 
 def _stamp(results: Path, experiment: str) -> dict[str, str]:
     parts = [path.stem for path in store.part_files(results, experiment)]
-    return {"parts": settings.digest({"parts": parts}), "code": provenance.digest(__name__, "dpsub.sweeps.differences")}
+    code = provenance.digest(__name__, "dpsub.sweeps.differences")
+    return {"parts": provenance.settings_digest({"parts": parts}), "code": code}
 
 
 def tables(
@@ -118,7 +119,7 @@ def _digests(batch: pa.RecordBatch, together: tuple[str, ...]) -> list[str]:
     coded = batch["cell"].dictionary_encode().indices.to_numpy()
     _, heads = np.unique(coded, return_index=True)
     fields = batch.select(list(together)).take(pa.array(heads)).to_pylist()
-    names = [settings.digest(item) for item in fields]
+    names = [provenance.settings_digest(item) for item in fields]
     return [names[code] for code in coded]
 
 

@@ -186,12 +186,13 @@ class SweepPlan:
         for path in self.jobs_folder.glob("*.json"):
             if path.stem not in jobs:
                 path.unlink()
+        parts = sorted({*jobs, *(path.stem[5:] for path in self.index.parts)})
         manifest = {
             "results": str(self.results),
             "seed": self.seed,
             "data": self.config["data"],
             "code": {name: digest_of(self.known[name]) for name in self.experiments},
-            "parts": settings.digest({"parts": sorted({*jobs, *(path.stem[5:] for path in self.index.parts)})}),
+            "parts": provenance.settings_digest({"parts": parts}),
             "jobs": jobs,
         }
         replace_file(self.manifest_file, f"{json.dumps(manifest, indent=0)}\n".encode())
