@@ -11,7 +11,7 @@ import platform
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ def _tree(path: Path) -> ast.Module:
 def _code(path: Path) -> str:
     """Return the SHA-256 sum of what the source at `path` does, without its comments, layout and docstrings."""
     tree = _tree(path)
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         body = getattr(node, "body", None)
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and body:
             match body[0]:
@@ -142,18 +142,23 @@ def _code(path: Path) -> str:
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the module and its statements, those within others included, but for those under ``TYPE_CHECKING``."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        skipped = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for field in ("orelse",) if skipped else ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, field, ())
+
+
 @cache
 def imports(module: str, path: Path) -> tuple[str, ...]:
     """Return the dotted names that the module `module`, whose source is at `path`, imports."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found: list[str] = []
-    waiting: list[ast.AST] = [_tree(path)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            waiting += node.orelse
-            continue
-        waiting += ast.iter_child_nodes(node)
+    for node in _statements(_tree(path)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -170,14 +175,15 @@ def imports(module: str, path: Path) -> tuple[str, ...]:
 def _discovered(path: Path) -> tuple[str, ...]:
     """Return the packages for which the module at `path` makes a registry."""
     return tuple(
-        node.args[0].value
-        for node in ast.walk(_tree(path))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "Registry"
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-        and isinstance(node.args[0].value, str)
+        node.value.args[0].value
+        for node in _statements(_tree(path))
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "Registry"
+        and node.value.args
+        and isinstance(node.value.args[0], ast.Constant)
+        and isinstance(node.value.args[0].value, str)
     )
 
 
