@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import yaml
 from dpsub import checks, experiments, mechanisms, samplers, streams
 from dpsub.errors import ArgumentError, PlanError
 
+_MOST_VALUES = 100_000
 _NOUNS = {
     "integer": "a whole number",
     "number": "a number",
@@ -64,11 +66,26 @@ def read(path: Path) -> dict[str, Any]:
         raise PlanError(f"the configuration {path} is not valid YAML{where}: {problem.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
         raise PlanError(f"the configuration {path} is not valid YAML: {str(problem).splitlines()[0]}") from None
+    except (AttributeError, KeyError):  # how PyYAML fails at a tag that does not fit its value, such as !!bool x
+        raise PlanError(f"the configuration {path} is not valid YAML: a tag does not fit its value") from None
     if found is None:
         return {}
     if not isinstance(found, dict):
         raise PlanError(f"the configuration {path} must hold a mapping of keys to values, got {type(found).__name__}")
+    _refuse_endless(path, found)
     return found
+
+
+def _refuse_endless(path: Path, found: Mapping[str, Any]) -> None:
+    """Refuse what a few aliases blow up beyond measure, or to what holds itself."""
+    waiting: list[Any] = [found]
+    for _ in range(_MOST_VALUES):
+        if not waiting:
+            return
+        value = waiting.pop()
+        if isinstance(value, (Mapping, list)):
+            waiting += value.values() if isinstance(value, Mapping) else value
+    raise PlanError(f"the configuration {path} must hold at most {_MOST_VALUES} values, got more; mend its aliases")
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,11 +152,7 @@ def conform(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
         As :func:`validate`.
     """
     _refuse_odd_numbers(config, "")
-    checker = jsonschema.FormatChecker(formats=())
-    for noun, names in _formats().items():
-        checker.checks(noun)(lambda value, names=names: not isinstance(value, str) or value in names)
-    validator = jsonschema.Draft202012Validator(read(schema), format_checker=checker)
-    problems = sorted(validator.iter_errors(config), key=_rank)
+    problems = sorted(_validator(schema).iter_errors(config), key=_rank)
     if problems:
         raise PlanError(_sentence(problems[0]))
     return canonical(config)
@@ -174,6 +187,14 @@ def digest(mapping: Mapping[str, Any]) -> str:
     """Return the SHA-256 sum of the canonical form of `mapping`."""
     text = json.dumps(canonical(mapping), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def _validator(schema: Path) -> jsonschema.Draft202012Validator:
+    checker = jsonschema.FormatChecker(formats=())
+    for noun, names in _formats().items():
+        checker.checks(noun)(lambda value, names=names: not isinstance(value, str) or value in names)
+    return jsonschema.Draft202012Validator(read(schema), format_checker=checker)
 
 
 def _formats() -> dict[str, tuple[str, ...]]:

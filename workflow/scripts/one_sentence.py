@@ -1,7 +1,7 @@
-"""Job scripts end in one sentence when something is wrong, and together with the process that started them.
+"""Scripts end in one sentence when something is wrong, and jobs together with the process that started them.
 
-Scripts import this module before anything that takes time: from then on a killed run takes its jobs along. A script
-that is run by hand, outside the workflow, is not tied to anything.
+Scripts import this module before anything that takes time: from then on a killed run takes its jobs along, and Ctrl-C
+ends a script without a traceback. A script that is run by hand, outside the workflow, is not tied to anything.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from dpsub.errors import DpsubError
 
@@ -25,12 +26,18 @@ def die_with_parent() -> None:
 
 if os.environ.get("DPSUB_JOB"):  # set in the Snakefile
     die_with_parent()
+if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parent:  # a script, and no test that imports one
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # imports take seconds, and have nothing to tidy up
 
 
 def run(main: Callable[[], None]) -> None:
     """Call `main`; turn an error that the user can do something about into one line and the exit status 1."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main()
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     except DpsubError as problem:
         sys.exit(f"error: {problem}")
     except MemoryError:

@@ -7,6 +7,9 @@ By hand:
 
 from __future__ import annotations
 
+import one_sentence  # before what takes time: Ctrl-C then ends all of it quietly
+
+# isort: split
 import argparse
 import importlib
 import os
@@ -21,7 +24,6 @@ from typing import TextIO
 
 import cluster
 import leftovers
-import one_sentence
 import summary
 from progress import Progress, duration, sentence_in
 
@@ -225,9 +227,9 @@ class Run:
             print(f"cancelled {count} jobs on the cluster that an earlier run had left", flush=True)
         locks = Path(".snakemake/locks")
         if locks.is_dir() and any(locks.iterdir()):
-            with self.log.open("w", encoding="utf-8") as log:
-                subprocess.run([*self.command, "--unlock"], stdout=log, stderr=subprocess.STDOUT, check=False)
-                if self.slurm:
+            shutil.rmtree(locks)  # all that --unlock does, after it has read the whole workflow for seconds
+            if self.slurm:
+                with self.log.open("w", encoding="utf-8") as log:
                     self.settle(log)
 
     def settle(self, log: TextIO) -> None:

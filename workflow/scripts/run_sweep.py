@@ -7,13 +7,15 @@ By hand:
 
 from __future__ import annotations
 
+import one_sentence  # before what takes time: Ctrl-C then ends all of it quietly
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path
 from typing import TextIO
 
 import cluster
-import one_sentence
 from progress import OVERHEAD, Job, Progress, duration
 from run import ROOT, Run, add_machine, check_data, check_room, machine, split
 
