@@ -12,7 +12,7 @@ from dpsub import provenance
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[threads] = "1"  # one BLAS thread a job: the jobs are what runs in parallel
-os.environ["DPSUB_JOB"] = "1"  # a job ends with the run that started it
+os.environ["DPSUB_JOB"] = str(os.getpid())  # a job ends with the process that started it
 os.environ["PATH"] = os.pathsep.join(
     (os.path.dirname(sys.executable), os.environ.get("PATH", ""))
 )  # jobs use this python

@@ -18,14 +18,19 @@ from dpsub.errors import DpsubError
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent dies, so that a killed run leaves no job behind (Linux)."""
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent dies, so that a killed run leaves no job behind (Linux).
+
+    Ends it at once if `parent`, the process that started it, has died in the meantime.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
-if os.environ.get("DPSUB_JOB"):  # set in the Snakefile
-    die_with_parent()
+if job_of := os.environ.get("DPSUB_JOB"):  # set in the Snakefile
+    die_with_parent(int(job_of))
 if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parent:  # a script, and no test that imports one
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # imports take seconds, and have nothing to tidy up
 

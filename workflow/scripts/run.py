@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -162,7 +163,7 @@ class Run:
             print(f"stopped after {duration(time.monotonic() - started)}; run again to go on from here", flush=True)
             return 128 + self.signals[0]
         if status:
-            self._explain(progress)
+            self._explain(progress, status)
             return 1
         if "--dry-run" in arguments or "-n" in arguments:
             print(f"{progress.total} jobs to do; see {self.log}")
@@ -190,7 +191,7 @@ class Run:
                 env={**os.environ, **(self.slurm.limits() if self.slurm else {})},
                 start_new_session=True,
                 pass_fds=[self.descriptor],
-                preexec_fn=one_sentence.die_with_parent,
+                preexec_fn=partial(one_sentence.die_with_parent, os.getpid()),
             )
             with self.child as child:
                 for line in child.stdout or ():
@@ -236,13 +237,15 @@ class Run:
         """Keep or remove what jobs have finished that an earlier run had left on the cluster."""
         leftovers.settle(self.plan, self.command, log)
 
-    def _explain(self, progress: Progress) -> None:
+    def _explain(self, progress: Progress, status: int) -> None:
         logs = [Path(path) for path in dict.fromkeys(progress.failed_logs)]
         if self.slurm and (ended := cluster.endings(self.log.read_text(encoding="utf-8", errors="replace"))):
             print(f"Slurm ended jobs as {ended}, repetitions included", file=sys.stderr)
         for path in logs:
             print(f"error: {sentence_in(path)} (log: {path})", file=sys.stderr)
-        if not logs:
+        if status < 0:
+            print(f"error: Snakemake was killed by signal {-status} from outside (log: {self.log})", file=sys.stderr)
+        elif not logs:
             print(f"error: {sentence_in(self.log)} (log: {self.log})", file=sys.stderr)
         print("finished jobs are kept; run again to go on from here", file=sys.stderr)
 
