@@ -29,10 +29,26 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
+def has_cache() -> bool:
+    """Return whether there is the folder in which Snakemake and Matplotlib want to keep things for the next time."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no place for it, or nobody knows the user's home
+        return False
+    return os.access(folder, os.W_OK)
+
+
 if job_of := os.environ.get("DPSUB_JOB"):  # set in the Snakefile
     die_with_parent(int(job_of))
 if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parent:  # a script, and no test that imports one
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # imports take seconds, and have nothing to tidy up
+    if sys.getfilesystemencoding() != "utf-8":  # in an old locale not every name could be read or written
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    if not has_cache():
+        os.environ["XDG_CACHE_HOME"] = str(Path(".snakemake/cache").resolve())
+        os.environ.setdefault("MPLCONFIGDIR", str(Path(".snakemake/matplotlib").resolve()))
 
 
 def run(main: Callable[[], None]) -> None:

@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+import clock
 import cluster
 import leftovers
 import summary
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", help="tables and figures to make; everything by default")
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
+    check_place(ROOT)
     config = settings.load([ROOT / "config.yaml", *options.config], schema=SCHEMA)
     plan = Plan(config)
     _check_targets(plan, options.targets)
@@ -96,6 +98,12 @@ def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
         if target not in known and target != "all" and not Path(target).suffix:
             near = settings.nearest(target, known)
             raise PlanError(f"unknown target {target!r}; {near}")
+
+
+def check_place(project: Path) -> None:
+    """Refuse a place of the project whose name Snakemake would take for a pattern."""
+    if odd := sorted(set(str(project)) & set("{}<>")):
+        raise PlanError(f"the project must lie in a folder without {odd[0]} in its path, got {project}; move it")
 
 
 def check_room(folder: Path) -> None:
@@ -154,6 +162,7 @@ class Run:
             signal.signal(number, self._forward)
         signal.signal(signal.SIGALRM, self._end)
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        clock.bring_back([self.plan.results, Path("data/interim")])
         self._clear_leftovers()
         progress = self.progress()
         status = self._watch(arguments, progress)

@@ -17,7 +17,7 @@ from typing import TextIO
 
 import cluster
 from progress import OVERHEAD, Job, Progress, duration
-from run import ROOT, Run, add_machine, check_data, check_room, machine, split
+from run import ROOT, Run, add_machine, check_data, check_place, check_room, machine, split
 
 from dpsub import lock
 from dpsub.errors import PlanError
@@ -31,6 +31,7 @@ def main() -> None:
     add_machine(parser)
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
+    check_place(ROOT)
     config = load(options.sweep)
     results = Path(config["results_dir"])
     slurm = machine(results, options)
