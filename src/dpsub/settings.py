@@ -269,7 +269,8 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
         case "uniqueItems":
             return f"{path} must not repeat a value, got {_shown(value)}"
         case "pattern":
-            return f"{path} must not hold braces, angle brackets or control characters, got {_shown(value)}; choose another name"
+            signs = "braces, angle brackets or control characters"
+            return f"{path} must not hold {signs}, got {_shown(value)}; choose another name"
         case "minLength":
             return f"{path} must not be empty"
     return f"{path} must keep the rule {problem.validator} = {rule}, got {_shown(value)}"
