@@ -71,7 +71,8 @@ def mutations(value: Any) -> list[Any]:
 AT_ODDS = {
     "b_max": "b", "b_min": "b_max", "bound": "half_width", "clip": "scale|noise_multiplier", "dataset": "data set",
     "epsilon": "low_split", "epsilon_amplified": "scale|noise_multiplier",
-    "epsilon_amplified_step": "epsilon_amplified_max", "epsilon_min": "epsilon_max", "epsilon_step": "epsilon_max", "example_m": "m", "half_width": "epsilon",
+    "epsilon_amplified_step": "epsilon_amplified_max", "epsilon_min": "epsilon_max",
+    "epsilon_step": "epsilon_max", "example_m": "m", "half_width": "epsilon",
     "lower": "upper", "m_max": "m", "m_min": "m_max", "scale": "noise_multiplier", "scale_min": "scale_max",
     "sigma_min": "sigma",
 }  # fmt: skip

@@ -65,4 +65,5 @@ def run(main: Callable[[], None]) -> None:
         sys.exit("error: there must be enough memory for this job, got too little; lower the sizes or raise parts")
     except OSError as problem:
         place = problem.filename or "the results folder"
-        sys.exit(f"error: {place} must be usable, got: {problem.strerror}; free space, or correct permissions or paths")
+        reason = problem.strerror or problem
+        sys.exit(f"error: {place} must be usable, got: {reason}; free space, or correct permissions or paths")
