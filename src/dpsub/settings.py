@@ -291,4 +291,6 @@ def _is_number(text: str) -> bool:
 
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
+    if not text.isprintable():  # signs that would turn the rest of the line around
+        text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
