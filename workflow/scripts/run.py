@@ -237,7 +237,7 @@ class Run:
             print(f"cancelled {count} jobs on the cluster that an earlier run had left", flush=True)
         locks = Path(".snakemake/locks")
         if locks.is_dir() and any(locks.iterdir()):
-            shutil.rmtree(locks)  # all that --unlock does, after it has read the whole workflow for seconds
+            shutil.rmtree(locks, ignore_errors=True)  # what --unlock does after it has read the workflow for seconds
             if self.slurm:
                 with self.log.open("w", encoding="utf-8") as log:
                     self.settle(log)

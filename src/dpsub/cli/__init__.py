@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ± gets \\xb1, and no error
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ± gets \xb1, and no error
     words = list(sys.argv[1:] if argv is None else argv)
     command = words[0] if words and words[0] in COMMANDS else ""
     try:
