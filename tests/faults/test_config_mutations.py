@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import pathlib
 import random
 import re
 import time
@@ -15,6 +16,9 @@ import pytest
 from dpsub import settings
 from dpsub.errors import PlanError
 from dpsub.plan import Plan
+from dpsub.sweeps import planning
+from dpsub.sweeps.planning import SweepPlan
+from tests.sweep_grids import DRAWS, FAIR, sweep
 from tests.workflow import runs
 
 SCHEMA = runs.ROOT / "workflow/schemas/config.schema.yaml"
@@ -47,6 +51,11 @@ def changed(path: Path, value: Any) -> dict[str, Any]:
     config = {key: inner for key, inner in WHOLE.items() if key != "experiments"}
     names = path[1:2] if path[0] == "experiments" and len(path) > 1 else ("distinct_counts",)
     config["experiments"] = {name: WHOLE["experiments"][name] for name in names}
+    return replaced(config, path, value)
+
+
+def replaced(config: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    """Return a copy of a configuration with one value changed, or removed."""
     config = copy.deepcopy(config)
     *above, last = path
     place = at(config, tuple(above))
@@ -70,11 +79,10 @@ def mutations(value: Any) -> list[Any]:
 
 AT_ODDS = {
     "b_max": "b", "b_min": "b_max", "bound": "half_width", "clip": "scale|noise_multiplier", "dataset": "data set",
-    "epsilon": "low_split", "epsilon_amplified": "scale|noise_multiplier",
-    "epsilon_amplified_step": "epsilon_amplified_max", "epsilon_min": "epsilon_max",
-    "epsilon_step": "epsilon_max", "example_m": "m", "half_width": "epsilon",
-    "lower": "upper", "m_max": "m", "m_min": "m_max", "scale": "noise_multiplier", "scale_min": "scale_max",
-    "sigma_min": "sigma",
+    "datasets": "data set", "epsilon": "low_split", "epsilon_amplified": "scale|noise_multiplier",
+    "epsilon_amplified_step": "epsilon_amplified_max", "epsilon_min": "epsilon_max", "epsilon_step": "epsilon_max",
+    "example_m": "m", "half_width": "epsilon", "lower": "upper", "m_max": "m", "m_min": "m_max",
+    "scale": "noise_multiplier", "scale_min": "scale_max", "sigma_min": "sigma",
 }  # fmt: skip
 """What a refusal may name instead: the key that contradicts the changed one, or what both make together."""
 PLACES = [path for path in places(WHOLE) if not isinstance(path[-1], int)]
@@ -130,3 +138,19 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
             )
             tried += 1
     assert tried > 50
+
+
+@pytest.mark.parametrize("grid", [DRAWS, FAIR], ids=["draws", "fair"])
+def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(grid: dict[str, Any], tmp_path: pathlib.Path) -> None:
+    whole = settings.merge(planning.DEFAULTS, sweep(grid, results_dir=str(tmp_path / "none")))
+    cases = [(path, value) for path in places(whole) for value in mutations(at(whole, path))]
+    assert len(cases) > 100
+    accepted = 0
+    for path, value in cases:
+        try:
+            SweepPlan(settings.conform(replaced(whole, path, value), schema=planning.SCHEMA))
+            accepted += 1
+        except PlanError as refusal:
+            assert names_the_key(path, str(refusal)) and "\n" not in str(refusal), (path, value)
+    assert 0 < accepted < len(cases) / 2
+    assert list(tmp_path.iterdir()) == []
