@@ -6,6 +6,7 @@ import difflib
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 from dpsub import checks, experiments, mechanisms, samplers, streams
 from dpsub.errors import ArgumentError, PlanError
 
+_MOST_VALUES = 100_000
 _NOUNS = {
     "integer": "a whole number",
     "number": "a number",
@@ -63,11 +65,26 @@ def read(path: Path) -> dict[str, Any]:
         raise PlanError(f"the configuration {path} is not valid YAML{where}: {problem.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
         raise PlanError(f"the configuration {path} is not valid YAML: {str(problem).splitlines()[0]}") from None
+    except (AttributeError, KeyError):  # how PyYAML fails at a tag that does not fit its value, such as !!bool x
+        raise PlanError(f"the configuration {path} is not valid YAML: a tag does not fit its value") from None
     if found is None:
         return {}
     if not isinstance(found, dict):
         raise PlanError(f"the configuration {path} must hold a mapping of keys to values, got {type(found).__name__}")
+    _refuse_endless(path, found)
     return found
+
+
+def _refuse_endless(path: Path, found: Mapping[str, Any]) -> None:
+    """Refuse what a few aliases blow up beyond measure, or to what holds itself."""
+    waiting: list[Any] = [found]
+    for _ in range(_MOST_VALUES):
+        if not waiting:
+            return
+        value = waiting.pop()
+        if isinstance(value, (Mapping, list)):
+            waiting += value.values() if isinstance(value, Mapping) else value
+    raise PlanError(f"the configuration {path} must hold at most {_MOST_VALUES} values, got more; mend its aliases")
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,11 +151,7 @@ def conform(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
         As :func:`validate`.
     """
     _refuse_odd_numbers(config, "")
-    checker = jsonschema.FormatChecker(formats=())
-    for noun, names in _formats().items():
-        checker.checks(noun)(lambda value, names=names: not isinstance(value, str) or value in names)
-    validator = jsonschema.Draft202012Validator(read(schema), format_checker=checker)
-    problems = sorted(validator.iter_errors(config), key=_rank)
+    problems = sorted(_validator(schema).iter_errors(config), key=_rank)
     if problems:
         raise PlanError(_sentence(problems[0]))
     return canonical(config)
@@ -167,6 +180,14 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """Return `mapping` in plain JSON types, in which 1, 1.0 and ``np.int64(1)`` are the same."""
     reduced: dict[str, Any] = streams.canonical(mapping)
     return reduced
+
+
+@cache
+def _validator(schema: Path) -> jsonschema.Draft202012Validator:
+    checker = jsonschema.FormatChecker(formats=())
+    for noun, names in _formats().items():
+        checker.checks(noun)(lambda value, names=names: not isinstance(value, str) or value in names)
+    return jsonschema.Draft202012Validator(read(schema), format_checker=checker)
 
 
 def _formats() -> dict[str, tuple[str, ...]]:
@@ -241,7 +262,8 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
         case "uniqueItems":
             return f"{path} must not repeat a value, got {_shown(value)}"
         case "pattern":
-            return f"{path} must not hold braces or control characters, got {_shown(value)}; choose another name"
+            signs = "braces, angle brackets or control characters"
+            return f"{path} must not hold {signs}, got {_shown(value)}; choose another name"
         case "minLength":
             return f"{path} must not be empty"
     return f"{path} must keep the rule {problem.validator} = {rule}, got {_shown(value)}"
@@ -262,4 +284,6 @@ def _is_number(text: str) -> bool:
 
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
+    if not text.isprintable():  # signs that would turn the rest of the line around
+        text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -19,6 +19,9 @@ CONFIG = runs.ROOT / "config.yaml"
 SCHEMA = runs.ROOT / "workflow/schemas/config.schema.yaml"
 WHOLE = settings.read(CONFIG)
 
+BOMB = "a0: &a0 [1]\n" + "".join(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(12))
+"""A few lines that stand for 9**12 numbers."""
+
 # (path of the key, its value, the message)
 FAULTS: list[tuple[str, Any, str]] = [
     ("sede", 1, "unknown configuration key 'sede'; did you mean 'seed'?"),
@@ -40,8 +43,10 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("seed", 1.5, "seed must be a whole number, got 1.5"),
     ("seed", True, "seed must be a whole number, got true"),
     ("results_dir", "", "results_dir must not be empty"),
-    ("results_dir", "a{b}", 'results_dir must not hold braces or control characters, got "a{b}"; choose another name'),
-    ("results_dir", "a\nb", "results_dir must not hold braces or control characters, got "),
+    ("results_dir", "a{b}", 'results_dir must not hold braces, angle brackets or control characters, got "a{b}"; '),
+    ("results_dir", "a<b>", "results_dir must not hold braces, angle brackets or control characters, got "),
+    ("results_dir", "a\nb", "results_dir must not hold braces, angle brackets or control characters, got "),
+    ("data.folder", "a\0b", "data.folder must not hold braces, angle brackets or control characters, got "),
     ("verdicts", "enforced", 'unknown value "enforced" of verdicts; did you mean \'enforce\'?'),
     ("data.fallback", "syntetic", 'unknown value "syntetic" of data.fallback; did you mean \'synthetic\'?'),
     ("data.download", "yes", 'data.download must be true or false, got "yes"'),
@@ -154,6 +159,12 @@ def test_a_missing_setting_is_named() -> None:
         ("1: 2\n", r"is not valid YAML at line 1: key 1 is not text$"),
         ("seed: !!python/object/apply:os.system ['true']\n", r"is not valid YAML at line 1: could not determine"),
         ("? [a]\n: 1\n", r"is not valid YAML at line 1: "),
+        ("a: !!bool x\n", r"is not valid YAML: a tag does not fit its value$"),
+        ("a: !!timestamp x\n", r"is not valid YAML: a tag does not fit its value$"),
+        ("a: \0\n", r"is not valid YAML: unacceptable character"),
+        ("[" * 30000, r"is not valid YAML: maximum recursion depth exceeded"),
+        ("a: &a [*a]\n", r"must hold at most 100000 values, got more; mend its aliases$"),
+        (BOMB, r"must hold at most 100000 values, got more; mend its aliases$"),
     ],
 )
 def test_a_damaged_file_is_refused_and_nothing_in_it_is_executed(text: str, message: str, tmp_path: Path) -> None:

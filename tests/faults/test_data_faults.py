@@ -187,6 +187,21 @@ def test_a_wrong_checksum_stops_whatever_the_fallback(places, place, fallback):
         obtain(fallback=fallback, **({"folder": put("folder")} if place == "folder" else {}))
 
 
+@pytest.mark.parametrize("content", [b"4, 5, 6\n1, 2, 3\n", b"3, 2, 1\n6, 5, 4\n"], ids=["rows", "columns"])
+def test_a_reordered_file_is_refused_by_its_checksum(places, content):
+    put, obtain, _, table = places
+    good = b"1, 2, 3\n4, 5, 6\n"
+    put("raw", "a.csv", "b.csv", content=good)
+    found = sources.checksum(put("raw") / "toy" / "a.csv")
+    text = table.read_text()
+    (old,) = {line.split(",")[4] for line in text.splitlines()[1:]}
+    table.write_text(text.replace(old, found).replace(",8,", f",{len(good)},"))
+    assert obtain().label == "real"
+    put("raw", "a.csv", content=content)
+    with pytest.raises(DataError, match=r"a\.csv must have the SHA-256 sum"):
+        obtain()
+
+
 def test_unknown_data_sets_and_files_are_named(places):
     _, obtain, _, table = places
     with pytest.raises(ArgumentError, match="unknown data set 'toyy'; did you mean 'toy'"):
@@ -236,6 +251,8 @@ def prepared(files):
     ("harm", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-20]), "must have the SHA-256 sum .* prepare the data again"),
+        (lambda path: pd.read_parquet(path).iloc[::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
+        (lambda path: pd.read_parquet(path).iloc[:, ::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
         (lambda path: path.unlink(), "and its description must be readable, got: No such file"),
         (lambda path: path.with_suffix(".json").unlink(), "and its description must be readable, got: No such file"),
         (lambda path: path.with_suffix(".json").write_text("{"), "adult.json must describe adult.parquet, got"),

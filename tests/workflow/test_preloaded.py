@@ -61,7 +61,7 @@ def name(holder: subprocess.Popen[str]) -> str:
 def start(name: str | None, folder: Path, script: Path, *arguments: str) -> subprocess.Popen[str]:
     own = {key: value for key, value in os.environ.items() if key not in ("DPSUB_PRELOADED", "DPSUB_JOB")}
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(SCRIPTS / "start_job.py"), str(script), *arguments],
+        [sys.executable, "-I", "-S", "-X", "utf8", str(SCRIPTS / "start_job.py"), str(script), *arguments],
         cwd=folder,
         env={**own, "ASKED": "ünïcode", **({"DPSUB_PRELOADED": name} if name else {})},
         stdout=subprocess.PIPE,

@@ -24,7 +24,7 @@ rule prepare_data:
         script=lambda wildcards: script(known.script_of(wildcards.data_set)),
         code=lambda wildcards: code(known.script_of(wildcards.data_set), known.module_of(wildcards.data_set)),
         sources=str(ROOT / "data/SOURCES.csv"),
-        given=os.environ.get("DPSUB_DATA", ""),
+        given=lambda wildcards: os.environ.get("DPSUB_DATA", ""),
         folder=PLAN.config["data"]["folder"] or "",
         fallback=PLAN.config["data"]["fallback"],
         download="--download" if PLAN.config["data"]["download"] else "--no-download",

@@ -15,12 +15,12 @@ from dpsub import provenance
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[threads] = "1"  # one BLAS thread a job: the jobs are what runs in parallel
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the jobs compiles the package anew
-os.environ["DPSUB_JOB"] = "1"  # a job ends with the run that started it
+os.environ["DPSUB_JOB"] = str(os.getpid())  # a job ends with the process that started it
 os.environ["PATH"] = os.pathsep.join(
     (os.path.dirname(sys.executable), os.environ.get("PATH", ""))
 )  # jobs use this python
 START = (  # what comes before the path of a script; on a cluster a node has nothing but Python
-    f"python -I -S {shlex.quote(str(ROOT / 'workflow/scripts/start_job.py'))}"
+    f"python -I -S -X utf8 {shlex.quote(str(ROOT / 'workflow/scripts/start_job.py'))}"
     if os.environ.get("DPSUB_PRELOADED")
     else "python"
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 import one_sentence
 
 from dpsub import comparison, expected
+from dpsub.records import replace_file
 
 
 def main() -> None:
@@ -24,8 +25,7 @@ def main() -> None:
     text = expected.as_text(changes, compared=len(found))
     print(text)
     if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(text + "\n", encoding="utf-8")
+        replace_file(options.output, f"{text}\n".encode())
     if changes and options.mode == "enforce":
         sys.exit(1)
 

@@ -8,6 +8,7 @@ in its script alone: without the process (on a cluster, with plain snakemake) th
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -51,7 +52,7 @@ def running(descriptors: Sequence[int]) -> Iterator[dict[str, str]]:
             env={**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")},
             pass_fds=[listener.fileno(), *descriptors],
             start_new_session=True,
-            preexec_fn=start_job.die_with_parent,
+            preexec_fn=functools.partial(start_job.die_with_parent, os.getpid()),
         )
     try:
         yield {start_job.VARIABLE: name}
@@ -65,13 +66,16 @@ def serve(listener: socket.socket) -> None:
     _load()
     while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
         link, _ = listener.accept()
+        server = os.getpid()
         if os.fork() == 0:
             listener.close()
+            start_job.die_with_parent(server)
             _supervise(link)
         link.close()
 
 
 def _load() -> None:
+    import one_sentence  # noqa: F401 (it looks after the process that loads it: here, not in each job)
     import pyarrow.dataset  # noqa: F401 (jobs read records)
     import scipy.stats  # noqa: F401 (some jobs need it; it takes longest)
     from matplotlib.backends import backend_agg, backend_pdf  # noqa: F401 (figures are saved by them)
@@ -86,7 +90,6 @@ def _load() -> None:
 
 def _supervise(link: socket.socket) -> NoReturn:
     """Run one job and report its exit status; kill it when the one who asked for it is gone."""
-    start_job.die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, user, _ = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     if user != os.getuid():
@@ -99,8 +102,10 @@ def _supervise(link: socket.socket) -> NoReturn:
     except (OSError, ValueError, struct.error):
         os._exit(1)  # who asked has ended before saying what for
     ended, working = os.pipe()
+    supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
+        start_job.die_with_parent(supervisor)
         link.close()
         os.close(ended)
         _become(request, streams)
@@ -115,7 +120,6 @@ def _supervise(link: socket.socket) -> NoReturn:
 
 def _become(request: dict[str, Any], streams: Sequence[int]) -> NoReturn:
     """Be the job: its streams, folder, environment and arguments are ours, and its end is our end."""
-    start_job.die_with_parent()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

@@ -7,6 +7,9 @@ By hand:
 
 from __future__ import annotations
 
+import one_sentence  # before what takes time: Ctrl-C then ends all of it quietly
+
+# isort: split
 import argparse
 import contextlib
 import importlib
@@ -17,12 +20,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+import clock
 import cluster
 import leftovers
-import one_sentence
 import preloaded
 import start_job
 import summary
@@ -46,6 +50,7 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", help="tables and figures to make; everything by default")
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
+    check_place(ROOT)
     config = settings.load([ROOT / "config.yaml", *options.config], schema=SCHEMA)
     plan = Plan(config)
     _check_targets(plan, options.targets)
@@ -96,6 +101,12 @@ def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
         if target not in known and target != "all" and not Path(target).suffix:
             near = settings.nearest(target, known)
             raise PlanError(f"unknown target {target!r}; {near}")
+
+
+def check_place(project: Path) -> None:
+    """Refuse a place of the project whose name Snakemake would take for a pattern."""
+    if odd := sorted(set(str(project)) & set("{}<>")):
+        raise PlanError(f"the project must lie in a folder without {odd[0]} in its path, got {project}; move it")
 
 
 def check_room(folder: Path) -> None:
@@ -154,6 +165,7 @@ class Run:
             signal.signal(number, self._forward)
         signal.signal(signal.SIGALRM, self._end)
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        clock.bring_back([self.plan.results, Path("data/interim")])
         self._clear_leftovers()
         progress = self.progress()
         status = self._watch(arguments, progress)
@@ -163,7 +175,7 @@ class Run:
             print(f"stopped after {duration(time.monotonic() - started)}; run again to go on from here", flush=True)
             return 128 + self.signals[0]
         if status:
-            self._explain(progress)
+            self._explain(progress, status)
             return 1
         if "--dry-run" in arguments or "-n" in arguments:
             print(f"{progress.total} jobs to do; see {self.log}")
@@ -192,7 +204,7 @@ class Run:
                 env={**os.environ, **found, **(self.slurm.limits() if self.slurm else {})},
                 start_new_session=True,
                 pass_fds=[self.descriptor],
-                preexec_fn=start_job.die_with_parent,
+                preexec_fn=partial(start_job.die_with_parent, os.getpid()),
             )
             with self.child as child:
                 for line in child.stdout or ():
@@ -229,22 +241,24 @@ class Run:
             print(f"cancelled {count} jobs on the cluster that an earlier run had left", flush=True)
         locks = Path(".snakemake/locks")
         if locks.is_dir() and any(locks.iterdir()):
-            with self.log.open("w", encoding="utf-8") as log:
-                subprocess.run([*self.command, "--unlock"], stdout=log, stderr=subprocess.STDOUT, check=False)
-                if self.slurm:
+            shutil.rmtree(locks, ignore_errors=True)  # what --unlock does after it has read the workflow for seconds
+            if self.slurm:
+                with self.log.open("w", encoding="utf-8") as log:
                     self.settle(log)
 
     def settle(self, log: TextIO) -> None:
         """Keep or remove what jobs have finished that an earlier run had left on the cluster."""
         leftovers.settle(self.plan, self.command, log)
 
-    def _explain(self, progress: Progress) -> None:
+    def _explain(self, progress: Progress, status: int) -> None:
         logs = [Path(path) for path in dict.fromkeys(progress.failed_logs)]
         if self.slurm and (ended := cluster.endings(self.log.read_text(encoding="utf-8", errors="replace"))):
             print(f"Slurm ended jobs as {ended}, repetitions included", file=sys.stderr)
         for path in logs:
             print(f"error: {sentence_in(path)} (log: {path})", file=sys.stderr)
-        if not logs:
+        if status < 0:
+            print(f"error: Snakemake was killed by signal {-status} from outside (log: {self.log})", file=sys.stderr)
+        elif not logs:
             print(f"error: {sentence_in(self.log)} (log: {self.log})", file=sys.stderr)
         print("finished jobs are kept; run again to go on from here", file=sys.stderr)
 

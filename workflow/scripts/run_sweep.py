@@ -7,15 +7,17 @@ By hand:
 
 from __future__ import annotations
 
+import one_sentence  # before what takes time: Ctrl-C then ends all of it quietly
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path
 from typing import TextIO
 
 import cluster
-import one_sentence
 from progress import OVERHEAD, Job, Progress, duration
-from run import ROOT, Run, add_machine, check_data, check_room, machine, split
+from run import ROOT, Run, add_machine, check_data, check_place, check_room, machine, split
 
 from dpsub import lock
 from dpsub.errors import PlanError
@@ -29,6 +31,7 @@ def main() -> None:
     add_machine(parser)
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
+    check_place(ROOT)
     config = load(options.sweep)
     results = Path(config["results_dir"])
     slurm = machine(results, options)

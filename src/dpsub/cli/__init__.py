@@ -7,6 +7,7 @@ that is asked for is imported, and what it computes with when it runs: most answ
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import re
 import sys
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv : sequence of str, optional
         Default: the arguments of the process.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ± gets \xb1, and no error
     words = list(sys.argv[1:] if argv is None else argv)
     command = words[0] if words and words[0] in COMMANDS else ""
     try:

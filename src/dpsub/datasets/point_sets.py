@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,16 +121,10 @@ def write(points: np.ndarray, path: Path, facts: Mapping[str, Any]) -> None:
     Both files get their names only when they are complete.
     """
     checks.one_of("label", facts["label"], LABELS)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    with unfinished.open("wb") as out:
-        np.save(out, np.ascontiguousarray(points, dtype=np.float32), allow_pickle=False)
-    beside = prepared.sidecar(path)
-    draft = beside.with_name(f".{beside.name}.unfinished")
-    draft.write_text(json.dumps({**facts, "sha256": checksum(unfinished)}, indent=2) + "\n", encoding="utf-8")
-    os.replace(draft, beside)
-    os.replace(unfinished, path)
+    rows, head = np.ascontiguousarray(points, dtype=np.float32), io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(rows))
+    # not np.save, which forgets why a disk did not take the rows
+    prepared.write_pair(Path(path), [head.getvalue(), rows.data.cast("B")], facts)
 
 
 def load(path: Path) -> PointSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,33 @@ def sidecar(path: Path) -> Path:
 
 
 def write(table: pd.DataFrame, path: Path, description: Mapping[str, Any]) -> None:
-    """Write `table` to `path` (Parquet) and `description`, with the table's checksum, beside it (JSON).
+    """Write `table` to `path` (Parquet) and `description` beside it (JSON), as :func:`write_pair` does.
+
+    The same table gives the same bytes.
+    """
+    write_pair(Path(path), [table.to_parquet(None, index=False, compression="zstd")], description)
+
+
+def write_pair(path: Path, pieces: Iterable[bytes | memoryview], description: Mapping[str, Any]) -> None:
+    """Write `pieces`, one after the other, to `path`, and `description`, with their checksum, beside it (JSON).
 
     Both files get their names only when they are complete, so that no interruption leaves a pair that :func:`read`
-    accepts. The same table gives the same bytes.
+    accepts; what cannot be completed is removed, as on a full disk.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    table.to_parquet(unfinished, index=False, compression="zstd")
     beside = sidecar(path)
-    draft = beside.with_name(f".{beside.name}.unfinished")
-    facts = {**description, "sha256": checksum(unfinished)}
-    draft.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    os.replace(draft, beside)
-    os.replace(unfinished, path)
+    unfinished, draft = (one.with_name(f".{one.name}.unfinished") for one in (path, beside))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with unfinished.open("wb") as out:
+            for piece in pieces:
+                out.write(piece)
+        facts = {**description, "sha256": checksum(unfinished)}
+        draft.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        os.replace(draft, beside)
+        os.replace(unfinished, path)
+    finally:
+        draft.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def read(path: Path, **facts: type) -> tuple[pd.DataFrame, dict[str, Any]]:

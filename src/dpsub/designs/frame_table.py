@@ -65,7 +65,7 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
         )  # fmt: skip
     except FileNotFoundError:
         raise DataError(f"a frame must be in a file, got no {str(path)!r}; check the path") from None
-    except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as problem:
+    except (OSError, ValueError) as problem:  # pandas' own errors, and paths with a NUL, are of the latter kind
         reason = " ".join(str(problem).split())
         raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: {reason}") from None
     heads = [str(name).strip() for name in rows.iloc[0]]

@@ -14,6 +14,8 @@ from dpsub.amplification import amplify, category
 from dpsub.experiments.base import Experiment
 from dpsub.multiplicity import MultiplicityLaw
 
+MOST_POINTS = 100_000
+
 
 def epsilon_grid(settings: Mapping[str, Any]) -> np.ndarray:
     """Return the base epsilons step, 2 step, ..., epsilon_max, as the decimal numbers that they stand for.
@@ -21,10 +23,10 @@ def epsilon_grid(settings: Mapping[str, Any]) -> np.ndarray:
     Raises
     ------
     ArgumentError
-        If the step or the maximum is not above 0, or the maximum is below one step.
+        If the step or the maximum is not above 0, or the maximum is below one step or beyond `MOST_POINTS` steps.
     """
     step = checks.real("epsilon_step", settings["epsilon_step"], above=0)
-    top = checks.real("epsilon_max", settings["epsilon_max"], at_least=step)
+    top = checks.real("epsilon_max", settings["epsilon_max"], at_least=step, at_most=MOST_POINTS * step)
     return np.round(np.arange(1, round(top / step) + 1) * step, 10)
 
 

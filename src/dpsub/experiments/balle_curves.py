@@ -42,7 +42,7 @@ class BalleCurves(Experiment):
         profiles.of("laplace", settings["ratio"])
         for axis in ("epsilon", "epsilon_amplified"):
             step = checks.real(f"{axis}_step", settings[f"{axis}_step"], above=0)
-            checks.real(f"{axis}_max", settings[f"{axis}_max"], at_least=2 * step)
+            checks.real(f"{axis}_max", settings[f"{axis}_max"], at_least=2 * step, at_most=100_000 * step)
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
