@@ -21,6 +21,8 @@ from dpsub.importance.nearest import CHUNK, FLOATS, CentreSets
 from dpsub.importance.noise import RADII, norm_noise, norm_order, norms
 from dpsub.importance.samplers import WeightedSample
 
+_KEPT = 1 << 22  # numbers of a sample that is kept in every form that rounds need
+
 
 @dataclass(frozen=True)
 class Lloyd:
@@ -178,17 +180,17 @@ def clusters(
 
 
 class _Piece:
-    """A chunk of rows in both precisions, and who belongs where: a weight a row and set, at the row's cluster."""
+    """A chunk of rows, also in float64, and who belongs where: a weight a row and set, at the row's cluster."""
 
     def __init__(self, rows: np.ndarray, share: np.ndarray) -> None:
-        self.rows, self.share = rows, share
+        self.columns, self.share = rows.T, share
         self._doubles = rows.astype(float)
         self._members: sparse.csc_array | None = None
 
     def tally(self, near: CentreSets) -> tuple[np.ndarray, np.ndarray]:
         """Weighted counts, shape (c k,), and sums, shape (c k, d)."""
-        n, width = self.rows.shape[0], near.n_sets * near.k
-        places = (near.labels(self.rows).T + np.arange(0, width, near.k, dtype=np.int32)).ravel()
+        n, width = self.share.size, near.n_sets * near.k
+        places = (near.labels(self.columns).T + np.arange(0, width, near.k, dtype=np.int32)).ravel()
         if self._members is None or self._members.shape[0] != width:
             parts, starts = np.repeat(self.share, near.n_sets), np.arange(n + 1, dtype=np.int32) * near.n_sets
             self._members = sparse.csc_array((parts, places, starts), shape=(width, n))
@@ -252,11 +254,13 @@ def run(
     sample.refuse_light_weights()
     rows = points[sample.indices]
     _check_norms(rows, plans)
-    few = list(_pieces(rows, sample.weights)) if sample.size <= CHUNK else None
+    kept = list(_pieces(rows, sample.weights)) if rows.size <= _KEPT else None
+    for piece in kept or ():
+        piece.columns = np.ascontiguousarray(piece.columns)
     for turn in range(plans[0].n_iterations):
         # often all plans start alike: their first clusters are those of one
         seen = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
-        counts, sums = _tally(few or _pieces(rows, sample.weights), seen, rows.dtype)
+        counts, sums = _tally(kept or _pieces(rows, sample.weights), seen, rows.dtype)
         counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in (counts, sums))
         for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
             on_counts, on_sums = plan.noise(rows.shape[1], rng)
@@ -311,6 +315,6 @@ def total_costs(points: np.ndarray, centres: np.ndarray, sample: WeightedSample 
         block = slice(start, min(start + CHUNK, n))
         rows = points[block] if sample is None else points[sample.indices[block]]
         share = np.ones(rows.shape[0]) if sample is None else sample.weights[block]
-        total += near.least(rows).astype(float) @ share
+        total += near.least(np.ascontiguousarray(rows.T)).astype(float) @ share
         sizes += float(share @ np.einsum("ij,ij->i", rows, rows, dtype=float))
     return np.asarray(total + sizes)

@@ -47,28 +47,38 @@ class CentreSets:
                 squares = np.einsum("ij,ij->i", flat, flat).astype(dtype)[:, None]
                 self._blocks.append((block, np.ascontiguousarray((2 * flat).astype(dtype)), squares))
 
-    def _scores(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def _scores(self, columns: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield |c|^2 - 2 x c, which orders centres as distances do, shape (k, sets of the block, rows)."""
-        largest = max(doubled.shape[0] for _, doubled, _ in self._blocks)
-        room = np.empty(largest * rows.shape[0], dtype=rows.dtype)
+        n = columns.shape[1]
+        room = np.empty(max(doubled.shape[0] for _, doubled, _ in self._blocks) * n, dtype=columns.dtype)
         for block, doubled, squares in self._blocks:
-            scores = room[: doubled.shape[0] * rows.shape[0]].reshape(doubled.shape[0], rows.shape[0])
+            scores = room[: doubled.shape[0] * n].reshape(doubled.shape[0], n)
             with np.errstate(over="ignore", invalid="ignore"):
-                np.matmul(doubled, rows.T, out=scores)
+                np.matmul(doubled, columns, out=scores)
                 np.subtract(squares, scores, out=scores)
-            yield block, scores.reshape(self.k, -1, rows.shape[0])
+            yield block, scores.reshape(self.k, -1, n)
 
-    def labels(self, rows: np.ndarray) -> np.ndarray:
-        """Index of the nearest centre, shape (c, rows): the lowest on ties, the first with a NaN if there is one."""
-        labels = np.empty((self.n_sets, rows.shape[0]), dtype=np.min_scalar_type(self.k))
-        for block, scores in self._scores(rows):
+    def labels(self, columns: np.ndarray) -> np.ndarray:
+        """Index of the nearest centre: the lowest on ties, the first with a NaN if there is one.
+
+        Parameters
+        ----------
+        columns : ndarray, shape (d, n)
+            Rows, transposed; the product is fastest if this is how they lie in memory.
+
+        Returns
+        -------
+        ndarray of int, shape (c, n)
+        """
+        labels = np.empty((self.n_sets, columns.shape[1]), dtype=np.min_scalar_type(self.k))
+        for block, scores in self._scores(columns):
             labels[block] = _lowest(scores, labels.dtype)
         return labels
 
-    def least(self, rows: np.ndarray) -> np.ndarray:
-        """Squared distance to the nearest centre less |x|^2, shape (c, rows); NaN if a centre is."""
-        least = np.empty((self.n_sets, rows.shape[0]), dtype=rows.dtype)
-        for block, scores in self._scores(rows):
+    def least(self, columns: np.ndarray) -> np.ndarray:
+        """Squared distance to the nearest centre less |x|^2, shape (c, n), for `columns` as above; NaN if a centre is."""
+        least = np.empty((self.n_sets, columns.shape[1]), dtype=columns.dtype)
+        for block, scores in self._scores(columns):
             scores.min(axis=0, out=least[block])
         return least
 
