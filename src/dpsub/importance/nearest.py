@@ -76,7 +76,7 @@ class CentreSets:
         return labels
 
     def least(self, columns: np.ndarray) -> np.ndarray:
-        """Squared distance to the nearest centre less |x|^2, shape (c, n), for `columns` as above; NaN if a centre is."""
+        """Squared distance to the nearest centre less |x|^2, shape (c, n), `columns` as above; NaN if a centre is."""
         least = np.empty((self.n_sets, columns.shape[1]), dtype=columns.dtype)
         for block, scores in self._scores(columns):
             scores.min(axis=0, out=least[block])
