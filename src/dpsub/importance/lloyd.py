@@ -21,7 +21,7 @@ from dpsub.importance.nearest import CHUNK, FLOATS, CentreSets
 from dpsub.importance.noise import RADII, norm_noise, norm_order, norms
 from dpsub.importance.samplers import WeightedSample
 
-_KEPT = 1 << 22  # numbers of a sample that is kept in every form that rounds need
+_KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ class CentreSets:
         self.n_sets, self.k, d = centres.shape
         at_once = max(1, _SCORES // (self.k * CHUNK))
         self._blocks = []
+        self._room = np.empty(0, dtype=dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, self.n_sets, at_once):
                 block = slice(start, min(start + at_once, self.n_sets))
@@ -50,9 +51,11 @@ class CentreSets:
     def _scores(self, columns: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield |c|^2 - 2 x c, which orders centres as distances do, shape (k, sets of the block, rows)."""
         n = columns.shape[1]
-        room = np.empty(max(doubled.shape[0] for _, doubled, _ in self._blocks) * n, dtype=columns.dtype)
+        needed = max(doubled.shape[0] for _, doubled, _ in self._blocks) * n
+        if self._room.size < needed:  # else the room of the last chunk, which is in the cache
+            self._room = np.empty(needed, dtype=columns.dtype)
         for block, doubled, squares in self._blocks:
-            scores = room[: doubled.shape[0] * n].reshape(doubled.shape[0], n)
+            scores = self._room[: doubled.shape[0] * n].reshape(doubled.shape[0], n)
             with np.errstate(over="ignore", invalid="ignore"):
                 np.matmul(doubled, columns, out=scores)
                 np.subtract(squares, scores, out=scores)
