@@ -11,6 +11,7 @@ from dpsub.errors import ArgumentError
 from dpsub.importance import lloyd, lloyd_loop
 from dpsub.importance.calibrate import MODES, DataFacts, calibrate
 from dpsub.importance.lloyd import Lloyd
+from dpsub.importance.nearest import CentreSets
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 
 RNG = np.random.default_rng(3)
@@ -51,6 +52,58 @@ def test_ties_go_to_the_lowest_index_and_counts_stay_exact_beyond_24_bits() -> N
     points = np.zeros((3, 1), dtype=np.float32)
     counts, _ = lloyd.clusters(points, np.array([[[1.0], [-1.0], [1.0]]]), np.array([2.0**24, 1.0, 1.0]))
     assert counts[0].tolist() == [2.0**24 + 2, 0, 0]
+
+
+def sought(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Labels by numpy's own search, shape (c, rows)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = (centres**2).sum(axis=2).astype(rows.dtype)
+        doubled = (2 * centres).astype(rows.dtype)
+        return np.stack([(s - rows @ c.T).argmin(axis=1) for s, c in zip(squares, doubled, strict=True)])
+
+
+@pytest.mark.parametrize("n", [300, 5000])  # searched one by one, and by comparisons of all
+@pytest.mark.parametrize("k", [1, 7, 300])
+def test_labels_are_those_of_a_search_row_by_row(n: int, k: int) -> None:
+    rng = np.random.default_rng(k)
+    # whole numbers make ties, and their products are exact
+    rows = rng.integers(-3, 4, (n, 3)).astype(np.float32)
+    centres = rng.integers(-3, 4, (6, k, 3)).astype(float)
+    centres[1, k // 2, 1] = math.nan
+    centres[2, k // 3 :, 0] = math.nan
+    centres[3, -1] = 3e38  # its square is infinite
+    sets = CentreSets(centres, rows.dtype)
+    expected = sought(rows, centres)
+    assert k == 1 or len(np.unique(expected[0])) > 1
+    for columns in (rows.T, np.ascontiguousarray(rows.T)):
+        assert (sets.labels(columns) == expected).all()
+        # a planted fault: one row that is another's
+        assert not (sets.labels(columns)[:, 1:] == expected[:, :-1]).all() or k == 1
+    least = sets.least(rows.T)
+    assert np.isnan(least).all(axis=1).tolist() == [False, True, True, False, False, False]
+
+
+def test_plans_that_start_alike_or_apart_and_samples_of_any_size_agree_with_runs_alone() -> None:
+    rng = np.random.default_rng(8)
+    rows = rng.standard_normal((20_000, 2))
+    facts = DataFacts.of(rows)
+    plans = [Lloyd(3, noise, 2.0, "repaired", facts.radius, 3) for noise in (1.0, 5.0)]
+    alike = np.repeat(rng.standard_normal((1, 3, 2)), 2, axis=0)
+    for kept in (1 << 22, 0):  # all forms of the sample are kept from round to round, or made again
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lloyd, "_KEPT", kept)
+            for size in (500, 20_000):
+                sample = WeightedSample(np.arange(size), rng.uniform(1, 2, size))
+                for first in (alike, alike * np.array([1.0, 0.9])[:, None, None]):
+                    both = lloyd.run(rows, sample, plans, first, [np.random.default_rng(i) for i in range(2)])
+                    for c in range(2):
+                        alone = lloyd.run(rows, sample, plans[c : c + 1], first[c : c + 1], [np.random.default_rng(c)])
+                        assert both[c] == pytest.approx(alone[0], rel=1e-12)
+                        if size == 500:
+                            by_rows = lloyd_loop.run_by_rows(
+                                rows[:size], sample.weights, plans[c], first[c], np.random.default_rng(c)
+                            )
+                            assert both[c] == pytest.approx(by_rows, rel=1e-9)
 
 
 def test_costs_are_mean_squared_distances_to_the_nearest_centre() -> None:

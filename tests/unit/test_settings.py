@@ -47,6 +47,11 @@ def test_the_full_configuration_runs_every_experiment() -> None:
     assert set(config["experiments"]) == set(experiments.REGISTRY.names())
 
 
+def test_the_run_of_one_paper_leaves_out_the_others() -> None:
+    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/importance.yaml"], schema=SCHEMA)
+    assert set(Plan(config).experiments) == {name for name in experiments.REGISTRY.names() if "importance" in name}
+
+
 def test_merging_goes_level_by_level_and_replaces_lists() -> None:
     base = {"a": {"x": 1, "y": [1, 2]}, "b": 1}
     assert settings.merge(base, {"a": {"y": [3]}, "c": None}) == {"a": {"x": 1, "y": [3]}, "b": 1, "c": None}

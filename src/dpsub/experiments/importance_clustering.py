@@ -20,8 +20,6 @@ from dpsub.importance.calibrate import Calibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.streams import stream
 
-ROWS_AT_ONCE = 8192  # times centre sets of one matrix product; more do not fit into a cache
-
 
 class ImportanceClustering(OnPointSets):
     """One record a repeat of a cell: the size of its sample and the mean squared distance of all rows to its centres.
@@ -100,12 +98,7 @@ class ImportanceClustering(OnPointSets):
                    replicate=replicate)
             for cell, _ in group.cells
         ]  # fmt: skip
-        at_once = max(1, ROWS_AT_ONCE // max(1, sample.size))
-        parts = [slice(i, i + at_once) for i in range(0, len(plans), at_once)]
-        initials = np.repeat(first[None], len(plans), axis=0)
-        return np.concatenate(
-            [lloyd.run(points.points, sample, plans[part], initials[part], rngs[part]) for part in parts]
-        )
+        return lloyd.run(points.points, sample, plans, np.repeat(first[None], len(plans), axis=0), rngs)
 
 
 class _Group:

@@ -13,6 +13,9 @@ from dpsub.datasets.point_sets import PointSet
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.experiments.base import Experiment
 
+TWIN_NUMBERS = 2_500_000
+"""Most numbers (rows times columns) of a twin: with 518 columns they are 4826 rows."""
+
 
 class OnPointSets(Experiment, ABC):
     """An experiment whose settings name its data sets under ``sets``: data (prepared), twins, twin_rows."""
@@ -41,7 +44,7 @@ def names_of(settings: Mapping[str, Any]) -> list[str]:
 
 def load(name: str, settings: Mapping[str, Any], data: Mapping[str, Path]) -> PointSet:
     """Return a data set: prepared, where the settings say so, else its twin."""
-    rows = int(settings["sets"]["twin_rows"])
+    rows = min(int(settings["sets"]["twin_rows"]), TWIN_NUMBERS // described.of(name).d)
     if name not in settings["sets"]["data"]:
         return point_sets.stand_in(name, rows)
     return point_sets.from_ijcnn1(data[name], rows) if name == "ijcnn1" else point_sets.load(data[name])

@@ -301,23 +301,26 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
         return proved, goal
     z = np.linspace(0.0, facts.radius, RELEASED_GRID)
     s = float(np.exp(norm_minimum.log_factor(z, np.minimum(constant + square * z * z, 1.0), offset, goal).min()))
-    # s is below the least factor of a larger target: the loss that the grid has missed
 
-    def holds(tried: float) -> bool:
-        return norm_minimum.smallest_factor(constant, square, facts.radius, offset, tried)[0] >= s
+    def excess(log_target: float) -> float:
+        """Log of the factor that is proved at a target over that of the grid; it rises with the target."""
+        proved, _ = norm_minimum.smallest_factor(constant, square, facts.radius, offset, math.exp(log_target))
+        return math.log(proved / s)
 
-    return s, _smallest_target(holds, goal)
+    return s, math.exp(_least_above(excess, math.log(goal)))
 
 
-def _smallest_target(holds: Callable[[float], bool], goal: float) -> float:
-    """The least target that holds, from `goal` on, by doubling and bisection."""
-    low, high = goal * (1 - 1e-9), goal
-    while not holds(high):
-        low, high = high, goal + 2 * max(high - goal, 1e-6 * goal)
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+def _least_above(function: Callable[[float], float], low: float) -> float:
+    """The least place from `low` on where an increasing function is at least 0, at most about 1e-11 above it."""
+    at_low, step = function(low), 1e-9
+    if at_low >= 0:
+        return low
+    while (at_high := function(low + step)) < 0:
+        step *= 4
+    place = _root_between(function, low, at_low, low + step, at_high)
+    while function(place) < 0:
+        place += 1e-12
+    return place
 
 
 def _optimal(
@@ -350,6 +353,12 @@ def _rising_root(function: Callable[[float], float], high: float, at_high: float
     low, at_low = high - at_high, function(high - at_high)
     while at_low > 0:
         low, at_low, high, at_high = low - at_low - 0.1, function(low - at_low - 0.1), low, at_low
+    return _root_between(function, low, at_low, high, at_high)
+
+
+def _root_between(
+    function: Callable[[float], float], low: float, at_low: float, high: float, at_high: float
+) -> float:
     for step in range(_STEPS):
         place = low - at_low * (high - low) / (at_high - at_low)
         if step % 3 == 2:
@@ -363,5 +372,5 @@ def _rising_root(function: Callable[[float], float], high: float, at_high: float
             low, at_low = place, found
         if high - low < 1e-15 * max(1.0, abs(high)):
             return low
-    raise NumericalError(f"the size must be attained, got a relative error of {found:g}; report the arguments")
+    raise NumericalError(f"the root must settle, got {found:g} there; report the arguments")
 

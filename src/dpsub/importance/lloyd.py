@@ -8,6 +8,7 @@ same repeat at other noise scales) are computed together: their centres are stac
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +17,11 @@ from scipy import sparse
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.importance.calibrate import MODES, DataFacts
+from dpsub.importance.nearest import CHUNK, FLOATS, CentreSets
 from dpsub.importance.noise import RADII, norm_noise, norm_order, norms
 from dpsub.importance.samplers import WeightedSample
 
-CHUNK = 8192
-"""Rows of one matrix product."""
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_SCORES = 1 << 22
+_KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def fixed_centres(facts: DataFacts, n_clusters: int, rng: np.random.Generator) -
 
 
 def clusters(
-    points: np.ndarray, centres: np.ndarray, weights: np.ndarray | None = None, indices: np.ndarray | None = None
+    points: np.ndarray, centres: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted counts and sums of the rows nearest to each centre, for many sets of centres.
 
@@ -169,9 +168,7 @@ def clusters(
     points : ndarray, shape (n, d)
     centres : ndarray, shape (c, k, d)
         c sets of k centres.
-    weights : ndarray, shape (s,), optional
-    indices : ndarray of int, shape (s,), optional
-        Rows to take; all by default.
+    weights : ndarray, shape (n,), optional
 
     Returns
     -------
@@ -179,40 +176,43 @@ def clusters(
     sums : ndarray, shape (c, k, d)
         In float64.
     """
-    n_sets, k, d = centres.shape
-    n = points.shape[0] if indices is None else indices.size
-    columns, squares = _stacked(centres, points.dtype)
-    counts, sums = np.zeros((n_sets, k)), np.zeros((n_sets, k, d))
-    for start in range(0, n, CHUNK):
-        block = slice(start, min(start + CHUNK, n))
-        rows = points[block] if indices is None else points[indices[block]]
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = squares - rows @ columns
-        labels = scores.reshape(-1, n_sets, k).argmin(axis=2)
-        share = np.ones(rows.shape[0]) if weights is None else weights[block]
-        # one column a row, with its weight at its cluster in each set
-        places = (labels + np.arange(n_sets) * k).ravel()
-        parts, starts = np.repeat(share, n_sets), np.arange(0, places.size + 1, n_sets)
-        members = sparse.csc_array((parts, places, starts), shape=(n_sets * k, rows.shape[0]))
-        sums += (members @ rows.astype(float)).reshape(n_sets, k, d)
-        counts += np.bincount(places, parts, minlength=n_sets * k).reshape(n_sets, k)
+    return _tally(_pieces(points, weights), centres, points.dtype)
+
+
+class _Piece:
+    """A chunk of rows, also in float64, and who belongs where: a weight a row and set, at the row's cluster."""
+
+    def __init__(self, rows: np.ndarray, share: np.ndarray) -> None:
+        self.columns, self.share = rows.T, share
+        self._doubles = rows.astype(float)
+        self._members: sparse.csc_array | None = None
+
+    def tally(self, near: CentreSets) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted counts, shape (c k,), and sums, shape (c k, d)."""
+        n, width = self.share.size, near.n_sets * near.k
+        places = (near.labels(self.columns).T + np.arange(0, width, near.k, dtype=np.int32)).ravel()
+        if self._members is None or self._members.shape[0] != width:
+            parts, starts = np.repeat(self.share, near.n_sets), np.arange(n + 1, dtype=np.int32) * near.n_sets
+            self._members = sparse.csc_array((parts, places, starts), shape=(width, n))
+        # from round to round only the clusters change
+        self._members.indices = places
+        return np.bincount(places, self._members.data, minlength=width), self._members @ self._doubles
+
+
+def _pieces(rows: np.ndarray, weights: np.ndarray | None = None) -> Iterator[_Piece]:
+    for start in range(0, rows.shape[0], CHUNK):
+        chunk = rows[start : start + CHUNK]
+        yield _Piece(chunk, np.ones(chunk.shape[0]) if weights is None else weights[start : start + CHUNK])
+
+
+def _tally(pieces: Iterable[_Piece], centres: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    near = CentreSets(centres, dtype)
+    counts, sums = np.zeros(centres.shape[:2]), np.zeros(centres.shape)
+    for piece in pieces:
+        part_counts, part_sums = piece.tally(near)
+        counts += part_counts.reshape(counts.shape)
+        sums += part_sums.reshape(sums.shape)
     return counts, sums
-
-
-def _stacked(centres: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """2 c as columns and |c|^2 of all centres: a score |c|^2 - 2 x c orders them as distances do.
-
-    Raises
-    ------
-    ArgumentError
-        If the rows are no float32 or float64: centres would be rounded to whole numbers with them.
-    """
-    if dtype not in FLOATS:
-        raise ArgumentError(f"rows must be float32 or float64, got {dtype}; convert them with checked_points")
-    flat = centres.reshape(-1, centres.shape[-1])
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.einsum("ij,ij->i", flat, flat).astype(dtype)
-        return np.ascontiguousarray((2 * flat).astype(dtype).T), squares
 
 
 def run(
@@ -253,10 +253,15 @@ def run(
         raise ArgumentError(f"initial centres must have the shape (plans, k, d), got {centres.shape}")
     sample.refuse_light_weights()
     rows = points[sample.indices]
-    for plan in plans:
-        _check_norms(rows, plan)
-    for _ in range(plans[0].n_iterations):
-        counts, sums = clusters(rows, centres, sample.weights)
+    _check_norms(rows, plans)
+    kept = list(_pieces(rows, sample.weights)) if rows.size <= _KEPT else None
+    for piece in kept or ():
+        piece.columns = np.ascontiguousarray(piece.columns)
+    for turn in range(plans[0].n_iterations):
+        # often all plans start alike: their first clusters are those of one
+        seen = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
+        counts, sums = _tally(kept or _pieces(rows, sample.weights), seen, rows.dtype)
+        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in (counts, sums))
         for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
             on_counts, on_sums = plan.noise(rows.shape[1], rng)
             centres[c] = plan.update(sums[c] + on_sums, counts[c] + on_counts, centres[c])
@@ -268,7 +273,7 @@ def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.rando
     centres = np.array(initial, dtype=float)
     if centres.shape != (plan.n_clusters, points.shape[1]):
         raise ArgumentError(f"initial centres must have the shape (k, d), got {centres.shape}")
-    _check_norms(points, plan)
+    _check_norms(points, [plan])
     for _ in range(plan.n_iterations):
         counts, sums = clusters(points, centres[None])
         on_counts, on_sums = plan.noise(points.shape[1], rng)
@@ -276,15 +281,16 @@ def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.rando
     return centres
 
 
-def _check_norms(points: np.ndarray, plan: Lloyd) -> None:
-    """Refuse rows beyond the radius, up to the rounding of their entries."""
+def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:
+    """Refuse rows beyond the radius of a plan, up to the rounding of their entries."""
     slack = 1e-9 if points.dtype == np.float64 else 1e-7
-    for start in range(0, points.shape[0], CHUNK):
-        rows = points[start : start + CHUNK]
-        largest = float(norms(rows, plan.order).max())
-        # not the other way round: NaN is refused as well
-        if not largest <= plan.radius * (1 + slack):
-            raise ArgumentError(f"rows must have norms of at most {plan.radius:g}, got {largest:g}; scale or drop them")
+    for order in {plan.order for plan in plans}:
+        radius = min(plan.radius for plan in plans if plan.order == order)
+        for start in range(0, points.shape[0], CHUNK):
+            largest = float(norms(points[start : start + CHUNK], order).max())
+            # not the other way round: NaN is refused as well
+            if not largest <= radius * (1 + slack):
+                raise ArgumentError(f"rows must have norms of at most {radius:g}, got {largest:g}; scale or drop them")
 
 
 def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
@@ -302,18 +308,13 @@ def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 def total_costs(points: np.ndarray, centres: np.ndarray, sample: WeightedSample | None = None) -> np.ndarray:
     """Sum over all rows, or weighted over a sample, of squared distances to the nearest centre, shape (c,)."""
-    n_sets, k, _ = centres.shape
+    near = CentreSets(centres, points.dtype)
     n = points.shape[0] if sample is None else sample.size
-    # sets are the last axis, so that the least over k runs along contiguous numbers
-    columns, squares = _stacked(np.ascontiguousarray(centres.transpose(1, 0, 2)), points.dtype)
-    total, sizes = np.zeros(n_sets), 0.0
-    chunk = max(256, min(CHUNK, _SCORES // (n_sets * k)))
-    for start in range(0, n, chunk):
-        block = slice(start, min(start + chunk, n))
+    total, sizes = np.zeros(near.n_sets), 0.0
+    for start in range(0, n, CHUNK):
+        block = slice(start, min(start + CHUNK, n))
         rows = points[block] if sample is None else points[sample.indices[block]]
         share = np.ones(rows.shape[0]) if sample is None else sample.weights[block]
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = squares - rows @ columns
-        total += share @ scores.reshape(-1, k, n_sets).min(axis=1).astype(float)
+        total += near.least(np.ascontiguousarray(rows.T)).astype(float) @ share
         sizes += float(share @ np.einsum("ij,ij->i", rows, rows, dtype=float))
     return np.asarray(total + sizes)

@@ -27,14 +27,18 @@ ROUNDING = 1e-12
 
 def log_factor(z: np.ndarray, q: np.ndarray, offset: float, target: float) -> np.ndarray:
     """log f at norms z included with probability q: also the closed form of uniform sampling."""
-    log_growth = np.logaddexp(0.0, log_expm1(target) - np.log(q))
-    return np.asarray(np.log(q) + np.log(log_growth) - np.log(z + offset))
+    return _curve(z, q, offset, float(log_expm1(target)))[0]
 
 
-def _elasticity(q: np.ndarray, target: float) -> np.ndarray:
-    log_u = log_expm1(target) - np.log(q)
-    share = 1 / (1 + np.exp(-log_u))
-    return np.asarray(1 - share / np.logaddexp(0.0, log_u))
+def _curve(z: np.ndarray, q: np.ndarray, offset: float, log_gain: float) -> tuple[np.ndarray, np.ndarray]:
+    """log f at norms z, and log u there; log_gain is log E."""
+    log_q = np.log(q)
+    log_u = log_gain - log_q
+    return np.asarray(log_q + np.log(np.logaddexp(0.0, log_u)) - np.log(z + offset)), log_u
+
+
+def _elasticity(log_u: np.ndarray) -> np.ndarray:
+    return np.asarray(1 - 1 / (1 + np.exp(-log_u)) / np.logaddexp(0.0, log_u))
 
 
 def smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> tuple[float, float]:
@@ -58,20 +62,21 @@ def smallest_factor(constant: float, square: float, radius: float, offset: float
     def rate(z: np.ndarray) -> np.ndarray:
         return constant + square * z * z
 
-    def value(z: np.ndarray) -> np.ndarray:
-        return log_factor(z, np.minimum(rate(z), 1.0), offset, target)
+    log_gain = float(log_expm1(target))
+
+    def curve(z: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _curve(z, np.minimum(q, 1.0), offset, log_gain)
 
     edges = np.linspace(0.0, radius, _CELLS + 1)
     left, right = edges[:-1], edges[1:]
-    best = float(value(edges).min())
-    proved = np.inf
+    best, proved = np.inf, np.inf
     for _ in range(_ROUNDS):
-        q_left, q_right = rate(left), rate(right)
-        steepest = _elasticity(q_left, target) * 2 * square * right / q_left - 1 / (right + offset)
-        flattest = _elasticity(q_right, target) * 2 * square * left / q_right - 1 / (left + offset)
-        ends = np.minimum(value(left), value(right))
-        middle = 0.5 * (left + right)
-        at_middle = value(middle)
+        q_left, q_right, middle = rate(left), rate(right), 0.5 * (left + right)
+        (at_left, u_left), (at_right, u_right) = curve(left, q_left), curve(right, q_right)
+        at_middle, _ = curve(middle, rate(middle))
+        steepest = _elasticity(u_left) * 2 * square * right / q_left - 1 / (right + offset)
+        flattest = _elasticity(u_right) * 2 * square * left / q_right - 1 / (left + offset)
+        ends = np.minimum(at_left, at_right)
         best = min(best, float(at_middle.min()), float(ends.min()))
         largest = np.maximum(np.abs(steepest), np.abs(flattest))
         bound = np.where((steepest <= 0) | (flattest >= 0), ends, at_middle - largest * (right - left) / 2)

@@ -29,6 +29,7 @@ from dpsub.accountants.loss_law import LossLaw
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
+_NOTHING = 1e-17
 _SMALLEST, _LARGEST = 1e-300, 600.0
 
 
@@ -147,6 +148,9 @@ def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
     for j in range(_terms(int(2 * a + 1))):
         term *= x * ((2 * a + 1 + j) * (2 + j) / ((a + 2 + j) * (1 + j)))
         total += term
+        # terms begin at 1 and their ratios fall: what is below the rounding of its sum falls, and adds nothing any more
+        if j % 16 == 15 and (term < _NOTHING * total).all():
+            break
     log_beta = 2 * math.lgamma(a) - math.lgamma(2 * a)
     with np.errstate(divide="ignore"):
         log_front = (a + 1) * (np.log(x) + np.log1p(-x)) - math.log(a * (a + 1)) - log_beta
