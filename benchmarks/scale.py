@@ -101,7 +101,7 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
     """One sweep of ten jobs, a cell each, that compute for about `seconds`, on one core and on two.
 
     Their number is even: an odd job leaves one of two cores idle at the end, which says nothing of the workflow. Start
-    and end of a run take some 20 s, whatever its length, in which nothing is computed: jobs must not be too short.
+    and end of a run take some 8 s, whatever its length, in which nothing is computed: jobs must not be too short.
     """
     found = grid(steps=[int(180_000 * seconds)], sizes=5, seeds=4, samplers=("wor", "wr"))
     taken, cells = {}, 10
@@ -147,7 +147,7 @@ def planning(folder: Path, cells: int) -> tuple[float, float]:
     return measured(PLANNING, sweep(folder / f"plan-{cells}", 10, grid(steps=steps, sizes=20, seeds=10)))
 
 
-def scale(board: Board, *, seconds: float = 25.0) -> None:
+def scale(board: Board, *, seconds: float = 12.0) -> None:
     """The lines of `make bench`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -175,5 +175,5 @@ class Printed:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=25.0, help="expected computation of a job (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=12.0, help="expected computation of a job (%(default)s)")
     scale(Printed(), seconds=parser.parse_args().seconds)
