@@ -22,8 +22,8 @@ _WHOLE_FILES = ("tests/browser/", "tests/unit/", "tests/workflow/")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one more than there are processors: one worker mostly waits for a cluster or a run."""
-    return (os.cpu_count() or 1) + 1
+    """Return two more than there are processors: some workers mostly wait for a cluster or a run."""
+    return (os.cpu_count() or 1) + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

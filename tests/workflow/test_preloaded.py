@@ -36,26 +36,38 @@ with preloaded.running([]) as found:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are copies of a process on Linux only")
 
 
+class Holder(subprocess.Popen[str]):
+    """The program above, and the name of the process that it has started."""
+
+    name: str
+
+
 @pytest.fixture(scope="module")
-def holder() -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
+def holder() -> Iterator[Holder]:
+    process = Holder(
         [sys.executable, "-c", HOLD, str(SCRIPTS)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "SET_BEFORE": "1"},
     )
+    assert process.stdout is not None
+    process.name = process.stdout.readline().strip()
+    assert process.name.startswith("dpsub-")
     yield process
     process.kill()
     process.communicate()
 
 
-@pytest.fixture(scope="module")
-def name(holder: subprocess.Popen[str]) -> str:
-    assert holder.stdout is not None
-    found = holder.stdout.readline().strip()
-    assert found.startswith("dpsub-")
-    return found
+@pytest.fixture(scope="module", params=["few jobs", "many jobs"])
+def name(request: pytest.FixtureRequest, holder: Holder, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Name of the process, before and after it has loaded the libraries."""
+    if request.param == "many jobs":
+        folder = tmp_path_factory.mktemp("many")
+        (folder / "short.py").write_text("", encoding="utf-8")
+        for job in [start(holder.name, folder, folder / "short.py") for _ in range(12)]:
+            assert job.communicate(timeout=60) == ("", "")
+    return holder.name
 
 
 def start(name: str | None, folder: Path, script: Path, *arguments: str) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""Start jobs as copies of one process that has loaded all libraries: loading them takes longer than most jobs.
+"""Start jobs as copies of one process, which has loaded all libraries: loading them takes longer than most jobs.
 
 `Preloaded` starts that process beside a run on this machine. It listens on a socket; `start_job.py` hands it the
 arguments, folder, environment and standard streams of a job, and ends with the job's exit status. What a job does is
@@ -24,8 +24,10 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
+import one_sentence  # noqa: F401 (it ties the process that loads it to its parent: here, not in each job)
 import start_job
 
+FEW = 8  # jobs that load what they need themselves: a run of no more has nothing to gain
 GRACE = 10  # seconds
 
 
@@ -63,10 +65,12 @@ def running(descriptors: Sequence[int]) -> Iterator[dict[str, str]]:
 def serve(listener: socket.socket) -> None:
     """Start a job for each connection, until standard input ends; the kernel then ends the jobs with their parents."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for supervisors
-    _load()
+    server, started = os.getpid(), 0
     while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
         link, _ = listener.accept()
-        server = os.getpid()
+        if started == FEW:
+            _load()
+        started += 1
         if os.fork() == 0:
             listener.close()
             start_job.die_with_parent(server)
@@ -75,7 +79,6 @@ def serve(listener: socket.socket) -> None:
 
 
 def _load() -> None:
-    import one_sentence  # noqa: F401 (it looks after the process that loads it: here, not in each job)
     import pyarrow.dataset  # noqa: F401 (jobs read records)
     import scipy.stats  # noqa: F401 (some jobs need it; it takes longest)
     from matplotlib.backends import backend_agg, backend_pdf  # noqa: F401 (figures are saved by them)
