@@ -11,6 +11,7 @@ import platform
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -90,6 +91,11 @@ def peak_memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 2**20
     (line,) = (line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) // 1024
+
+
+def cost() -> str:
+    """Return what this program has taken so far, as jobs say it at their end."""
+    return f"{time.process_time():.2f} s of processor time, at most {peak_memory()} MiB of memory"
 
 
 def commit(folder: Path) -> str:

@@ -14,7 +14,7 @@ from dpsub import artefacts, comparison
 from dpsub.artefacts import OutputDirs
 from dpsub.artefacts.privacy import KINDS, number_kind
 from dpsub.errors import DataError
-from dpsub.report import anchors, prose, tables
+from dpsub.report import anchors, prose, tables, times
 from dpsub.report.index import Run, write_report
 from dpsub.report.numbers import cell_verdicts
 from dpsub.report.takeaways import Tables, read_cells
@@ -166,11 +166,23 @@ def test_every_erratum_stands_with_evidence_and_command(text: str) -> None:
 def test_provenance_stands_at_the_foot(text: str, made: Made, tmp_path: Path) -> None:
     foot = text[text.index("<footer") :]
     assert "0123abcd" in foot and "seed: 7" in foot and "numpy 2.0.0" in foot
-    job = tmp_path / "jobs/run_experiment/adult_logistic/stated/1-of-1.tsv"
-    job.parent.mkdir(parents=True)
-    job.write_text("s\th:m:s\tmax_rss\n12.5\t0:00:12\t200.00\n")
-    timed = made.write(timings=tmp_path)
-    assert "Times: 12 s in 1 jobs" in timed and "run_experiment/adult_logistic" in timed
+    for name, text in {
+        "run_experiment/adult_logistic/stated/1-of-2": "warned\n12.50 s of processor time, at most 200 MiB of memory\n",
+        "run_experiment/adult_logistic/stated/2-of-2": "7.50 s of processor time, at most 300 MiB of memory\n",
+        "build_table/must/table5": "error: it has not ended well\n",
+    }.items():
+        log = tmp_path / f"{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(text, encoding="utf-8")
+    assert times.stages(tmp_path) == [times.Stage("run_experiment/adult_logistic", 2, 20.0, 300)]
+    timed = made.write(logs=tmp_path)
+    assert "Times: 20 s in 2 jobs" in timed and "run_experiment/adult_logistic" in timed
+
+
+def test_synthetic_twins_stand_on_top(text: str, made: Made) -> None:
+    assert "synthetic twins" not in text
+    page = made.write(twins=["song", "<rna>"])
+    assert "Numbers made from song, &lt;rna&gt; come from synthetic twins" in page[: page.index("Every printed number")]
 
 
 def test_same_input_same_bytes(made: Made, text: str) -> None:

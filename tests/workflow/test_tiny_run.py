@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,14 @@ def test_another_seed_gives_other_bytes(finished: Path, tmp_path: Path) -> None:
     assert status == 0, output
     name = "tables/must/table5.csv"
     assert runs.compared(tmp_path / "run")[name] != runs.compared(finished)[name]
+
+
+def test_the_report_says_what_jobs_took(finished: Path) -> None:
+    page = (finished / RESULTS / "report/index.html").read_text(encoding="utf-8")
+    found = re.search(r"Times: (\d+) s in (\d+) jobs", page)
+    assert found is not None
+    assert int(found[1]) > 0 and int(found[2]) >= 8  # all but the last ones
+    assert "run_experiment/linear_regression" in page[found.end() :]
 
 
 def test_a_second_run_does_nothing(finished: Path) -> None:

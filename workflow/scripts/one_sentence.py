@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def run(main: Callable[[], None]) -> None:
         if os.environ.get("DPSUB_JOB"):
             from dpsub import provenance
 
-            print(f"{time.process_time():.2f} s of processor time, at most {provenance.peak_memory()} MiB of memory")
+            print(provenance.cost())
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(128 + signal.SIGINT)

@@ -14,8 +14,14 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import artefacts, comparison, report
+from dpsub import artefacts, comparison, report, settings
 from dpsub.artefacts.base import OutputDirs
+
+
+def twins(config: Path) -> list[str]:
+    """Return the data sets of which experiments make twins, from the whole configuration."""
+    described = settings.read(config)["experiments"].values()
+    return sorted({name for found in described for name in found.get("sets", {}).get("twins", ())})
 
 
 def main() -> None:
@@ -46,7 +52,8 @@ def main() -> None:
         },
         environment=environment,
         configuration=options.config.read_text(encoding="utf-8"),
-        timings=options.results / "run/timings",
+        logs=options.results / "logs",
+        twins=twins(options.config),
         remarks=options.remark,
     )
     report.write_report(options.output, run)

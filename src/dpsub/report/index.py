@@ -54,8 +54,10 @@ class Run:
         `versions` and `installed`, from describe_run.py.
     configuration : str
         The whole configuration as text.
-    timings : Path, optional
-        Folder of everything that depends on the clock.
+    logs : Path, optional
+        Folder of the jobs' logs, which say what time and memory they took.
+    twins : sequence of str
+        Data sets for which experiments make synthetic twins from the paper's own table of its data.
     remarks : sequence of str
         What a reader must know first, such as that the run is of reduced size.
     """
@@ -68,7 +70,8 @@ class Run:
     provenance: Mapping[str, str]
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     configuration: str = ""
-    timings: Path | None = None
+    logs: Path | None = None
+    twins: Sequence[str] = ()
     remarks: Sequence[str] = ()
 
     @property
@@ -111,12 +114,13 @@ def write_report(output: Path, run: Run) -> None:
         "described": [_flat(found) for found in run.data],
         "stand_ins": [name for name, label in run.labels.items() if label == "synthetic"],
         "parts": [name for name, label in run.labels.items() if label not in ("real", "synthetic")],
+        "twins": list(run.twins),
         "remarks": list(run.remarks),
         "meanings": MEANINGS, "good": numbers.GOOD, "bad": numbers.BAD, "kinds": KINDS,
         "readings": READINGS, "variants": VARIANTS,
         "variant_name": variant_name, "anchors": anchors,
         "provenance": run.provenance, "environment": run.environment, "configuration": run.configuration,
-        "stages": times.stages(run.timings / "jobs") if run.timings is not None else [],
+        "stages": times.stages(run.logs) if run.logs is not None else [],
     }  # fmt: skip
     replace_file(output, page.render(content))
 

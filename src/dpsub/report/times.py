@@ -1,11 +1,12 @@
-"""How long the jobs of a run took, from the files that Snakemake leaves of each."""
+"""What the jobs of a run took, from the last line of each job's log (`dpsub.provenance.cost`)."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
+_COST = re.compile(r"^(\d+\.\d+) s of processor time, at most (\d+) MiB of memory$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,15 @@ def stages(folder: Path) -> list[Stage]:
     Parameters
     ----------
     folder : Path
-        Folder of files `<rule>/<...>.tsv` with the columns `s` (seconds) and `max_rss` (MiB, "-" if unknown).
+        Folder of logs, `<rule>.log` or `<rule>/<...>.log`; those of jobs that have not ended do not count.
     """
-    found: dict[str, list[tuple[float, float]]] = {}
-    for path in sorted(folder.rglob("*.tsv")):
-        table = pd.read_csv(path, sep="\t")
-        parts = path.relative_to(folder).parts
-        name = "/".join(parts[:2]) if parts[0].endswith("_experiment") else parts[0]
-        memory = pd.to_numeric(table["max_rss"], errors="coerce").fillna(0.0)
-        found.setdefault(name, []).append((float(table["s"].sum()), float(memory.max())))
+    found: dict[str, list[tuple[float, int]]] = {}
+    for path in sorted(folder.rglob("*.log")):
+        said = _COST.findall(path.read_text(encoding="utf-8", errors="replace"))
+        if said:
+            parts = path.relative_to(folder).with_suffix("").parts
+            name = "/".join(parts[:2]) if parts[0].endswith("_experiment") else parts[0]
+            found.setdefault(name, []).append((float(said[-1][0]), int(said[-1][1])))
     made = [
         Stage(name, len(jobs), sum(seconds for seconds, _ in jobs), max(peak for _, peak in jobs))
         for name, jobs in found.items()
