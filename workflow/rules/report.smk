@@ -12,6 +12,13 @@ REMARK = (
         " verdict of differs or fails may mean no more than that.'"
     ]
 )
+# The code that shows things; what computes them runs its own jobs again.
+SHOWN_BY = [
+    path
+    for name in ("artefacts", "report", "comparison", "labels", "published", "verdicts")
+    for path in [ROOT / f"src/dpsub/{name}.py", *(ROOT / "src/dpsub" / name).rglob("*.py")]
+    if path.exists()
+]
 
 
 rule describe_run:
@@ -48,7 +55,7 @@ rule write_report:
     localrule: True
     params:
         script=script("write_report.py"),
-        code=code("write_report.py", "dpsub.report", *(type(product.artefact).__module__ for product in PLAN.products)),
+        code=provenance.digest(files=[ROOT / "workflow/scripts/write_report.py", *SHOWN_BY]),
         results=RESULTS,
         artefacts=[product.artefact.identifier for product in PLAN.products],
         seed=PLAN.config["seed"],
