@@ -59,7 +59,11 @@ def running(descriptors: Sequence[int]) -> Iterator[dict[str, str]]:
     try:
         yield {start_job.VARIABLE: name}
     finally:
-        process.communicate(timeout=GRACE)  # the end of its input is the end of its work
+        try:
+            process.communicate(timeout=GRACE)  # the end of its input is the end of its work
+        except subprocess.TimeoutExpired:  # it may be loading on a slow machine
+            process.kill()
+            process.communicate()
 
 
 def serve(listener: socket.socket) -> None:
