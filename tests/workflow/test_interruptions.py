@@ -147,3 +147,22 @@ def test_stopped_at_random_moments(count: int, measured: Measured, tmp_path: Pat
         ]
         done = [told for series in waiting for told in series.result()]
     assert len(done) == count
+
+
+DISTURBED = """
+import os, pathlib, runpy, signal, sys
+sys.argv = sys.argv[1:]
+sys.path[0] = str(pathlib.Path(sys.argv[0]).parent)
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.{name}))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_the_middle_of_a_fork_is_not_lost(number: signal.Signals, tmp_path: Path) -> None:
+    interpreter, *arguments = runs.command()
+    program = [interpreter, "-c", DISTURBED.format(name=number.name), *arguments]
+    done = subprocess.run(program, cwd=tmp_path, env=runs.environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 128 + number, done.stdout + done.stderr
+    assert done.stderr == "" and "stopped after" in done.stdout and "[ 1/" not in done.stdout
+    check_that_no_process_is_left(tmp_path)

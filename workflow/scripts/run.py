@@ -206,6 +206,8 @@ class Run:
                 pass_fds=[self.descriptor],
                 preexec_fn=partial(start_job.die_with_parent, os.getpid()),
             )
+            if self.signals:
+                self._end()  # what came before there was a child to hear it
             with self.child as child:
                 for line in child.stdout or ():
                     log.write(line)
@@ -218,13 +220,15 @@ class Run:
     def _forward(self, number: int, _frame: object) -> None:
         """Let the running jobs end, but not for long: what is cut off is done again, and finished jobs are kept.
 
-        Snakemake can lock up in its own handler of a signal, so its word is not waited for without end.
+        Snakemake can lock up in its own handler of a signal, so its word is not waited for without end. Nothing is
+        raised or printed here: Python drops what is raised in the middle of a fork, and a print can cut into another.
         """
         self.signals.append(number)
-        if self.child is None:
-            raise SystemExit(128 + number)
-        if len(self.signals) == 1 and self.slurm is None:
-            print(f"stopping; the running jobs have {GRACE} s to end", flush=True)
+        first = len(self.signals) == 1 and self.slurm is None
+        if first:
+            with contextlib.suppress(OSError):
+                os.write(sys.stdout.fileno(), f"stopping; the running jobs have {GRACE} s to end\n".encode())
+        if first and self.child is not None:
             self.child.send_signal(signal.SIGTERM)
             signal.alarm(GRACE)
         else:
