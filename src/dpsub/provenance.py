@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ def closure(*modules: str) -> tuple[str, ...]:
         if "." in name:
             waiting.append((name.rpartition(".")[0], False))
         if asked:
-            waiting += [(found, True) for package in _discovered(path) for found in _modules_of(package)]
+            waiting += [(found, True) for package in _parsed(path).discovered for found in _modules_of(package)]
     return tuple(sorted({name for name, _ in done}))
 
 
@@ -63,7 +65,7 @@ def digest(*modules: str, files: Iterable[Path] = ()) -> str:
     total = hashlib.sha256()
     named = [(name, _source(name)) for name in (closure(*modules) if modules else ())]
     for name, path in [*named, *((path.name, path) for path in sorted(files))]:
-        total.update(f"{name}\0{_code(path) if path else ''}\0".encode())
+        total.update(f"{name}\0{_parsed(path).code if path else ''}\0".encode())
     return total.hexdigest()
 
 
@@ -130,22 +132,62 @@ def _source(module: str) -> Path | None:
     return path if path.suffix == ".py" and path.is_file() else None
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+@dataclass(frozen=True)
+class _Parsed:
+    """What a source does, as the sum `code`; what it imports (level, module, names); the packages it registers."""
+
+    code: str
+    imports: tuple[tuple[int, str, tuple[str, ...]], ...]
+    discovered: tuple[str, ...]
 
 
 @cache
-def _code(path: Path) -> str:
-    """Return the SHA-256 sum of what the source at `path` does, without its comments, layout and docstrings."""
-    tree = _tree(path)
-    for node in _statements(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and body:
-            match body[0]:
-                case ast.Expr(value=ast.Constant(value=str())):
-                    del body[0]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+def _parsed(path: Path) -> _Parsed:
+    """Return what there is to know of the source at `path`; its comments, layout and docstrings don't count."""
+    collecting = gc.isenabled()
+    gc.disable()  # a tree is many objects and no garbage: to look for some more than doubles the time
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        statements = list(_statements(tree))
+        for node in statements:
+            body = getattr(node, "body", None)
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and body:
+                match body[0]:
+                    case ast.Expr(value=ast.Constant(value=str())):
+                        del body[0]
+        words: list[str] = []
+        _write_out(tree, words)
+        found: list[tuple[int, str, tuple[str, ...]]] = []
+        for node in statements:
+            if isinstance(node, ast.Import):
+                found += [(0, alias.name, ()) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                found.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
+        code = hashlib.sha256("\0".join(words).encode()).hexdigest()
+        return _Parsed(code, tuple(found), tuple(_registered(statements)))
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _write_out(node: ast.AST, words: list[str]) -> None:
+    """Append the syntax tree in words, as `ast.dump` writes it, which takes three times as long."""
+    words.append(type(node).__name__)
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, ast.AST):
+            _write_out(value, words)
+        elif isinstance(value, list):
+            words.append("[")
+            for item in value:
+                if isinstance(item, ast.AST):
+                    _write_out(item, words)
+                else:
+                    words.append(repr(item))
+            words.append("]")
+        else:
+            words.append(repr(value))
+    words.append(")")
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
@@ -159,38 +201,27 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
             waiting += getattr(node, field, ())
 
 
-@cache
-def imports(module: str, path: Path) -> tuple[str, ...]:
-    """Return the dotted names that the module `module`, whose source is at `path`, imports."""
+def _registered(statements: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the packages for which the statements make a registry."""
+    for node in statements:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            match node.value:
+                case ast.Call(func=ast.Name(id="Registry"), args=[ast.Constant(value=str() as package), *_]):
+                    yield package
+
+
+def imports(module: str, path: Path) -> Iterator[str]:
+    """Yield the dotted names that the module `module`, whose source is at `path`, imports."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    found: list[str] = []
-    for node in _statements(_tree(path)):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                base = importlib.util.resolve_name("." * node.level + base, package)
-            for alias in node.names:
-                inner = f"{base}.{alias.name}"
-                found.append(inner if base.partition(".")[0] == module.partition(".")[0] and _source(inner) else base)
-    return tuple(found)
-
-
-@cache
-def _discovered(path: Path) -> tuple[str, ...]:
-    """Return the packages for which the module at `path` makes a registry."""
-    return tuple(
-        node.value.args[0].value
-        for node in _statements(_tree(path))
-        if isinstance(node, (ast.Assign, ast.AnnAssign))
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and node.value.func.id == "Registry"
-        and node.value.args
-        and isinstance(node.value.args[0], ast.Constant)
-        and isinstance(node.value.args[0].value, str)
-    )
+    for level, base, names in _parsed(path).imports:
+        if not names:
+            yield base
+            continue
+        start = importlib.util.resolve_name("." * level + base, package) if level else base
+        ours = start.partition(".")[0] == module.partition(".")[0]
+        for name in names:
+            inner = f"{start}.{name}"
+            yield inner if ours and _source(inner) else start
 
 
 @cache

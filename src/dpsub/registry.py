@@ -49,6 +49,7 @@ class Registry(Generic[T]):
         self, package: str, base: Any, noun: str, *, key: Callable[[type], str | None] = _name
     ) -> None:
         self._package, self._base, self._noun, self._key = package, base, noun, key
+        self._found: dict[str, type[T]] = {}  # members of the modules that have been loaded so far
 
     @cached_property
     def _members(self) -> dict[str, type[T]]:
@@ -95,11 +96,13 @@ class Registry(Generic[T]):
         ArgumentError
             If there is none; the message proposes the nearest name.
         """
+        if name in self._found:
+            return self._found[name]
         if "_members" not in self.__dict__:
             # A job needs one member of many, without all that the others import: look into likely modules first.
             wanted = f"{self._package}.{name.replace('/', '.')}"
             for module in sorted(self._modules, key=lambda found: -_in_common(found, wanted)):
-                for known, member in self._defined(module):
-                    if known == name:
-                        return member
+                self._found |= self._defined(module)
+                if name in self._found:
+                    return self._found[name]
         return self._members[checks.one_of(self._noun, name, self._members)]

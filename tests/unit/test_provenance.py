@@ -46,7 +46,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     p = provenance
-    for function in (p._source, p._tree, p._code, p.imports, p._discovered, p._modules_of, p.closure):
+    for function in (p._source, p._parsed, p._modules_of, p.closure):
         function.cache_clear()
 
 

@@ -85,6 +85,7 @@ def serve(listener: socket.socket) -> None:
 def _load() -> None:
     import pyarrow.dataset  # noqa: F401 (jobs read records)
     import scipy.stats  # noqa: F401 (some jobs need it; it takes longest)
+    from matplotlib import figure, style  # noqa: F401 (figures are drawn by them)
     from matplotlib.backends import backend_agg, backend_pdf  # noqa: F401 (figures are saved by them)
 
     from dpsub import artefacts, experiments, sweeps

@@ -1,4 +1,7 @@
-"""How figures look: one style sheet, one colour and marker a sampler, files with the same bytes each time."""
+"""How figures look: one style sheet, one colour and marker a sampler, files with the same bytes each time.
+
+Matplotlib is loaded where something is drawn and not before: it takes long, and plans and tables do without it.
+"""
 
 from __future__ import annotations
 

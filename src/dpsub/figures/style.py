@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import style
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
 
 from dpsub.labels import NONPRIVATE_LABEL
 from dpsub.samplers import REGISTRY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NONPRIVATE = {"label": NONPRIVATE_LABEL, "color": "black", "marker": "*"}
 # Curves that lie on each other stay visible by their dashes.
@@ -37,12 +37,16 @@ def sheet() -> str:
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in the house style, whatever the user's own settings are."""
+    from matplotlib import style
+
     with style.context(sheet(), after_reset=True):
         yield
 
 
 def new(rows: int, columns: int, *, width: float, height: float, **options: Any) -> tuple[Figure, np.ndarray]:
     """Return an empty figure in the house style and its axes, shape (rows, columns); sizes in inches."""
+    from matplotlib.figure import Figure
+
     with styled():
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options)
@@ -80,6 +84,8 @@ def panel_letter(axes: Axes, text: str, *, height: float = 1.0) -> None:
 
 def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
     """Print on the figure what data it was made from, unless these are real or simulated."""
+    from matplotlib.transforms import ScaledTranslation
+
     odd = sorted(set(data_labels) - {"", "real"})
     if odd:
         corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)

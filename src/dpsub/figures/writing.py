@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from dpsub.figures.style import styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.balle.figure_properties import CURVES, PROPERTIES
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.predicates import LackingError, of_variant
 from dpsub.figures import axis, finish, new, panel_letter, scheme_style
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STATUS = "structure reproduced, parameters chosen"
 BASES: dict[str, dict[str, Any]] = {

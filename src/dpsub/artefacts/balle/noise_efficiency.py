@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 PARTS = {"total_error": "-", "noise_error": (0, (4, 1.5)), "sampling_error": (0, (1, 1.2))}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.brdp.styles import OURS, SHORT, STYLES, line, scientific
 from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 METHODS = ("gau_dp", "lap_dp", "gau_br", "lap_br", "gau_smp", "lap_smp")
 QUERIES = {"sum": "sum", "avg": "average", "cnt": "count"}

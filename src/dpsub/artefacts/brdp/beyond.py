@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.brdp.styles import GAUSSIAN, LAPLACE, STYLES, line, remark, scientific
 from dpsub.artefacts.layout import Layout
 from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PLAIN, RECYCLED = ("gau_dp", "lap_dp"), ("gau_best", "lap_best")
 NAMES = {"gau_dp": "G", "lap_dp": "L", "gau_best": "rG", "lap_best": "rL"}

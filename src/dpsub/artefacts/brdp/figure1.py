@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.figures.diagrams import EDGE, Box, arrow, canvas, caption, draw_box
+from dpsub.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class Figure1(Artefact):
@@ -53,5 +55,4 @@ class Figure1(Artefact):
 def _back(axes: Axes, start: Box, end: Box) -> None:
     """An arrow below the boxes, from the recycler to the kernel."""
     low = start.y - start.height / 2
-    axes.add_patch(FancyArrowPatch((start.x, low), (end.x, low), connectionstyle="arc3,rad=-0.45", arrowstyle="-|>",
-                                   mutation_scale=8, linewidth=0.9, color=EDGE, linestyle="--"))
+    arc(axes, (start.x, low), (end.x, low), bend=-0.45)

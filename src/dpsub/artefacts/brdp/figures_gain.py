@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.brdp.styles import GAUSSIAN, LAPLACE, OURS, STYLES, line, remark, scientific
 from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 QUERIES = {"sum": ("sum", "#0072B2", "o"), "avg": ("average", "#009E73", "s"), "cnt": ("count", "#D55E00", "^")}
 KERNELS = {"gau": ("Gaussian kernel", GAUSSIAN), "lap": ("Laplace kernel", LAPLACE)}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.brdp.styles import GAUSSIAN, LAPLACE, OURS, STYLES, remark, scientific
 from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RATES = {"baseline": ("Theorem 2", "#999999", ":"), "algorithm1": ("Algorithm 1", GAUSSIAN, "-"),
          "exact": ("exact", "black", (0, (4, 1.5)))}  # fmt: skip

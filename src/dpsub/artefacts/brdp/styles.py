@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 GAUSSIAN, LAPLACE = "#0072B2", "#D55E00"
 STYLES: dict[str, dict[str, Any]] = {

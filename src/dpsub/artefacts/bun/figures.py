@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.figures import axis, finish, new, panel_letter
-from dpsub.figures.diagrams import EDGE, Box, arrow, canvas, caption, draw_box
+from dpsub.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CURVES = {
     ("stated", "upper"): ("upper, as printed", "#D55E00", "-"),
@@ -54,8 +57,7 @@ class Figure1(Artefact):
             caption(axes, (start.x + end.x) / 2, 0.66 + 0.05 * step.count("\n"), step)
         for box in boxes:
             draw_box(axes, box)
-        axes.add_patch(FancyArrowPatch((boxes[0].x, 0.43), (boxes[-1].x, 0.43), connectionstyle="arc3,rad=0.18",
-                                       arrowstyle="-|>", mutation_scale=7, linewidth=0.8, color=EDGE, linestyle="--"))
+        arc(axes, (boxes[0].x, 0.43), (boxes[-1].x, 0.43), bend=0.18)
         caption(axes, 0.5, 0.06, "end to end: $\\mathcal{M}_{\\mathcal{C}}(H, P)$")
         names = ("population and\nauxiliary data", "sampling scheme", "sample", "release")
         for box, text in zip(boxes, names, strict=True):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from dpsub.artefacts.privacy import number_kind
 from dpsub.figures import new, scheme_style
 from dpsub.labels import scheme_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DATASETS = {
     "linear": "linear model", "adult": "Adult", "breast_cancer": "breast cancer", "digits": "digits, odd or even",
@@ -49,7 +50,7 @@ def new_grid(panels: int, *, height: float, stand_in: bool) -> tuple[Figure, lis
     for axes in grid.flat[panels:]:
         axes.set_axis_off()
     if stand_in:
-        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, 0, 1, 0.95)))
+        figure.set_layout_engine("constrained", rect=(0, 0, 1, 0.95))
     return figure, list(grid.flat[:panels])
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.fair.labels import CONVENTIONS, style_of
 from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 BESIDE = 0.01  # of the width of a panel, from one sampler's bars to the next
 PAIR: dict[str, Any] = {"linestyle": ":", "linewidth": 0.8, "marker": "x", "markersize": 4}
@@ -99,6 +101,8 @@ class NoiseSizes(Artefact):
 
 def _signs() -> tuple[Line2D, Line2D]:
     """Return the keys of what is drawn alike for every sampler, in no sampler's colour."""
+    from matplotlib.lines import Line2D
+
     bar: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": BAR}
     return (
         Line2D([], [], color="0.35", label=CONVENTIONS["consistent"], **PAIR),

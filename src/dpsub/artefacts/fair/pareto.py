@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
@@ -15,6 +13,10 @@ from dpsub.artefacts.fair.labels import MEASURES, dataset_label, new_grid, style
 from dpsub.artefacts.fair.paired import NONPRIVATE, Group, first_measure, groups, with_interval
 from dpsub.figures import axis, finish, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DASHES = ("-", "--", "-.", (0, (1, 1)))
 LINE = "#777777"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.fair.labels import CONVENTIONS, dataset_label, label_of, new_grid
@@ -15,6 +14,9 @@ from dpsub.artefacts.fair.paired import REFERENCE, Group, groups
 from dpsub.artefacts.layout import Layout
 from dpsub.figures import axis, finish, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXPERIMENTS = ("fair_comparison", "linear_regression", "adult_logistic")
 VARIANTS = ("stated", "consistent", "rigorous")

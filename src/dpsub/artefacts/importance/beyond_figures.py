@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.importance.labels import SAMPLERS, OnData, ordered, title_of
 from dpsub.figures import finish, new, panel_letter
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GROUP_DASHES = ("-", (0, (2, 1)))
 SHADES = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")

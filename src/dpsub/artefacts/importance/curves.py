@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from dpsub.artefacts.base import Records, values_frame
 from dpsub.artefacts.importance.costs import EXPERIMENT, summary
 from dpsub.artefacts.importance.labels import APPENDIX, MAIN, MODES, SAMPLERS, TITLES, OnData, not_real, title_of
 from dpsub.figures import finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DRAWN = ("unif", "core", "opt")
 CUT = 4.0  # times the cost of a single centre at the mean
@@ -81,7 +82,7 @@ class _CostFigure(OnData):
                     axes.tick_params(labelsize=6)
             power = max(0, int(np.floor(np.log10(whole["mean_square"].iloc[0]))))
             for axes in grid[:, j]:
-                axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _, unit=10.0**power: f"{value / unit:.3g}"))
+                axes.yaxis.set_major_formatter(lambda value, _, unit=10.0**power: f"{value / unit:.3g}")
             unit = f"\ncost in 10$^{power}$" if power else "\n"
             grid[0, j].set_title(title_of(name, whole["data_label"]) + unit, fontsize=7.5, weight="bold", pad=18)
             grid[-1, j].set_xlabel(self.across)

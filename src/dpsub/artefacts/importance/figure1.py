@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Records, values_frame
 from dpsub.artefacts.importance.labels import SAMPLERS, OnData, title_of
 from dpsub.figures import finish, new, panel_letter
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ORDER = ("opt", "core", "unif")
 LARGEST = 60.0  # points squared: area of the marker of the largest weight

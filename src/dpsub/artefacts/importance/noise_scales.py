@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Records, values_frame
 from dpsub.artefacts.importance.labels import SAMPLERS, TITLES, OnData, not_real, ordered
 from dpsub.artefacts.layout import Layout
 from dpsub.figures import finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXPERIMENT = "importance_noise"
 COLUMNS = ("beta_sum", "beta_count", "psi", "m_max")

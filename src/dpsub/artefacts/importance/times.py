@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Records, values_frame
 from dpsub.artefacts.importance.labels import APPENDIX, MAIN, SAMPLERS, TITLES, OnData, ordered, title_of
 from dpsub.artefacts.layout import Layout
 from dpsub.figures import finish, new, panel_letter
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 EXPERIMENT = "importance_times"
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")

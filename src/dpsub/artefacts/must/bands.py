@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.must.labels import in_order
 from dpsub.figures import new, scheme_style
 from dpsub.labels import scheme_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PAIR_DOTS = (0, (1, 1.6))
 _RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.figures import axis, new
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # x and y of the middle of each quadrant: (epsilon' / epsilon, delta' - delta)
 QUADRANTS = (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.labels import in_order
 from dpsub.figures import axis, finish, new, panel_letter, scheme_style
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMES = ("wor", "wr", "must_ow", "must_ww")
 LIMITS = {0.25: 0.1, 1.0: 0.3}  # printed range of delta' - delta

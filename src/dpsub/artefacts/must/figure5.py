@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.labels import scheme_label
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SCHEMES = ("must_ow", "must_ww")
 MAP = "viridis"
@@ -113,6 +114,8 @@ def _contours(axes: Axes, table: pd.DataFrame, low: float, high: float) -> None:
     axis(axes, x="m", y="b", xlim=(m.min(), m.max()), ylim=(b.min(), b.max()))
     axes.imshow(table.to_numpy(), cmap=MAP, vmin=low, vmax=high, alpha=0.45, origin="lower", aspect="auto",
                 extent=(m.min(), m.max(), b.min(), b.max()), interpolation="bilinear")
+    from matplotlib.ticker import MaxNLocator
+
     levels = MaxNLocator(LEVELS).tick_values(float(table.min().min()), float(table.max().max()))
     lines = axes.contour(m, b, table.to_numpy(), levels=levels, colors="black", linewidths=0.7,
                          negative_linestyles="solid")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.traces import curves, paint
@@ -11,6 +12,9 @@ from dpsub.figures import axis, finish, new, panel_letter
 from dpsub.labels import VARIANT_LABELS
 from dpsub.published import row_key
 from dpsub.verdicts import VARIANTS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMES = ("nonprivate", "poisson", "wor", "wr", "must_ow", "must_ww")
 TOP = 9.0  # of the printed axis

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.bands import draw_band
@@ -12,6 +12,10 @@ from dpsub.artefacts.must.labels import in_order
 from dpsub.figures import axis, finish, new, panel_letter, scheme_style
 from dpsub.labels import scheme_label
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FLOOR = 1e-12  # round-off of the Fourier transform; what is below says nothing
 PRINTED = {

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import FormatStrFormatter, NullFormatter
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
@@ -14,6 +13,9 @@ from dpsub.artefacts.must.bands import band_figure, short
 from dpsub.artefacts.must.labels import in_order
 from dpsub.figures import axis, finish
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = {"noise_proved": "proved", "noise_refuted": "refuted", "noise_pair": "pair", "noise_over_wor": "over_wor"}
 SETTING = (
@@ -68,8 +70,8 @@ class NoiseByTarget(Artefact):
         figure, axes = band_figure(frame, x="target_epsilon", lower="refuted", upper="proved", pair="pair")
         for scale, place in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
             scale("log", base=2)
-            place.set_major_formatter(FormatStrFormatter("%g"))
-            place.set_minor_formatter(NullFormatter())
+            place.set_major_formatter("{x:g}")
+            place.set_minor_formatter("")
         axis(axes, x=f"target ε at δ = {short(float(frame['delta'].iloc[0]))}", y="noise multiplier s")
         kept = ["scheme", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)

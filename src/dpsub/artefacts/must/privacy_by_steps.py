@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.bands import band_figure, short
@@ -11,6 +12,9 @@ from dpsub.artefacts.must.labels import in_order
 from dpsub.artefacts.must.rows import proved_rows
 from dpsub.figures import axis, finish
 from dpsub.published import row_key
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class PrivacyBySteps(Artefact):

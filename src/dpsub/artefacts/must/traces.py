@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from dpsub.artefacts import statistics
 from dpsub.artefacts.must.labels import in_order
 from dpsub.figures import scheme_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def curves(frame: pd.DataFrame, value: str, by: list[str]) -> pd.DataFrame:
