@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 import one_sentence  # noqa: F401 (it ties the process that loads it to its parent: here, not in each job)
 import start_job
 
-FEW = 8  # jobs that load what they need themselves: a run of no more has nothing to gain
+FEW = 12  # jobs that load what they need themselves: a run of no more has nothing to gain
 GRACE = 10  # seconds
 
 
