@@ -46,8 +46,12 @@ def verdicts(records: Frames) -> pd.DataFrame:
     return comparison.compare(published.load("bun", "claims"), values)
 
 
-def test_every_claim_has_a_verdict_from_a_value(records: Frames) -> None:
-    found = verdicts(records)
+@pytest.fixture(scope="module")
+def found(records: Frames) -> pd.DataFrame:
+    return verdicts(records)
+
+
+def test_every_claim_has_a_verdict_from_a_value(found: pd.DataFrame) -> None:
     stated = found[found["variant"] == "stated"].set_index("row")
     assert len(stated) == 62 and stated["value"].notna().all()
     assert set(stated.index[stated["verdict"] == "fails"]) == FAILING
@@ -63,8 +67,7 @@ def test_every_suspect_claim_names_an_erratum_that_is_described() -> None:
             assert f"### {name}. " in described
 
 
-def test_corrections_hold(records: Frames) -> None:
-    found = verdicts(records)
+def test_corrections_hold(found: pd.DataFrame) -> None:
     corrected = found[(found["variant"] == "consistent") & (found["kind"] == "claim")].set_index("row")["value"]
     # with the corrected bound the loss at sigma = 800 is close to 2 epsilon, not to epsilon
     assert set(corrected.index[corrected == 0]) == {"U015"}
@@ -141,23 +144,23 @@ def test_every_claim_is_tried_with_a_planted_fault() -> None:
 
 
 @pytest.mark.parametrize("row", sorted(NUMBERS))
-def test_a_printed_number_follows_the_records(records: Frames, row: str) -> None:
+def test_a_printed_number_follows_the_records(found: pd.DataFrame, records: Frames, row: str) -> None:
     before, after = (
-        found.query("variant == 'stated'").set_index("row").loc[row]
-        for found in (verdicts(records), verdicts(NUMBERS[row](records)))
+        made.query("variant == 'stated'").set_index("row").loc[row]
+        for made in (found, verdicts(NUMBERS[row](records)))
     )
     assert before["value"] != after["value"]
     if before["verdict"] in ("used", "reproduced"):
         assert after["verdict"] not in ("used", "reproduced")
 
 
-@pytest.mark.parametrize("row", sorted(FAILING))
-def test_a_failing_claim_would_hold_with_other_numbers(records: Frames, row: str) -> None:
+def test_failing_claims_would_hold_with_other_numbers(records: Frames) -> None:
     frame = records["bun_bounds"].assign(bound=records["bun_bounds"]["exact"])
     sizes = records["bun_random_size"].assign(upper=1.0)
     neyman = records["bun_neyman"].assign(low=records["bun_neyman"]["low"] * 2, m=20_000)
     found = verdicts({**records, "bun_bounds": frame, "bun_random_size": sizes, "bun_neyman": neyman})
-    assert found.query("variant == 'stated'").set_index("row").loc[row, "verdict"] == "holds"
+    stated = found.query("variant == 'stated'").set_index("row")
+    assert set(stated.loc[sorted(FAILING), "verdict"]) == {"holds"}
 
 
 @pytest.mark.parametrize("name", [name for name in REGISTRY.names() if name.startswith("bun/")])

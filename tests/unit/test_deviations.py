@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/deviations.md"
 PRINTED = ROOT / "data/published"
 ENTRIES = errata.read(DOCUMENT)
+CELLS = Counter(" ".join(" ".join(published.read(path)["erratum"]) for path in PRINTED.glob("*/*.csv")).split())
 VERDICTS = expected.read_expected(ROOT / "data/expected_verdicts.csv")
 
 
@@ -40,13 +42,8 @@ def test_an_entry_is_complete_and_its_command_shows_something(entry: errata.Erra
             shown += 1
         else:
             assert re.search(rf"show_erratum.py {entry.name}$", command)
-            shown += len(_cells(entry.name))
+            shown += CELLS[entry.name]
     assert shown > 0
-
-
-def _cells(name: str) -> list[str]:
-    frames = [published.read(path) for path in PRINTED.glob("*/*.csv")]
-    return [row for frame in frames for row in frame["row"][frame["erratum"].str.split().map(lambda one: name in one)]]
 
 
 def test_faults_of_the_document_are_told(tmp_path: Path) -> None:

@@ -97,11 +97,12 @@ def test_an_unknown_target_is_refused_with_the_nearest(tmp_path: Path) -> None:
 
 def test_a_failed_job_is_explained_in_a_sentence(tmp_path: Path) -> None:
     only = {
+        "results_dir": RESULTS,
         "artefacts": ["figureS4"],
         "data": {"folder": None, "download": False, "fallback": "error"},
         "experiments": {"adult_logistic_trace": {"variants": ["stated"], "iterations": 5}},
     }
-    status, output = runs.run(tmp_path / "run", configs=(runs.TINY, runs.config(tmp_path / "only.yaml", **only)))
+    status, output = runs.run(tmp_path / "run", configs=(runs.config(tmp_path / "only.yaml", **only),))
     assert status == 1
     assert "error: the files of adult must be there when the fallback is 'error'" in output
     assert "Traceback" not in output
