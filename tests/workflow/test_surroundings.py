@@ -114,31 +114,40 @@ def altered(abroad: Abroad) -> None:
     path.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")
 
 
-def identity(folder: Path) -> dict[str, int]:
-    """Return the inode of every record, table and figure: a file that is written again gets another one."""
-    return {str(path.relative_to(folder)): path.stat().st_ino
-            for part in ("records", "tables", "figures", "comparison")
-            for path in (folder / part).rglob("*") if path.is_file()}  # fmt: skip
+def identity(folder: Path, kept: Path) -> dict[str, int]:
+    """Return the inode of every record, table and figure: a file that is written again gets another one.
+
+    Links in the folder `kept` hold the inodes, whose numbers would else go to the next files.
+    """
+    found = {}
+    for part in ("records", "tables", "figures", "comparison"):
+        for path in (folder / part).rglob("*"):
+            if path.is_file():
+                name = str(path.relative_to(folder))
+                (kept / name).parent.mkdir(parents=True, exist_ok=True)
+                os.link(path, kept / name)
+                found[name] = path.stat().st_ino
+    return found
 
 
-def test_a_clock_that_was_set_back_loses_and_keeps_nothing_wrongly(abroad: Abroad) -> None:
+def test_a_clock_that_was_set_back_loses_and_keeps_nothing_wrongly(abroad: Abroad, tmp_path: Path) -> None:
     for path in abroad.results.rglob("*"):
         if path.is_file():  # as if made a day from now, in the same order
             stamp = path.stat().st_mtime_ns + DAY
             os.utime(path, ns=(stamp, stamp))
-    before, table = identity(abroad.results), abroad.results / "tables/must/table5.csv"
+    before, table = identity(abroad.results, tmp_path / "before"), abroad.results / "tables/must/table5.csv"
     printed = table.read_bytes()
     altered(abroad)
     record = "records/subset_statistics/stated/1-of-1.parquet"
     status, output = abroad.run(f"{RESULTS}/{record}")  # as if stopped after it
     assert status == 0, output
-    after = identity(abroad.results)
+    after = identity(abroad.results, tmp_path / "after")
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {record, record.replace(".parquet", ".json")}
     assert max(path.stat().st_mtime for path in abroad.results.rglob("*")) <= time.time()
     status, output = abroad.run("table5")
     assert status == 0, output
-    changed = {name for name, inode in identity(abroad.results).items() if after[name] != inode}
+    changed = {name for name, inode in identity(abroad.results, tmp_path / "last").items() if after[name] != inode}
     assert changed == {*(f"tables/must/table5.{form}" for form in ("csv", "md", "tex")), "comparison/must/table5.csv"}
     assert table.read_bytes() != printed
 

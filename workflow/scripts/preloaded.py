@@ -1,4 +1,4 @@
-"""Start jobs as copies of one process, which has loaded all libraries: loading them takes longer than most jobs.
+"""Start jobs as copies of one process, which has loaded the libraries: loading them takes longer than most jobs.
 
 `running` starts that process beside a run on this machine. It listens on a socket; `start_job.py` hands it the
 arguments, folder, environment and standard streams of a job, and ends with the job's exit status. What a job does is
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -27,7 +28,13 @@ from typing import Any, NoReturn
 import one_sentence  # noqa: F401 (it ties the process that loads it to its parent: here, not in each job)
 import start_job
 
-FEW = 12  # jobs that load what they need themselves: a run of no more has nothing to gain
+COMMON = (  # what nearly all jobs import
+    *("pandas", "pyarrow.dataset", "scipy.optimize", "scipy.special"),
+    *("dpsub.artefacts.base", "dpsub.experiments", "dpsub.provenance", "dpsub.records"),
+)
+RARE = ("scipy.stats", "matplotlib.figure", "matplotlib.style", "matplotlib.backends.backend_agg",
+        "matplotlib.backends.backend_pdf")  # fmt: skip
+FEW = 12  # jobs that import rare modules themselves: a run of no more would not gain what loading all of them takes
 GRACE = 10  # seconds
 
 
@@ -72,8 +79,8 @@ def serve(listener: socket.socket) -> None:
     server, started = os.getpid(), 0
     while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
         link, _ = listener.accept()
-        if started == FEW:
-            _load()
+        if started in (0, FEW):
+            _load(everything=started == FEW)
         started += 1
         if os.fork() == 0:
             listener.close()
@@ -82,16 +89,14 @@ def serve(listener: socket.socket) -> None:
         link.close()
 
 
-def _load() -> None:
-    import pyarrow.dataset  # noqa: F401 (jobs read records)
-    import scipy.stats  # noqa: F401 (some jobs need it; it takes longest)
-    from matplotlib import figure, style  # noqa: F401 (figures are drawn by them)
-    from matplotlib.backends import backend_agg, backend_pdf  # noqa: F401 (figures are saved by them)
+def _load(*, everything: bool) -> None:
+    for name in (*COMMON, *(RARE if everything else ())):
+        importlib.import_module(name)
+    if everything:
+        from dpsub import artefacts, experiments, sweeps
 
-    from dpsub import artefacts, experiments, sweeps
-
-    for registry in (artefacts.REGISTRY, experiments.REGISTRY, sweeps.REGISTRY):
-        registry.names()
+        for registry in (artefacts.REGISTRY, experiments.REGISTRY, sweeps.REGISTRY):
+            registry.names()
     gc.collect()
     gc.freeze()  # what jobs share is not touched, so it is not copied
 
