@@ -15,7 +15,7 @@ html_show_copyright = False
 
 extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["api/modules.rst"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 suppress_warnings = [
     "myst.header",  # the errata of a paper stand three levels deep whether or not they are grouped
     "ref.python",  # the words of a type, such as n in "shape (n,)", are not references

@@ -52,7 +52,7 @@ class View:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     plain = report_run.make(tmp_path_factory.mktemp("results"), CHOSEN)
     few = tmp_path_factory.mktemp("docs") / "deviations.md"
-    few.write_text(report_run.DEVIATIONS.read_text(encoding="utf-8").partition("### E3.")[0], encoding="utf-8")
+    few.write_text(report_run.DEVIATIONS.read_text(encoding="utf-8").partition("#### E3.")[0], encoding="utf-8")
     found = Made(plain.results, replace(plain.run, errata=few, **report_run.hostile(plain)))
     found.write()
     return found

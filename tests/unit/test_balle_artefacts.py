@@ -72,7 +72,7 @@ def test_every_claim_has_a_verdict_and_each_that_fails_an_erratum(records: Frame
 def test_errata_of_the_claims_are_documented() -> None:
     text = (ROOT / "docs" / "deviations.md").read_text()
     named = {name for names in published.load("balle", "claims", FOLDER)["erratum"] for name in names.split()}
-    assert all(f"### {name}." in text for name in named | {f"BL{number}" for number in range(1, 13)})
+    assert all(f"#### {name}." in text for name in named | {f"BL{number}" for number in range(1, 13)})
 
 
 def changed(records: Frames, name: str, column: str, change: Any, **where: object) -> Frames:

@@ -105,7 +105,7 @@ def test_every_suspect_claim_names_an_erratum_that_is_described() -> None:
     described = (Path(__file__).parents[2] / "docs/deviations.md").read_text(encoding="utf-8")
     for names in published.load("brdp", "claims")["erratum"]:
         for name in names.split():
-            assert f"### {name}. " in described
+            assert f"#### {name}. " in described
 
 
 def changed(name: str, column: str, change: Callable[[pd.Series], Any], **where: object) -> Callable[[Frames], Frames]:

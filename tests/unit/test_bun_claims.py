@@ -64,7 +64,7 @@ def test_every_suspect_claim_names_an_erratum_that_is_described() -> None:
     described = (Path(__file__).parents[2] / "docs/deviations.md").read_text(encoding="utf-8")
     for names in published.load("bun", "claims")["erratum"]:
         for name in names.split():
-            assert f"### {name}. " in described
+            assert f"#### {name}. " in described
 
 
 def test_corrections_hold(found: pd.DataFrame) -> None:

@@ -49,10 +49,10 @@ def test_an_entry_is_complete_and_its_command_shows_something(entry: errata.Erra
 def test_faults_of_the_document_are_told(tmp_path: Path) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     path = tmp_path / "deviations.md"
-    path.write_text(text.replace("### E2. ", "### E1. "), encoding="utf-8")
+    path.write_text(text.replace("#### E2. ", "#### E1. "), encoding="utf-8")
     with pytest.raises(DataError, match=r"each erratum must stand once in deviations\.md, got E1 twice"):
         errata.read(path)
-    path.write_text(text.replace("### E2. ", "### "), encoding="utf-8")
+    path.write_text(text.replace("#### E2. ", "#### "), encoding="utf-8")
     with pytest.raises(DataError, match="must stand in the document of errata, got no E2"):
         overview.refreshed(path, PRINTED, VERDICTS)
     path.write_text(text.replace(overview.END, ""), encoding="utf-8")

@@ -78,7 +78,7 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
 def _printed_in_e02() -> list[list[str]]:
     """Return the lines of the table in the entry E2 of the document."""
     text = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
-    entry = text[text.index("### E2.") : text.index("### E3.")]
+    entry = text[text.index("#### E2.") : text.index("#### E3.")]
     lines = [line.strip().strip("|").split("|") for line in entry.splitlines() if line.strip().startswith("|")]
     return [[cell.strip() for cell in line] for line in lines[2:]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpsub.errors import DataError
 
-_HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
+_HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"([A-Z]{1,2})([1-9]\d*)\. (.+)")
 _TEST = re.compile(r"^ {4}(\S.* -m pytest \S+ -k )([a-z]+)(\d+)(_?)\b", re.MULTILINE)
 PARTS = ("claim", "evidence", "corrected", "effect")
@@ -36,9 +36,9 @@ class Erratum:
 def read(path: Path) -> list[Erratum]:
     """Return the errata in the order of the document.
 
-    An entry is a heading of level 3 such as "### BL5. Title". Its commands are those of its item "**Command.**". Where
-    it has none, the first `pytest` command in its chapter, which ends in the test of one erratum (`-k e03`, `-k bl5_`),
-    is written for it in the same way.
+    An entry is a heading of level 4 such as "#### BL5. Title", in a chapter of level 2. Its commands are those of its
+    item "**Command.**". Where it has none, the first `pytest` command in its chapter, which ends in the test of one
+    erratum (`-k e03`, `-k bl5_`), is written for it in the same way.
 
     Raises
     ------
@@ -62,13 +62,13 @@ def _entries(text: str) -> Iterator[Erratum]:
     chapter = command = ""
     for heading, following in zip(headings, [*headings[1:], None], strict=True):
         body = text[heading.end() : following.start() if following else len(text)].strip()
-        if heading[1] == "#":
+        if heading[1] == "##":
             chapter = heading[2]
             command = ""
-        if (test := _TEST.search(body)) and heading[1] != "###":
+        if (test := _TEST.search(body)) and heading[1] != "####":
             command = test[0].strip()
         entry = _ENTRY.fullmatch(heading[2])
-        if heading[1] == "###" and entry:
+        if heading[1] == "####" and entry:
             letters, number, title = entry.groups()
             own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
             commands = tuple(own or _commands(letters, number, command))
