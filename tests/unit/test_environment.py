@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -58,13 +59,34 @@ def test_an_environment_without_its_stamp_is_made_anew(tmp_path: Path) -> None:
     assert not (half / ".complete").exists()
 
 
+OLD = (
+    "import runpy, sys; sys.argv = ['x', 'venv']; sys.version_info = (3, 9, 1); "
+    f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+)
+
+
+def test_an_environment_keeps_the_python_that_made_it(tmp_path: Path) -> None:
+    """It is up to date whichever Python asks, and no longer when its own has gone or is another one."""
+    made = tmp_path / "venv"
+    (made / "bin").mkdir(parents=True)
+    python = made / "bin/python"
+    found = runpy.run_path(str(SCRIPT))
+    for reply in ("(3, 13)", "(3, 14)"):
+        python.write_text(f"#!/bin/sh\necho '{reply}'\n", encoding="utf-8")
+        python.chmod(0o755)
+        (made / ".complete").write_text(found["digest"](str(python)), encoding="utf-8")
+        subprocess.run([sys.executable, str(SCRIPT), str(made)], check=True, timeout=60, env={"PATH": ""})
+    subprocess.run([sys.executable, "-c", OLD], cwd=tmp_path, check=True, timeout=60)  # an old one may ask, too
+    complete = (made / ".complete").read_text(encoding="utf-8")
+    python.write_text("#!/bin/sh\necho '(3, 15)'\n", encoding="utf-8")
+    assert found["digest"](str(python)) != complete
+    python.unlink()
+    assert found["digest"](str(python)) != complete
+
+
 def test_an_old_python_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    program = (
-        "import runpy, sys; sys.argv = ['x', 'venv']; sys.version_info = (3, 9, 1); "
-        f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
-    )
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", OLD], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: Python 3.11 or later is needed, got ")

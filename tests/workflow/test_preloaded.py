@@ -131,6 +131,11 @@ def test_records_have_the_same_bytes(name: str, tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+def test_what_is_copied_has_one_thread(name: str, holder: Holder) -> None:
+    (server,) = psutil.Process(holder.pid).children()
+    assert server.num_threads() == 1
+
+
 def wait_for(path: Path) -> psutil.Process:
     for _ in range(600):
         if path.exists() and (text := path.read_text()):

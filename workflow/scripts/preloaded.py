@@ -34,6 +34,10 @@ COMMON = (  # what nearly all jobs import
 )
 RARE = ("scipy.stats", "matplotlib.figure", "matplotlib.style", "matplotlib.backends.backend_agg",
         "matplotlib.backends.backend_pdf")  # fmt: skip
+ONE_THREAD = {  # a copy has only the thread that made it
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 FEW = 12  # jobs that import rare modules themselves: a run of no more would not gain what loading all of them takes
 GRACE = 10  # seconds
 
@@ -58,7 +62,7 @@ def running(descriptors: Sequence[int]) -> Iterator[dict[str, str]]:
             [sys.executable, __file__, str(listener.fileno())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            env={**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")},
+            env={**os.environ, **ONE_THREAD},
             pass_fds=[listener.fileno(), *descriptors],
             start_new_session=True,
             preexec_fn=functools.partial(start_job.die_with_parent, os.getpid()),
