@@ -101,7 +101,7 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
     """One sweep of ten jobs, a cell each, that compute for about `seconds`, on one core and on two.
 
     Their number is even: an odd job leaves one of two cores idle at the end, which says nothing of the workflow. Start
-    and end of a run take some 8 s, whatever its length, in which nothing is computed: jobs must not be too short.
+    and end of a run take some 6 s, whatever its length, in which nothing is computed: jobs must not be too short.
     """
     found = grid(steps=[int(180_000 * seconds)], sizes=5, seeds=4, samplers=("wor", "wr"))
     taken, cells = {}, 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -69,9 +70,14 @@ def _tables(listed: list[errata.Erratum], found: Mapping[str, Counter[str]]) -> 
         yield "| --- | --- | --- |"
         for one in listed:
             if one.chapter == chapter:
-                title = one.title.replace("|", "\\|")
-                yield f"| {one.name} | {title} | {_counted(found.get(one.name, Counter()))} |"
+                title, counted = one.title.replace("|", "\\|"), _counted(found.get(one.name, Counter()))
+                yield f"| [{one.name}](#{_anchor(f'{one.name}. {one.title}')}) | {title} | {counted} |"
         yield ""
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor that GitHub and the documentation site give to a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _counted(verdicts: Counter[str]) -> str:
