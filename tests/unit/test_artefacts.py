@@ -184,7 +184,9 @@ class TestStatistics:
         assert all(math.isnan(end) for end in statistics.interval(statistics.mean(one)))
 
     def test_constant_values_have_no_spread(self) -> None:
-        assert statistics.deviation(np.ones(5)) == statistics.Estimate(0.0, 0.0, 5)
+        found = statistics.deviation(np.ones(5))
+        assert (found.value, found.standard_error, found.replicates) == (0.0, 0.0, 5)
+        assert math.isnan(found.lower) and math.isnan(found.upper)
 
     def test_bad_input_is_refused(self) -> None:
         with pytest.raises(ArgumentError, match="needs at least one replicate, got none"):
