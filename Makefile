@@ -29,7 +29,7 @@ sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own
 test: environment  ## the tests
 	@$(BIN)/python -m pytest -q -n auto
 
-test-slow: environment  ## what takes minutes or the network: oldest and newest dependencies, wheel, links, long series
+test-slow: environment  ## what takes minutes or the network: oldest and newest dependencies, wheel, links, fresh seeds, long series
 	@$(BIN)/python -m pytest -q -m slow
 
 bench: environment  ## what is fast, as ratios

@@ -7,6 +7,10 @@ A case is a sampler of random sizes, a noise multiplier, two neighbouring data s
 from __future__ import annotations
 
 import math
+import os
+import secrets
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -22,7 +26,7 @@ from dpsub.accounting import rigorous
 from dpsub.relations import Relation
 from dpsub.samplers import Multistage, Poisson, Sampler, stages
 from dpsub.streams import stream
-from tests.fresh_seeds import replay, weekly_seed
+from tests.fresh_seeds import VARIABLE, replay, weekly_seed
 from tests.properties.test_pld_two_steps import two_steps
 from tests.tiny_mechanisms import RECORDS, cell_masses, divergences, sample_counts
 
@@ -199,3 +203,16 @@ def test_a_seed_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "DPSUB_TEST_SEED=202607" in replay(weekly_seed(), "a case")
     monkeypatch.delenv("DPSUB_TEST_SEED")
     assert 202600 <= weekly_seed() < 300000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("_", range(5))
+def test_seeds_that_nobody_has_seen(_: int) -> None:
+    """All cases of this file, with a seed of the moment, which the failing test prints."""
+    seed = secrets.randbelow(10**9)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", __file__],
+        env=kept | {VARIABLE: str(seed)}, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{replay(seed, 'all cases')}\n{done.stdout}"
