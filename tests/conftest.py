@@ -10,8 +10,9 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[threads] = "1"  # as in the jobs of a run: the workers are what runs in parallel
+from dpsub import threads
+
+os.environ.update(threads.ONE)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each program that a test starts compiles the package anew
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")

@@ -70,7 +70,7 @@ def run(command: str) -> str:
         return out.getvalue()
     done = subprocess.run(
         ["bash", "-c", command],
-        env={**os.environ, "PYTHONPATH": str(Path(dpsub.__file__).parents[1]), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": str(Path(dpsub.__file__).parents[1])},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, timeout=300, check=False,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from dpsub import provenance
 
 SOURCE = Path(__file__).resolve().parents[2] / "src/dpsub"
 LAYERS = {
-    1: "errors checks registry relations streams discrete",
+    1: "errors checks registry relations streams discrete threads",
     2: "frame sample samplers multiplicity mechanisms datasets",
     3: "profiles amplification accountants calibration designs divergences enumeration recycling importance",
     4: "records provenance procedures experiments settings lock accounting auditing calibrated_noise design_search "

@@ -18,8 +18,7 @@ PATIENCE = 300  # seconds after which a run counts as hung
 
 def environment() -> dict[str, str]:
     ours = ("DPSUB_DATA", "DPSUB_JOB", "DPSUB_PRELOADED")
-    found = {name: value for name, value in os.environ.items() if name not in ours}
-    return found | {"OMP_NUM_THREADS": "1"}
+    return {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def command(*arguments: str, configs: tuple[Path, ...] = (TINY,), cores: int = 2) -> list[str]:

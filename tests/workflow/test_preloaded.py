@@ -15,6 +15,10 @@ import pytest
 
 from tests.workflow.runs import ROOT
 
+sys.path.insert(0, str(ROOT / "workflow/scripts"))
+
+import preloaded
+
 SCRIPTS = ROOT / "workflow/scripts"
 WAITS = "import os, pathlib, sys, time\npathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\ntime.sleep(600)\n"
 TELLS = """
@@ -61,11 +65,11 @@ def holder() -> Iterator[Holder]:
 
 @pytest.fixture(scope="module", params=["few jobs", "many jobs"])
 def name(request: pytest.FixtureRequest, holder: Holder, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Name of the process, before and after it has loaded the libraries."""
+    """Name of the process, before and after it has loaded all libraries."""
     if request.param == "many jobs":
         folder = tmp_path_factory.mktemp("many")
         (folder / "short.py").write_text("", encoding="utf-8")
-        for job in [start(holder.name, folder, folder / "short.py") for _ in range(12)]:
+        for job in [start(holder.name, folder, folder / "short.py") for _ in range(preloaded.FEW + 1)]:
             assert job.communicate(timeout=60) == ("", "")
     return holder.name
 

@@ -10,10 +10,9 @@ import re
 import shlex
 import sys
 
-from dpsub import provenance
+from dpsub import provenance, threads
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[threads] = "1"  # one BLAS thread a job: the jobs are what runs in parallel
+os.environ.update(threads.ONE)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the jobs compiles the package anew
 os.environ["DPSUB_JOB"] = str(os.getpid())  # a job ends with the process that started it
 os.environ["PATH"] = os.pathsep.join(

@@ -28,16 +28,15 @@ from typing import Any, NoReturn
 import one_sentence  # noqa: F401 (it ties the process that loads it to its parent: here, not in each job)
 import start_job
 
+from dpsub import threads
+
 COMMON = (  # what nearly all jobs import
     *("pandas", "pyarrow.dataset", "scipy.optimize", "scipy.special"),
     *("dpsub.artefacts.base", "dpsub.experiments", "dpsub.provenance", "dpsub.records"),
 )
 RARE = ("scipy.stats", "matplotlib.figure", "matplotlib.style", "matplotlib.backends.backend_agg",
         "matplotlib.backends.backend_pdf")  # fmt: skip
-ONE_THREAD = {  # a copy has only the thread that made it
-    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-}
+ONE_THREAD = threads.ONE | {"JE_ARROW_MALLOC_CONF": "background_thread:false"}  # a copy has only the one that made it
 FEW = 12  # jobs that import rare modules themselves: a run of no more would not gain what loading all of them takes
 GRACE = 10  # seconds
 

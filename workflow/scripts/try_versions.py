@@ -75,7 +75,7 @@ def at_bound(requirement: str) -> str:
 def call(command: list[str]) -> None:
     """Run a command; if it fails, end with its status."""
     own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    status = subprocess.run(command, cwd=ROOT, env=own | {"OMP_NUM_THREADS": "1"}, check=False).returncode
+    status = subprocess.run(command, cwd=ROOT, env=own, check=False).returncode
     if status:
         sys.exit(status)
 
