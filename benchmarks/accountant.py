@@ -17,16 +17,14 @@ import numpy as np
 import peers
 from scipy.stats import binom
 
-from dpsub import accounting, calibrated_noise, samplers
-from dpsub.accountants.account import Account
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.events import PairEvent
-from dpsub.accountants.filler_pair import FillerPair
-from dpsub.accountants.ledger import Ledger
-from dpsub.accountants.pair_losses import upper_law
-from dpsub.accountants.pairs import PoissonPair
-from dpsub.accountants.refinement import Question
-from dpsub.multiplicity import MultiplicityLaw
+from dpsub import sampling
+from dpsub.accounting import account, search
+from dpsub.accounting.account import Account
+from dpsub.accounting.bracket import Ledger, PairEvent, Question
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.pairs import FillerPair, PoissonPair
+from dpsub.sampling.laws import MultiplicityLaw
 
 N, B, M, SCALE, STEPS = 10000, 118, 200, 4.0, 1000
 COMPONENTS = 22
@@ -79,8 +77,8 @@ def poisson(board: Lines) -> None:
     """epsilon of Poisson sampling, add or remove one record."""
     for k, sharpness, bound in ((1000, 2e-4, 1.0), (10_000, 2e-3, 1.0)):
         ours, found = timed(
-            lambda k=k, sharpness=sharpness: accounting.rigorous(
-                samplers.Poisson(0.01), noise_multiplier=1.0, n_compositions=k, delta=1e-5, width=sharpness
+            lambda k=k, sharpness=sharpness: account.rigorous(
+                sampling.Poisson(0.01), noise_multiplier=1.0, n_compositions=k, delta=1e-5, width=sharpness
             )
         )
         theirs, high = timed(lambda k=k: peers.gaussian_upper(1.0, 0.01).self_compose(k).get_epsilon_for_delta(1e-5))
@@ -88,8 +86,8 @@ def poisson(board: Lines) -> None:
         width(board, tag, found.lower, found.upper, at_most=sharpness)
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
     ours, found = timed(
-        lambda: accounting.rigorous(
-            samplers.Poisson(0.01), noise_multiplier=1.0, n_compositions=10**6, delta=1e-5, width=0.1
+        lambda: account.rigorous(
+            sampling.Poisson(0.01), noise_multiplier=1.0, n_compositions=10**6, delta=1e-5, width=0.1
         ),
         1,
     )
@@ -106,8 +104,8 @@ def two_stage_weights(size: int) -> np.ndarray:
 def mirrored_pair(board: Lines, *, quick: bool) -> None:
     """delta of the papers' pair of MUST.OW, +l against -l."""
     ours, found = timed(
-        lambda: accounting.paper(
-            samplers.MustOW(B, M), N, noise_multiplier=SCALE, n_compositions=STEPS, epsilon=1.0, width=2e-3
+        lambda: account.paper(
+            sampling.MustOW(B, M), N, noise_multiplier=SCALE, n_compositions=STEPS, epsilon=1.0, width=2e-3
         )
     )
     width(board, "pair +-l of MUST.OW, delta", found.lower, found.upper, at_most=2e-3, relative=True)
@@ -151,34 +149,34 @@ def one_sided_mixture(board: Lines, *, quick: bool) -> None:
 def proved(board: Lines) -> None:
     """Seconds of the proved bounds and attacks of all samplers of fixed size."""
     for name, most in (("wor", 1.0), ("wr", 5.0), ("must_ow", 5.0), ("must_ww", 5.0)):
-        sampler = samplers.of_sizes(name, n=N, m=M, b=B)
+        sampler = sampling.of_sizes(name, n=N, m=M, b=B)
         for asked in ({"epsilon": 1.0}, {"delta": 1e-5}):
             seconds, found = timed(lambda s=sampler, a=asked: at_s7(s, a), 1)
             tag = f"{name} rigorous, {found.quantity} [{found.lower:.6g}, {found.upper:.6g}]"
             verdict(board, tag, f"{seconds:.2f} s", seconds, most)
 
 
-def at_s7(sampler: samplers.base.Sampler, asked: dict[str, float]) -> Account:
-    return accounting.rigorous(sampler, N, noise_multiplier=SCALE, n_compositions=STEPS, **asked)
+def at_s7(sampler: sampling.base.Sampler, asked: dict[str, float]) -> Account:
+    return account.rigorous(sampler, N, noise_multiplier=SCALE, n_compositions=STEPS, **asked)
 
 
 def calibration(board: Lines) -> None:
     """Noise for a target, against one accounting."""
     cases = (
-        ("poisson", samplers.Poisson(0.02), None, 2.0),
-        ("wor", samplers.Wor(M), N, 2.0),
-        ("must_ow", samplers.MustOW(B, M), N, 8.0),
-        ("must_ww", samplers.MustWW(B, M), N, 8.0),
+        ("poisson", sampling.Poisson(0.02), None, 2.0),
+        ("wor", sampling.Wor(M), N, 2.0),
+        ("must_ow", sampling.MustOW(B, M), N, 8.0),
+        ("must_ww", sampling.MustWW(B, M), N, 8.0),
     )
     for name, sampler, n, target in cases:
         whole, found = timed(
-            lambda s=sampler, n=n, t=target: calibrated_noise.calibrate_noise(
+            lambda s=sampler, n=n, t=target: search.calibrate_noise(
                 s, n, n_compositions=STEPS, target_epsilon=t, target_delta=1e-5
             ),
             1,
         )
         once, _ = timed(
-            lambda s=sampler, n=n, noise=found.noise_multiplier, t=target: accounting.rigorous(
+            lambda s=sampler, n=n, noise=found.noise_multiplier, t=target: account.rigorous(
                 s, n, noise_multiplier=noise, n_compositions=STEPS, delta=1e-5, width=t * 1e-3
             ),
             3,

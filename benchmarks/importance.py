@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from dpsub.importance import lloyd, lloyd_loop
+from dpsub.importance import lloyd
+from dpsub.importance import lloyd as lloyd_loop
+from dpsub.importance.approximate import NormPair
 from dpsub.importance.calibrate import DataFacts, calibrate
 from dpsub.importance.losses import Power
-from dpsub.importance.norm_pair import NormPair
 from dpsub.importance.samplers import WeightedSample
 from dpsub.importance.weights import bisected_weights, optimal_weights
 

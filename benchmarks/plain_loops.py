@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsub.sample import Samples
+from dpsub.sampling.frame import Samples
 
 
 def subset_statistics(x: np.ndarray, samples: Samples) -> tuple[np.ndarray, np.ndarray]:

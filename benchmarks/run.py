@@ -19,11 +19,11 @@ import plain_loops
 import recycling
 import scale
 
-from dpsub import samplers, settings
+from dpsub import sampling, settings
 from dpsub.experiments.linear_regression import LinearRegression
 from dpsub.experiments.subset_statistics import SubsetStatistics
-from dpsub.frame import Frame
-from dpsub.samplers import index_draws
+from dpsub.sampling import base
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
 SIZES = ((300, 50, 30), (1000, 200, 100), (30969, 500, 300), (10**7, 500, 300))
@@ -76,16 +76,16 @@ def draws(board: Board) -> None:
             "must_ow": ("choice(n, b) + integers(b, m)", choice(b) + integers(m)),
             "must_ww": ("integers(n, b) + integers(b, m)", integers(b) + integers(m)),
         }
-        raw = best(lambda n=n, m=m, rng=rng: index_draws.uniform(rng, n, SUBSETS * m), 25)
+        raw = best(lambda n=n, m=m, rng=rng: base.uniform(rng, n, SUBSETS * m), 25)
         theirs = integers(m)
         board.line(f"indices with replacement {tag}", raw / SUBSETS, "integers(n, m)", theirs / SUBSETS, at_most=1.5)
         sizes = np.full(SUBSETS, m)
-        raw = best(lambda n=n, sizes=sizes, rng=rng: index_draws.distinct_rows(rng, n, sizes), 15)
+        raw = best(lambda n=n, sizes=sizes, rng=rng: base.distinct_rows(rng, n, sizes), 15)
         theirs = choice(m)
         board.line(f"indices without replacement {tag}", raw / SUBSETS, "choice(n, m)", theirs / SUBSETS, at_most=1.5)
         seconds = {}
         for name, (peer, theirs) in peers.items():
-            sampler = samplers.of_sizes(name, n=n, m=m, b=b)
+            sampler = sampling.of_sizes(name, n=n, m=m, b=b)
             seconds[name] = best(lambda s=sampler, f=frame, rng=rng: s.draw_block(f, SUBSETS, rng), 25) / SUBSETS
             board.line(f"{name} {tag}", seconds[name], peer, theirs / SUBSETS, at_most=3)
         board.line(f"poisson {tag}", seconds["poisson"], "our wor", seconds["wor"], at_most=2)
@@ -94,12 +94,12 @@ def draws(board: Board) -> None:
 def growth(board: Board) -> None:
     """The cost of a draw must not grow with the frame."""
     rng = np.random.default_rng(0)
-    for name in samplers.REGISTRY.names():
+    for name in sampling.REGISTRY.names():
         if name == "multistage":
             continue
         cost = []
         for n in (10**5, 10**8):
-            sampler = samplers.of_sizes(name, n=n, m=300, b=500)
+            sampler = sampling.of_sizes(name, n=n, m=300, b=500)
             cost.append(best(lambda s=sampler, n=n: s.draw_block(Frame(n), SUBSETS, rng), 25) / SUBSETS)
         board.line(f"{name} at n = 10^8", cost[1], "itself at n = 10^5", cost[0], at_most=1.5)
 

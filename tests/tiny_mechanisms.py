@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from dpsub.accountants.slot_chain import SlotStage
+from dpsub.accounting.proofs import SlotStage
 
 RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 Counts = tuple[int, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsub.samplers import REGISTRY
+from dpsub.sampling import REGISTRY
 
 NONPRIVATE_LABEL = "non-private"
 VARIANT_LABELS = {"stated": "as stated", "as_done": "as done", "consistent": "consistent", "rigorous": "rigorous"}

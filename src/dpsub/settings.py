@@ -14,7 +14,7 @@ import jsonschema
 import yaml
 from yaml.composer import Composer
 
-from dpsub import checks, experiments, mechanisms, samplers, streams
+from dpsub import checks, experiments, noise, sampling, streams
 from dpsub.errors import ArgumentError, PlanError
 
 _MOST_VALUES = 100_000
@@ -204,9 +204,9 @@ def _validator(schema: Path) -> jsonschema.Draft202012Validator:
 
 def _formats() -> dict[str, tuple[str, ...]]:
     return {
-        "sampler": samplers.REGISTRY.names(),
-        "scheme": ("nonprivate", *samplers.REGISTRY.names()),
-        "mechanism": mechanisms.REGISTRY.names(),
+        "sampler": sampling.REGISTRY.names(),
+        "scheme": ("nonprivate", *sampling.REGISTRY.names()),
+        "mechanism": noise.MECHANISMS.names(),
     }
 
 

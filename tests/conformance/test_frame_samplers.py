@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError
-from dpsub.frame import Frame
-from dpsub.samplers import FRAME_REGISTRY, FrameSampler
-from dpsub.samplers.frame_sampler import counts_of
-from dpsub.samplers.pps import PpsConditionalPoisson, PpsSystematic
-from dpsub.samplers.systematic import Systematic
+from dpsub.sampling import FRAME_REGISTRY, FrameSampler
+from dpsub.sampling.designs import counts_of
+from dpsub.sampling.frame import Frame
+from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic
+from dpsub.sampling.systematic import Systematic
 from tests.statistical import budget
 
 N_DRAWS = 4000

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dpsub.frame import Frame
 from dpsub.relations import Relation
-from dpsub.samplers import REGISTRY, Sampler
+from dpsub.sampling import REGISTRY, Sampler
+from dpsub.sampling.frame import Frame
 
 EXAMPLES = [(s, n) for name in REGISTRY.names() for s, n in REGISTRY.get(name).examples()]
 every_example = pytest.mark.parametrize(("sampler", "n"), EXAMPLES, ids=[f"{s}-{n}" for s, n in EXAMPLES])

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsub.accounting import rigorous
+from dpsub.accounting.account import rigorous
 from dpsub.errors import DataError
-from dpsub.samplers import REGISTRY
+from dpsub.sampling import REGISTRY
 from tests.documentation.console import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

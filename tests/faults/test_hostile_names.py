@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from dpsub import settings
+from dpsub.amplification.survey.advisor import read_frame
 from dpsub.cli import main
-from dpsub.designs.frame_table import read_frame
 from dpsub.errors import DataError, PlanError
 from dpsub.plan import Plan
 from tests.faults.test_config_mutations import PLACES, SCHEMA, WHOLE, at, changed, names_the_key

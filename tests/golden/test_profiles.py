@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from mpmath import mp, mpf
 
-from dpsub import profiles, samplers
+from dpsub import noise, sampling
 from dpsub.amplification import amplify
-from dpsub.calibration import analytic_gaussian_scale
+from dpsub.noise.gaussian import analytic_gaussian_scale
 from tests.golden import generate_profiles
 
 DOCUMENT = json.loads(Path(__file__).with_name("profiles.json").read_text(encoding="utf-8"))
@@ -28,12 +28,12 @@ def relative_error(value: float, exact: str) -> float:
         return float(abs(mpf(value) - reference) / abs(reference)) if reference else abs(value)
 
 
-@pytest.mark.parametrize("name", profiles.REGISTRY.names())
+@pytest.mark.parametrize("name", noise.REGISTRY.names())
 def test_delta_and_log_delta(name: str) -> None:
     rows = [row for row in DOCUMENT["profiles"] if row["name"] == name]
     assert len(rows) == len(generate_profiles.RATIOS) * len(generate_profiles.MULTIPLES)
     for row in rows:
-        profile = profiles.of(name, row["ratio"])
+        profile = noise.of(name, row["ratio"])
         delta, log_delta = (float(f(row["epsilon"])) for f in (profile.delta, profile.log_delta))
         if row["log_delta"] == "-inf":
             assert (delta, log_delta) == (0.0, -math.inf)
@@ -52,8 +52,8 @@ def test_the_file_reaches_the_smallest_doubles() -> None:
 
 def test_amplified_points() -> None:
     for row in DOCUMENT["amplified"]:
-        sampler = samplers.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"])
-        result = amplify(sampler.multiplicity_law(row["n"]), profiles.of(row["name"], row["ratio"]), row["epsilon"])
+        sampler = sampling.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"])
+        result = amplify(sampler.multiplicity_law(row["n"]), noise.of(row["name"], row["ratio"]), row["epsilon"])
         assert relative_error(float(result.epsilon_amplified), row["epsilon_amplified"]) < RELATIVE, row
         assert relative_error(float(result.delta_amplified), row["delta_amplified"]) < RELATIVE, row
 
@@ -66,7 +66,7 @@ def test_analytic_scales() -> None:
 
 def test_planted_fault_a_ratio_off_by_1e_11_is_seen() -> None:
     row = next(row for row in DOCUMENT["profiles"] if (row["name"], row["ratio"]) == ("gaussian", 1.0))
-    wrong = profiles.of("gaussian", 1.0 + 1e-11)
+    wrong = noise.of("gaussian", 1.0 + 1e-11)
     worst = max(
         relative_error(float(wrong.delta(other["epsilon"])), other["delta"])
         for other in DOCUMENT["profiles"]

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpsub import profiles, samplers
+from dpsub import noise, sampling
 from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.profiles import LaplaceProfile
+from dpsub.noise import LaplaceProfile
+from dpsub.sampling.laws import MultiplicityLaw
 
 EPSILONS = st.one_of(st.just(0.0), st.floats(1e-12, 500.0))
 ETAS = st.floats(1e-12, 1.0)
 RATIOS = st.floats(1e-3, 5.0)
-NAMES = st.sampled_from(profiles.REGISTRY.names())
+NAMES = st.sampled_from(noise.REGISTRY.names())
 SLACK = 1 + 1e-12
 
 
@@ -57,7 +57,7 @@ def test_epsilon_grows_with_eta_and_never_exceeds_the_base(epsilon: float, one: 
 def test_delta_lies_between_its_smallest_and_largest_group(
     law: MultiplicityLaw, name: str, ratio: float, epsilon: float
 ) -> None:
-    profile = profiles.of(name, ratio)
+    profile = noise.of(name, ratio)
     largest = law.log_pmf.size - 1
     value = float(amplify(law, profile, epsilon).log_delta_amplified)
     upper = law.log_eta + float(profile.group(largest).log_delta(epsilon))
@@ -69,7 +69,7 @@ def test_delta_lies_between_its_smallest_and_largest_group(
 
 @given(laws(), NAMES, RATIOS)
 def test_amplified_profile_decreases_in_epsilon(law: MultiplicityLaw, name: str, ratio: float) -> None:
-    result = amplify(law, profiles.of(name, ratio), np.linspace(0, 8, 60))
+    result = amplify(law, noise.of(name, ratio), np.linspace(0, 8, 60))
     assert (np.diff(result.delta_amplified) <= 1e-14).all()
     assert (np.diff(result.epsilon_amplified) > 0).all()
     assert (result.delta_amplified <= result.eta * SLACK).all()
@@ -83,7 +83,7 @@ def test_delta_is_linear_in_the_law(
     padded = [np.pad(law.pmf, (0, size - law.log_pmf.size)) for law in (first, second)]
     with np.errstate(divide="ignore"):
         mixed = MultiplicityLaw(np.log(share * padded[0] + (1 - share) * padded[1]))
-    profile = profiles.of(name, ratio)
+    profile = noise.of(name, ratio)
     parts = [float(amplify(law, profile, epsilon).delta_amplified) for law in (first, second)]
     expected = share * parts[0] + (1 - share) * parts[1]
     assert float(amplify(mixed, profile, epsilon).delta_amplified) == pytest.approx(expected, rel=1e-11, abs=1e-300)
@@ -99,7 +99,7 @@ def test_order_of_the_inclusion_probabilities(size: tuple[int, int, int]) -> Non
         "wor": m / n,
     }
     eta = {
-        name: samplers.of_sizes(name, n=n, b=b, m=m).multiplicity_law(n).eta
+        name: sampling.of_sizes(name, n=n, b=b, m=m).multiplicity_law(n).eta
         for name in ("must_ww", "must_ow", "must_wo", "wr", "wor")
         if name != "must_ow" or b < n
     }
@@ -117,8 +117,8 @@ def test_with_and_then_without_replacement_is_with_replacement(
     size: tuple[int, int, int], name: str, ratio: float, epsilon: float
 ) -> None:
     n, b, m = size
-    profile = profiles.of(name, ratio)
-    wo, wr = (samplers.of_sizes(scheme, n=n, b=b, m=m).multiplicity_law(n) for scheme in ("must_wo", "wr"))
+    profile = noise.of(name, ratio)
+    wo, wr = (sampling.of_sizes(scheme, n=n, b=b, m=m).multiplicity_law(n) for scheme in ("must_wo", "wr"))
     one, other = (float(amplify(law, profile, epsilon).delta_amplified) for law in (wo, wr))
     assert one == pytest.approx(other, rel=1e-11, abs=1e-300)
 
@@ -140,6 +140,6 @@ def test_boundary_is_exactly_where_a_single_copy_has_no_delta(rate: float, ratio
 def test_no_dilution_without_a_certain_record(law: MultiplicityLaw, name: str, ratio: float, epsilon: float) -> None:
     """epsilon always improves when eta < 1, so only strong, type-I weak and boundary remain."""
     assume(law.eta < 1 - 1e-9)
-    result = amplify(law, profiles.of(name, ratio), epsilon)
+    result = amplify(law, noise.of(name, ratio), epsilon)
     point = (epsilon, result.delta, result.epsilon_amplified, result.delta_amplified)
     assert category(*map(float, point)) in {"strong", "weak_type_1", "boundary"}

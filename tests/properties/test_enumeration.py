@@ -12,16 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsub.amplification import DeclaredProfile
+from dpsub.amplification.small_universes import BY_SIZE, ROWS, TRIPLES, Row, compare
 from dpsub.divergences import worst_mechanism
 from dpsub.divergences.hockey_stick import positive_part
-from dpsub.enumeration import (
-    BY_SIZE,
-    ROWS,
-    TRIPLES,
+from dpsub.divergences.universes import (
     KernelProfile,
-    Row,
     Space,
-    compare,
     dirichlet_kernel,
     membership_kernel,
     membership_loss,
@@ -29,7 +25,7 @@ from dpsub.enumeration import (
     size_and_membership_kernel,
 )
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.profiles import PointGuarantee
+from dpsub.noise import PointGuarantee
 from dpsub.relations import Relation
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)

@@ -8,13 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.laplace_case import laplace_case
-from dpsub.accountants.laplace_pair import LaplacePair
-from dpsub.accountants.slot_chain import SlotChain, SlotStage
-from dpsub.accounting import rigorous
+from dpsub.accounting.account import rigorous
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.laplace import LaplacePair, laplace_case
+from dpsub.accounting.proofs import SlotChain, SlotStage
 from dpsub.relations import Relation
-from dpsub.samplers import Poisson, Wor
+from dpsub.sampling import Poisson, Wor
 from tests.tiny_mechanisms import RECORDS, cell_masses, divergences, sample_counts
 
 LOG_ORDERS = np.array([-2.0, -0.7, -0.2, 0.0, 0.1, 0.4, 1.0, 2.0])

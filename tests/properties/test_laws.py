@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpsub.samplers import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
-from dpsub.samplers.stages import Stage, WithoutReplacement, WithReplacement
+from dpsub.sampling import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
+from dpsub.sampling.base import Stage, WithoutReplacement, WithReplacement
 
 SLACK = 1e-13  # rounding of an inclusion probability, relative
 

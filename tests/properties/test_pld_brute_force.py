@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsub.accountants.chain_profile import ChainProfile
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.gaussian_pair import GaussianPair
-from dpsub.accountants.mixture_pair import MixturePair
-from dpsub.accountants.pair_losses import upper_law
-from dpsub.accountants.pairs import PoissonPair, WorPair
-from dpsub.accountants.slot_chain import SlotChain, SlotStage
-from dpsub.multiplicity import MultiplicityLaw
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
+from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.streams import stream
 from tests.tiny_mechanisms import RECORDS, divergences, sample_counts
 

@@ -16,9 +16,9 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accountants.slot_chain import SlotStage
-from dpsub.accounting import rigorous
-from dpsub.samplers import MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.accounting.account import rigorous
+from dpsub.accounting.proofs import SlotStage
+from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.streams import stream
 from tests.tiny_mechanisms import cell_masses, sample_counts
 

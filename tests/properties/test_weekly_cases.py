@@ -15,16 +15,15 @@ import sys
 import numpy as np
 import pytest
 
-from dpsub.accountants.chain_profile import ChainProfile
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.laplace_case import laplace_case
-from dpsub.accountants.pair_losses import upper_law
-from dpsub.accountants.pairs import PoissonPair, WorPair
-from dpsub.accountants.profile_losses import Profile
-from dpsub.accountants.slot_chain import SlotChain, SlotStage
-from dpsub.accounting import rigorous
+from dpsub.accounting.account import rigorous
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.laplace import laplace_case
+from dpsub.accounting.pairs import PoissonPair, WorPair
+from dpsub.accounting.pld import Profile
+from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.relations import Relation
-from dpsub.samplers import Multistage, Poisson, Sampler, stages
+from dpsub.sampling import Multistage, Poisson, Sampler, base
 from dpsub.streams import stream
 from tests.fresh_seeds import VARIABLE, replay, weekly_seed
 from tests.properties.test_pld_two_steps import two_steps
@@ -193,7 +192,7 @@ def test_two_adaptive_steps(family: str) -> None:
 def sampler_of(chain: list[SlotStage]) -> Sampler:
     if chain[0].kind == "poisson":
         return Poisson(chain[0].rate)
-    kinds = {"without": stages.WithoutReplacement, "with": stages.WithReplacement}
+    kinds = {"without": base.WithoutReplacement, "with": base.WithReplacement}
     return Multistage([kinds[stage.kind](stage.size) for stage in chain])
 
 

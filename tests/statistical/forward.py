@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from dpsub.samplers.stages import Poisson, Stage, WithoutReplacement, WithReplacement
+from dpsub.sampling.base import PoissonStage, Stage, WithoutReplacement, WithReplacement
 
 Slots = tuple[int, ...]
 
@@ -26,7 +26,7 @@ def _outcomes(stage: Stage, slots: Slots) -> Iterator[tuple[Slots, Fraction]]:
     elif isinstance(stage, WithoutReplacement):
         for chosen in combinations(slots, stage.size):
             yield chosen, Fraction(1, comb(len(slots), stage.size))
-    elif isinstance(stage, Poisson):
+    elif isinstance(stage, PoissonStage):
         rate = Fraction(stage.rate).limit_denominator(1000)
         for kept in product((False, True), repeat=len(slots)):
             chosen = tuple(slot for slot, keep in zip(slots, kept, strict=True) if keep)
@@ -62,12 +62,12 @@ def draw(stages: Sequence[Stage], n: int, n_draws: int, rng: np.random.Generator
             chosen = rng.integers(width, size=(n_draws, stage.size))
         elif isinstance(stage, WithoutReplacement):
             chosen = rng.permuted(np.broadcast_to(np.arange(width), (n_draws, width)), axis=1)[:, : stage.size]
-        elif isinstance(stage, Poisson):
+        elif isinstance(stage, PoissonStage):
             chosen = np.broadcast_to(np.arange(width), (n_draws, width))
         else:
             raise TypeError(f"no literal form of {stage!r}")
         slots = np.take_along_axis(slots, chosen, axis=1)
-        kept = rng.random(slots.shape) < stage.rate if isinstance(stage, Poisson) else np.ones(slots.shape, dtype=bool)
+        kept = rng.random(slots.shape) < stage.rate if isinstance(stage, PoissonStage) else np.ones(slots.shape, bool)
     counts = np.zeros((n_draws, n), dtype=int)
     rows = np.broadcast_to(np.arange(n_draws)[:, None], slots.shape)
     np.add.at(counts, (rows[kept], slots[kept]), 1)
@@ -86,7 +86,7 @@ def chains(n_chains: int, *, n_max: int, size_max: int, seed: int) -> list[tuple
             kind = rng.choice(["o", "w", "p"] if position == 2 else ["o", "w"])
             size = int(rng.integers(1, size_max + 1))
             if kind == "p":
-                stages.append(Poisson(float(rng.choice([0.2, 0.5, 0.75]))))
+                stages.append(PoissonStage(float(rng.choice([0.2, 0.5, 0.75]))))
             elif kind == "o":
                 size = min(size, slots)
                 stages.append(WithoutReplacement(size))

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsub import auditing
-from dpsub.accounting import Release
-from dpsub.auditing import Audit, audit
-from dpsub.discrete import clopper_pearson
-from dpsub.frame import Frame
+from dpsub.accounting import audit as auditing
+from dpsub.accounting.account import Release
+from dpsub.accounting.audit import Audit, audit
 from dpsub.relations import Relation
-from dpsub.sample import Samples
-from dpsub.samplers import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
-from dpsub.samplers.stages import Poisson as PoissonStage
-from dpsub.samplers.stages import WithReplacement
+from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.sampling.base import PoissonStage, WithReplacement
+from dpsub.sampling.frame import Frame, Samples
+from dpsub.sampling.laws import clopper_pearson
 from tests.statistical import budget
 
 CASES: list[tuple[Sampler, int | None, float, int, float, str | None]] = [

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from dpsub.frame import Frame
-from dpsub.sample import Samples
-from dpsub.samplers import REGISTRY, Multistage, MustOW, MustWW, Sampler, of_sizes
-from dpsub.samplers.stages import Stage, WithReplacement
+from dpsub.sampling import REGISTRY, Multistage, MustOW, MustWW, Sampler, of_sizes
+from dpsub.sampling.base import Stage, WithReplacement
+from dpsub.sampling.frame import Frame, Samples
 from tests.statistical import budget, forward
 
 N_DRAWS = 20_000

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsub.samplers import Multistage, MustWW, Sampler
+from dpsub.sampling import Multistage, MustWW, Sampler
 from tests.statistical import forward
 from tests.statistical.test_draws import TINY, case_ids, stages_of
 

@@ -7,10 +7,8 @@ import pytest
 from scipy import stats
 
 from dpsub.importance.audit import audit_first_centres, audit_noise
-from dpsub.importance.calibrate import MODES
-from dpsub.importance.noise import norm_noise
-from dpsub.importance.samplers import PoissonImportance, oracle_rates, uniform_rates
-from dpsub.importance.weighted_sum import WeightedLaplaceSum
+from dpsub.importance.calibrate import MODES, norm_noise
+from dpsub.importance.samplers import PoissonImportance, WeightedLaplaceSum, oracle_rates, uniform_rates
 from tests.statistical import budget
 
 CASES = 30

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.amplification import amplify
-from dpsub.samplers import of_sizes
+from dpsub.sampling import of_sizes
 from tests.unit import made_up_fair
 
 SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
@@ -22,7 +22,7 @@ def amplification_grid(epsilons: tuple[float, ...] = (0.05, 0.5, 1.0, 2.0, 3.0, 
     frames = []
     for mechanism, ratio, scheme in itertools.product(("laplace", "gaussian"), (0.25, 1.0), SCHEMES):
         law = of_sizes(scheme, **SIZES).multiplicity_law(SIZES["n"])
-        found = amplify(law, profiles.of(mechanism, ratio), np.array(epsilons))
+        found = amplify(law, noise.of(mechanism, ratio), np.array(epsilons))
         frames.append(pd.DataFrame({
             "replicate": 0, "mechanism": mechanism, "ratio": ratio, "scheme": scheme, "epsilon": found.epsilon,
             "delta": found.delta, "epsilon_amplified": found.epsilon_amplified,

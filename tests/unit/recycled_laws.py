@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpsub.mechanisms import Mechanism
+from dpsub.noise import Mechanism
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled
 from dpsub.recycling.kernels import Kernel
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from dpsub import cli
-from dpsub.designs import advisor, rates, unequal, variances
-from dpsub.designs.frame_table import FrameTable, read_frame
+from dpsub.amplification.survey import advisor, rates, unequal
+from dpsub.amplification.survey.advisor import FrameTable, read_frame
 from dpsub.errors import ArgumentError, DataError, UnsupportedError
 from dpsub.experiments.bun_designs import simulated_frame
-from dpsub.frame import Frame
-from dpsub.samplers import FRAME_REGISTRY, FrameSampler
-from dpsub.samplers.cluster import ClusterSample, PpsCluster
-from dpsub.samplers.pps import PpsConditionalPoisson, PpsWithReplacement
-from dpsub.samplers.sizes import RoundedRate
-from dpsub.samplers.stratified import Stratified
-from dpsub.samplers.systematic import Systematic
+from dpsub.sampling import FRAME_REGISTRY, FrameSampler
+from dpsub.sampling.cluster import ClusterSample, PpsCluster
+from dpsub.sampling.designs import RoundedRate
+from dpsub.sampling.frame import Frame
+from dpsub.sampling.pps import PpsConditionalPoisson, PpsWithReplacement
+from dpsub.sampling.stratified import Stratified
+from dpsub.sampling.systematic import Systematic
 
 GOOD = "stratum,cluster,size\n" + "".join(f"{'ab'[i % 2]},{i % 4},{i + 1}\n" for i in range(40))
 FRAME = Frame(6, strata=[0, 0, 0, 1, 1, 1], clusters=[0, 1, 1, 2, 2, 2], sizes=[1.0, 2, 2, 3, 4, 6])
@@ -39,13 +39,13 @@ def expected_variance(sampler: FrameSampler, weights: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("sampler", "formula"),
     [
-        (RoundedRate("1/3", "randomised"), variances.random_size(Y, {2: 1.0})),
-        (RoundedRate("2/5", "randomised"), variances.random_size(Y, {2: 0.6, 3: 0.4})),
-        (ClusterSample(2), variances.clustered(Y, FRAME.clusters, 2, 1.0)),
-        (ClusterSample(1, 0.4), variances.clustered(Y, FRAME.clusters, 1, 0.4)),
-        (PpsCluster(), variances.one_cluster(Y, FRAME.clusters)),
-        (Systematic(3), variances.systematic(Y, 3)),
-        (Stratified((1, 2)), variances.stratified(Y, FRAME.strata, (1, 2))),
+        (RoundedRate("1/3", "randomised"), advisor.random_size(Y, {2: 1.0})),
+        (RoundedRate("2/5", "randomised"), advisor.random_size(Y, {2: 0.6, 3: 0.4})),
+        (ClusterSample(2), advisor.clustered(Y, FRAME.clusters, 2, 1.0)),
+        (ClusterSample(1, 0.4), advisor.clustered(Y, FRAME.clusters, 1, 0.4)),
+        (PpsCluster(), advisor.one_cluster(Y, FRAME.clusters)),
+        (Systematic(3), advisor.systematic(Y, 3)),
+        (Stratified((1, 2)), advisor.stratified(Y, FRAME.strata, (1, 2))),
     ],
 )
 def test_variances_equal_those_of_the_law(sampler: FrameSampler, formula: float) -> None:
@@ -56,13 +56,13 @@ def test_variances_equal_those_of_the_law(sampler: FrameSampler, formula: float)
 def test_pps_variances() -> None:
     p = FRAME.sizes / FRAME.sizes.sum()
     found = expected_variance(PpsWithReplacement(2), 1 / (2 * p))
-    assert found == pytest.approx(variances.pps_with_replacement(Y, FRAME.sizes, 2))
+    assert found == pytest.approx(advisor.pps_with_replacement(Y, FRAME.sizes, 2))
     even = PpsConditionalPoisson(2)
     pi = even.inclusion_probabilities(FRAME)
     # an approximation: close for this design, exact for equal sizes
-    assert variances.largest_entropy(Y, pi) == pytest.approx(expected_variance(even, 1 / pi), rel=0.15)
-    assert variances.largest_entropy(Y, np.full(6, 1 / 3)) == pytest.approx(variances.simple(Y, 2))
-    assert variances.largest_entropy(FRAME.sizes, pi) == 0
+    assert advisor.largest_entropy(Y, pi) == pytest.approx(expected_variance(even, 1 / pi), rel=0.15)
+    assert advisor.largest_entropy(Y, np.full(6, 1 / 3)) == pytest.approx(advisor.simple(Y, 2))
+    assert advisor.largest_entropy(FRAME.sizes, pi) == 0
 
 
 def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> None:

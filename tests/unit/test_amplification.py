@@ -8,11 +8,11 @@ from math import comb
 import numpy as np
 import pytest
 
-from dpsub import profiles, samplers
+from dpsub import noise, sampling
 from dpsub.amplification import aligned_profile, amplified_epsilon, amplify, base_epsilon, category
 from dpsub.errors import ArgumentError
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.profiles import GaussianProfile, LaplaceProfile
+from dpsub.noise import GaussianProfile, LaplaceProfile
+from dpsub.sampling.laws import MultiplicityLaw
 
 N, B, M = 20, 9, 6
 
@@ -34,11 +34,11 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize("mechanism", profiles.REGISTRY.names())
+@pytest.mark.parametrize("mechanism", noise.REGISTRY.names())
 @pytest.mark.parametrize("scheme", sorted(PRINTED))
 def test_table_2_by_its_printed_sums(scheme: str, mechanism: str) -> None:
-    law = samplers.of_sizes(scheme, n=N, m=M, b=B).multiplicity_law(N)
-    profile = profiles.of(mechanism, 0.8)
+    law = sampling.of_sizes(scheme, n=N, m=M, b=B).multiplicity_law(N)
+    profile = noise.of(mechanism, 0.8)
     weights = [PRINTED[scheme](u) for u in range(1, M + 1)]
     for epsilon in (0.0, 0.1, 1.0, 3.0):
         result = amplify(law, profile, epsilon)
@@ -48,9 +48,9 @@ def test_table_2_by_its_printed_sums(scheme: str, mechanism: str) -> None:
         assert result.eta == pytest.approx(sum(weights), rel=1e-13)
 
 
-@pytest.mark.parametrize("mechanism", profiles.REGISTRY.names())
+@pytest.mark.parametrize("mechanism", noise.REGISTRY.names())
 def test_one_copy_at_most_multiplies_delta_by_eta(mechanism: str) -> None:
-    law, profile, epsilon = MultiplicityLaw.single(0.3), profiles.of(mechanism, 1.0), np.linspace(0, 6, 50)
+    law, profile, epsilon = MultiplicityLaw.single(0.3), noise.of(mechanism, 1.0), np.linspace(0, 6, 50)
     result = amplify(law, profile, epsilon)
     np.testing.assert_allclose(result.delta_amplified, 0.3 * profile.delta(epsilon), rtol=1e-13)
     np.testing.assert_array_equal(result.delta, profile.delta(epsilon))
@@ -89,11 +89,11 @@ def test_a_late_term_of_relative_size_1e_10_still_counts() -> None:
     assert value - 0.5 * float(profile.delta(0.1)) == pytest.approx(late, rel=1e-5)
 
 
-@pytest.mark.parametrize("mechanism", profiles.REGISTRY.names())
+@pytest.mark.parametrize("mechanism", noise.REGISTRY.names())
 def test_blocks_do_not_matter(mechanism: str) -> None:
     """Many orders (narrow blocks), one order (wide blocks) and one plain sum agree."""
-    law = samplers.of_sizes("wr", n=1000, m=900).multiplicity_law(1000)
-    profile, epsilon = profiles.of(mechanism, 0.25), np.linspace(0, 6, 601)
+    law = sampling.of_sizes("wr", n=1000, m=900).multiplicity_law(1000)
+    profile, epsilon = noise.of(mechanism, 0.25), np.linspace(0, 6, 601)
     together = amplify(law, profile, epsilon).log_delta_amplified
     alone = np.array([float(amplify(law, profile, item).log_delta_amplified) for item in epsilon])
     np.testing.assert_allclose(together, alone, rtol=1e-14)
@@ -105,7 +105,7 @@ def test_blocks_do_not_matter(mechanism: str) -> None:
 
 def test_printed_numbers_of_table_3_last_row() -> None:
     """E9: the last row's delta' as it should read (n = 1000, b = 500, m = 400, Gaussian, ratio 1, MUST.WW)."""
-    law = samplers.of_sizes("must_ww", n=1000, b=500, m=400).multiplicity_law(1000)
+    law = sampling.of_sizes("must_ww", n=1000, b=500, m=400).multiplicity_law(1000)
     result = amplify(law, GaussianProfile(1.0), np.array([0.05, 0.5, 1, 2, 3, 4.5]))
     assert np.round(result.delta_amplified, 3).tolist() == [0.129, 0.105, 0.083, 0.053, 0.037, 0.023]
     laplace = amplify(law, LaplaceProfile(1.0), np.array([0.05, 0.5, 1, 2, 3, 4.5]))
@@ -148,7 +148,7 @@ def test_categories(point: tuple[float, float, float, float], expected: str) -> 
 
 def test_boundary_is_laplace_beyond_theta_with_one_copy() -> None:
     profile = LaplaceProfile(1.0)
-    wor, wr = (samplers.of_sizes(name, n=1000, m=400).multiplicity_law(1000) for name in ("wor", "wr"))
+    wor, wr = (sampling.of_sizes(name, n=1000, m=400).multiplicity_law(1000) for name in ("wor", "wr"))
     kinds = {}
     for name, law in (("wor", wor), ("wr", wr)):
         for epsilon in (math.nextafter(1.0, 0.0), 1.0, 1.5):

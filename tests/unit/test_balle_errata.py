@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.amplification import (
     DeclaredProfile,
     PoissonSubstitute,
@@ -16,10 +16,10 @@ from dpsub.amplification import (
     amplified_epsilon,
     base_epsilon,
 )
+from dpsub.amplification.small_universes import Row
 from dpsub.divergences import hockey_stick, maximal_coupling, moment_from_profiles, tail_rate
-from dpsub.enumeration import Row, membership_loss, sample_law
-from dpsub.enumeration.samples import multinomial, printed_multinomial
-from dpsub.profiles import RandomisedResponseProfile
+from dpsub.divergences.universes import membership_loss, multinomial, printed_multinomial, sample_law
+from dpsub.noise import RandomisedResponseProfile
 from dpsub.relations import Relation
 
 S = Relation.SUBSTITUTE
@@ -71,7 +71,7 @@ def test_bl5_lemma_12_needs_an_inclusion_probability_of_eta() -> None:
 
 
 def test_bl6_the_largest_moment_is_below_the_moment_of_the_largest_profile() -> None:
-    laplace, gaussian = profiles.of("laplace", 1.0), profiles.of("gaussian", 0.62)
+    laplace, gaussian = noise.of("laplace", 1.0), noise.of("gaussian", 0.62)
 
     def largest(epsilon: np.ndarray) -> np.ndarray:
         return np.maximum(laplace.log_delta(epsilon), gaussian.log_delta(epsilon))
@@ -89,7 +89,7 @@ def test_bl7_theorem_14_looks_below_epsilon_0() -> None:
     assert min(orders) < -2.5
     printed = -math.expm1((-3 - 1) / 2)  # the formula for the Laplace mechanism with theta = 1, at epsilon = -3
     assert printed == pytest.approx(0.8647, abs=5e-5)
-    assert float(profiles.of("laplace", 1.0).delta(-3.0)) == pytest.approx(0.9502, abs=5e-5)
+    assert float(noise.of("laplace", 1.0).delta(-3.0)) == pytest.approx(0.9502, abs=5e-5)
 
 
 def test_bl8_at_m_equal_n_nothing_is_shared() -> None:
@@ -98,8 +98,8 @@ def test_bl8_at_m_equal_n_nothing_is_shared() -> None:
     parts = maximal_coupling(first, second)
     assert parts.eta == 1
     assert not parts.shared.any()
-    bound = WorSubstitute(3, 3).delta(DeclaredProfile.of(profiles.of("laplace", 1.0), S), 0.3)
-    assert float(bound) == float(profiles.of("laplace", 1.0).delta(0.3))
+    bound = WorSubstitute(3, 3).delta(DeclaredProfile.of(noise.of("laplace", 1.0), S), 0.3)
+    assert float(bound) == float(noise.of("laplace", 1.0).delta(0.3))
 
 
 def test_bl9_poisson_and_without_replacement_are_two_samplers() -> None:
@@ -118,7 +118,7 @@ def test_bl10_the_rate_is_near_eta_only_if_it_is_small() -> None:
 
 def test_bl11_at_equal_base_epsilon_the_order_of_samplers_is_another_one() -> None:
     without, with_ = WorSubstitute(1000, 100), WrSubstitute(1000, 100)
-    profile, epsilon = profiles.of("gaussian", 1.0), 0.5
+    profile, epsilon = noise.of("gaussian", 1.0), 0.5
     declared = DeclaredProfile.of(profile, S)
     target = float(without.epsilon_amplified(epsilon))
     one, other = (float(b.delta(declared, b.epsilon_amplified(epsilon))) for b in (without, with_))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.divergences import hockey_stick
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.profiles import (
+from dpsub.noise import (
     BlackBoxGroups,
     ConstantGroups,
     MembershipProfile,
@@ -25,8 +25,8 @@ from dpsub.profiles import (
 
 EVERY: list[Profile] = [
     RandomisedResponseProfile(0.2), RandomisedResponseProfile(0.75), MembershipProfile(0.9), PointGuarantee(1.0),
-    PointGuarantee(0.5, 0.1), TabulatedProfile([0, 0.5, 1], [0.3, 0.1, 0.0]), BlackBoxGroups(profiles.of("laplace", 1)),
-    ConstantGroups(profiles.of("gaussian", 1)), PairedSteps(profiles.of("gaussian", 0.5)),
+    PointGuarantee(0.5, 0.1), TabulatedProfile([0, 0.5, 1], [0.3, 0.1, 0.0]), BlackBoxGroups(noise.of("laplace", 1)),
+    ConstantGroups(noise.of("gaussian", 1)), PairedSteps(noise.of("gaussian", 0.5)),
 ]  # fmt: skip
 IDS = [f"{type(profile).__name__}-{number}" for number, profile in enumerate(EVERY)]
 
@@ -73,9 +73,9 @@ def test_moments_are_expectations() -> None:
     exact = p * math.exp(s * odds) + (1 - p) * math.exp(-s * odds)
     assert RandomisedResponseProfile(p).log_moment(s) == pytest.approx(math.log(exact), rel=1e-14)
     assert RandomisedResponseProfile(1.0).log_moment(s) == math.inf
-    assert profiles.of("gaussian", 0.7).log_moment(2) == pytest.approx(3 * 0.49)
-    assert profiles.of("laplace", 1.0).log_moment(1) == pytest.approx(math.log(1.8572996467), rel=1e-10)
-    for profile in (profiles.of("laplace", 1.0), profiles.of("gaussian", 1.0), RandomisedResponseProfile(p)):
+    assert noise.of("gaussian", 0.7).log_moment(2) == pytest.approx(3 * 0.49)
+    assert noise.of("laplace", 1.0).log_moment(1) == pytest.approx(math.log(1.8572996467), rel=1e-10)
+    for profile in (noise.of("laplace", 1.0), noise.of("gaussian", 1.0), RandomisedResponseProfile(p)):
         assert profile.log_moment(0) == 0
         with pytest.raises(ArgumentError, match="order must be at least 0"):
             profile.log_moment(-1)
@@ -113,19 +113,19 @@ def test_groups_of_a_point_are_below_the_black_box() -> None:
 
 
 def test_black_box_groups_agree_with_the_method_up_to_the_cap() -> None:
-    profile, epsilon = profiles.of("gaussian", 0.5), np.linspace(0, 4, 41)
+    profile, epsilon = noise.of("gaussian", 0.5), np.linspace(0, 4, 41)
     for steps in (1, 2, 7):
         capped = np.minimum(profile.black_box_group(epsilon, steps), 1.0)
         np.testing.assert_allclose(np.exp(BlackBoxGroups(profile).group_log_delta(epsilon, steps)), capped, rtol=1e-13)
 
 
 def test_a_substitution_is_two_steps() -> None:
-    profile = profiles.of("laplace", 0.5)
+    profile = noise.of("laplace", 0.5)
     np.testing.assert_allclose(PairedSteps(profile).delta([0.0, 0.4]), profile.group(2).delta([0.0, 0.4]))
 
 
 def test_a_table_lies_above_the_profile_that_it_was_taken_from() -> None:
-    profile, knots = profiles.of("gaussian", 1.0), np.linspace(0, 4, 9)
+    profile, knots = noise.of("gaussian", 1.0), np.linspace(0, 4, 9)
     table = TabulatedProfile(knots, profile.delta(knots))
     epsilon = np.linspace(-3, 6, 91)
     assert (table.delta(epsilon) >= profile.delta(epsilon) - 1e-15).all()
@@ -161,9 +161,9 @@ def test_tables_that_no_mechanism_has_are_refused(epsilons: list[float], deltas:
         (lambda: RandomisedResponseProfile.with_guarantee(1, 1.1), "delta must be at most 1"),
         (lambda: PointGuarantee(-0.1), "epsilon0 must be at least 0"),
         (lambda: PointGuarantee(1, -0.1), "delta0 must be at least 0"),
-        (lambda: profiles.of("laplace", -1), "ratio must be above 0"),
-        (lambda: profiles.of("gaussian", 1).group(1.5), "occurrences must be a whole number"),
-        (lambda: profiles.of("gaussian", 1).group(0), "occurrences must be at least 1"),
+        (lambda: noise.of("laplace", -1), "ratio must be above 0"),
+        (lambda: noise.of("gaussian", 1).group(1.5), "occurrences must be a whole number"),
+        (lambda: noise.of("gaussian", 1).group(0), "occurrences must be at least 1"),
     ],
 )
 def test_parameters_out_of_range_are_refused(make: object, message: str) -> None:

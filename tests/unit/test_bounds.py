@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.amplification import (
     DeclaredProfile,
     PoissonAddRemove,
@@ -24,12 +24,12 @@ from dpsub.amplification import (
     translate,
 )
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.profiles import BlackBoxGroups, ConstantGroups, PointGuarantee, Profile, RandomisedResponseProfile
+from dpsub.noise import BlackBoxGroups, ConstantGroups, PointGuarantee, Profile, RandomisedResponseProfile
 from dpsub.relations import Relation
 
 R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
 TARGETS = [0, 0.05, 0.1, 0.2]
-LAPLACE, GAUSSIAN = profiles.of("laplace", 1.0), profiles.of("gaussian", 1.0)
+LAPLACE, GAUSSIAN = noise.of("laplace", 1.0), noise.of("gaussian", 1.0)
 WOR, WR = WorSubstitute(1000, 100), WrSubstitute(1000, 100)
 
 

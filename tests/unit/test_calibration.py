@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.special import erfinv
 
-from dpsub import samplers
+from dpsub import sampling
 from dpsub.amplification import amplify, base_epsilon
-from dpsub.calibration import analytic_gaussian_scale, classical_gaussian_scale, classical_is_valid
 from dpsub.errors import ArgumentError
-from dpsub.profiles import GaussianProfile
+from dpsub.noise import GaussianProfile
+from dpsub.noise.gaussian import analytic_gaussian_scale, classical_gaussian_scale, classical_is_valid
 
 GRID = [(e, d) for e in (0.0, 1e-6, 0.01, 0.5, 1.0, 4.0, 30.0, 500.0) for d in (1e-300, 1e-20, 1e-5, 0.1, 0.5, 0.99)]
 
@@ -86,7 +86,7 @@ def test_consistent_values_of_the_regression_experiment() -> None:
         ("must_ww", 0.001): 3.87e-6,
     }
     for (scheme, target), value in expected.items():
-        law = samplers.of_sizes(scheme, n=1000, b=200, m=100).multiplicity_law(1000)
+        law = sampling.of_sizes(scheme, n=1000, b=200, m=100).multiplicity_law(1000)
         epsilon = float(base_epsilon(target, law.eta))
         sensitivity = 3 / 1000
         sigma = classical_gaussian_scale(epsilon, 1 / 1000, sensitivity)

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub import accounting, profiles
+from dpsub import noise as profiles
+from dpsub.accounting import account
 from dpsub.amplification import amplify
 from dpsub.cli import COMMANDS, main
 from dpsub.cli.answers import Answer, down, up
-from dpsub.samplers import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
-from dpsub.samplers.stages import WithoutReplacement, WithReplacement
+from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.sampling.base import WithoutReplacement, WithReplacement
 
 SOURCE = Path(dpsub.__file__).parents[1]
 ACCOUNT = [
@@ -141,7 +142,7 @@ def test_account(
     sampler = samplers.get(words[0], chain)
     n = None if words[0] == "poisson" else 1000
     asked: dict[str, Any] = {question: given, **options}
-    expected = accounting.rigorous(sampler, n, noise_multiplier=2.0, n_compositions=50, **asked)
+    expected = account.rigorous(sampler, n, noise_multiplier=2.0, n_compositions=50, **asked)
     assert (values["lower"], values["upper"]) == (expected.lower, expected.upper)
     assert values["quantity"] == {"epsilon": "delta", "delta": "epsilon"}[question]
     assert (values["kind"], values["adjacency"], values["guarantee"]) == (kind, adjacency, True)
@@ -163,7 +164,7 @@ def test_paper_convention_is_no_guarantee(capsys: Captured) -> None:
     words = ["account", *WOR, *RELEASES, "--epsilon", "0.8", "--convention", "paper"]
     values = answered(capsys, *words)
     assert list(values) == ACCOUNT
-    expected = accounting.paper(Wor(20), 1000, noise_multiplier=2.0, n_compositions=50, epsilon=0.8)
+    expected = account.paper(Wor(20), 1000, noise_multiplier=2.0, n_compositions=50, epsilon=0.8)
     assert (values["lower"], values["upper"]) == (expected.lower, expected.upper)
     assert (values["kind"], values["guarantee"], values["conditions"]) == ("pair", False, [])
     text = said(capsys, *words)
@@ -349,7 +350,7 @@ def test_as_a_process_without_what_it_does_not_need() -> None:
     values = json.loads(found.stdout)
     assert 1.8 < values["lower"] <= values["upper"] < 1.9
     imported = {line.rpartition("|")[2].strip() for line in found.stderr.splitlines()}
-    assert "dpsub.accounting" in imported
+    assert "dpsub.accounting.account" in imported
     slow = {"matplotlib", "pandas", "pyarrow", "sklearn", "jsonschema", "scipy.stats", "scipy.signal"}
     assert imported & slow == set()
     refusal = subprocess.run(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dpsub.cli import main
-from dpsub.recycling import GaussianKernel, Recycled, RecycledProfile, kernels, paper_composition
+from dpsub.recycling import GaussianKernel, Recycled, RecycledProfile, kernels
+from dpsub.recycling import paper as paper_composition
 
 COMMON = ["--sensitivity", "1", "--bound", "1", "--epsilon", "1", "--delta", "1e-5"]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.amplification import DeclaredProfile, translate
 from dpsub.cli import main
 from dpsub.relations import Relation
@@ -17,7 +17,7 @@ def test_the_answer_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) -
     assert main(["translate", *words.split(), "--epsilon", "0.1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     bound = translate("wr", "substitute", "substitute", n=1000, m=100)
-    exact = float(bound.delta(DeclaredProfile.of(profiles.of("laplace", 1.0), Relation.SUBSTITUTE), 0.1))
+    exact = float(bound.delta(DeclaredProfile.of(noise.of("laplace", 1.0), Relation.SUBSTITUTE), 0.1))
     assert found["bound"] == "Theorem 10"
     assert found["delta_amplified"] == exact == pytest.approx(1.307059e-2, rel=1e-6)
 

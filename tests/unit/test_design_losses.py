@@ -11,15 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsub.designs import auditor, clusters, random_sizes, rates, rounding, size_tests, strata, unequal
-from dpsub.designs.path_programme import worst_ratio
+from dpsub.amplification.survey import auditor, clusters, rates, strata, unequal
+from dpsub.amplification.survey import sizes as random_sizes
+from dpsub.amplification.survey import sizes as rounding
+from dpsub.amplification.survey import sizes as size_tests
+from dpsub.amplification.survey.auditor import worst_ratio
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.experiments.bun_cases.cases import added, substituted
 from dpsub.experiments.bun_cases.design_cases import cluster_laws
-from dpsub.samplers import allocations
-from dpsub.samplers.sizes import rounded_sizes
+from dpsub.sampling import designs
+from dpsub.sampling.designs import rounded_sizes
 
-Law = random_sizes.SizeLaw
+Law = random_sizes.RandomSizeLaw
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,7 @@ def test_figure2_reference_values(
     assert law.tilted_mean(0.01) / 10_000 == pytest.approx(share, abs=1e-6)
     found = [f(law, 0.01, factor=factor) for factor in (1, 2) for f in (random_sizes.lower, random_sizes.upper)]
     assert found == pytest.approx([lower, upper, low, high], abs=6e-9)
-    assert random_sizes.exact(law, 0.01) == pytest.approx(exact, abs=6e-9)
+    assert random_sizes.exact_random(law, 0.01) == pytest.approx(exact, abs=6e-9)
 
 
 @settings(max_examples=25)
@@ -49,7 +52,7 @@ def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> 
     t = np.random.default_rng(seed).dirichlet(np.ones(n + 1) * 0.5)
     law = Law.of_probabilities(t)
     found = auditor.audit(*substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon)
-    exact = random_sizes.exact(law, epsilon)
+    exact = random_sizes.exact_random(law, epsilon)
     assert exact == pytest.approx(found.loss, abs=2e-6)
     assert found.lower <= exact + 1e-9
     assert random_sizes.lower(law, epsilon, factor=2) <= exact <= random_sizes.upper(law, epsilon, factor=2) + 1e-10
@@ -59,7 +62,7 @@ def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> 
 @given(st.sampled_from(["1/3", "1/7", "0.3", "0.9", "1/2"]), st.integers(1, 30), st.floats(0.05, 2.0))
 def test_rounding_equals_the_programme_and_keeps_the_bound(rate: str, n: int, epsilon: float) -> None:
     p, q = (rounded_sizes(rate, size, "randomised") for size in (n, n + 1))
-    exact = rounding.exact(p, q, n, epsilon)
+    exact = rounding.exact_rounded(p, q, n, epsilon)
     assert exact == pytest.approx(auditor.audit(*added(p, q, n), epsilon).loss, abs=2e-6)
     assert exact <= rounding.size_aware(rate, epsilon, n) + 1e-10
     assert rounding.size_aware(rate, epsilon, n) <= rounding.printed(rate, epsilon) + 1e-12 or rounding.exact_rate(
@@ -116,7 +119,7 @@ def test_ties_are_rounded_up_in_exact_arithmetic() -> None:
 def test_random_size_at_large_epsilon_and_n() -> None:
     law = Law.truncated_gaussian(20_000, 10_000, 100)
     for epsilon in (0.5, 5.0):
-        exact = random_sizes.exact(law, epsilon)
+        exact = random_sizes.exact_random(law, epsilon)
         assert random_sizes.lower(law, epsilon, factor=2) - 1e-9 <= exact <= random_sizes.upper(law, epsilon, factor=2)
 
 
@@ -169,7 +172,7 @@ def test_insertion_bounds_bracket_the_programme(n: int) -> None:
 def test_allocations_are_optimal() -> None:
     sizes, deviations = (400, 300, 200, 100), (1.0, 2.0, 5.0, 20.0)
     scenario = strata.Scenario(sizes, deviations)
-    neyman, plain = allocations.neyman(sizes, deviations, 100), allocations.proportional(sizes, 100)
+    neyman, plain = designs.neyman(sizes, deviations, 100), designs.proportional(sizes, 100)
     assert neyman == (10, 15, 25, 50) and plain == (40, 30, 20, 10)
     assert scenario.sampling_variance(neyman) == pytest.approx(0.1134, abs=5e-5)
     assert scenario.sampling_variance(plain) == pytest.approx(0.4194, abs=5e-5)
@@ -181,10 +184,10 @@ def test_allocations_are_optimal() -> None:
             every = [(a, b, m - a - b) for a in range(1, small[0] + 1) for b in range(1, small[1] + 1)
                      if 1 <= m - a - b <= small[2]]  # fmt: skip
             cost = {a: float((weights**2 / np.array(a)).sum()) for a in every}
-            assert cost[allocations.allocate(small, weights, m)] == pytest.approx(min(cost.values()), rel=1e-12)
-    large = allocations.allocate((10**6,) * 5, np.array([1e-9, 1.0, 2.0, 3.0, 4.0]), 10_000)
+            assert cost[designs.allocate(small, weights, m)] == pytest.approx(min(cost.values()), rel=1e-12)
+    large = designs.allocate((10**6,) * 5, np.array([1e-9, 1.0, 2.0, 3.0, 4.0]), 10_000)
     assert sum(large) == 10_000 and large[0] == 1 and large[4] == pytest.approx(4000, abs=2)
-    assert allocations.optimal(sizes, deviations, (1, 1, 1, 100), 100)[3] < 50
+    assert designs.optimal(sizes, deviations, (1, 1, 1, 100), 100)[3] < 50
 
 
 def test_certificate_inverse_and_public_base() -> None:
@@ -215,10 +218,10 @@ def test_certificate_inverse_and_public_base() -> None:
         (lambda: clusters.ClusterDesign((3, 4), 3), ArgumentError, "drawn must be at most the clusters = 2"),
         (lambda: clusters.ClusterDesign((3, 0), 1), ArgumentError, "the size of a cluster must be at least 1"),
         (lambda: clusters.ClusterDesign((3,), 1), ArgumentError, "needs at least 2 clusters"),
-        (lambda: rounding.exact({1: 1.0}, {9: 1.0}, 4, 1.0), ArgumentError, "larger population must be a law on 0..5"),
-        (lambda: allocations.neyman((5, 5), (0, 0), 4), ArgumentError, "some must be above 0"),
-        (lambda: allocations.neyman((5, 5), (1, 1), 11), ArgumentError, "m must lie between 1 a stratum = 2"),
-        (lambda: allocations.neyman((5, 1), (1, 1), 4, at_least=2), ArgumentError, "of 2, got stratum 1"),
+        (lambda: rounding.exact_rounded({1: 1.0}, {9: 1.0}, 4, 1.0), ArgumentError, "population must be a law on 0..5"),
+        (lambda: designs.neyman((5, 5), (0, 0), 4), ArgumentError, "some must be above 0"),
+        (lambda: designs.neyman((5, 5), (1, 1), 11), ArgumentError, "m must lie between 1 a stratum = 2"),
+        (lambda: designs.neyman((5, 1), (1, 1), 4, at_least=2), ArgumentError, "of 2, got stratum 1"),
         (lambda: strata.StratifiedGuarantee((0.1,)).deletion(1), ArgumentError, "stratum must be at most 0"),
         (lambda: strata.StratifiedGuarantee((0.1, 0)), ArgumentError, "epsilon must be above 0"),
         (lambda: auditor.audit({(1,): 0.5}, {(0,): 1.0}, 1.0), ArgumentError, "must hold probabilities that sum to 1"),

@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsub.accountants.account import Account
-from dpsub.accounting import rigorous
-from dpsub.design_search import largest, largest_sample, largest_steps
+from dpsub.accounting.account import Account, rigorous
+from dpsub.accounting.search import largest, largest_sample, largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
-from dpsub.samplers import Poisson, Wor
+from dpsub.sampling import Poisson, Wor
 
 
 def account(bound: Callable[[float], float], tried: list[float]) -> Callable[[float], Account]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsub import discrete
+from dpsub.sampling import laws
 
 
 def exact_log(value: Fraction) -> float:
@@ -28,7 +28,7 @@ def relative(log_value: np.ndarray, log_exact: np.ndarray) -> float:
 @pytest.mark.parametrize("p", [Fraction(1, 1024), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1023, 1024)])
 def test_binomial_equals_fractions(n: int, p: Fraction) -> None:
     exact = [exact_log(comb(n, k) * p**k * (1 - p) ** (n - k)) for k in range(n + 1)]
-    assert relative(discrete.log_binomial(np.arange(n + 1), n, float(p)), np.array(exact)) < 2e-14
+    assert relative(laws.log_binomial(np.arange(n + 1), n, float(p)), np.array(exact)) < 2e-14
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_binomial_for_large_n(n: int, p: float, error: float) -> None:
                   + i * mpmath.log(q) + (n - i) * mpmath.log(1 - q))
             for i in k.tolist()
         ]  # fmt: skip
-    assert relative(discrete.log_binomial(k, n, p), np.array(exact)) < error
+    assert relative(laws.log_binomial(k, n, p), np.array(exact)) < error
 
 
 def test_binomial_where_probabilities_underflow() -> None:
-    log_p = discrete.log_binomial(np.array([400, 399, 300]), 400, 1e-3)
+    log_p = laws.log_binomial(np.array([400, 399, 300]), 400, 1e-3)
     exact = [400 * np.log(1e-3), np.log(400) + 399 * np.log(1e-3) + np.log1p(-1e-3)]
     assert log_p[:2] == pytest.approx(exact, rel=1e-14)
     assert np.exp(log_p[0]) == 0 and np.isfinite(log_p).all()
@@ -58,21 +58,21 @@ def test_binomial_where_probabilities_underflow() -> None:
 
 def test_binomial_edges() -> None:
     k = np.array([-1, 0, 1, 2, 3, 4])
-    assert np.exp(discrete.log_binomial(k, 3, 0.0)).tolist() == [0, 1, 0, 0, 0, 0]
-    assert np.exp(discrete.log_binomial(k, 3, 1.0)).tolist() == [0, 0, 0, 0, 1, 0]
-    assert np.exp(discrete.log_binomial(k, 0, 0.4)).tolist() == [0, 1, 0, 0, 0, 0]
-    assert not np.isnan(discrete.log_binomial(k, 3, 0.3)).any()
+    assert np.exp(laws.log_binomial(k, 3, 0.0)).tolist() == [0, 1, 0, 0, 0, 0]
+    assert np.exp(laws.log_binomial(k, 3, 1.0)).tolist() == [0, 0, 0, 0, 1, 0]
+    assert np.exp(laws.log_binomial(k, 0, 0.4)).tolist() == [0, 1, 0, 0, 0, 0]
+    assert not np.isnan(laws.log_binomial(k, 3, 0.3)).any()
 
 
 def test_binomial_broadcasts() -> None:
     k, n, p = np.arange(4), np.array([3, 5])[:, None], np.array([0.1, 0.7])[:, None]
-    assert discrete.log_binomial(k, n, p).shape == (2, 4)
-    assert np.exp(discrete.log_binomial(k, n, p)) == pytest.approx(stats.binom.pmf(k, n, p), rel=1e-13)
+    assert laws.log_binomial(k, n, p).shape == (2, 4)
+    assert np.exp(laws.log_binomial(k, n, p)) == pytest.approx(stats.binom.pmf(k, n, p), rel=1e-13)
 
 
 def test_binomial_agrees_with_scipy() -> None:
     k = np.arange(0, 501)
-    ours = discrete.log_binomial(k, 500, 0.4)
+    ours = laws.log_binomial(k, 500, 0.4)
     assert ours == pytest.approx(stats.binom.logpmf(k, 500, 0.4), rel=1e-11, abs=1e-11)
 
 
@@ -81,7 +81,7 @@ def test_binomial_agrees_with_scipy() -> None:
 )
 def test_hypergeometric_equals_fractions(total: int, marked: int, drawn: int) -> None:
     k = np.arange(-1, drawn + 2)
-    log_p = discrete.log_hypergeometric(k, total, marked, drawn)
+    log_p = laws.log_hypergeometric(k, total, marked, drawn)
     for i, value in zip(k.tolist(), log_p.tolist(), strict=True):
         inside = 0 <= i <= marked and 0 <= drawn - i <= total - marked
         ways = comb(marked, i) * comb(total - marked, drawn - i) if inside else 0
@@ -92,7 +92,7 @@ def test_hypergeometric_equals_fractions(total: int, marked: int, drawn: int) ->
 def test_hypergeometric_for_large_populations() -> None:
     total, marked, drawn = 10**6, np.array([10, 3000, 500_000]), 2000
     k = np.array([1, 7, 1000])
-    log_p = discrete.log_hypergeometric(k, total, marked, drawn)
+    log_p = laws.log_hypergeometric(k, total, marked, drawn)
     with mpmath.workdps(60):
         exact = [
             float(mpmath.log(comb(a, i) * comb(total - a, drawn - i)) - mpmath.log(comb(total, drawn)))
@@ -120,7 +120,7 @@ def one_point(balls: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("balls", "cells"), [(0, 3), (1, 1), (5, 1), (4, 7), (7, 4), (30, 50), (25, 300)])
 def test_occupancy_equals_fractions(balls: int, cells: int) -> None:
-    law = np.exp(discrete.occupancy_mixture(one_point(balls), cells))
+    law = np.exp(laws.occupancy_mixture(one_point(balls), cells))
     exact = np.array([float(p) for p in occupancy_fractions(balls, cells)])
     assert len(law) == len(exact)
     assert law == pytest.approx(exact, rel=1e-12, abs=0)
@@ -129,7 +129,7 @@ def test_occupancy_equals_fractions(balls: int, cells: int) -> None:
 def test_occupancy_by_surjections() -> None:
     """P(k occupied) = C(N, k) k! S(d, k) / N^d with Stirling numbers by inclusion and exclusion: another road."""
     balls, cells = 12, 9
-    law = np.exp(discrete.occupancy_mixture(one_point(balls), cells))
+    law = np.exp(laws.occupancy_mixture(one_point(balls), cells))
     for k in range(cells + 1):
         onto = sum((-1) ** (k - i) * comb(k, i) * i**balls for i in range(k + 1))
         assert law[k] == pytest.approx(comb(cells, k) * onto / cells**balls, rel=1e-12, abs=0)
@@ -138,7 +138,7 @@ def test_occupancy_by_surjections() -> None:
 def test_occupancy_with_a_random_number_of_balls() -> None:
     weights, cells = [Fraction(1, 2), Fraction(0), Fraction(1, 8), Fraction(3, 8)], 2
     with np.errstate(divide="ignore"):
-        law = np.exp(discrete.occupancy_mixture(np.log([float(w) for w in weights]), cells))
+        law = np.exp(laws.occupancy_mixture(np.log([float(w) for w in weights]), cells))
     exact = [Fraction(0)] * 3
     for balls, weight in enumerate(weights):
         for k, p in enumerate(occupancy_fractions(balls, cells)):
@@ -147,7 +147,7 @@ def test_occupancy_with_a_random_number_of_balls() -> None:
 
 
 def test_occupancy_mean_at_the_papers_sizes() -> None:
-    law = np.exp(discrete.occupancy_mixture(one_point(300), 30969))
+    law = np.exp(laws.occupancy_mixture(one_point(300), 30969))
     mean = np.arange(len(law)) @ law
     assert law.sum() == pytest.approx(1, abs=1e-12)
     assert mean == pytest.approx(-30969 * np.expm1(300 * np.log1p(-1 / 30969)), rel=1e-12)
@@ -156,7 +156,7 @@ def test_occupancy_mean_at_the_papers_sizes() -> None:
 def test_mixed_rows() -> None:
     weights, rows = np.array([0.25, 0.75]), np.array([[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]])
     with np.errstate(divide="ignore"):
-        mixed = discrete.mix_rows(np.log(weights), np.log(rows))
+        mixed = laws.mix_rows(np.log(weights), np.log(rows))
     assert np.exp(mixed) == pytest.approx(weights @ rows, rel=1e-15)
     with np.errstate(divide="ignore"):
-        assert discrete.mix_rows(np.log([1.0]), np.log([[0.0, 1.0]])).tolist() == [-np.inf, 0.0]
+        assert laws.mix_rows(np.log([1.0]), np.log([[0.0, 1.0]])).tolist() == [-np.inf, 0.0]

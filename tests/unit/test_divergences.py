@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.divergences import (
     advanced_joint_convexity,
     cheapest_coupling,
@@ -25,7 +25,7 @@ from dpsub.divergences import (
     worst_mechanism,
 )
 from dpsub.errors import ArgumentError
-from dpsub.profiles import PointGuarantee, RandomisedResponseProfile
+from dpsub.noise import PointGuarantee, RandomisedResponseProfile
 
 LAW = arrays(float, 4, elements=st.floats(0.001, 1)).map(lambda weights: weights / weights.sum())
 SHARE = st.floats(0, 1)
@@ -105,7 +105,7 @@ def test_the_sum_by_distance_needs_finite_distances() -> None:
 @pytest.mark.parametrize("s", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("ratio", [0.3, 1.0, 2.5])
 def test_moments_from_profiles_enclose_the_closed_forms(ratio: float, s: float) -> None:
-    laplace, gaussian = profiles.of("laplace", ratio), profiles.of("gaussian", ratio)
+    laplace, gaussian = noise.of("laplace", ratio), noise.of("gaussian", ratio)
     found = moment_from_profiles(laplace.log_delta, laplace.log_delta, s, end=ratio)
     assert found.lower <= math.exp(laplace.log_moment(s)) <= found.upper
     end = 30 * ratio
@@ -117,7 +117,7 @@ def test_moments_from_profiles_enclose_the_closed_forms(ratio: float, s: float) 
 
 
 def test_an_early_end_is_charged_or_refused() -> None:
-    profile = profiles.of("gaussian", 1.0)
+    profile = noise.of("gaussian", 1.0)
     end = 2.0
     found = moment_from_profiles(profile.log_delta, profile.log_delta, 1.0, end=end,
                                  rate=tail_rate(profile.log_delta, end), width=1.0)

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks import plain_loops
-from dpsub import samplers
+from dpsub import sampling
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.experiments.linear_regression import Moments
-from dpsub.frame import Frame
-from dpsub.procedures import dp_sgd
-from dpsub.procedures.classification import binary_metrics, cross_entropy
-from dpsub.procedures.subset_bootstrap import release, subset_statistics
-from dpsub.sample import Samples
+from dpsub.learning import descent as dp_sgd
+from dpsub.learning.descent import binary_metrics, cross_entropy
+from dpsub.learning.subsets import release, subset_statistics
+from dpsub.sampling.frame import Frame, Samples
 
 SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 
@@ -31,7 +30,7 @@ def test_vectorised_descent_equals_the_loop_over_records(
 ) -> None:
     n, m, b, iterations, replicates = 60, 8, 15, 12, 3
     x, y = _data(n, replicates)
-    sampler = samplers.of_sizes(scheme, n=n, m=m, b=b)
+    sampler = sampling.of_sizes(scheme, n=n, m=m, b=b)
     blocks = [sampler.draw_block(Frame(n), iterations, np.random.default_rng(i)) for i in range(replicates)]
     noise = np.random.default_rng(9).standard_normal((replicates, iterations, 3))
     initial = np.array([-1.0, -1.0, -1.0])
@@ -48,7 +47,7 @@ def test_vectorised_descent_equals_the_loop_over_records(
 def test_a_replicate_does_not_depend_on_its_company() -> None:
     n, iterations = 80, dp_sgd.ITERATIONS_AT_ONCE + 7
     x, y = _data(n, 5)
-    sampler = samplers.of_sizes("must_ww", n=n, m=10, b=20)
+    sampler = sampling.of_sizes("must_ww", n=n, m=10, b=20)
     blocks = [sampler.draw_block(Frame(n), iterations, np.random.default_rng(i)) for i in range(5)]
     descent = dp_sgd.Descent(dp_sgd.squared_error_residual, 0.05, 3.0)
     width = dp_sgd.batch_width(sampler, n)
@@ -62,7 +61,7 @@ def test_a_replicate_does_not_depend_on_its_company() -> None:
 def test_a_wrong_clip_is_seen() -> None:
     # planted fault: clipping at twice the bound must not pass the comparison with the loop
     x, y = _data(40, 1)
-    sampler = samplers.of_sizes("wr", n=40, m=10)
+    sampler = sampling.of_sizes("wr", n=40, m=10)
     blocks = [sampler.draw_block(Frame(40), 5, np.random.default_rng(0))]
     wrong = dp_sgd.Descent(dp_sgd.squared_error_residual, 0.04, 1.0)
     *_, ours = dp_sgd.descend(x, y, blocks, None, -np.ones(3), wrong, width=10)
@@ -72,7 +71,7 @@ def test_a_wrong_clip_is_seen() -> None:
 
 def test_shared_features_equal_repeated_ones() -> None:
     x, y = _data(50, 1)
-    sampler = samplers.of_sizes("wor", n=50, m=10)
+    sampler = sampling.of_sizes("wor", n=50, m=10)
     blocks = [sampler.draw_block(Frame(50), 6, np.random.default_rng(i)) for i in range(2)]
     descent = dp_sgd.Descent(dp_sgd.logistic_residual, 0.5, 1.0)
     label = (y > 1).astype(float)
@@ -93,14 +92,14 @@ def test_an_empty_batch_moves_by_the_noise_alone() -> None:
 
 
 def test_batches_wider_than_the_law_allows_are_refused() -> None:
-    block = samplers.of_sizes("wor", n=20, m=9).draw_block(Frame(20), 2, np.random.default_rng(0))
+    block = sampling.of_sizes("wor", n=20, m=9).draw_block(Frame(20), 2, np.random.default_rng(0))
     with pytest.raises(NumericalError, match="at most 8 distinct records, got 9"):
         list(dp_sgd.batches([block], 8))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_batch_width_covers_the_law(scheme: str) -> None:
-    sampler = samplers.of_sizes(scheme, n=1000, m=100, b=200)
+    sampler = sampling.of_sizes(scheme, n=1000, m=100, b=200)
     width = dp_sgd.batch_width(sampler, 1000)
     assert sampler.distinct_law(1000)[width + 1 :].sum() < 1e-30
     assert sampler.distinct_law(1000)[width:].sum() > 1e-30
@@ -109,7 +108,7 @@ def test_batch_width_covers_the_law(scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ("poisson", "wor", "wr", "must_ow", "must_ww"))
 def test_subset_statistics_equal_the_written_out_records(scheme: str) -> None:
     x = np.random.default_rng(2).normal(3, 2, 300)
-    samples = samplers.of_sizes(scheme, n=300, m=30, b=40).draw_block(Frame(300), 50, np.random.default_rng(3))
+    samples = sampling.of_sizes(scheme, n=300, m=30, b=40).draw_block(Frame(300), 50, np.random.default_rng(3))
     for ours, plain in zip(subset_statistics(x, samples), plain_loops.subset_statistics(x, samples), strict=True):
         np.testing.assert_allclose(ours, plain, rtol=1e-11)
 

@@ -11,23 +11,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsub import accounting, profiles, published, samplers
-from dpsub.accountants import fourier, pairs
+from dpsub import noise, published, sampling
+from dpsub.accounting import account, algorithm1, pairs
 from dpsub.amplification import amplified_epsilon, amplify, category
-from dpsub.calibration import classical_gaussian_scale
 from dpsub.datasets import adult, synthetic_adult
 from dpsub.errors import ArgumentError
 from dpsub.experiments.adult_logistic import design_matrix
 from dpsub.experiments.linear_regression import gradient_cells
 from dpsub.experiments.proved_composition import ProvedComposition
 from dpsub.experiments.sampling_time import bernoulli_trials
-from dpsub.frame import Frame
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.procedures import dp_sgd
-from dpsub.procedures.classification import binary_metrics
-from dpsub.procedures.noise_plan import plan_noise
-from dpsub.procedures.subset_bootstrap import subset_statistics
-from dpsub.sample import Samples
+from dpsub.learning import descent
+from dpsub.learning.descent import binary_metrics
+from dpsub.learning.subsets import plan_noise, subset_statistics
+from dpsub.noise.gaussian import classical_gaussian_scale
+from dpsub.sampling.frame import Frame, Samples
+from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +33,7 @@ CONFIG3 = {"b": 500, "m": 300, "clip": 3, "learning_rate": 0.01, "epsilon_amplif
 
 
 def _law(name: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
-    return samplers.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n)
+    return sampling.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n)
 
 
 def _printed(artefact: str, row: str, column: str) -> float:
@@ -52,11 +50,11 @@ def test_e01_the_label_among_the_predictors_lifts_the_accuracy() -> None:
     for variant in ("stated", "as_done"):
         x = design_matrix(features, label, variant)
         assert x.shape[1] == (14 if variant == "stated" else 15)
-        sampler = samplers.of_sizes("wor", n=adult.N_TRAIN, m=300)
+        sampler = sampling.of_sizes("wor", n=adult.N_TRAIN, m=300)
         blocks = [sampler.draw_block(Frame(adult.N_TRAIN), 1000, np.random.default_rng(0))]
-        steps = dp_sgd.Descent(dp_sgd.logistic_residual, 0.01, 3.0)
+        steps = descent.Descent(descent.logistic_residual, 0.01, 3.0)
         train = slice(0, adult.N_TRAIN)
-        *_, beta = dp_sgd.descend(x[train], label[train], blocks, None, np.ones(x.shape[1]), steps, width=300)
+        *_, beta = descent.descend(x[train], label[train], blocks, None, np.ones(x.shape[1]), steps, width=300)
         predicted = x[adult.N_TRAIN :] @ beta[0] > 0
         accuracy[variant] = binary_metrics(predicted, label[adult.N_TRAIN :])["accuracy"]
     assert accuracy["stated"] < 0.80 < 0.95 < accuracy["as_done"]
@@ -69,7 +67,7 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
     ).sigma / 3  # fmt: skip
     assert scale == pytest.approx(0.885, abs=5e-4)
     pair = pairs.WorPair(300 / n, scale)
-    found = fourier.compose(
+    found = algorithm1.compose(
         pair, n_compositions=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass"
     )
     assert float(found.delta_lower[0]) > 2e-3 > 1 / n
@@ -103,19 +101,19 @@ def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[s
 
 def test_at_equal_noise_must_is_weaker_than_wor() -> None:
     question = {"noise_multiplier": 4.0, "n_compositions": 1000, "delta": 1e-5, "width": 0.05}
-    must = accounting.rigorous(samplers.MustOW(118, 200), 10_000, **question)
-    wor = accounting.rigorous(samplers.Wor(200), 10_000, **question)
+    must = account.rigorous(sampling.MustOW(118, 200), 10_000, **question)
+    wor = account.rigorous(sampling.Wor(200), 10_000, **question)
     assert must.lower > 5 * wor.upper
-    pair_of_must = accounting.paper(samplers.MustOW(118, 200), 10_000, **question)
-    pair_of_wor = accounting.paper(samplers.Wor(200), 10_000, **question)
+    pair_of_must = account.paper(sampling.MustOW(118, 200), 10_000, **question)
+    pair_of_wor = account.paper(sampling.Wor(200), 10_000, **question)
     assert pair_of_must.upper < 1.2 * pair_of_wor.lower
 
 
 def test_one_direction_is_half_of_substitution_for_poisson() -> None:
     question = {"noise_multiplier": 2.654, "n_compositions": 1000, "delta": 1e-5}
-    sampler = samplers.Poisson(300 / 30969)
-    one = accounting.paper(sampler, **question)
-    other = accounting.rigorous(sampler, adjacency="substitute", **question)
+    sampler = sampling.Poisson(300 / 30969)
+    one = account.paper(sampler, **question)
+    other = account.rigorous(sampler, adjacency="substitute", **question)
     assert (one.upper, other.lower) == pytest.approx((0.424, 0.850), abs=1e-3)
 
 
@@ -147,8 +145,8 @@ def test_e04_one_copy_moves_a_mean_clipped_gradient_by_2c_over_m() -> None:
     targets = np.full((2, n), -1e6)  # every gradient points up and is clipped
     targets[1, 0] = 1e6  # the substituted one points down
     batch = Samples(np.arange(m), np.ones(m, dtype=int), np.array([0, m]))
-    steps = dp_sgd.Descent(dp_sgd.squared_error_residual, 1.0, clip)
-    ends = [next(dp_sgd.descend(x, y, [batch], None, np.zeros(1), steps, width=m))[0, 0] for y in targets]
+    steps = descent.Descent(descent.squared_error_residual, 1.0, clip)
+    ends = [next(descent.descend(x, y, [batch], None, np.zeros(1), steps, width=m))[0, 0] for y in targets]
     assert abs(ends[1] - ends[0]) == pytest.approx(2 * clip / m)
     assert abs(ends[1] - ends[0]) == pytest.approx(20 * clip / n)
 
@@ -180,7 +178,7 @@ def test_e05_equation_9_is_used_outside_its_range() -> None:
 def test_e06_as_done_draws_must_ww_with_must_ow() -> None:
     drawn = {
         variant: {cell.scheme: cell.sampler.name for cell in
-                  gradient_cells(CONFIG3, variant, 30969, {"residual": dp_sgd.logistic_residual})}
+                  gradient_cells(CONFIG3, variant, 30969, {"residual": descent.logistic_residual})}
         for variant in ("stated", "as_done", "consistent")
     }  # fmt: skip
     assert drawn["as_done"]["must_ww"] == "must_ow"
@@ -191,7 +189,7 @@ def test_e07_minimum_and_mean_of_table9_are_interchanged() -> None:
     for name, mean in (("must_ow", 78.85), ("must_ww", 75.85)):
         row = f"experiment=2; scheme={name}"
         assert _printed("table9", row, "distinct_min") > _printed("table9", row, "distinct_mean")
-        exact = samplers.of_sizes(name, n=1000, m=100, b=200).expected_distinct(1000)
+        exact = sampling.of_sizes(name, n=1000, m=100, b=200).expected_distinct(1000)
         assert exact == pytest.approx(mean, abs=5e-3)
         assert _printed("table9", row, "distinct_min") == round(exact)
 
@@ -200,7 +198,7 @@ def test_e09_the_last_gaussian_row_of_table3_is_the_laplace_row() -> None:
     correct = (0.129, 0.105, 0.083, 0.053, 0.037, 0.023)
     for epsilon, expected in zip((0.05, 0.5, 1, 2, 3, 4.5), correct, strict=True):
         law = _law("must_ww", 1000, 400, 500)
-        found = float(amplify(law, profiles.of("gaussian", 1.0), epsilon).delta_amplified)
+        found = float(amplify(law, noise.of("gaussian", 1.0), epsilon).delta_amplified)
         assert found == pytest.approx(expected, abs=5.1e-4)
         printed = [
             _printed("table3", f"ratio=1; mechanism={m}; scheme=must_ww; epsilon={epsilon}", "delta_amplified")
@@ -210,7 +208,7 @@ def test_e09_the_last_gaussian_row_of_table3_is_the_laplace_row() -> None:
 
 
 def test_e10_the_efficiency_gain_is_a_third_of_225_and_a_quarter_of_300() -> None:
-    distinct = samplers.of_sizes("must_ww", n=30969, m=300, b=500).expected_distinct(30969)
+    distinct = sampling.of_sizes("must_ww", n=30969, m=300, b=500).expected_distinct(30969)
     assert round(distinct) == 225
     assert round(100 * (300 / 225 - 1)) == 33
     assert round(100 * (1 - 225 / 300)) == 25
@@ -224,7 +222,7 @@ def test_e10_the_efficiency_gain_is_a_third_of_225_and_a_quarter_of_300() -> Non
 def test_e11_the_thresholds_are_the_roots_not_the_grid_points(mechanism: str, name: str, root: float) -> None:
     from scipy.optimize import brentq
 
-    law, profile = _law(name, 1000, 400, 500), profiles.of(mechanism, 1.0)
+    law, profile = _law(name, 1000, 400, 500), noise.of(mechanism, 1.0)
 
     def gap(epsilon: float) -> float:
         found = amplify(law, profile, epsilon)
@@ -238,7 +236,7 @@ def test_e12_eta_increases_with_m_and_must_ww_has_the_larger_delta_change() -> N
     eta = [_law("must_ow", 1000, m, 150).eta for m in (100, 150)]
     assert eta == pytest.approx([0.0732, 0.0950], abs=5e-5)
     for mechanism in ("laplace", "gaussian"):
-        profile = profiles.of(mechanism, 1.0)
+        profile = noise.of(mechanism, 1.0)
         change = {
             (name, m, b): float(amplify(_law(name, 1000, m, b), profile, 1.0).delta_amplified - profile.delta(1.0))
             for name in ("must_ow", "must_ww") for m in (100, 125, 150) for b in (150, 175, 200)
@@ -263,9 +261,9 @@ def test_e13_definitions_and_proposition() -> None:
 
 
 def test_e14_the_example_of_section_3() -> None:
-    assert samplers.of_sizes("must_ow", n=100, m=20, b=10).expected_distinct(100) == pytest.approx(8.78, abs=5e-3)
+    assert sampling.of_sizes("must_ow", n=100, m=20, b=10).expected_distinct(100) == pytest.approx(8.78, abs=5e-3)
     with pytest.raises(ArgumentError, match="at most b = 10, got"):
-        samplers.of_sizes("must_wo", n=100, m=20, b=10)
+        sampling.of_sizes("must_wo", n=100, m=20, b=10)
 
 
 def test_e15_the_missing_column_of_table4() -> None:
@@ -282,7 +280,7 @@ def test_e15_the_missing_column_of_table4() -> None:
 
 def test_e16_must_ww_can_be_composed() -> None:
     law = _law("must_ww", 10000, 200, 118)
-    found = fourier.compose(
+    found = algorithm1.compose(
         pairs.MixturePair(law, 4.0), n_compositions=[200, 1000], epsilon=1.0, half_width=10.0, grid_size=100000,
         method="cell_mass",
     )  # fmt: skip
@@ -293,7 +291,7 @@ def test_e16_must_ww_can_be_composed() -> None:
 
 def test_e18_the_bernoulli_loop_and_the_binomial_draw_have_one_law() -> None:
     n, rate, draws = 40, 0.15, 4000
-    sampler = samplers.Poisson(rate)
+    sampler = sampling.Poisson(rate)
     loop = np.array([len(drawn) for drawn in bernoulli_trials(n, rate, draws, np.random.default_rng(1))])
     ours = sampler.draw_block(Frame(n), draws, np.random.default_rng(2)).distinct
     law = sampler.distinct_law(n)

@@ -10,13 +10,22 @@ import pytest
 from scipy import integrate
 
 from dpsub.datasets import adult_gains, gowalla
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, paper, paper_composition
-from dpsub.recycling.ceiling import ceiling
-from dpsub.recycling.choice import Choice, plain
-from dpsub.recycling.composed import account
-from dpsub.recycling.queries import Average, Count, Total, poisson_sampling_sd
-from dpsub.recycling.sampled import amplified, inner_budget, printed_acceptance, total_acceptance
-from dpsub.recycling.sampling_rate import algorithm4, sampled_delta
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, paper
+from dpsub.recycling import paper as paper_composition
+from dpsub.recycling.budget import Choice, plain
+from dpsub.recycling.composed import account, ceiling
+from dpsub.recycling.sampled import (
+    Average,
+    Count,
+    Total,
+    algorithm4,
+    amplified,
+    inner_budget,
+    poisson_sampling_sd,
+    printed_acceptance,
+    sampled_delta,
+    total_acceptance,
+)
 from tests.experiment_runs import settings_of
 
 DELTA = 1e-5
@@ -116,7 +125,7 @@ def test_br8_algorithm_3_drops_a_term(gaussian: dict[float, Choice]) -> None:
     law = gaussian[1.0].law
     for times, share in ((1, 0.176), (2, 0.686), (10, 1.0)):
         at = paper_composition.epsilon(law, times, DELTA)
-        printed, whole = (paper_composition.delta(law, times, at, first=first) for first in (1, 0))
+        printed, whole = (paper_composition.composed_delta(law, times, at, first=first) for first in (1, 0))
         assert printed / whole == pytest.approx(share, abs=5e-4)
 
 

@@ -7,14 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.designs import auditor, clusters, random_sizes, rates, rounding, size_tests, strata, unequal
+from dpsub.amplification.survey import auditor, clusters, rates, strata, unequal
+from dpsub.amplification.survey import sizes as random_sizes
+from dpsub.amplification.survey import sizes as rounding
+from dpsub.amplification.survey import sizes as size_tests
 from dpsub.experiments.bun_cases import design_cases, lemma_cases, number_cases
 from dpsub.experiments.bun_cases.cases import added, substituted
 from dpsub.experiments.bun_neyman import allocated, class_moments, with_one_more
-from dpsub.frame import Frame
-from dpsub.samplers.pps import PpsConditionalPoisson, PpsSystematic
-from dpsub.samplers.sizes import rounded_sizes
-from dpsub.samplers.systematic import Systematic
+from dpsub.sampling.designs import rounded_sizes
+from dpsub.sampling.frame import Frame
+from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic
+from dpsub.sampling.systematic import Systematic
 from tests.experiment_runs import settings_of
 
 BEFORE = np.array(settings_of("bun_neyman")["before"])
@@ -23,7 +26,7 @@ AFTER = np.array(settings_of("bun_neyman")["after"])
 
 def test_bn1_the_upper_bound_of_theorem_31_is_exceeded() -> None:
     n, epsilon = 4, 0.7
-    law = random_sizes.SizeLaw.fixed(n, n)
+    law = random_sizes.RandomSizeLaw.fixed(n, n)
     found = auditor.audit(*substituted({n: 1.0}, n), epsilon)
     assert random_sizes.upper(law, epsilon, factor=1) == pytest.approx(epsilon)
     assert found.lower == pytest.approx(2 * epsilon, abs=1e-6)
@@ -98,7 +101,7 @@ def test_bn9_the_allocations_of_appendix_e1() -> None:
 
 
 def test_bn10_the_law_of_sizes_includes_0() -> None:
-    law = random_sizes.SizeLaw.of_probabilities(np.array([0.5, 0.0, 0.5]))
+    law = random_sizes.RandomSizeLaw.of_probabilities(np.array([0.5, 0.0, 0.5]))
     assert law.n == 2 and law.tilted_mean(1.0) == pytest.approx(2 * math.e**2 / (1 + math.e**2))
 
 
@@ -108,7 +111,7 @@ def test_bn11_a_replacement_across_strata_adds_two_losses() -> None:
     without, holding = added(one, more, size)
     p = {(*a, *b): x * y for a, x in holding.items() for b, y in without.items()}
     q = {(*a, *b): x * y for a, x in without.items() for b, y in holding.items()}
-    single = rounding.exact(one, more, size, epsilon)
+    single = rounding.exact_rounded(one, more, size, epsilon)
     found = auditor.audit(p, q, epsilon)
     assert single + 1e-3 < found.lower <= 2 * single
     assert strata.StratifiedGuarantee((single, single)).by_two_deletions(0, 1) == pytest.approx(2 * single)

@@ -11,12 +11,13 @@ import pytest
 from dpsub.datasets import described, twins
 from dpsub.datasets.centred import squared_norms
 from dpsub.errors import ArgumentError
-from dpsub.importance import printed_weights, samplers, weights
+from dpsub.importance import samplers, weights
+from dpsub.importance import weights as printed_weights
 from dpsub.importance.audit import audit_first_centres, audit_noise
 from dpsub.importance.calibrate import RELEASED_BUDGETS, DataFacts, calibrate
 from dpsub.importance.lloyd import Lloyd
 from dpsub.importance.losses import PersonalisedProfile, Power, loss_when_removed
-from dpsub.importance.weighted_sum import WeightedLaplaceSum
+from dpsub.importance.samplers import WeightedLaplaceSum
 from tests.experiment_runs import settings_of
 
 SLOPES = np.geomspace(0.02, 0.9, 25)

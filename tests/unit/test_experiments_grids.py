@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsub import profiles, samplers
+from dpsub import noise, sampling
 from dpsub.amplification import amplify
 from dpsub.experiments import REGISTRY
 from dpsub.experiments.distinct_counts import extreme_intervals
@@ -91,11 +91,11 @@ class TestAmplificationCrossings:
 
     def test_roots_are_roots(self, exact: pd.DataFrame) -> None:
         laws = {
-            name: samplers.of_sizes(name, n=1000, m=400, b=500).multiplicity_law(1000)
+            name: sampling.of_sizes(name, n=1000, m=400, b=500).multiplicity_law(1000)
             for name in ("wor", "wr", "must_ow", "must_ww")
         }
         for row in exact.to_dict("records"):
-            profile = profiles.of(row["mechanism"], 1)
+            profile = noise.of(row["mechanism"], 1)
             ours = amplify(laws[row["scheme"]], profile, row["epsilon"])
             if row["kind"] == "threshold":
                 theirs = ours.delta
@@ -141,8 +141,8 @@ class TestDesignSurface:
 
     def test_is_the_general_amplification(self, surface: pd.DataFrame) -> None:
         for row in surface.sample(12, random_state=1).to_dict("records"):
-            law = samplers.of_sizes(row["scheme"], n=1000, m=row["m"], b=row["b"]).multiplicity_law(1000)
-            point = amplify(law, profiles.of(row["mechanism"], 1), 1.0)
+            law = sampling.of_sizes(row["scheme"], n=1000, m=row["m"], b=row["b"]).multiplicity_law(1000)
+            point = amplify(law, noise.of(row["mechanism"], 1), 1.0)
             assert row["delta_amplified"] == pytest.approx(float(point.delta_amplified), rel=1e-13)
             assert row["delta"] == pytest.approx(float(point.delta), rel=1e-14)
             assert row["delta_difference"] == row["delta_amplified"] - row["delta"]
@@ -175,7 +175,7 @@ class TestDistinctCounts:
         # four tails of extremes and two of the mean for each of 18 cells
         alpha = budget.level("distinct counts", 6 * len(counts))
         for row in counts.to_dict("records"):
-            law = samplers.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"]).distinct_law(row["n"])
+            law = sampling.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"]).distinct_law(row["n"])
             minimum, maximum = extreme_intervals(law, row["draws"], side=alpha)
             assert minimum[0] <= row["distinct_min"] <= minimum[1]
             assert maximum[0] <= row["distinct_max"] <= maximum[1]

@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 from scipy.special import erfc
 
-from dpsub import profiles, samplers
+from dpsub import noise as profiles
+from dpsub import sampling
 from dpsub.errors import ArgumentError
 from dpsub.experiments import REGISTRY
 from dpsub.experiments.composition import pair_of
 from dpsub.experiments.linear_regression import gradient_cells
 from dpsub.experiments.subset_statistics import SubsetStatistics
-from dpsub.procedures.dp_sgd import squared_error_residual
-from dpsub.procedures.noise_plan import plan_noise
+from dpsub.learning.descent import squared_error_residual
+from dpsub.learning.subsets import plan_noise
 from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of
 
 
@@ -97,7 +98,7 @@ class TestNoiseCalibration:
         """E5: the exact profile at the classical scale is far below the nominal delta of Poisson and WOR."""
         settings = ((300, 30, 0.1, "2.18e-6"), (1000, 100, 0.01, "5.0e-8"), (1000, 100, 0.001, "5.0e-9"))
         for n, m, target, text in settings:
-            law = samplers.of_sizes("wor", n=n, m=m).multiplicity_law(n)
+            law = sampling.of_sizes("wor", n=n, m=m).multiplicity_law(n)
             plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=1.0, calibration="classical")
             assert rounds_to(plan.delta_amplified, text)
 
@@ -112,7 +113,7 @@ class TestNoiseCalibration:
     def test_bad_plans_are_refused_under_their_own_name(self, change: dict[str, float], message: str) -> None:
         arguments: dict[str, Any] = {"epsilon_amplified": 0.1, "delta": 0.1, "sensitivity": 1.0} | change
         with pytest.raises(ArgumentError) as refused:
-            plan_noise(samplers.Wr(3).multiplicity_law(10), calibration="classical", **arguments)
+            plan_noise(sampling.Wr(3).multiplicity_law(10), calibration="classical", **arguments)
         assert str(refused.value) == message
 
     def test_consistent_scales_meet_delta_exactly(self, noise: dict[str, pd.DataFrame]) -> None:

@@ -16,9 +16,9 @@ from dpsub.experiments.fair_cells import Cell
 from dpsub.experiments.fair_comparison import FairComparison
 from dpsub.experiments.fair_noise import Calibrated
 from dpsub.experiments.fair_tasks import TaskData, load
-from dpsub.procedures.classification import area_under_curve
-from dpsub.procedures.noisy_sums import mean_interval, noise_of_average
-from dpsub.samplers import Wor
+from dpsub.learning.descent import area_under_curve
+from dpsub.learning.subsets import mean_interval, noise_of_average
+from dpsub.sampling import Wor
 from dpsub.streams import stream
 
 ROOT = 11

@@ -22,7 +22,7 @@ from dpsub.artefacts.must.traces import curves
 from dpsub.errors import DataError
 from dpsub.figures import figure_bytes, finish, new, scheme_style, styled
 from dpsub.labels import scheme_label
-from dpsub.samplers import REGISTRY as SAMPLERS
+from dpsub.sampling import REGISTRY as SAMPLERS
 from tests.unit import made_up_records
 
 DIAGRAMS = ("must/figure1", "must/figure2", "must/figure3")

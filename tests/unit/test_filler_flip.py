@@ -9,19 +9,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.events import PairEvent
-from dpsub.accountants.filler_flip import Fillers, FlipGame
-from dpsub.accountants.filler_pair import FillerPair
-from dpsub.accountants.flip_attack import FlipAttack, choices
-from dpsub.accountants.ledger import Ledger
-from dpsub.accountants.loss_law import LossLaw
-from dpsub.accountants.pair_losses import upper_law
-from dpsub.accountants.refinement import Question
-from dpsub.accounting import rigorous
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.profiles import GaussianProfile
-from dpsub.samplers import MustOW, Wor
+from dpsub.accounting.account import rigorous
+from dpsub.accounting.attacks import Fillers, FlipAttack, FlipGame, choices
+from dpsub.accounting.bracket import Ledger, PairEvent, Question
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.pairs import FillerPair
+from dpsub.accounting.pld import LossLaw
+from dpsub.noise import GaussianProfile
+from dpsub.sampling import MustOW, Wor
+from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.streams import stream
 
 

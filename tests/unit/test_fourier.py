@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from dpsub import samplers
-from dpsub.accountants import cell_mass, fourier, grid
-from dpsub.accountants.base import Interval
-from dpsub.accountants.gaussian_pair import GaussianPair
-from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
+from dpsub import sampling
+from dpsub.accounting import algorithm1
+from dpsub.accounting.account import Interval
+from dpsub.accounting.algorithm1 import compose
+from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.profiles import GaussianProfile
+from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
+from dpsub.sampling.laws import MultiplicityLaw
 
 METHODS = ("printed", "as_done", "cell_mass")
 THREE_COPIES = MultiplicityLaw(np.array([-np.inf, -np.inf, -np.inf, 0.0]))
@@ -29,7 +29,7 @@ PURE = {  # pairs that are two Gaussians, and their distance
 
 
 def law(name: str, n: int, m: int, b: int) -> MultiplicityLaw:
-    return samplers.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n)
+    return sampling.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n)
 
 
 def one_step(pair: GaussianPair, epsilon: float) -> float:
@@ -58,7 +58,7 @@ def two_steps(pair: GaussianPair, epsilon: float) -> float:
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
 def test_composed_gaussians_lie_in_the_bracket(pair: GaussianPair, ratio: float, epsilon: float) -> None:
     counts = np.array([1, 2, 5, 16])
-    result = fourier.compose(
+    result = compose(
         pair, n_compositions=counts, epsilon=epsilon, half_width=12, grid_size=48000, method="cell_mass"
     )
     truth = np.array([float(GaussianProfile(np.sqrt(k) * ratio).delta(epsilon)) for k in counts])
@@ -72,7 +72,7 @@ def test_composed_gaussians_lie_in_the_bracket(pair: GaussianPair, ratio: float,
 def test_algorithm_1_on_composed_gaussians(pair: GaussianPair, ratio: float, method: str) -> None:
     counts = np.array([5, 16])
     for epsilon in (0.0, 0.5, 2.0):
-        result = fourier.compose(
+        result = compose(
             pair, n_compositions=counts, epsilon=epsilon, half_width=12, grid_size=48000, method=method
         )
         truth = np.array([float(GaussianProfile(np.sqrt(k) * ratio).delta(epsilon)) for k in counts])
@@ -85,7 +85,7 @@ def test_upper_value_of_algorithm_1_is_below_the_truth_for_few_steps() -> None:
     # each cell's largest density is placed at its lower end, so the weight of the cell is understated; only the
     # growth of the sandwich with k covers it
     pair, ratio = PURE["poisson"]
-    result = fourier.compose(pair, n_compositions=[1, 5], epsilon=0.5, half_width=12, grid_size=4800, method="printed")
+    result = compose(pair, n_compositions=[1, 5], epsilon=0.5, half_width=12, grid_size=4800, method="printed")
     truth = [float(GaussianProfile(np.sqrt(k) * ratio).delta(0.5)) for k in (1, 5)]
     assert result.delta_upper[0] < truth[0] * (1 - 1e-4)
     assert result.delta_upper[1] > truth[1]
@@ -96,7 +96,7 @@ def test_the_bracket_needs_no_slack_and_narrows_with_the_grid() -> None:
     truth = float(GaussianProfile(np.sqrt(20) * ratio).delta(1.0))
     widths = []
     for size in (4000, 16000, 64000):
-        result = fourier.compose(pair, n_compositions=20, epsilon=1, half_width=16, grid_size=size, method="cell_mass")
+        result = compose(pair, n_compositions=20, epsilon=1, half_width=16, grid_size=size, method="cell_mass")
         assert result.delta_lower[0] < truth < result.delta_upper[0]
         widths.append(result.delta_upper[0] - result.delta_lower[0])
     assert widths[1] < widths[0] / 3.5
@@ -115,7 +115,7 @@ def test_the_bracket_needs_no_slack_and_narrows_with_the_grid() -> None:
 )
 def test_one_and_two_steps_agree_with_other_roads(pair: GaussianPair) -> None:
     # half-width and step such that epsilon = 0.7 falls inside a cell
-    result = fourier.compose(
+    result = compose(
         pair, n_compositions=[1, 2], epsilon=0.7, half_width=53, grid_size=100000, method="cell_mass"
     )
     for index, truth in enumerate((one_step(pair, 0.7), two_steps(pair, 0.7))):
@@ -125,7 +125,7 @@ def test_one_and_two_steps_agree_with_other_roads(pair: GaussianPair) -> None:
 
 def test_mass_beyond_the_grid_is_charged_above_and_dropped_below() -> None:
     pair = PoissonPair(1, 0.5)  # loss N(2, 4): P(L > 3) = 0.31
-    bounds = cell_mass.cell_mass_bounds(pair, grid.LossGrid(3.0, 3000), 1.0, np.array([1, 3]))
+    bounds = algorithm1.cell_mass_bounds(pair, algorithm1.LossGrid(3.0, 3000), 1.0, np.array([1, 3]))
     beyond = float(pair.sf(pair.inverse_loss(np.array([3.0])))[0] + pair.cdf(pair.inverse_loss(np.array([-3.0])))[0])
     np.testing.assert_allclose(bounds.beyond, 1 - (1 - beyond) ** np.array([1, 3]), rtol=1e-12)
     for index, k in enumerate((1, 3)):
@@ -135,10 +135,11 @@ def test_mass_beyond_the_grid_is_charged_above_and_dropped_below() -> None:
 
 def test_round_off_bound_covers_what_the_transforms_leave() -> None:
     pair = PoissonPair(1, 10.0)  # truth below 1e-60: all that is left is round-off
-    bounds = cell_mass.cell_mass_bounds(pair, grid.LossGrid(12.0, 30000), 8.0, np.array([1, 2, 8]))
-    transformed = grid.spectrum(pair.interval_masses(pair.inverse_loss(grid.LossGrid(12.0, 30000).edges)))
+    bounds = algorithm1.cell_mass_bounds(pair, algorithm1.LossGrid(12.0, 30000), 8.0, np.array([1, 2, 8]))
+    transformed = algorithm1.spectrum(pair.interval_masses(pair.inverse_loss(algorithm1.LossGrid(12.0, 30000).edges)))
     for index, k in enumerate((1, 2, 8)):
-        noise = abs(grid.excess(grid.LossGrid(12.0, 30000).points, 8.0) @ grid.convolution_power(transformed, k, 30000))
+        weights = algorithm1.excess(algorithm1.LossGrid(12.0, 30000).points, 8.0)
+        noise = abs(weights @ algorithm1.convolution_power(transformed, k, 30000))
         assert noise <= bounds.round_off[index] < 1e-11
 
 
@@ -155,7 +156,7 @@ TABLE_8 = [  # pair, grid size, upper bound as done, printed in the paper
 
 @pytest.mark.parametrize(("pair", "size", "expected", "printed"), TABLE_8, ids=["poisson", "wor", "wr", "ow", "ww"])
 def test_table_8_as_done(pair: GaussianPair, size: int, expected: str, printed: str) -> None:
-    result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="as_done")
+    result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="as_done")
     upper = float(result.delta_upper[0])
     places = len(expected.split("e")[0]) - 2
     assert f"{upper:.{places}e}" == expected
@@ -165,20 +166,20 @@ def test_table_8_as_done(pair: GaussianPair, size: int, expected: str, printed: 
 
 def test_finer_grid_for_sampling_with_replacement() -> None:
     pair = TABLE_8[2][0]
-    result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=300000, method="as_done")
+    result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=300000, method="as_done")
     assert f"{result.delta_upper[0]:.2e}" == "4.00e-07"
 
 
 @pytest.mark.parametrize(("index", "lower"), [(3, "8.4e-08"), (4, "1.4e-07")], ids=["ow", "ww"])
 def test_table_8_as_printed(index: int, lower: str) -> None:
     pair, size = TABLE_8[index][:2]
-    result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
+    result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
     assert f"{result.delta_lower[0]:.1e}" == lower
 
 
 def test_table_8_as_printed_is_round_off_for_the_other_samplers() -> None:
     for pair, size, _, _ in TABLE_8[:3]:
-        result = fourier.compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
+        result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
         assert abs(result.delta[0]) < result.floor[0] == 1e-12
 
 
@@ -190,14 +191,14 @@ S2_CELL_MASS = ["1.37e-08 1.45e-08", "9.87e-08 1.26e-07", "3.08e-06 4.54e-06", "
 @pytest.mark.parametrize(("method", "expected"), [("as_done", S2_AS_DONE), ("cell_mass", S2_CELL_MASS)])
 def test_figure_s2(method: str, expected: list[str]) -> None:
     pair = MixturePair(law("must_ow", 10000, 200, 118), 4)
-    result = fourier.compose(pair, n_compositions=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method=method)
+    result = compose(pair, n_compositions=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method=method)
     bounds = zip(result.delta_lower, result.delta_upper, strict=True)
     assert [f"{low:.2e} {high:.2e}" for low, high in bounds] == expected
 
 
 def test_value_stored_in_the_public_notebook() -> None:
     pair = MixturePair(law("must_ow", 10000, 200, 118), 4)
-    result = fourier.compose(pair, n_compositions=1500, epsilon=1, half_width=10, grid_size=500000, method="as_done")
+    result = compose(pair, n_compositions=1500, epsilon=1, half_width=10, grid_size=500000, method="as_done")
     assert f"{result.delta_lower[0]:.5e}" == "4.24699e-05"
     # stored: 0.0193374; the sixth digit hangs on which cells next to the density's peak take its value
     assert f"{result.delta_upper[0]:.6f}" == "0.019337"
@@ -205,7 +206,7 @@ def test_value_stored_in_the_public_notebook() -> None:
 
 def test_figure_s2_with_both_stages_with_replacement_has_no_numerical_errors() -> None:
     pair = MixturePair(law("must_ww", 10000, 200, 118), 4)
-    result = fourier.compose(
+    result = compose(
         pair, n_compositions=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method="as_done"
     )
     assert (f"{result.delta_upper[0]:.2e}", f"{result.delta_upper[-1]:.2e}") == ("4.05e-08", "9.08e-04")
@@ -223,7 +224,7 @@ def test_figure_s2_with_both_stages_with_replacement_has_no_numerical_errors() -
     ids=["poisson", "wor", "wr", "ow", "ww"],
 )
 def test_table_8_in_consistent_units(pair: GaussianPair, half_width: float, size: int, about: float) -> None:
-    result = fourier.compose(
+    result = compose(
         pair, n_compositions=1000, epsilon=2, half_width=half_width, grid_size=size, method="cell_mass"
     )
     assert result.delta_lower[0] < about < result.delta_upper[0]
@@ -237,7 +238,7 @@ def test_table_8_in_consistent_units(pair: GaussianPair, half_width: float, size
 def test_methods_bracket_each_other() -> None:
     pair = WorPair(0.05, 1.0)
     results = {
-        method: fourier.compose(pair, n_compositions=[10, 60], epsilon=1, half_width=12, grid_size=48000, method=method)
+        method: compose(pair, n_compositions=[10, 60], epsilon=1, half_width=12, grid_size=48000, method=method)
         for method in METHODS
     }
     exact, printed, done = results["cell_mass"], results["printed"], results["as_done"]
@@ -251,30 +252,30 @@ def test_several_counts_share_the_work_and_change_nothing() -> None:
     pair = MixturePair(law("must_ow", 200, 20, 30), 2.0)
     for method in METHODS:
         settings = {"epsilon": 1.0, "half_width": 8, "grid_size": 8000, "method": method}
-        together = fourier.compose(pair, n_compositions=[3, 9], **settings)  # type: ignore[arg-type]
-        alone = fourier.compose(pair, n_compositions=9, **settings)  # type: ignore[arg-type]
+        together = compose(pair, n_compositions=[3, 9], **settings)  # type: ignore[arg-type]
+        alone = compose(pair, n_compositions=9, **settings)  # type: ignore[arg-type]
         assert together.delta[1] == alone.delta[0]
         assert together.delta_upper[1] == alone.delta_upper[0]
 
 
 def test_the_peak_of_the_density_enters_the_upper_cells() -> None:
-    pair, coarse = PoissonPair(1, 1.0), grid.LossGrid(3.0, 4)
+    pair, coarse = PoissonPair(1, 1.0), algorithm1.LossGrid(3.0, 4)
     # loss N(1/2, 1): its peak lies inside the cell [0, 1.5)
     omega = pair.loss_density(coarse.edges)
-    place, peak = fourier._mode(pair, coarse, omega)
+    place, peak = algorithm1._mode(pair, coarse, omega)
     assert place == 2
     assert peak == pytest.approx(1 / np.sqrt(2 * np.pi), rel=1e-9)
 
 
 def test_truncation_error_as_published_drops_small_cells() -> None:
     cells = np.array([5e-9, 0.25, 0.5, 0.25, 0.0, 5e-9])
-    small = grid.LossGrid(3.0, 6)
+    small = algorithm1.LossGrid(3.0, 6)
     tilt = 1.5
     up = np.log(0.25 * np.exp(-2 * tilt) + 0.5 * np.exp(-tilt) + 0.25)
     down = np.log(0.25 * np.exp(2 * tilt) + 0.5 * np.exp(tilt) + 0.25)
     for k in (1, 2):
         expected = (np.exp(k * up) + np.exp(k * down)) * np.exp(-4.5) / (1 - np.exp(-9))
-        found = fourier.truncation_error(cells, small, np.array([k]))[0]
+        found = algorithm1.truncation_error(cells, small, np.array([k]))[0]
         assert found == pytest.approx(min(expected, 1.0), rel=1e-12)
 
 
@@ -282,7 +283,7 @@ def test_truncation_error_as_published_drops_small_cells() -> None:
 
 
 def test_an_answer_says_that_it_is_no_guarantee() -> None:
-    result = fourier.compose(
+    result = compose(
         PoissonPair(0.01, 2.654), n_compositions=1000, epsilon=2, half_width=6, grid_size=30000, method="printed"
     )
     interval = result.interval()
@@ -322,15 +323,15 @@ def test_intervals_are_ordered_and_of_a_known_kind(lower: float, upper: float, k
 def test_bad_arguments_are_refused_in_a_sentence(change: dict[str, object], message: str) -> None:
     settings = {"n_compositions": 5, "epsilon": 1, "half_width": 6, "grid_size": 1000, "method": "printed", **change}
     with pytest.raises(ArgumentError, match=message):
-        fourier.compose(PoissonPair(0.5, 1), **settings)  # type: ignore[arg-type]
+        compose(PoissonPair(0.5, 1), **settings)  # type: ignore[arg-type]
 
 
 def test_a_density_with_two_peaks_is_refused_where_one_is_assumed() -> None:
     far_apart = MixturePair(MultiplicityLaw(np.log([0.5, 1e-300, 0.5])), 0.6)
     settings = {"n_compositions": 2, "epsilon": 1, "half_width": 60, "grid_size": 60000}
     with pytest.raises(NumericalError, match="unimodal"):
-        fourier.compose(far_apart, method="printed", **settings)
-    bounds = fourier.compose(far_apart, method="cell_mass", **settings)
+        compose(far_apart, method="printed", **settings)
+    bounds = compose(far_apart, method="cell_mass", **settings)
     assert bounds.delta_lower[0] <= bounds.delta_upper[0]
 
 
@@ -345,7 +346,7 @@ class WrongSign(PoissonPair):
 
 
 def bracket_holds(pair: GaussianPair, ratio: float, k: int, half_width: float, size: int = 24000) -> bool:
-    result = fourier.compose(
+    result = compose(
         pair, n_compositions=k, epsilon=0.5, half_width=half_width, grid_size=size, method="cell_mass"
     )
     truth = float(GaussianProfile(np.sqrt(k) * ratio).delta(0.5))
@@ -360,14 +361,14 @@ def test_fault_wrong_sign_is_caught() -> None:
 def test_fault_missing_half_swap_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     # an odd number of compositions hides it: k and 1 half-turns are then the same
     assert bracket_holds(PoissonPair(1, 2.0), 0.5, k=4, half_width=12)
-    monkeypatch.setattr(grid, "swap_halves", lambda values: values)
+    monkeypatch.setattr(algorithm1, "swap_halves", lambda values: values)
     assert not bracket_holds(PoissonPair(1, 2.0), 0.5, k=4, half_width=12)
 
 
 def test_fault_aliasing_ignored_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     # one loss N(1/8, 1/4) fits into [-6, 6], the sum N(8, 16) of 64 of them does not
     assert bracket_holds(PoissonPair(1, 2.0), 0.5, k=64, half_width=6)
-    monkeypatch.setattr(cell_mass, "_chernoff", lambda exponents: 0.0)
+    monkeypatch.setattr(algorithm1, "_chernoff", lambda exponents: 0.0)
     assert not bracket_holds(PoissonPair(1, 2.0), 0.5, k=64, half_width=6)
 
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpsub.accountants.composition import Composition
+from dpsub.accounting.compose import Composition
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.importance import approximate, gaussian, norm_pair
-from dpsub.importance.approximate import LloydLoss
+from dpsub.importance import approximate
+from dpsub.importance import approximate as gaussian
+from dpsub.importance import approximate as norm_pair
+from dpsub.importance.approximate import LloydLoss, NormPair
 from dpsub.importance.calibrate import DataFacts, calibrate
 from dpsub.importance.losses import delta_when_added
-from dpsub.importance.norm_pair import NormPair
-from dpsub.profiles import GaussianProfile, LaplaceProfile
+from dpsub.noise import GaussianProfile, LaplaceProfile
 
 DELTA = 1e-6
 PAIRS = [(2, 0.8), (3, 2.0), (10, 0.3), (90, 0.3), (518, 0.3), (90, 5.0)]

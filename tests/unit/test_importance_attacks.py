@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from dpsub.accountants.composition import Composition
+from dpsub.accounting.compose import Composition
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.importance import approximate, audit, coreset, gaussian, lloyd, printed_weights, samplers
-from dpsub.importance.approximate import LloydLoss
-from dpsub.importance.calibrate import SAMPLERS, DataFacts, calibrate
+from dpsub.importance import approximate, audit, lloyd, samplers
+from dpsub.importance import approximate as gaussian
+from dpsub.importance import audit as coreset
+from dpsub.importance import weights as printed_weights
+from dpsub.importance.approximate import LloydLoss, NormPair
+from dpsub.importance.calibrate import SAMPLERS, DataFacts, calibrate, norm_noise, norms
 from dpsub.importance.lloyd import Lloyd
 from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
-from dpsub.importance.noise import norm_noise, norms
-from dpsub.importance.norm_pair import NormPair
 from dpsub.importance.samplers import WeightedSample
-from dpsub.profiles import LaplaceProfile
+from dpsub.noise import LaplaceProfile
 
 Transcript = list[tuple[np.ndarray, np.ndarray]]
 ONES = WeightedSample(np.arange(3), np.ones(3))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError
-from dpsub.importance import lloyd, lloyd_loop
+from dpsub.importance import lloyd
+from dpsub.importance import lloyd as lloyd_loop
 from dpsub.importance.calibrate import MODES, DataFacts, calibrate
-from dpsub.importance.lloyd import Lloyd
-from dpsub.importance.nearest import CentreSets
+from dpsub.importance.lloyd import CentreSets, Lloyd
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 
 RNG = np.random.default_rng(3)

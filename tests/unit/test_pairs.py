@@ -11,16 +11,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpsub import samplers
-from dpsub.accountants.gaussian_pair import LOSS_TOLERANCE, GaussianPair
-from dpsub.accountants.pairs import MixturePair, PoissonPair, WorPair
-from dpsub.accountants.tilted import log_tilted_sum
+from dpsub import sampling
+from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair, MixturePair, PoissonPair, WorPair, log_tilted_sum
 from dpsub.errors import ArgumentError
-from dpsub.multiplicity import MultiplicityLaw
+from dpsub.sampling.laws import MultiplicityLaw
 
 
 def mixture(name: str, n: int, m: int, b: int, scale: float) -> MixturePair:
-    return MixturePair(samplers.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n), scale)
+    return MixturePair(sampling.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n), scale)
 
 
 PAIRS: dict[str, GaussianPair] = {

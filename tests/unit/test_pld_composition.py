@@ -8,20 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accountants import composition
-from dpsub.accountants.chernoff import Cumulants
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.events import PairEvent
-from dpsub.accountants.gaussian_pair import LOSS_TOLERANCE
-from dpsub.accountants.ledger import Ledger
-from dpsub.accountants.loss_law import LossLaw
-from dpsub.accountants.mixture_pair import MixturePair
-from dpsub.accountants.pair_losses import lower_law, upper_law
-from dpsub.accountants.pairs import PoissonPair, WorPair
-from dpsub.accountants.refinement import Question
+from dpsub.accounting import compose
+from dpsub.accounting.bracket import Ledger, PairEvent, Question
+from dpsub.accounting.compose import Composition, Cumulants
+from dpsub.accounting.discretise import lower_law, upper_law
+from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.pld import LossLaw
 from dpsub.errors import ArgumentError
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.profiles import GaussianProfile
+from dpsub.noise import GaussianProfile
+from dpsub.sampling.laws import MultiplicityLaw
 
 GAUSSIANS = [(10.0, 1, 1.0), (30.0, 100, 2.0), (50.0, 1000, 5.0), (5.0, 10, 6.0), (1000.0, 10**6, 1.0), (0.5, 1, 0.1)]
 
@@ -146,7 +141,7 @@ def test_aliasing_is_charged_and_ignoring_it_is_caught(side: str, monkeypatch: p
     composed = Composition([make(PoissonPair(1.0, scale), 1e-3, tail=1e-18)], [k])
     # windows that half of the sums leave, to come back on the other side: mean 1/8, standard deviation 1/2
     window = (-2.0, 0.8) if side == "upper" else (-0.1, 2.5)
-    monkeypatch.setattr(composition, "_LOG_TAIL", math.log(0.7))
+    monkeypatch.setattr(compose, "_LOG_TAIL", math.log(0.7))
     monkeypatch.setattr(Cumulants, "reach", lambda *_: window)
     tilted = composed._transformed(0.0)
     honest = float(tilted.delta(np.array([epsilon]))[0])

@@ -10,17 +10,16 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import ndtr
 
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.flip_attack import FlipAttack
-from dpsub.accountants.group_lemma import GroupLemma
-from dpsub.accountants.laplace_pair import LaplacePair
-from dpsub.accountants.loss_law import LossLaw
-from dpsub.accountants.pairs import WorPair
-from dpsub.accountants.profile_losses import order_indices
-from dpsub.accountants.refinement import Question, bracket
-from dpsub.accounting import Proof, Release, rigorous
+from dpsub.accounting.account import Proof, Release, rigorous
+from dpsub.accounting.attacks import FlipAttack
+from dpsub.accounting.bracket import Question, bracket
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.laplace import LaplacePair
+from dpsub.accounting.pairs import WorPair
+from dpsub.accounting.pld import LossLaw, order_indices
+from dpsub.accounting.proofs import GroupLemma
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.samplers import of_sizes
+from dpsub.sampling import of_sizes
 
 
 def laplace_mass(left: float, right: float, centre: float) -> mpf:

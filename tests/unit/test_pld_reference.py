@@ -8,18 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accountants.chain_profile import ChainProfile
-from dpsub.accountants.filler_flip import FlipGame
-from dpsub.accountants.filler_pair import FillerPair
-from dpsub.accountants.flip_attack import choices
-from dpsub.accountants.gaussian_orders import gaussian_profile, log_lift
-from dpsub.accountants.slot_chain import SlotChain, SlotStage
-from dpsub.accounting import Release, paper, rigorous, rigorous_composition
-from dpsub.calibrated_noise import calibrate_noise
+from dpsub.accounting.account import Release, paper, rigorous, rigorous_composition
+from dpsub.accounting.attacks import FlipGame, choices
+from dpsub.accounting.pairs import FillerPair
+from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage, gaussian_profile, log_lift
+from dpsub.accounting.search import calibrate_noise
 from dpsub.errors import UnsupportedError
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.samplers import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Sampler, Wor, Wr
-from dpsub.samplers import stages as st
+from dpsub.sampling import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.sampling import base as st
+from dpsub.sampling.laws import MultiplicityLaw
 
 S7 = 10_000
 ADULT = 30_969

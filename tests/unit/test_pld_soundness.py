@@ -10,22 +10,25 @@ import numpy as np
 import pytest
 from scipy.signal import fftconvolve
 
-from dpsub import discrete
-from dpsub.accountants import composition
-from dpsub.accountants.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.directed_pair import DirectedPair
-from dpsub.accountants.gaussian_pair import LOSS_TOLERANCE
-from dpsub.accountants.laplace_profiles import included_once, removed_once
-from dpsub.accountants.noise_search import smallest_noise
-from dpsub.accountants.pair_losses import LAW_ERROR, _inversion, loss_indices, upper_law
-from dpsub.accountants.pairs import PoissonPair
-from dpsub.accountants.profile_losses import order_indices, symmetric_law, two_sided_law
-from dpsub.accountants.slot_chain import SlotChain, SlotStage
-from dpsub.accounting import Release, paper, rigorous, rigorous_composition
-from dpsub.calibrated_noise import calibrate_noise
+from dpsub.accounting import compose
+from dpsub.accounting.account import (
+    CONDITIONS,
+    LAPLACE_CONDITIONS,
+    WIDTH_MISSED,
+    Release,
+    paper,
+    rigorous,
+    rigorous_composition,
+)
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, upper_law
+from dpsub.accounting.laplace import included_once, removed_once
+from dpsub.accounting.pairs import LOSS_TOLERANCE, PoissonPair
+from dpsub.accounting.pld import order_indices, symmetric_law, two_sided_law
+from dpsub.accounting.proofs import SlotChain, SlotStage
+from dpsub.accounting.search import calibrate_noise, smallest_noise
 from dpsub.errors import UnsupportedError
-from dpsub.samplers import Multistage, Poisson, Wor, stages
+from dpsub.sampling import Multistage, Poisson, Wor, base, laws
 
 _FINE = 2e-4
 
@@ -104,12 +107,12 @@ def test_an_answer_says_that_the_width_was_met() -> None:
 
 def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"noise_multiplier": 1.0, "n_compositions": 1000, "delta": 1e-5}
-    monkeypatch.setattr(composition, "MAX_GRID", 300)
+    monkeypatch.setattr(compose, "MAX_GRID", 300)
     for answer in (rigorous(Poisson(0.01), **asked), paper(Poisson(0.01), **asked)):
         assert not answer.width_met
         assert answer.upper - answer.lower > 1e-3
         assert answer.lower <= 1.82824
-    monkeypatch.setattr(composition, "MAX_GRID", 4000)
+    monkeypatch.setattr(compose, "MAX_GRID", 4000)
     bounds = rigorous(Wor(10), 1000, **asked, width=1e-5)
     assert not bounds.width_met
     assert bounds.conditions[-1] == WIDTH_MISSED
@@ -180,7 +183,7 @@ def test_laws_of_counts_are_as_accurate_as_the_allowances_assume() -> None:
         for size, rate in ((10**6, 1e-6), (10**6, 0.3), (300, 1 / 300)):
             middle, width = size * rate, 20 * math.sqrt(size * rate * (1 - rate))
             counts = np.unique(np.linspace(max(0, middle - width), min(size, middle + width), 60).astype(int))
-            got = discrete.log_binomial(counts, size, rate)
+            got = laws.log_binomial(counts, size, rate)
             for count, value in zip(counts.tolist(), got.tolist(), strict=True):
                 true = mpmath.log(mpmath.binomial(size, count)) + count * mpmath.log(mpmath.mpf(rate))
                 true += (size - count) * mpmath.log1p(-mpmath.mpf(rate))
@@ -196,6 +199,6 @@ def test_a_chain_that_would_take_minutes_is_refused_at_once() -> None:
     asked = {"noise_multiplier": 3.0, "n_compositions": 100, "epsilon": 1.0}
     for depth in (3, 4):
         with pytest.raises(UnsupportedError, match="fewer stages"):
-            rigorous(Multistage([stages.WithReplacement(300)] * depth), 300, **asked)
-    light = Multistage([stages.WithoutReplacement(50), stages.WithReplacement(20), stages.WithReplacement(10)])
+            rigorous(Multistage([base.WithReplacement(300)] * depth), 300, **asked)
+    light = Multistage([base.WithoutReplacement(50), base.WithReplacement(20), base.WithReplacement(10)])
     assert rigorous(light, 1000, **asked, width=0.05).upper < 1

@@ -13,24 +13,18 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from dpsub import accounting, calibrated_noise
-from dpsub.accountants import group_lemma, ledger, profile_losses
-from dpsub.accountants.chernoff import minimum
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.events import PairEvent
-from dpsub.accountants.gaussian_orders import gaussian_profile
-from dpsub.accountants.group_lemma import GroupLemma
-from dpsub.accountants.ledger import Ledger
-from dpsub.accountants.loss_law import LossLaw
-from dpsub.accountants.pairs import PoissonPair
-from dpsub.accountants.profile_losses import RememberedProfile
-from dpsub.accountants.refinement import Question, sharpened
-from dpsub.accountants.slot_chain import SlotChain, SlotStage
-from dpsub.accounting import Release, proved, rigorous
-from dpsub.calibrated_noise import calibrate_noise
+from dpsub.accounting import account, bracket, pld, proofs
+from dpsub.accounting import search as calibrated_noise
+from dpsub.accounting.account import Release, proved, rigorous
+from dpsub.accounting.bracket import Ledger, PairEvent, Question, sharpened
+from dpsub.accounting.compose import Composition, minimum
+from dpsub.accounting.pairs import PoissonPair
+from dpsub.accounting.pld import LossLaw, RememberedProfile
+from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage, gaussian_profile
+from dpsub.accounting.search import calibrate_noise
 from dpsub.errors import ArgumentError
-from dpsub.profiles import GaussianProfile
-from dpsub.samplers import MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.noise import GaussianProfile
+from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
 
 S7 = 10_000
 
@@ -80,7 +74,7 @@ def test_the_refinement_stops_inside_the_width(k: int, scale: float, width: floa
 def test_what_is_left_is_below_the_width(sampler: Sampler, scale: float, k: int) -> None:
     # no closed form here: eight times finer grids take the place of the truth
     release = Release(sampler, 100, scale, k)
-    book = accounting.Proof.of([release]).ledger
+    book = account.Proof.of([release]).ledger
     for question in (Question(epsilon=1.0, width=5e-3), Question(delta=1e-5, width=1e-2)):
         end = book.bound(question)
         finest = question.ask(book.upper(book.spread / 128, 1e-18, False))
@@ -137,12 +131,12 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "n_compositions": 100, "epsilon": 1.0}
     flipped = rigorous(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
-    monkeypatch.setattr(accounting.FlipAttack, "answer", lambda self, question: 0.0)
+    monkeypatch.setattr(account.FlipAttack, "answer", lambda self, question: 0.0)
     static = rigorous(sampler, 1000, **asked)
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
     assert 0.8 * flipped.lower < static.lower < flipped.lower
-    book = accounting.Proof.of([Release(sampler, 1000, 4.0, 100)]).ledger
+    book = account.Proof.of([Release(sampler, 1000, 4.0, 100)]).ledger
     assert static.lower >= 0.995 * Question(epsilon=1.0).ask(book.lower(book.spread / 200, 1e-18, False))
 
 
@@ -166,8 +160,8 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
     def never(*arguments: object) -> float:
         raise AssertionError("an attack was computed")
 
-    monkeypatch.setattr(ledger.Ledger, "lower", never)
-    monkeypatch.setattr(accounting.FlipAttack, "answer", never)
+    monkeypatch.setattr(bracket.Ledger, "lower", never)
+    monkeypatch.setattr(account.FlipAttack, "answer", never)
     assert proved(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):
         rigorous(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0)
@@ -273,7 +267,7 @@ def test_the_group_lemma_does_not_depend_on_the_company_of_an_order() -> None:
 def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     # the planted fault takes wide cells for flat: the bound falls below the supremum
     monkeypatch.setattr(GroupLemma, "_bend", lambda self, a, optimum, order, low, width: np.zeros(order.size))
-    monkeypatch.setattr(group_lemma, "_LEVELS", (128,))
+    monkeypatch.setattr(proofs, "_LEVELS", (128,))
     with pytest.raises(AssertionError):
         test_the_group_lemma_is_above_a_dense_search_and_close("two stages", 4.0)
 
@@ -334,14 +328,14 @@ def test_pooled_slopes_are_the_isotonic_regression(kind: str) -> None:
     }[kind]
     weights = rng.exponential(size=400)
     want = isotonic_regression(slopes, weights=weights, increasing=False).x
-    np.testing.assert_allclose(profile_losses._falling(slopes, weights), want, rtol=1e-12)
+    np.testing.assert_allclose(pld._falling(slopes, weights), want, rtol=1e-12)
 
 
 def test_many_poolings_end_in_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     slopes, weights = np.random.default_rng(6).exponential(size=(2, 300))
-    want = profile_losses._falling(slopes, weights)
-    monkeypatch.setattr(profile_losses, "_MOST_POOLINGS", 1)
-    np.testing.assert_allclose(profile_losses._falling(slopes, weights), want, rtol=1e-12)
+    want = pld._falling(slopes, weights)
+    monkeypatch.setattr(pld, "_MOST_POOLINGS", 1)
+    np.testing.assert_allclose(pld._falling(slopes, weights), want, rtol=1e-12)
 
 
 def test_golden_sections_find_the_minimum() -> None:

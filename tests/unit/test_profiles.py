@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.profiles import GaussianProfile, LaplaceProfile
-from dpsub.profiles.base import round_up
+from dpsub.noise import GaussianProfile, LaplaceProfile
+from dpsub.noise.base import round_up
 
 RATIOS = [1e-3, 0.025, 0.25, 1.0, 3.0, 20.0]
-EVERY = [(name, ratio) for name in profiles.REGISTRY.names() for ratio in RATIOS]
+EVERY = [(name, ratio) for name in noise.REGISTRY.names() for ratio in RATIOS]
 
 
 def test_members_are_found_by_name() -> None:
-    assert profiles.REGISTRY.names() == ("gaussian", "laplace")
-    assert profiles.of("gaussian", 2) == GaussianProfile(2.0)
+    assert noise.REGISTRY.names() == ("gaussian", "laplace")
+    assert noise.of("gaussian", 2) == GaussianProfile(2.0)
 
 
 def test_gaussian_equals_the_printed_form_where_that_is_accurate() -> None:
@@ -66,14 +66,14 @@ def test_the_printed_laplace_formula_is_too_small_below_minus_theta() -> None:
 @pytest.mark.parametrize(("name", "ratio"), EVERY)
 def test_mirror_symmetry(name: str, ratio: float) -> None:
     epsilon = np.linspace(0, 6, 40)
-    profile = profiles.of(name, ratio)
+    profile = noise.of(name, ratio)
     mirrored = -np.expm1(-epsilon) + np.exp(-epsilon) * profile.delta(epsilon)
     np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-13)
 
 
 @pytest.mark.parametrize(("name", "ratio"), EVERY)
 def test_profile_decreases_within_its_limits(name: str, ratio: float) -> None:
-    delta = profiles.of(name, ratio).delta(np.linspace(-8, 8, 401))
+    delta = noise.of(name, ratio).delta(np.linspace(-8, 8, 401))
     assert (np.diff(delta) <= 0).all()
     assert delta.min() >= 0
     assert delta.max() <= 1
@@ -82,7 +82,7 @@ def test_profile_decreases_within_its_limits(name: str, ratio: float) -> None:
 @pytest.mark.parametrize(("name", "ratio"), EVERY)
 def test_log_delta_is_the_logarithm(name: str, ratio: float) -> None:
     epsilon = np.linspace(-8, 0.99 * min(ratio, 8), 101)
-    profile = profiles.of(name, ratio)
+    profile = noise.of(name, ratio)
     np.testing.assert_allclose(np.exp(profile.log_delta(epsilon)), profile.delta(epsilon), rtol=1e-12)
 
 
@@ -100,7 +100,7 @@ def test_branches_of_the_gaussian_profile_meet() -> None:
 
 @pytest.mark.parametrize(("name", "ratio"), EVERY)
 def test_inverse_returns_and_keeps_to_the_safe_side(name: str, ratio: float) -> None:
-    profile = profiles.of(name, ratio)
+    profile = noise.of(name, ratio)
     target = np.array([1e-300, 1e-30, 1e-10, 1e-5, 1e-3, 0.1, 0.5, 0.9, 0.999, 1 - 1e-9])
     epsilon = profile.epsilon(target)
     assert epsilon.shape == target.shape
@@ -115,7 +115,7 @@ def test_inverse_returns_and_keeps_to_the_safe_side(name: str, ratio: float) -> 
 
 @pytest.mark.parametrize(("name", "ratio"), [(name, ratio) for name, ratio in EVERY if ratio <= 3])
 def test_inverse_at_the_edges(name: str, ratio: float) -> None:
-    profile = profiles.of(name, ratio)
+    profile = noise.of(name, ratio)
     assert float(profile.epsilon(float(profile.delta(0.0)))) == pytest.approx(0, abs=1e-14)
     assert float(profile.epsilon(0.0)) == (math.inf if name == "gaussian" else ratio)
     with pytest.raises(ArgumentError, match="delta must be below 1"):
@@ -124,18 +124,18 @@ def test_inverse_at_the_edges(name: str, ratio: float) -> None:
         profile.epsilon(-0.1)
 
 
-@pytest.mark.parametrize("name", profiles.REGISTRY.names())
+@pytest.mark.parametrize("name", noise.REGISTRY.names())
 def test_group_profiles_agree_on_both_roads(name: str) -> None:
-    profile, epsilon = profiles.of(name, 0.25), np.array([0.05, 0.5, 1.7, 3.0])
+    profile, epsilon = noise.of(name, 0.25), np.array([0.05, 0.5, 1.7, 3.0])
     table = profile.group_log_delta(epsilon, np.arange(1, 30)[:, np.newaxis])
     for occurrences in range(1, 30):
         np.testing.assert_array_equal(table[occurrences - 1], profile.group(occurrences).log_delta(epsilon))
 
 
-@pytest.mark.parametrize("name", profiles.REGISTRY.names())
+@pytest.mark.parametrize("name", noise.REGISTRY.names())
 @pytest.mark.parametrize("occurrences", [1, 2, 5, 40])
 def test_black_box_is_never_below_white_box(name: str, occurrences: int) -> None:
-    profile, epsilon = profiles.of(name, 0.5), np.linspace(0, 8, 81)
+    profile, epsilon = noise.of(name, 0.5), np.linspace(0, 8, 81)
     white, black = profile.group(occurrences).delta(epsilon), profile.black_box_group(epsilon, occurrences)
     assert (black >= white * (1 - 1e-12)).all()
     assert black[0] == pytest.approx(occurrences * float(profile.delta(0)))
@@ -153,8 +153,8 @@ def test_black_box_formula_and_its_range() -> None:
 
 
 def test_shapes_follow_the_argument() -> None:
-    for name in profiles.REGISTRY.names():
-        profile = profiles.of(name, 1.0)
+    for name in noise.REGISTRY.names():
+        profile = noise.of(name, 1.0)
         assert np.ndim(profile.delta(0.3)) == 0
         assert profile.delta(np.full((2, 3), -0.3)).shape == (2, 3)
         assert profile.epsilon(np.full((2, 1), 0.01)).shape == (2, 1)
@@ -173,14 +173,14 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(ArgumentError, match="occurrences must be at least 1, got occurrences = 0"):
         GaussianProfile(1.0).group(0)
     with pytest.raises(ArgumentError, match="did you mean 'gaussian'"):
-        profiles.of("gausian", 1.0)
+        noise.of("gausian", 1.0)
 
 
 def test_extreme_arguments_give_no_nan() -> None:
     epsilon = np.array([-1e6, -700.0, -1e-300, 0.0, 1e-300, 1e3, 1e8, 1e200])
-    for name in profiles.REGISTRY.names():
+    for name in noise.REGISTRY.names():
         for ratio in (1e-150, 1e-8, 1.0, 1e3, 1e8):
-            profile = profiles.of(name, ratio)
+            profile = noise.of(name, ratio)
             assert not np.isnan(profile.log_delta(epsilon)).any()
             assert ((profile.delta(epsilon) >= 0) & (profile.delta(epsilon) <= 1)).all()
 

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
-from dpsub import accounting, samplers
+from dpsub import sampling
+from dpsub.accounting import account
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.experiments import REGISTRY, other_accountants, realised_batches
 from dpsub.experiments.proved_noise import rounded
@@ -90,10 +91,10 @@ def test_settings_agree_with_those_of_the_papers_composition() -> None:
 def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(found: dict[str, pd.DataFrame]) -> None:
     for scheme, adjacency in (("poisson", "substitute"), ("wor", "substitute")):
         row = only(found["proved_noise"], scheme=scheme, adjacency=adjacency)
-        sampler = samplers.of_sizes(scheme, **SIZES)
+        sampler = sampling.of_sizes(scheme, **SIZES)
         question = {"n_compositions": 20, "delta": row["delta"], "adjacency": adjacency, "width": 1e-3}
-        assert accounting.rigorous(sampler, 300, noise_multiplier=row["proved"], **question).upper <= 4
-        assert accounting.rigorous(sampler, 300, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
+        assert account.rigorous(sampler, 300, noise_multiplier=row["proved"], **question).upper <= 4
+        assert account.rigorous(sampler, 300, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
 
 
 def test_noise_is_rounded_to_the_safe_side() -> None:
@@ -108,7 +109,7 @@ class TestRealisedBatches:
     n, rate, s, epsilon = 60, 0.2, 1.5, 0.5
 
     def attack(self, **changes: Any) -> float:
-        release = accounting.Release(samplers.Poisson(self.rate), self.n, self.s, 1, denominator="realised")
+        release = account.Release(sampling.Poisson(self.rate), self.n, self.s, 1, denominator="realised")
         return realised_batches.attack_on_realised_batches(release, epsilon=changes.get("epsilon", self.epsilon))
 
     def truth(self) -> float:
@@ -134,18 +135,18 @@ class TestRealisedBatches:
         assert honest < self.truth() < self.attack()
 
     def test_it_exceeds_what_a_fixed_denominator_is_proved_to_give(self) -> None:
-        fixed = accounting.rigorous(
-            samplers.Poisson(self.rate), self.n, noise_multiplier=self.s, n_compositions=1, epsilon=self.epsilon
+        fixed = account.rigorous(
+            sampling.Poisson(self.rate), self.n, noise_multiplier=self.s, n_compositions=1, epsilon=self.epsilon
         )
         assert self.attack() > fixed.upper
 
     def test_empty_samples_are_charged(self) -> None:
-        release = accounting.Release(samplers.Poisson(0.01), 100, 1.0, 50, denominator="realised")
+        release = account.Release(sampling.Poisson(0.01), 100, 1.0, 50, denominator="realised")
         assert realised_batches.attack_on_realised_batches(release, epsilon=1.0) == 0
 
     def test_other_samplers_are_refused(self) -> None:
         with pytest.raises(UnsupportedError, match="only a Poisson sample has a random size to divide by, got Wor"):
-            realised_batches.attack_on_realised_batches(accounting.Release(samplers.Wor(5), 50, 1.0, 1), epsilon=1.0)
+            realised_batches.attack_on_realised_batches(account.Release(sampling.Wor(5), 50, 1.0, 1), epsilon=1.0)
 
 
 @pytest.mark.parametrize(

@@ -111,9 +111,9 @@ def test_an_unknown_module_is_an_error() -> None:
 def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
     modules = {name: experiments.REGISTRY.get(name).__module__ for name in experiments.REGISTRY.names()}
     closures = {name: set(provenance.closure(module)) for name, module in modules.items()}
-    assert {"dpsub.samplers.must", "dpsub.samplers.one_stage"} <= closures["distinct_counts"]
-    assert "dpsub.procedures.dp_sgd" in closures["linear_regression"]
-    assert "dpsub.procedures.dp_sgd" not in closures["distinct_counts"] | closures["subset_statistics"]
+    assert {"dpsub.sampling.must", "dpsub.sampling.one_stage"} <= closures["distinct_counts"]
+    assert "dpsub.learning.descent" in closures["linear_regression"]
+    assert "dpsub.learning.descent" not in closures["distinct_counts"] | closures["subset_statistics"]
     assert modules["adult_logistic"] not in closures["linear_regression"]
     assert not any("dpsub.artefacts" in closure for closure in closures.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsub.accountants import recursion
+from dpsub.accounting import compose
 
 
 def looped(values: np.ndarray, damp: float) -> np.ndarray:
@@ -20,11 +20,11 @@ def looped(values: np.ndarray, damp: float) -> np.ndarray:
 @pytest.mark.parametrize("damp", [0.0, 1e-30, 0.5, 1 - 1e-6, 1.0])
 def test_is_the_plain_loop(size: int, damp: float) -> None:
     values = np.random.default_rng(size).exponential(size=size) ** 8
-    np.testing.assert_allclose(recursion.damped_sums(values, damp), looped(values, damp), rtol=1e-14)
+    np.testing.assert_allclose(compose.damped_sums(values, damp), looped(values, damp), rtol=1e-14)
 
 
 def test_long_arrays_get_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(5).exponential(size=5000)
-    short = recursion.damped_sums(values, 0.999)
-    monkeypatch.setattr(recursion, "_LONG", 100)
-    np.testing.assert_allclose(recursion.damped_sums(values, 0.999), short, rtol=1e-13)
+    short = compose.damped_sums(values, 0.999)
+    monkeypatch.setattr(compose, "_LONG", 100)
+    np.testing.assert_allclose(compose.damped_sums(values, 0.999), short, rtol=1e-13)

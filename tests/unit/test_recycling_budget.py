@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, advice, budget, composed
-from dpsub.recycling import composed_budget as together
-from dpsub.recycling.choice import plain
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, composed
+from dpsub.recycling import composed as advice
+from dpsub.recycling import composed as together
+from dpsub.recycling.budget import plain
 from dpsub.recycling.kernels import Family
 
 DELTA = 1e-5

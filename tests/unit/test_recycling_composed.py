@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.events import order_grid
+from dpsub.accounting.bracket import order_grid
+from dpsub.accounting.compose import Composition
 from dpsub.errors import ArgumentError
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, composed
-from dpsub.recycling.composed import RecycledEvent
-from dpsub.recycling.discrete_kernels import DiscreteGaussian, DiscreteLaplace, DiscreteRecycled
-from dpsub.recycling.lower_losses import lower_law
+from dpsub.recycling.composed import RecycledEvent, lower_law
+from dpsub.recycling.discrete import DiscreteGaussian, DiscreteLaplace, DiscreteRecycled
 
 PAPER = Recycled.within(GaussianKernel(4.08642), 0.208565, 1.0, 1.0)
 
@@ -125,7 +124,7 @@ def test_a_thousand_releases_within_a_per_cent() -> None:
 
 def test_recycling_composes_worse_than_its_own_budget_says() -> None:
     # one release is (1, 1e-5)-private by the paper's parameters; a Gaussian mechanism of that budget composes better
-    from dpsub.profiles import GaussianProfile
+    from dpsub.noise import GaussianProfile
 
     scale = GaussianKernel.for_budget(1.0, 1e-5, 1.0).scale
     for times, below in ((10, True), (50, True), (100, False)):

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from dpsub.errors import ArgumentError
-from dpsub.recycling import GaussianKernel, budget, discrete_budget, discrete_samplers
-from dpsub.recycling.discrete_kernels import DiscreteGaussian, DiscreteKernel, DiscreteLaplace, DiscreteRecycled
+from dpsub.recycling import GaussianKernel, budget, discrete
+from dpsub.recycling.discrete import DiscreteGaussian, DiscreteKernel, DiscreteLaplace, DiscreteRecycled
 from dpsub.streams import stream
 
 ROOT = 7
@@ -46,13 +46,13 @@ def test_draws_have_the_law(kernel: DiscreteKernel, rate: Fraction) -> None:
 def test_bernoulli_and_its_exponential() -> None:
     generator = rng("bernoulli")
     for probability, one in (
-        (3 / 7, lambda: discrete_samplers.bernoulli(Fraction(3, 7), generator)),
-        (math.exp(-2.5), lambda: discrete_samplers.bernoulli_exp(Fraction(5, 2), generator)),
+        (3 / 7, lambda: discrete.bernoulli(Fraction(3, 7), generator)),
+        (math.exp(-2.5), lambda: discrete.bernoulli_exp(Fraction(5, 2), generator)),
     ):
         hits = sum(one() for _ in range(DRAWS))
         assert stats.binomtest(hits, DRAWS, probability).pvalue > ALPHA
-    assert not discrete_samplers.bernoulli(Fraction(0), generator)
-    assert discrete_samplers.bernoulli(Fraction(1), generator)
+    assert not discrete.bernoulli(Fraction(0), generator)
+    assert discrete.bernoulli(Fraction(1), generator)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -97,14 +97,14 @@ def test_what_is_cut_off_is_charged() -> None:
 
 def test_the_largest_rate_keeps_the_budget_and_the_next_one_does_not() -> None:
     kernel = DiscreteGaussian(Fraction(20))
-    law = discrete_budget.largest_rate(kernel, 1.0, 1e-4, -2, 2, 1)
+    law = discrete.largest_rate(kernel, 1.0, 1e-4, -2, 2, 1)
     beyond = DiscreteRecycled(kernel, law.rate + Fraction(1, 2**16), -2, 2, 1)
     assert law.bounds(1.0)[1] <= 1e-4 < beyond.bounds(1.0)[0]
     # the continuous kernel of the same variance has nearly the same rate
     near = budget.largest_rate(GaussianKernel(20**0.5), 1.0, 1e-4, -2.5, 2.5, 1.0).law.rate
     assert float(law.rate) == pytest.approx(near, abs=0.06)
     with pytest.raises(ArgumentError, match="the budget must allow for the kernel"):
-        discrete_budget.largest_rate(DiscreteGaussian(Fraction(1)), 1.0, 1e-4, -2, 2, 1)
+        discrete.largest_rate(DiscreteGaussian(Fraction(1)), 1.0, 1e-4, -2, 2, 1)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from dpsub.errors import ArgumentError
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, release
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled
+from dpsub.recycling import law as release
 from dpsub.recycling.kernels import Kernel
 from dpsub.streams import stream
 from tests.unit.recycled_laws import KERNELS, density, nodes

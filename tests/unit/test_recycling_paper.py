@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, paper
-from dpsub.recycling import paper_composition as composition
-from dpsub.recycling.choice import plain
+from dpsub.recycling import paper as composition
+from dpsub.recycling.budget import plain
 
 
 def test_the_kernels_of_the_paper() -> None:
@@ -132,8 +132,8 @@ def test_theorem_3_over_the_number_of_releases() -> None:
     found = [composition.epsilon(law, times, 1e-5) for times in (1, 5, 10, 20, 50, 100)]
     assert found == pytest.approx([1.000, 2.442, 3.649, 5.527, 9.826, 15.556], abs=6e-4)
     # the loop that starts at 1 leaves out the recycler where there is one release
-    assert composition.delta(law, 1, 1.0, first=1) < 0.5 * composition.delta(law, 1, 1.0)
-    assert composition.delta(law, 1, 1.0) == pytest.approx(float(paper.delta(law, 1.0)), rel=1e-9)
+    assert composition.composed_delta(law, 1, 1.0, first=1) < 0.5 * composition.composed_delta(law, 1, 1.0)
+    assert composition.composed_delta(law, 1, 1.0) == pytest.approx(float(paper.delta(law, 1.0)), rel=1e-9)
 
 
 @pytest.mark.parametrize(("conversion", "values"), [("balle2020", (18.58, 24.87)), ("mironov", (19.69, 25.77))])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError
-from dpsub.mechanisms import Gaussian
+from dpsub.noise import Gaussian
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, kernels
 from dpsub.recycling.divergence import intervals
 from dpsub.recycling.kernels import Kernel

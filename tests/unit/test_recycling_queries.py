@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.recycling.queries import KINDS, Average, Count, Query, Total, poisson_sampling_sd
+from dpsub.recycling.sampled import KINDS, Average, Count, Query, Total, poisson_sampling_sd
 from dpsub.relations import Relation
 
 VALUES = np.array([0.0, 0.4, 1.0, 2.5, 3.0, 7.0])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, budget, ceiling, renyi
-from dpsub.recycling.ceiling import _certified, _prices, _Programme
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, budget, composed, discrete
+from dpsub.recycling.composed import _certified, _prices, _Programme
 from tests.unit.recycled_laws import nodes
 
 
@@ -22,31 +22,31 @@ def test_divergence_is_the_integral(lower: float, upper: float, order: float) ->
         points, weights = nodes(each, 1.0, 400)
         exponent = order * each.log_density(points) + (1 - order) * each.log_density(points - 1)
         truth.append(math.log(float(weights @ np.exp(exponent))) / (order - 1))
-    assert float(renyi.divergence(law, order)) == pytest.approx(max(truth), rel=1e-9)
+    assert float(discrete.divergence(law, order)) == pytest.approx(max(truth), rel=1e-9)
 
 
 def test_without_recycling_it_is_that_of_gaussian_noise() -> None:
     law = Recycled.within(GaussianKernel(2.0), 0.0, 1.0, 1.0)
     orders = np.array([1.0001, 2.0, 50.0])
-    np.testing.assert_allclose(renyi.divergence(law, orders), orders / 8, rtol=1e-8)
-    assert renyi.concentrated(law) == pytest.approx(1 / 8, rel=3e-3)
-    assert renyi.concentrated(law) >= 1 / 8
+    np.testing.assert_allclose(discrete.divergence(law, orders), orders / 8, rtol=1e-8)
+    assert discrete.concentrated(law) == pytest.approx(1 / 8, rel=3e-3)
+    assert discrete.concentrated(law) >= 1 / 8
 
 
 def test_concentrated_privacy_is_above_every_order() -> None:
     law = Recycled.within(GaussianKernel(4.0), 0.5, 1.0, 1.0)
     orders = 1 + np.geomspace(1e-5, 1e3, 5000)
-    largest = float((renyi.divergence(law, orders) / orders).max())
-    assert largest <= renyi.concentrated(law) <= largest * 1.01
+    largest = float((discrete.divergence(law, orders) / orders).max())
+    assert largest <= discrete.concentrated(law) <= largest * 1.01
     hard = Recycled.within(GaussianKernel(4.0), 1.0, 1.0, 1.0)
-    assert renyi.concentrated(hard) == math.inf
+    assert discrete.concentrated(hard) == math.inf
 
 
 def test_only_gaussian_kernels_and_orders_above_one() -> None:
     with pytest.raises(UnsupportedError, match="Gaussian kernels"):
-        renyi.divergence(Recycled.within(LaplaceKernel(1.0), 0.5, 1.0, 1.0), 2.0)
+        discrete.divergence(Recycled.within(LaplaceKernel(1.0), 0.5, 1.0, 1.0), 2.0)
     with pytest.raises(ArgumentError, match="above 1"):
-        renyi.divergence(Recycled.within(GaussianKernel(1.0), 0.5, 1.0, 1.0), 1.0)
+        discrete.divergence(Recycled.within(GaussianKernel(1.0), 0.5, 1.0, 1.0), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_only_gaussian_kernels_and_orders_above_one() -> None:
 def test_the_programme_meets_the_staircase(
     epsilon: float, bound: float, sensitivity: float, value: float | None
 ) -> None:
-    found = ceiling.ceiling(epsilon, 1e-7, bound, sensitivity)
-    closed = ceiling.staircase(epsilon, bound, sensitivity)
+    found = composed.ceiling(epsilon, 1e-7, bound, sensitivity)
+    closed = composed.staircase(epsilon, bound, sensitivity)
     assert closed <= found.upper <= closed + 20 * 1e-7
     assert found.lower == closed
     if value is not None:
@@ -69,11 +69,11 @@ def test_the_staircase_is_private() -> None:
     epsilon, ratio = 1.3, 0.4
     levels = np.exp(-epsilon * np.arange(60))
     widths = np.append(2 * ratio, np.full(59, 2.0))
-    assert levels[0] * widths[0] / (levels @ widths) == pytest.approx(ceiling.staircase(epsilon, ratio, 1.0))
+    assert levels[0] * widths[0] / (levels @ widths) == pytest.approx(composed.staircase(epsilon, ratio, 1.0))
 
 
 def test_no_noise_at_hand_passes_the_ceiling() -> None:
-    most = ceiling.ceiling(3.0, 1e-2, 0.5, 1.0).upper
+    most = composed.ceiling(3.0, 1e-2, 0.5, 1.0).upper
     for family in (GaussianKernel, LaplaceKernel):
         found = budget.optimum(family, 3.0, 1e-2, 0.5, 1.0).acceptance
         assert 0.8 * most < found <= most
@@ -91,16 +91,16 @@ def test_the_certificate_does_not_trust_the_solver() -> None:
 
 
 def test_odd_ratios_are_rounded_to_the_safe_side() -> None:
-    found = ceiling.ceiling(3.0, 1e-5, 1.0, math.pi)
-    assert found.lower <= ceiling.staircase(3.0, 1.0, math.pi) * (1 + 1e-4)
-    assert found.upper >= ceiling.staircase(3.0, 1.0, math.pi)
+    found = composed.ceiling(3.0, 1e-5, 1.0, math.pi)
+    assert found.lower <= composed.staircase(3.0, 1.0, math.pi) * (1 + 1e-4)
+    assert found.upper >= composed.staircase(3.0, 1.0, math.pi)
     with pytest.raises(ArgumentError, match="bound must be above 0"):
-        ceiling.ceiling(1.0, 1e-5, 0.0, 1.0)
+        composed.ceiling(1.0, 1e-5, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(("epsilon", "bound", "sensitivity"), [(1e4, 1.0, 1.0), (1.0, 1e7, 1.0), (1.0, 1.0, 1e-200)])
 def test_the_ceiling_is_one_where_the_programme_would_be_too_large(
     epsilon: float, bound: float, sensitivity: float
 ) -> None:
-    found = ceiling.ceiling(epsilon, 1e-5, bound, sensitivity)
+    found = composed.ceiling(epsilon, 1e-5, bound, sensitivity)
     assert found.lower <= found.upper == 1.0

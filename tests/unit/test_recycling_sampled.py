@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.amplification import DeclaredProfile, WorSubstitute
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.recycling import sampled
@@ -58,7 +58,7 @@ def test_without_sampling_error_it_is_the_acceptance() -> None:
 
 
 def test_sampled_profile_is_the_theorem_for_samples_without_replacement() -> None:
-    base = profiles.of("gaussian", 0.8)
+    base = noise.of("gaussian", 0.8)
     found = sampled.SampledProfile(base, 0.3)
     bound, declared = WorSubstitute(1000, 300), DeclaredProfile.of(base, Relation.SUBSTITUTE)
     for epsilon in (-0.5, 0.0, 0.1, 1.0, 3.0):

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.frame import Frame
-from dpsub.sample import Sample, Samples
-from dpsub.samplers import (
+from dpsub.sampling import (
     REGISTRY,
     Multistage,
     MustOO,
@@ -22,10 +20,11 @@ from dpsub.samplers import (
     Sampler,
     Wor,
     Wr,
+    base,
     of_sizes,
-    stages,
 )
-from dpsub.samplers.stages import WithoutReplacement, WithReplacement
+from dpsub.sampling.base import WithoutReplacement, WithReplacement
+from dpsub.sampling.frame import Frame, Sample, Samples
 
 
 class TestSizes:
@@ -132,8 +131,8 @@ class TestMultistage:
 
     def test_poisson_stage_comes_last(self) -> None:
         with pytest.raises(UnsupportedError, match=r"can only be the last stage, got it as stage 1 of 2$"):
-            Multistage([stages.Poisson(0.5), WithReplacement(3)])
-        law = Multistage([WithReplacement(3), stages.Poisson(0.5)]).multiplicity_law(6)
+            Multistage([base.PoissonStage(0.5), WithReplacement(3)])
+        law = Multistage([WithReplacement(3), base.PoissonStage(0.5)]).multiplicity_law(6)
         assert law.mean == pytest.approx(0.25)
 
     def test_a_stage_must_fit_the_one_before(self) -> None:
@@ -142,14 +141,14 @@ class TestMultistage:
             sampler.multiplicity_law(100)
 
     def test_the_papers_samplers_are_configurations(self) -> None:
-        pairs: list[tuple[Sampler, list[stages.Stage]]] = [
+        pairs: list[tuple[Sampler, list[base.Stage]]] = [
             (MustOW(5, 3), [WithoutReplacement(5), WithReplacement(3)]),
             (MustWO(5, 3), [WithReplacement(5), WithoutReplacement(3)]),
             (MustWW(5, 3), [WithReplacement(5), WithReplacement(3)]),
             (MustOO(5, 3), [WithoutReplacement(5), WithoutReplacement(3)]),
             (Wor(3), [WithoutReplacement(3)]),
             (Wr(3), [WithReplacement(3)]),
-            (Poisson(0.3), [stages.Poisson(0.3)]),
+            (Poisson(0.3), [base.PoissonStage(0.3)]),
         ]
         for sampler, chain in pairs:
             general = Multistage(chain)
@@ -174,13 +173,13 @@ class TestExtremes:
     @pytest.mark.parametrize(
         "chain",
         [
-            [WithReplacement(4), stages.Poisson(0.0)],
-            [WithReplacement(4), WithReplacement(4), stages.Poisson(0.0)],
-            [WithoutReplacement(3), WithReplacement(4), stages.Poisson(0.05)],
-            [WithReplacement(4), WithReplacement(4), stages.Poisson(0.05)],
+            [WithReplacement(4), base.PoissonStage(0.0)],
+            [WithReplacement(4), WithReplacement(4), base.PoissonStage(0.0)],
+            [WithoutReplacement(3), WithReplacement(4), base.PoissonStage(0.05)],
+            [WithReplacement(4), WithReplacement(4), base.PoissonStage(0.05)],
         ],
     )
-    def test_chains_that_often_end_empty(self, chain: list[stages.Stage]) -> None:
+    def test_chains_that_often_end_empty(self, chain: list[base.Stage]) -> None:
         samples = Multistage(chain).draw_block(Frame(5), 200, np.random.default_rng(1))
         assert samples.n_subsets == 200 and samples.distinct.min() == 0
         assert samples.sizes.sum() == samples.counts.sum()

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from dpsub import samplers
+from dpsub import sampling
 from dpsub.errors import DataError, PlanError
 from dpsub.sweeps import by_cell, differences, store
 from dpsub.sweeps.bundles import BASE_MIB, BASE_SECONDS, Bundle, Priced, Work, pack
@@ -228,7 +228,7 @@ def test_draws_agree_with_the_law() -> None:
     fields = {"sampler": "must_ww", "n": 50, "m": 20, "b": 30, "steps": 4000}
     EXPERIMENT.check(fields)
     (row,) = EXPERIMENT.run(fields, range(1), root=7, data={}).to_dict("records")
-    sampler = samplers.of_sizes("must_ww", n=50, m=20, b=30)
+    sampler = sampling.of_sizes("must_ww", n=50, m=20, b=30)
     expected = sampler.expected_distinct(50)
     assert abs(row["distinct_mean"] - expected) < 6 * row["distinct_sd"] / 4000**0.5
     assert row["gradients"] == pytest.approx(4000 * row["distinct_mean"])

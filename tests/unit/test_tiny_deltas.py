@@ -9,16 +9,14 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accountants.composition import Composition
-from dpsub.accountants.events import PairEvent
-from dpsub.accountants.ledger import Ledger
-from dpsub.accountants.pair_losses import upper_law
-from dpsub.accountants.pairs import PoissonPair
-from dpsub.accountants.profile_losses import order_indices, symmetric_law
-from dpsub.accountants.refinement import Question
-from dpsub.accounting import rigorous
-from dpsub.profiles import GaussianProfile
-from dpsub.samplers import Poisson, Sampler, Wor
+from dpsub.accounting.account import rigorous
+from dpsub.accounting.bracket import Ledger, PairEvent, Question
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.pairs import PoissonPair
+from dpsub.accounting.pld import order_indices, symmetric_law
+from dpsub.noise import GaussianProfile
+from dpsub.sampling import Poisson, Sampler, Wor
 
 
 @pytest.mark.parametrize("exponent", [5, 12, 20, 30, 100])

@@ -18,11 +18,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpsub import samplers
+from dpsub import sampling
 from dpsub.datasets import adult, synthetic_adult
 from dpsub.experiments import REGISTRY
-from dpsub.frame import Frame
-from dpsub.sample import Sample
+from dpsub.sampling.frame import Frame, Sample
 from dpsub.streams import stream
 from tests.experiment_runs import only, settings_of
 
@@ -67,11 +66,11 @@ def noise_scale(variant: str, target: float, eta: float, n: int, sensitivity: fl
     return sensitivity / float(brentq(excess, 1e-3, 50, xtol=1e-14))
 
 
-def sampler_of(scheme: str, variant: str, n: int, m: int, b: int) -> samplers.Sampler:
+def sampler_of(scheme: str, variant: str, n: int, m: int, b: int) -> sampling.Sampler:
     drawn = "poisson" if scheme == "nonprivate" else scheme
     if variant == "as_done" and scheme == "must_ww":
         drawn = "must_ow"
-    return samplers.of_sizes(drawn, n=n, m=m, b=b)
+    return sampling.of_sizes(drawn, n=n, m=m, b=b)
 
 
 def step(

@@ -9,19 +9,16 @@ from dpsub.amplification.bounds import (
     Bound,
     DeclaredProfile,
     PoissonAddRemove,
+    PoissonSubstitute,
+    PoissonSubstituteBySize,
+    PoissonSubstituteFromAddRemove,
     ThroughPairs,
     WorSubstitute,
     WrAddRemove,
     WrSubstitute,
+    translate,
 )
-from dpsub.amplification.categories import aligned_profile, category
-from dpsub.amplification.poisson_substitution import (
-    PoissonSubstitute,
-    PoissonSubstituteBySize,
-    PoissonSubstituteFromAddRemove,
-)
-from dpsub.amplification.theorem import Amplified, amplified_epsilon, amplify, base_epsilon
-from dpsub.amplification.translator import translate
+from dpsub.amplification.theorem import Amplified, aligned_profile, amplified_epsilon, amplify, base_epsilon, category
 
 __all__ = [
     "Amplified", "Bound", "DeclaredProfile", "PoissonAddRemove", "PoissonSubstitute", "PoissonSubstituteBySize",

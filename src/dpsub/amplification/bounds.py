@@ -1,23 +1,31 @@
-"""Amplification bounds that know for which sampler and which neighbouring relations they hold."""
+"""Amplification bounds that know for which sampler and which neighbouring relations they hold.
+
+Poisson sampling when one record is substituted: no distance-compatible coupling, hence bounds of their own.
+
+Which bound covers a sampler, a relation between samples and a relation between data sets, or why none does.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpsub import checks, discrete
+from dpsub import checks
 from dpsub.amplification.theorem import amplified_epsilon, amplify, base_epsilon
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.profiles.base import Profile, nonnegative
-from dpsub.profiles.groups import PairedSteps
+from dpsub.noise.base import Profile, nonnegative
+from dpsub.noise.profiles import BlackBoxGroups, PairedSteps
 from dpsub.relations import Relation
+from dpsub.sampling import laws
+from dpsub.sampling.laws import MultiplicityLaw
 
 LARGEST = 10_000_000
 """Of the sizes over which a bound sums: arrays of that length are held."""
@@ -265,7 +273,7 @@ class WrSubstitute(LawBound):
 
     @cached_property
     def law(self) -> MultiplicityLaw:
-        return MultiplicityLaw(discrete.log_binomial(np.arange(self.m + 1), self.m, 1 / self.n))
+        return MultiplicityLaw(laws.log_binomial(np.arange(self.m + 1), self.m, 1 / self.n))
 
 
 @dataclass(frozen=True)
@@ -320,3 +328,268 @@ class ThroughPairs(Bound):
 
     def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
         return self.bound._delta(PairedSteps(profile), target)
+
+
+_BLOCK = 4096  # sizes evaluated at once
+
+
+@dataclass(frozen=True)
+class PoissonSubstitute(PoissonRate, Bound):
+    """Poisson sampling of n records, one substituted, from a base profile for substitution.
+
+    With beta = exp(epsilon' - epsilon), g_k = C(n - 1, k - 1) gamma^(k - 1) (1 - gamma)^(n - k) and
+    epsilon_k = epsilon + log(gamma / (1 - gamma) (n / k - 1)),
+
+        delta'(epsilon') <= gamma beta delta(epsilon)
+                            + gamma (1 - beta) (sum over k = 1..n-1 of g_k delta(epsilon_k) + g_n).
+
+    epsilon_k is negative for large k, where the profile is the mirrored one, not the formula for epsilon >= 0. Not
+    tight: :class:`PoissonSubstituteBySize` is never larger.
+
+    Parameters
+    ----------
+    rate : float
+        gamma in [0, 1].
+    n : int
+        Size of the data set, a public number, 1 to 10^7.
+
+    References
+    ----------
+    balle, Theorem 14.
+    """
+
+    n: int
+
+    theorem: ClassVar[str] = "Theorem 14"
+    base: ClassVar[Relation] = Relation.SUBSTITUTE
+    result: ClassVar[Relation] = Relation.SUBSTITUTE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=LARGEST))
+
+    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
+        if self.rate == 1:
+            return profile.delta(target)
+        base = self.epsilon_base(target)
+        sizes, orders = self._sizes()
+        apart = np.full(base.shape, math.exp(float(sizes[-1])))  # all n records: nothing to compare with
+        apart += _mixed(profile, sizes[:-1], lambda block: base[:, np.newaxis] + orders[block])
+        shrink = target - base
+        return self.rate * (np.exp(shrink) * profile.delta(base) - np.expm1(shrink) * np.minimum(apart, 1.0))
+
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return log g_k for k = 1..n and epsilon_k - epsilon for k = 1..n - 1; for 0 < gamma < 1."""
+        k = np.arange(1, self.n + 1)
+        odds = math.log(self.rate) - math.log1p(-self.rate)
+        return laws.log_binomial(k - 1, self.n - 1, self.rate), odds + np.log(self.n / k[:-1] - 1)
+
+
+@dataclass(frozen=True)
+class PoissonSubstituteBySize(PoissonSubstitute):
+    """The bound of Poisson sampling under substitution that compares samples of each size before it uses convexity.
+
+        delta'(epsilon') <= gamma sum over k = 1..n of g_k delta(e_k),
+        exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),
+
+    with alpha = exp(epsilon) and alpha' = exp(epsilon').
+
+    By Theorem 2 the loss is gamma D_alpha(omega1 K || (1 - beta) omega0 K + beta omega1' K). Given the size k, the
+    second law is a mixture of samples one substitution away from those of omega1, of total weight exp(e_k) / alpha
+    relative to g_k: one more joint convexity gives delta(e_k), at an e_k that is never below epsilon'. Theorem 14
+    splits the mixture first, which loses; by convexity of the profile in exp(epsilon) it is never smaller. The bound
+    is attained by the mechanism that shows the size of its sample and randomised membership of one record.
+
+    References
+    ----------
+    balle, Theorem 2 and the proof of Theorem 14; the order of the two steps is ours.
+    """
+
+    theorem: ClassVar[str] = "Theorem 2 given the size"
+
+    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
+        if self.rate == 1:
+            return profile.delta(target)
+        base = self.epsilon_base(target)
+        sizes, orders = self._sizes()
+        with np.errstate(divide="ignore"):
+            # log of (alpha / alpha' - 1) times the odds; e_n = epsilon'
+            rise = np.log(np.expm1(base - target))
+
+        def places(block: slice) -> np.ndarray:
+            return target[:, np.newaxis] + np.logaddexp(0.0, rise[:, np.newaxis] + orders[block])
+
+        last = math.exp(float(sizes[-1])) * profile.delta(target)
+        return self.rate * (_mixed(profile, sizes[:-1], places) + last)
+
+
+def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """Sum over k of exp(log_weights[k]) delta(places[k]), block by block."""
+    total: np.ndarray = np.zeros(1)
+    for first in range(0, log_weights.size, _BLOCK):
+        block = slice(first, first + _BLOCK)
+        total = total + np.exp(log_weights[block] + profile.log_delta(places(block))).sum(axis=1)
+    return total
+
+
+@dataclass(frozen=True)
+class PoissonSubstituteFromAddRemove(PoissonRate, Bound):
+    """Poisson sampling, one record substituted, from a base profile for adding and removing.
+
+    Samples without the record, with it, and with its substitute come in triples y, y + v, y + v' of equal weight, one
+    step and two steps apart. Three bounds follow, of which the smallest is returned:
+
+    - by advanced joint convexity, gamma ((1 - beta) delta(epsilon) + beta delta_2(epsilon));
+    - two steps of the amplified profile: (exp(epsilon') - 1) / (exp(epsilon'/2) - 1) delta'_R(epsilon'/2);
+    - for a base that is (epsilon0, 0)-DP, 0 from epsilon' = log((1 - gamma + gamma e^epsilon0) /
+      (1 - gamma + gamma e^-epsilon0)) on, which is exact for the class of such mechanisms.
+
+    Parameters
+    ----------
+    rate : float
+        gamma in [0, 1].
+
+    References
+    ----------
+    balle, Theorems 2 and 8 and Section 3 (group privacy); the combination is ours.
+    """
+
+    theorem: ClassVar[str] = "Theorem 2 on triples of samples"
+    base: ClassVar[Relation] = Relation.ADD_REMOVE
+    result: ClassVar[Relation] = Relation.SUBSTITUTE
+
+    def pure_epsilon(self, epsilon: ArrayLike) -> np.ndarray:
+        """Return the exact largest loss for the class of (epsilon, 0)-DP base mechanisms, in nats.
+
+        Raises
+        ------
+        ArgumentError
+            If an epsilon is negative or not finite.
+        """
+        order = nonnegative("epsilon", epsilon)
+        if self.rate == 0:
+            return np.zeros(order.shape)[()]
+        return (self.epsilon_amplified(order) - np.log1p(self.rate * np.expm1(-order)))[()]
+
+    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
+        base = self.epsilon_base(target)
+        shrink = target - base
+        single, double = profile.delta(base), np.exp(profile.group_log_delta(base, 2))
+        best = self.rate * (np.exp(shrink) * double - np.expm1(shrink) * single)
+        best = np.minimum(best, np.exp(BlackBoxGroups(_Amplified(profile, self.rate)).group_log_delta(target, 2)))
+        limit = float(profile.epsilon(0.0))
+        if math.isfinite(limit):
+            best = np.where(target >= self.pure_epsilon(limit), 0.0, best)
+        return best
+
+
+@dataclass(frozen=True)
+class _Amplified(Profile):
+    """The bound of Theorem 8 as a profile, at epsilon >= 0."""
+
+    base: Profile
+    rate: float
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order = np.asarray(epsilon, dtype=float)
+        with np.errstate(divide="ignore"):
+            return np.log(PoissonAddRemove(self.rate)._delta(self.base, order.ravel())).reshape(order.shape)
+
+
+R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
+
+# (sampler, base relation, target relation) -> (what makes the bound, the sizes that it needs)
+BOUNDS: dict[tuple[str, Relation, Relation], tuple[Callable[..., Bound], tuple[str, ...]]] = {
+    ("poisson", R, R): (PoissonAddRemove, ("rate",)),
+    ("poisson", R, S): (PoissonSubstituteFromAddRemove, ("rate",)),
+    ("poisson", S, S): (PoissonSubstituteBySize, ("rate", "n")),
+    ("wor", S, S): (WorSubstitute, ("n", "m")),
+    ("wor", R, S): (lambda n, m: ThroughPairs(WorSubstitute(n, m)), ("n", "m")),
+    ("wr", S, S): (WrSubstitute, ("n", "m")),
+    ("wr", R, S): (lambda n, m: ThroughPairs(WrSubstitute(n, m)), ("n", "m")),
+    ("wr", S, R): (WrAddRemove, ("n", "m")),
+    ("wr", R, R): (lambda n, m: ThroughPairs(WrAddRemove(n, m)), ("n", "m")),
+}
+NONE = {
+    ("poisson", S, R): "a mechanism that is private under substitution may release the size of its sample, and the "
+    "size of a Poisson sample tells when a record is added; use a base profile for add_remove",
+    ("wor", S, R): "the inclusion probability m/n needs the size n of the data set, which adding a record changes; "
+    "take the target substitute",
+    ("wor", R, R): "the inclusion probability m/n needs the size n of the data set, which adding a record changes; "
+    "take the target substitute",
+}
+SAMPLERS = ("poisson", "wor", "wr")
+
+
+def translate(
+    sampler: str, base: Relation | str, target: Relation | str, *, rate: float | None = None, n: int | None = None,
+    m: int | None = None,
+) -> Bound:
+    """Return the best available bound for a sampler, a base relation and a target relation.
+
+    Parameters
+    ----------
+    sampler : {"poisson", "wor", "wr"}
+        The sampler.
+    base : Relation
+        Relation between samples for which the base mechanism's profile is known.
+    target : Relation
+        Relation between data sets for which a guarantee is wanted.
+    rate : float, optional
+        gamma of Poisson sampling. Where m of sampling with replacement is not given, m = rate n, with a warning that
+        the inclusion probability is another number.
+    n : int, optional
+        Size of the data set, a public number.
+    m : int, optional
+        Size of the sample.
+
+    Returns
+    -------
+    Bound
+        Its `name` says by which theorem.
+
+    Raises
+    ------
+    UnsupportedError
+        If no bound exists; the message says why.
+    ArgumentError
+        If a name is unknown, or a size is missing or out of range.
+
+    References
+    ----------
+    balle, Table 1 and Theorem 14.
+
+    Examples
+    --------
+    >>> bound = translate("wor", "substitute", "substitute", n=1000, m=10)
+    >>> bound.name, round(bound.eta, 12)
+    ('Theorem 9', 0.01)
+    >>> translate("wor", "substitute", "add_remove", n=1000, m=10)
+    Traceback (most recent call last):
+    dpsub.errors.UnsupportedError: no bound takes wor from substitute to add_remove: ...
+    """
+    key = (checks.one_of("sampler", sampler, SAMPLERS), _relation("base", base), _relation("target", target))
+    if key in NONE:
+        raise UnsupportedError(f"no bound takes {key[0]} from {key[1].value} to {key[2].value}: {NONE[key]}")
+    make, needs = BOUNDS[key]
+    given: dict[str, Any] = {"rate": rate, "n": n, "m": m}
+    if sampler == "wr" and m is None and rate is not None and n is not None:
+        given["m"] = _draws(rate, n)
+    missing = [name for name in needs if given[name] is None]
+    if missing:
+        raise ArgumentError(f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs "
+                            f"{' and '.join(needs)}, got no {missing[0]}; declare it as a public number")
+    return make(**{name: given[name] for name in needs})
+
+
+def _relation(name: str, value: Relation | str) -> Relation:
+    return Relation(checks.one_of(f"{name} relation", str(value), [relation.value for relation in Relation]))
+
+
+def _draws(rate: float, n: int) -> int:
+    share = checks.real("rate", rate, at_least=0, at_most=1)
+    m = checks.integer("m = rate n", round(share * checks.integer("n", n, at_least=1), 9))
+    eta = WrSubstitute(n, m).eta
+    warnings.warn(f"the inclusion probability of {m} draws with replacement from {n} is {eta:.6g}, not the rate "
+                  f"{share:g}; the former is used", stacklevel=3)
+    return m

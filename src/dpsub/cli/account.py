@@ -17,8 +17,8 @@ from dpsub.cli.sampler_options import add_sampler, described, sampler_of
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.accountants.account import Account
-    from dpsub.samplers import Sampler
+    from dpsub.accounting.account import Account
+    from dpsub.sampling import Sampler
 
 ADJACENCIES = ("add_remove", "substitute")
 CONVENTIONS = ("rigorous", "paper")
@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> Answer:
 
 
 def _rigorous(arguments: Namespace, sampler: Sampler) -> Account:
-    from dpsub.accounting import rigorous
+    from dpsub.accounting.account import rigorous
 
     return rigorous(
         sampler,
@@ -86,7 +86,7 @@ def _rigorous(arguments: Namespace, sampler: Sampler) -> Account:
 
 
 def _paper(arguments: Namespace, sampler: Sampler) -> Account:
-    from dpsub.accounting import paper
+    from dpsub.accounting.account import paper
 
     if arguments.mechanism != "gaussian":
         raise ArgumentError("the papers' pairs are Gaussian, got --mechanism laplace; use --convention rigorous")

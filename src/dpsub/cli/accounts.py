@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpsub.cli.answers import Line, down, near, up
 
 if TYPE_CHECKING:
-    from dpsub.accountants.account import Account
+    from dpsub.accounting.account import Account
 
 KINDS = {"exact": "exact", "bounds": "bounds", "upper": "bounds", "paper": "pair"}
 """Kinds of accounts, as the command line calls them; a proof without an attack is bounds whose lower end is 0."""

@@ -43,8 +43,7 @@ def run(arguments: Namespace) -> Answer:
     ArgumentError, UnsupportedError
         If the rate or epsilon does not fit it.
     """
-    from dpsub.designs.advisor import advise
-    from dpsub.designs.frame_table import read_frame
+    from dpsub.amplification.survey.advisor import advise, read_frame
 
     table = read_frame(arguments.frame, value=arguments.value)
     found, left_out = advise(table, rate=arguments.rate, epsilon=arguments.epsilon, upper_limit=arguments.upper_limit)

@@ -15,7 +15,7 @@ from dpsub.cli.sampler_options import add_sampler, described, sampler_of
 from dpsub.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from dpsub.samplers import Sampler
+    from dpsub.sampling import Sampler
 
 MECHANISMS = ("gaussian", "laplace")
 
@@ -44,13 +44,13 @@ def run(arguments: Namespace) -> Answer:
     UnsupportedError
         If no theorem covers the sampler.
     """
-    from dpsub import profiles
+    from dpsub import noise
     from dpsub.amplification import amplify, category
 
     sampler = sampler_of(arguments)
     adjacency, exact = _covered(sampler, arguments.n)
     law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
-    found = amplify(law, profiles.of(arguments.mechanism, arguments.ratio), arguments.epsilon)
+    found = amplify(law, noise.of(arguments.mechanism, arguments.ratio), arguments.epsilon)
     point = {
         "epsilon": float(found.epsilon),
         "delta": float(found.delta),
@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> Answer:
 
 def _covered(sampler: Sampler, n: int | None) -> tuple[str, bool]:
     """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once."""
-    from dpsub.accounting import Release
+    from dpsub.accounting.account import Release
 
     chain = Release(sampler, n, 1.0, 1).chain()
     kinds = chain.kinds

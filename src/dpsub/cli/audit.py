@@ -24,7 +24,7 @@ from dpsub.cli.parsing import Parser, number, whole
 from dpsub.cli.sampler_options import add_sampler, described, sampler_of
 
 if TYPE_CHECKING:
-    from dpsub.auditing import Attack, Audit, MonteCarlo
+    from dpsub.accounting.audit import Attack, Audit, MonteCarlo
 
 _COMPONENTS = 6
 
@@ -42,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     """Audit."""
-    from dpsub.auditing import audit
+    from dpsub.accounting.audit import audit
 
     started = perf_counter()
     sampler = sampler_of(arguments)

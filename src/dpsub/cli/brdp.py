@@ -27,7 +27,7 @@ from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.recycling.advice import Advice
+    from dpsub.recycling.composed import Advice
     from dpsub.recycling.law import Recycled
 
 KERNELS = ("gaussian", "laplace")
@@ -50,8 +50,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     """Choose and account."""
-    from dpsub.recycling import advice, composed, composed_budget, kernels
-    from dpsub.recycling.choice import budget
+    from dpsub.recycling import composed, kernels
+    from dpsub.recycling import composed as advice
+    from dpsub.recycling import composed as composed_budget
+    from dpsub.recycling.budget import budget
     from dpsub.recycling.law import Recycled
 
     started = perf_counter()

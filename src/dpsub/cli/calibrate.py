@@ -23,8 +23,8 @@ from dpsub.cli.sampler_options import add_sampler, described, family_of, sampler
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.accountants.account import Account
-    from dpsub.design_search import Found
+    from dpsub.accounting.account import Account
+    from dpsub.accounting.search import Found
 
 SOLVE = ("noise", "size", "steps")
 
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> Answer:
 
 
 def _noise(arguments: Namespace) -> Answer:
-    from dpsub.calibrated_noise import calibrate_noise
+    from dpsub.accounting.search import calibrate_noise
 
     started = perf_counter()
     sampler = sampler_of(arguments)
@@ -74,7 +74,7 @@ def _noise(arguments: Namespace) -> Answer:
 
 
 def _size(arguments: Namespace) -> Answer:
-    from dpsub.design_search import largest_sample
+    from dpsub.accounting.search import largest_sample
 
     started = perf_counter()
     family = family_of(arguments)
@@ -93,7 +93,7 @@ def _size(arguments: Namespace) -> Answer:
 
 
 def _steps(arguments: Namespace) -> Answer:
-    from dpsub.design_search import largest_steps
+    from dpsub.accounting.search import largest_steps
 
     started = perf_counter()
     sampler = sampler_of(arguments)

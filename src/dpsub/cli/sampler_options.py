@@ -12,8 +12,8 @@ from dpsub.cli.parsing import number as real_number
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.samplers import Sampler
-    from dpsub.samplers.stages import Stage
+    from dpsub.sampling import Sampler
+    from dpsub.sampling.base import Stage
 
 STAGES = ("wor", "wr", "poisson")
 _ASKED = "is what is asked for"
@@ -74,7 +74,7 @@ def family_of(arguments: Namespace) -> Family:
     ArgumentError
         As `sampler_of`, or if the size that is asked for is given.
     """
-    from dpsub.samplers import Poisson
+    from dpsub.sampling import Poisson
 
     name = _known(arguments)
     if name == "poisson":
@@ -107,7 +107,7 @@ def described(sampler: Sampler, n: int | None) -> str:
 
 
 def _known(arguments: Namespace) -> str:
-    from dpsub.samplers import REGISTRY
+    from dpsub.sampling import REGISTRY
 
     name = str(arguments.sampler)
     REGISTRY.get(name)
@@ -115,19 +115,19 @@ def _known(arguments: Namespace) -> str:
 
 
 def _fields(name: str) -> tuple[str, ...]:
-    from dpsub.samplers import REGISTRY
+    from dpsub.sampling import REGISTRY
 
     return tuple(field.name for field in dataclasses.fields(REGISTRY.get(name)))  # type: ignore[arg-type]
 
 
 def _of_sizes(arguments: Namespace, m: int) -> Sampler:
-    from dpsub.samplers import of_sizes
+    from dpsub.sampling import of_sizes
 
     return of_sizes(arguments.sampler, n=arguments.n, m=m, b=arguments.b)
 
 
 def _poisson(arguments: Namespace) -> Sampler:
-    from dpsub.samplers import Poisson
+    from dpsub.sampling import Poisson
 
     _refuse(arguments, ("b", "stages"), "does not apply to poisson")
     if (arguments.rate is None) == (arguments.m is None):
@@ -141,7 +141,7 @@ def _poisson(arguments: Namespace) -> Sampler:
 
 def _multistage(arguments: Namespace, last: float | None) -> Sampler:
     """The chain; with the size or rate of its last stage replaced where `last` is given."""
-    from dpsub.samplers import Multistage
+    from dpsub.sampling import Multistage
 
     _needs(arguments, "multistage", ("stages",))
     stages = _stages(arguments.stages)
@@ -168,11 +168,11 @@ def _stages(text: str) -> list[Stage]:
 def _stage(kind: str, text: str) -> Stage:
     from argparse import ArgumentTypeError
 
-    from dpsub.samplers.stages import Poisson, WithoutReplacement, WithReplacement
+    from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
 
     try:
         if kind == "poisson":
-            return Poisson(real_number(text))
+            return PoissonStage(real_number(text))
         return WithoutReplacement(whole(text)) if kind == "wor" else WithReplacement(whole(text))
     except ArgumentTypeError as error:
         what = "rate" if kind == "poisson" else "size"
@@ -180,9 +180,10 @@ def _stage(kind: str, text: str) -> Stage:
 
 
 def _position(stage: Stage) -> int:
-    from dpsub.samplers.stages import Poisson, WithoutReplacement, WithReplacement
+    from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
 
-    return next(i for i, kind in enumerate((WithoutReplacement, WithReplacement, Poisson)) if isinstance(stage, kind))
+    kinds = (WithoutReplacement, WithReplacement, PoissonStage)
+    return next(i for i, kind in enumerate(kinds) if isinstance(stage, kind))
 
 
 def _chain_text(stages: tuple[Stage, ...]) -> str:

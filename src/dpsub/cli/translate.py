@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> Answer:
     UnsupportedError
         If there is none.
     """
-    from dpsub import checks, profiles
+    from dpsub import checks, noise
     from dpsub.amplification import DeclaredProfile, translate
     from dpsub.relations import Relation
 
@@ -45,7 +45,7 @@ def run(arguments: Namespace) -> Answer:
     bound = translate(
         arguments.sampler, base, arguments.target, rate=arguments.rate, n=arguments.n, m=arguments.m
     )
-    declared = DeclaredProfile.of(profiles.of(arguments.mechanism, arguments.ratio), base)
+    declared = DeclaredProfile.of(noise.of(arguments.mechanism, arguments.ratio), base)
     delta = float(bound.delta(declared, target))
     values = {
         "bound": bound.name, "sampler": bound.sampler_name, "base": base.value, "target": bound.relation.value,

@@ -1,14 +1,24 @@
-"""The hockey-stick divergence of discrete laws, and the identities that amplification rests on."""
+"""The hockey-stick divergence of discrete laws, and the identities that amplification rests on.
+
+Couplings of discrete laws: the maximal one, and the cheapest one by a transport linear program.
+
+Moments of the privacy loss from privacy profiles, with a certificate of the quadrature's error.
+
+The worst mechanism for a finite design, by linear programming.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import linprog
 
 from dpsub import checks
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, NumericalError
 
 _SUM = 1e-9  # laws must sum to 1 within this
 
@@ -149,3 +159,317 @@ def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike)
         loss = np.where(mu > 0, np.log(mu) - np.log(other), -np.inf)
     exceeds = loss > orders
     return ((mu * exceeds).sum(axis=-1) - np.exp(orders[..., 0]) * (other * exceeds).sum(axis=-1))[()]
+
+
+_INFEASIBLE = 2  # scipy's status of a program without solution
+
+
+@dataclass(frozen=True)
+class MaximalCoupling:
+    """What two laws share, and what is left of each.
+
+    Attributes
+    ----------
+    eta : float
+        Total variation distance, the mass that is not shared.
+    shared : ndarray, shape (outcomes,)
+        nu0 = min(nu, nu') / (1 - eta); zeros where eta = 1, as nothing is shared.
+    first, second : ndarray, shape (outcomes,)
+        nu1 = (nu - min) / eta and nu1' = (nu' - min) / eta; equal to nu0 where eta = 0, as nothing is left.
+    """
+
+    eta: float
+    shared: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+    @property
+    def joint(self) -> np.ndarray:
+        """The coupling (1 - eta) pi0 + eta pi1, shape (outcomes, outcomes): pi0 stays put, pi1 is a product.
+
+        pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2; the printed divisor eta gives pi1 the mass eta.
+        """
+        return (1 - self.eta) * np.diag(self.shared) + self.eta * np.outer(self.first, self.second)
+
+
+def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
+    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1' with the largest shared part.
+
+    References
+    ----------
+    balle, Section 3 (its divisor of pi1 corrected).
+    """
+    one, other = law_array("first", first), law_array("second", second)
+    common = np.minimum(one, other)
+    left, right = one - common, other - common
+    eta = float(left.sum())
+    if eta == 0:
+        return MaximalCoupling(0.0, common, common, common)
+    shared = common / common.sum() if common.any() else common
+    return MaximalCoupling(eta, shared, left / left.sum(), right / right.sum())
+
+
+def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> tuple[float, np.ndarray] | None:
+    """Return the least expected cost over all couplings of two laws and a coupling that has it; None if there is none.
+
+    Parameters
+    ----------
+    first : array_like, shape (rows,)
+        Law of the first coordinate.
+    second : array_like, shape (columns,)
+        Law of the second one.
+    costs : array_like, shape (rows, columns)
+        Costs of the pairs; an infinite one forbids the pair, so that forbidding all pairs but some asks whether a
+        coupling with that support exists.
+
+    Raises
+    ------
+    ArgumentError
+        If the shapes differ or a cost is NaN.
+    NumericalError
+        If the linear program is not solved.
+
+    References
+    ----------
+    balle, Theorem 7 (left-hand side of Equation 6).
+    """
+    one, other = law_array("first", first), law_array("second", second)
+    prices = np.asarray(costs, dtype=float)
+    if prices.shape != (one.size, other.size) or np.isnan(prices).any():
+        raise ArgumentError(f"costs must have shape {(one.size, other.size)} without NaN, got shape {prices.shape}")
+    rows, columns = np.nonzero(np.isfinite(prices))
+    marginals = np.zeros((one.size + other.size, rows.size))
+    marginals[rows, np.arange(rows.size)] = 1
+    marginals[one.size + columns, np.arange(rows.size)] = 1
+    if rows.size == 0:
+        return None
+    # Both laws sum to 1 up to rounding only; the last equation follows from the others.
+    found = linprog(prices[rows, columns], A_eq=marginals[:-1], b_eq=np.concatenate([one, other])[:-1], method="highs")
+    if found.status == _INFEASIBLE:
+        return None
+    if found.status != 0:
+        raise NumericalError(f"the transport program must be solved, got status {found.status}: {found.message}")
+    joint = np.zeros(prices.shape)
+    joint[rows, columns] = found.x
+    return float(prices[rows, columns] @ joint[rows, columns]), joint
+
+
+def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLike) -> float:
+    """Return the sum over k >= 1 of nu(Y_k) delta_k, Y_k the points at distance k from the other support.
+
+    It is the cost of the cheapest coupling where a distance-compatible one exists, and never above it.
+
+    Parameters
+    ----------
+    first : array_like, shape (rows,)
+        The law nu.
+    distances : array_like, shape (rows, columns)
+        Distances from the points of nu to the points of the other support; infinite ones allowed.
+    group_deltas : array_like, shape (largest distance + 1,)
+        delta_k for k = 0, 1, ...; entry 0 is delta_0 = 0 for epsilon >= 0.
+
+    Raises
+    ------
+    ArgumentError
+        If a point of nu has no finite distance, or one beyond the table of deltas.
+
+    References
+    ----------
+    balle, Theorem 7 (right-hand side of Equation 6).
+    """
+    one = law_array("first", first)
+    deltas = checks.finite_array("group_deltas", group_deltas, ndim=1)
+    nearest = np.asarray(distances, dtype=float).min(axis=1)
+    held = one > 0
+    if not np.isfinite(nearest[held]).all() or nearest[held].max(initial=0) >= deltas.size:
+        raise ArgumentError(f"every point must have a distance of at most {deltas.size - 1}, got {nearest[held].max()}")
+    return float(one[held] @ deltas[nearest[held].astype(int)])
+
+
+Curve = Callable[[np.ndarray], np.ndarray]
+"""log delta of one ordered pair at an array of epsilons >= 0; convex and not increasing as delta in exp(epsilon)."""
+
+_PANELS = 1024
+_MOST = 2**20
+
+
+@dataclass(frozen=True)
+class MomentInterval:
+    """Numbers between which E exp(s L) lies."""
+
+    lower: float
+    upper: float
+
+    @property
+    def renyi_upper(self) -> float:
+        """log of the upper end; divided by s it is a bound on the Renyi divergence of order s + 1."""
+        return math.log(self.upper)
+
+
+def moment_from_profiles(
+    forward: Curve, backward: Curve, order: float, *, end: float, rate: float = math.inf, width: float = 5e-7
+) -> MomentInterval:
+    """Return E exp(s L) of a pair from the profiles of its two orders,
+
+        1 + s (s + 1) int_0^inf (exp(s eps) D(mu || mu') + exp(-(s + 1) eps) D(mu' || mu)) d eps.
+
+    In alpha = exp(epsilon) a divergence is convex, so that between two points a chord lies above it and, by Jensen's
+    inequality, its value at the centroid of the weight alpha^(s - 1) (or alpha^-(s + 2)), times the weight, lies below
+    its integral. Panels are made smaller until both agree within `width`. Beyond `end` the integrand must fall at
+    least like a geometric series.
+
+    Parameters
+    ----------
+    forward, backward : callable
+        log D_{exp(epsilon)} of the pair and of the pair reversed.
+    order : float
+        s, above 0.
+    end : float
+        Where the integration stops, in nats.
+    rate : float
+        Beyond `end` both divergences fall at least like exp(-rate (epsilon - end)); infinite where they are 0 there.
+        For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of log delta.
+    width : float
+        Relative width to be reached.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range, or the rate does not exceed s: the moment may then be infinite.
+    NumericalError
+        If the width is not reached within 2^20 panels.
+
+    References
+    ----------
+    balle, Theorem 6.
+    """
+    s = checks.real("order", order, above=0)
+    last = checks.real("end", end, above=0)
+    if not rate > s:
+        raise ArgumentError(f"the profiles must fall faster than exp(-s epsilon) beyond end for a finite moment, got "
+                            f"rate = {rate:g} and s = {s:g}; take a later end")
+    tail = 0.0
+    slope = float(rate)
+    if math.isfinite(slope):
+        first, second = (float(curve(np.array([last]))[0]) for curve in (forward, backward))
+        tail = math.exp(first + s * last) / (slope - s) + math.exp(second - (s + 1) * last) / (slope + s + 1)
+    panels = _PANELS
+    while True:
+        edges = np.linspace(0.0, last, panels + 1)
+        sides = [_enclose(curve, edges, power) for curve, power in ((forward, s), (backward, -(s + 1)))]
+        factor = s * (s + 1)
+        low, high = (1 + factor * (sides[0][side] + sides[1][side]) for side in (0, 1))
+        high += factor * tail
+        if high - low <= width * low:
+            slack = 1e-12 * high  # rounding of a million positive terms
+            return MomentInterval(max(1.0, low - slack), high + slack)
+        # the error is of second order in the width of a panel
+        panels = math.ceil(panels * max(1.5, 1.1 * math.sqrt((high - low) / (width * low))))
+        if panels > _MOST:
+            raise NumericalError(f"the moment must be known within a relative {width:g}, got {low:.10g} to {high:.10g};"
+                                 " take a larger width or a smaller order")
+
+
+def tail_rate(curve: Curve, end: float) -> float:
+    """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant before it.
+
+    The divergence is log-concave in epsilon if the density of the loss is (Gaussian noise): it is the convolution of
+    that density with 1 - exp(-u) on u >= 0, which is log-concave.
+    """
+    step = 1e-3 * end
+    before, after = curve(np.array([end - step, end]))
+    return float((before - after) / step)
+
+
+def _enclose(curve: Curve, edges: np.ndarray, power: float) -> tuple[float, float]:
+    """Bounds on the integral of exp(power eps) D(eps) d eps = alpha^(power - 1) D d alpha over the panels."""
+    start, step = edges[:-1], np.diff(edges)
+    # integrals over [eps, eps + h] of exp(power eps) and exp((power + 1) eps) d eps, relative to the left end
+    mass = _growth(power, step)
+    centroid = _growth(power + 1, step) / mass  # of alpha, relative to alpha at the left end: in [1, exp(h)]
+    values = np.exp(curve(edges))
+    weight = np.exp(power * start) * mass
+    share = np.clip((centroid - 1) / np.expm1(step), 0.0, 1.0)
+    upper = weight * ((1 - share) * values[:-1] + share * values[1:])
+    lower = weight * np.exp(curve(start + np.log(centroid)))
+    return float(lower.sum()), float(upper.sum())
+
+
+def _growth(power: float, step: np.ndarray) -> np.ndarray:
+    """int_0^h exp(power u) du, which is h for power 0."""
+    return step if power == 0 else np.expm1(power * step) / power
+
+
+@dataclass(frozen=True)
+class WorstMechanism:
+    """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples.
+
+    Attributes
+    ----------
+    divergence : float
+        max over mechanisms of D_alpha(omega K || omega' K); the dual solution certifies it from above.
+    dual : float
+        Value of the dual program; equal up to the solver's accuracy.
+    event : ndarray, shape (samples,)
+        Probability of the distinguishing event on each sample: a mechanism of one bit that attains the divergence.
+    """
+
+    divergence: float
+    dual: float
+    event: np.ndarray
+
+
+def worst_mechanism(
+    first: ArrayLike, second: ArrayLike, neighbours: Sequence[tuple[int, int]], epsilon: float, delta: float,
+    alpha: float,
+) -> WorstMechanism:
+    """Return the largest D_alpha(omega K || omega' K) over all (epsilon, delta)-DP mechanisms K.
+
+    The divergence is the supremum over events, and an event enters only through its probabilities f(y) given the
+    sample y. They come from an (epsilon, delta)-DP mechanism exactly if, for neighbouring y and y' in both orders,
+    f(y) <= exp(epsilon) f(y') + delta and 1 - f(y) <= exp(epsilon) (1 - f(y')) + delta. So the supremum is the linear
+    program max sum over y of (omega(y) - alpha omega'(y)) f(y), and the bit that is 1 with probability f attains it.
+
+    Parameters
+    ----------
+    first, second : array_like, shape (samples,)
+        Laws omega and omega' of the sample on two data sets.
+    neighbours : sequence of pairs
+        Positions of neighbouring samples, each pair once; the relation is symmetric.
+    epsilon, delta : float
+        The base guarantee: at least 0; in [0, 1].
+    alpha : float
+        Order of the divergence, exp(epsilon'), at least 1.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range or a position does not exist.
+    NumericalError
+        If the program is not solved.
+
+    References
+    ----------
+    balle, Section 5 asks for tightness over mechanisms; this program decides it for one design.
+    """
+    one, other = law_array("first", first), law_array("second", second)
+    order = checks.real("alpha", alpha, at_least=1)
+    growth = math.exp(checks.real("epsilon", epsilon, at_least=0))
+    gap = checks.real("delta", delta, at_least=0, at_most=1)
+    pairs = np.array([*neighbours, *((b, a) for a, b in neighbours)], dtype=int).reshape(-1, 2)
+    if one.shape != other.shape or (pairs.size and not (pairs.min() >= 0 and pairs.max() < one.size)):
+        raise ArgumentError(f"both laws and all neighbours must be about the same samples, got {one.size} and "
+                            f"{other.size} samples; give positions below that")
+    left, right = pairs.T
+    # f(y) - e f(y') <= delta, and e f(y') - f(y) <= e - 1 + delta for the complement, its two samples interchanged
+    bound = np.zeros((len(pairs), one.size))
+    bound[np.arange(len(pairs)), left] = 1
+    bound[np.arange(len(pairs)), right] = -growth
+    limits = np.repeat([gap, growth - 1 + gap], len(pairs))
+    table = np.concatenate([bound, -bound])
+    found = linprog(order * other - one, A_ub=table, b_ub=limits, bounds=(0, 1), method="highs")
+    if found.status != 0:
+        raise NumericalError(f"the program must be solved, got status {found.status}: {found.message}")
+    dual = -float(limits @ found.ineqlin.marginals + found.upper.marginals.sum())
+    event = np.asarray(found.x)
+    return WorstMechanism(max(0.0, float((one - order * other) @ event)), max(0.0, dual), event)

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import accounting, checks, samplers
+from dpsub import checks, sampling
+from dpsub.accounting import account
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.realised_batches import attack_on_realised_batches
 from dpsub.relations import Relation
@@ -61,10 +62,10 @@ class Asked:
             checks.real("delta", self.given, above=0, below=1)
         self.release()
 
-    def release(self) -> accounting.Release:
+    def release(self) -> account.Release:
         """The releases, checked."""
-        sampler = samplers.of_sizes(self.scheme, n=self.n, m=self.m, b=self.b)
-        return accounting.Release(
+        sampler = sampling.of_sizes(self.scheme, n=self.n, m=self.m, b=self.b)
+        return account.Release(
             sampler, self.n, self.noise_multiplier, self.n_compositions, denominator=self.denominator
         )
 
@@ -76,9 +77,9 @@ class Asked:
             return {"kind": "attack", **none, "attack": attack, "proved": np.nan}
         release = self.release()
         known = {"delta": "epsilon", "epsilon": "delta"}[self.quantity]
-        found = accounting.rigorous_composition([release], adjacency=self.adjacency, **{known: self.given})
+        found = account.rigorous_composition([release], adjacency=self.adjacency, **{known: self.given})
         if self.scheme != "poisson" or self.adjacency == Relation.ADD_REMOVE:
-            pair = accounting.paper(
+            pair = account.paper(
                 release.sampler, self.n, noise_multiplier=self.noise_multiplier, n_compositions=self.n_compositions,
                 width=PAIR_WIDTH, **{known: self.given},
             )  # fmt: skip
@@ -91,7 +92,7 @@ class AccountsExperiment(Experiment):
 
     The columns `pair_lower` and `pair_upper` bracket the paper's pair, which is no guarantee; `attack` is attained by
     explicit data sets, so that no guarantee below it can hold; `proved` is an upper bound for clipped sums under the
-    conditions of `dpsub.accountants.account.CONDITIONS` and `adjacency`.  Where `kind` is "exact" attack and proof
+    conditions of `dpsub.accounting.account.CONDITIONS` and `adjacency`.  Where `kind` is "exact" attack and proof
     bracket one number; where it is "attack" nothing is proved.
     """
 

@@ -13,9 +13,8 @@ from dpsub import checks
 from dpsub.datasets import adult
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.linear_regression import Cell, gradient_cells
-from dpsub.frame import Frame
-from dpsub.procedures.classification import binary_metrics, cross_entropy
-from dpsub.procedures.dp_sgd import batch_width, descend, logistic_residual
+from dpsub.learning.descent import batch_width, binary_metrics, cross_entropy, descend, logistic_residual
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
 N_TRAIN = adult.N_TRAIN

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
-from dpsub import profiles
+from dpsub import noise
 from dpsub.amplification import Amplified, amplify
 from dpsub.experiments.amplification_grid import epsilon_grid, laws_of
 from dpsub.experiments.base import Experiment
@@ -63,7 +63,7 @@ class AmplificationCrossings(Experiment):
         laws_of(settings)
         epsilon_grid(settings)
         for mechanism in settings["mechanisms"]:
-            profiles.of(mechanism, settings["ratio"])
+            noise.of(mechanism, settings["ratio"])
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -71,7 +71,7 @@ class AmplificationCrossings(Experiment):
         epsilons, laws = epsilon_grid(settings), laws_of(settings)
         rows: list[tuple[Any, ...]] = []
         for mechanism in settings["mechanisms"]:
-            profile = profiles.of(mechanism, settings["ratio"])
+            profile = noise.of(mechanism, settings["ratio"])
             curves = {scheme: partial(amplify, law, profile) for scheme, law in laws.items()}
             met: list[tuple[str, str, str, list[float]]] = [
                 ("threshold", scheme, "", self._thresholds(curve, epsilons, exact=variant == "stated"))

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, profiles, samplers
+from dpsub import checks, noise, sampling
 from dpsub.amplification import amplify, category
 from dpsub.experiments.base import Experiment
-from dpsub.multiplicity import MultiplicityLaw
+from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_POINTS = 100_000
 
@@ -40,7 +40,7 @@ def laws_of(settings: Mapping[str, Any]) -> dict[str, MultiplicityLaw]:
     """
     n, b, m = (settings[name] for name in ("n", "b", "m"))
     return {
-        scheme: samplers.of_sizes(scheme, n=n, m=m, b=b).multiplicity_law(n) for scheme in settings["schemes"]
+        scheme: sampling.of_sizes(scheme, n=n, m=m, b=b).multiplicity_law(n) for scheme in settings["schemes"]
     }
 
 
@@ -60,7 +60,7 @@ class AmplificationGrid(Experiment):
         epsilon_grid(settings)
         for mechanism in settings["mechanisms"]:
             for ratio in settings["ratios"]:
-                profiles.of(mechanism, ratio)
+                noise.of(mechanism, ratio)
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -69,7 +69,7 @@ class AmplificationGrid(Experiment):
         parts = []
         for mechanism in settings["mechanisms"]:
             for ratio in settings["ratios"]:
-                profile = profiles.of(mechanism, ratio)
+                profile = noise.of(mechanism, ratio)
                 for scheme, law in laws.items():
                     result = amplify(law, profile, epsilons)
                     points = np.column_stack(

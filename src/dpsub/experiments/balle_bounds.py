@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, profiles
+from dpsub import checks, noise
 from dpsub.amplification import Bound, DeclaredProfile
-from dpsub.enumeration import ROWS, bound_of
+from dpsub.amplification.small_universes import ROWS, bound_of
 from dpsub.experiments.base import Experiment
-from dpsub.profiles import BlackBoxGroups, Profile
+from dpsub.noise import BlackBoxGroups, Profile
 from dpsub.relations import Relation
 
 GROUPS = ("white_box", "black_box")
@@ -37,7 +37,7 @@ class BalleBounds(Experiment):
                 checks.integer(f"sampling rate {share:g} times n = {n}", round(share * n, 9), at_least=1)
         for mechanism in settings["mechanisms"]:
             for ratio in settings["ratios"]:
-                profiles.of(mechanism, ratio)
+                noise.of(mechanism, ratio)
         for epsilon in settings["epsilon_amplified"]:
             checks.real("epsilon_amplified", epsilon, at_least=0)
 
@@ -51,7 +51,7 @@ class BalleBounds(Experiment):
             for theorem, bound in bounds_at(n, rate)
             for mechanism in settings["mechanisms"]
             for ratio in settings["ratios"]
-            for record in _points(theorem, bound, profiles.of(mechanism, ratio), settings, n=n, rate=rate)
+            for record in _points(theorem, bound, noise.of(mechanism, ratio), settings, n=n, rate=rate)
         ]
         return self.frame(pd.DataFrame(rows))
 
@@ -63,7 +63,7 @@ def bounds_at(n: int, rate: float) -> Iterator[tuple[str, Bound]]:
 
 
 def _points(
-    theorem: str, bound: Bound, profile: profiles.AdditiveNoiseProfile, settings: Mapping[str, Any], *, n: int,
+    theorem: str, bound: Bound, profile: noise.AdditiveNoiseProfile, settings: Mapping[str, Any], *, n: int,
     rate: float,
 ) -> Iterator[dict[str, object]]:
     targets = np.array(settings["epsilon_amplified"], dtype=float)

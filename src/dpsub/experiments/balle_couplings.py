@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpsub import checks
+from dpsub.amplification.small_universes import Row
 from dpsub.divergences import (
     advanced_joint_convexity,
     cheapest_coupling,
@@ -17,16 +18,16 @@ from dpsub.divergences import (
     hockey_stick,
     maximal_coupling,
 )
-from dpsub.enumeration import (
+from dpsub.divergences.universes import (
     Dataset,
+    Design,
     KernelProfile,
-    Row,
     dirichlet_kernel,
     membership_loss,
+    multinomial,
+    printed_multinomial,
     sample_law,
 )
-from dpsub.enumeration.lower import Design
-from dpsub.enumeration.samples import multinomial, printed_multinomial
 from dpsub.experiments.identity_checks import IdentityChecks, Pair
 
 EPSILON = 0.5

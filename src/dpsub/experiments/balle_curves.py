@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from dpsub import checks, profiles
+from dpsub import checks, noise
 from dpsub.amplification import WorSubstitute, WrSubstitute, amplify
 from dpsub.amplification.bounds import LawBound
 from dpsub.experiments.base import Experiment
-from dpsub.profiles import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
+from dpsub.noise import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
 
 SHARE_BELOW = 0.999  # of the base epsilon at which a curve ends: there it must still be positive
 
@@ -39,7 +39,7 @@ class BalleCurves(Experiment):
             checks.real("start_deltas", start, above=0, below=1)
         for m in (settings["m"], *settings["group_sizes"]):
             WorSubstitute(settings["n"], m)
-        profiles.of("laplace", settings["ratio"])
+        noise.of("laplace", settings["ratio"])
         for axis in ("epsilon", "epsilon_amplified"):
             step = checks.real(f"{axis}_step", settings[f"{axis}_step"], above=0)
             checks.real(f"{axis}_max", settings[f"{axis}_max"], at_least=2 * step, at_most=100_000 * step)
@@ -61,8 +61,8 @@ def calibrated(start: float) -> dict[str, Profile]:
     """Return the three mechanisms whose delta(0) is `start`."""
     return {
         "randomised_response": RandomisedResponseProfile((1 + start) / 2),
-        "laplace": profiles.of("laplace", -2 * math.log1p(-start)),
-        "gaussian": profiles.of("gaussian", 2 * float(ndtri((1 + start) / 2))),
+        "laplace": noise.of("laplace", -2 * math.log1p(-start)),
+        "gaussian": noise.of("gaussian", 2 * float(ndtri((1 + start) / 2))),
     }
 
 
@@ -83,12 +83,12 @@ def _sampled_curves(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     n, m, ratio = settings["n"], settings["m"], settings["ratio"]
     targets = grid(settings, "epsilon_amplified")
     for panel, mechanism in (("b", "gaussian"), ("c", "laplace")):
-        profile = profiles.of(mechanism, ratio)
+        profile = noise.of(mechanism, ratio)
         for x, log_delta in zip(targets, profile.log_delta(targets), strict=True):
             yield _record(panel, "none", ratio, x, float(log_delta))
         yield from _curve(panel, "wor", WorSubstitute(n, m), profile, ratio, targets)
         yield from _curve(panel, "wr", WrSubstitute(n, m), profile, ratio, targets)
-    profile = profiles.of("laplace", ratio)
+    profile = noise.of("laplace", ratio)
     for size in settings["group_sizes"]:
         bound = WrSubstitute(n, size)
         yield from _curve("d", "wr", bound, profile, ratio, targets)
@@ -108,7 +108,7 @@ def _curve(
 def _ends(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """Base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'."""
     n, m, ratio = settings["n"], settings["m"], settings["ratio"]
-    profile = profiles.of("laplace", ratio)
+    profile = noise.of("laplace", ratio)
     ends: tuple[tuple[str, LawBound, float], ...] = (
         ("wor", WorSubstitute(n, m), ratio), ("wr", WrSubstitute(n, m), m * ratio),
     )  # fmt: skip

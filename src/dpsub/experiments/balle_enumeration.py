@@ -14,12 +14,9 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.amplification import DeclaredProfile
-from dpsub.enumeration import (
-    BY_SIZE,
-    TRIPLES,
-    Row,
+from dpsub.amplification.small_universes import BY_SIZE, TRIPLES, Row, compare
+from dpsub.divergences.universes import (
     Space,
-    compare,
     dirichlet_kernel,
     membership_kernel,
     noisy_sum_kernel,
@@ -27,7 +24,7 @@ from dpsub.enumeration import (
 )
 from dpsub.experiments.balle_couplings import rows_of
 from dpsub.experiments.base import Experiment
-from dpsub.profiles import Profile
+from dpsub.noise import Profile
 from dpsub.relations import Relation
 from dpsub.streams import stream
 

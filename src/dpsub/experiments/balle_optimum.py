@@ -11,12 +11,12 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.amplification import DeclaredProfile
+from dpsub.amplification.small_universes import Row
 from dpsub.divergences import worst_mechanism
-from dpsub.enumeration import Row
 from dpsub.experiments.balle_couplings import rows_of
 from dpsub.experiments.balle_enumeration import OWN
 from dpsub.experiments.base import Experiment
-from dpsub.profiles import PointGuarantee
+from dpsub.noise import PointGuarantee
 
 TIE = 1e-12  # optima closer than this are equal up to the solver's accuracy
 

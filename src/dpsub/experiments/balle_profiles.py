@@ -10,13 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.integrate import quad
 
-from dpsub import checks, mechanisms, profiles
+from dpsub import checks
+from dpsub import noise as mechanisms
+from dpsub import noise as profiles
 from dpsub.amplification import DeclaredProfile, WorSubstitute, WrSubstitute, amplified_epsilon
 from dpsub.divergences import hockey_stick, moment_from_profiles, profile_from_losses, tail_rate
-from dpsub.divergences.moments import Curve
-from dpsub.enumeration import KernelProfile
+from dpsub.divergences.hockey_stick import Curve
+from dpsub.divergences.universes import KernelProfile
 from dpsub.experiments.identity_checks import IdentityChecks, Pair
-from dpsub.profiles import MembershipProfile, Profile, RandomisedResponseProfile
+from dpsub.noise import MembershipProfile, Profile, RandomisedResponseProfile
 from dpsub.relations import Relation
 
 NAMES = ("laplace", "gaussian")
@@ -56,7 +58,7 @@ class BalleProfiles(IdentityChecks):
 
 def integrated_divergence(name: str, ratio: float, epsilon: float) -> float:
     """Return the hockey-stick divergence of noise shifted by `ratio` scales, by quadrature of its density."""
-    noise = mechanisms.REGISTRY.get(name)(1.0)
+    noise = mechanisms.MECHANISMS.get(name)(1.0)
 
     def gain(z: float) -> float:
         first = float(noise.log_density(z - ratio))

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.discrete import clopper_pearson
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, Budget
-from dpsub.recycling import Recycled, RecycledProfile, paper, release
+from dpsub.recycling import Recycled, RecycledProfile, paper
+from dpsub.recycling import law as release
+from dpsub.sampling.laws import clopper_pearson
 from dpsub.streams import stream
 
 

@@ -13,9 +13,10 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, Budget
-from dpsub.recycling import Recycled, RecycledProfile, paper, paper_composition, release
-from dpsub.recycling.queries import Count, Total
-from dpsub.recycling.sampled import inner_budget, printed_acceptance, total_acceptance
+from dpsub.recycling import Recycled, RecycledProfile, paper
+from dpsub.recycling import law as release
+from dpsub.recycling import paper as paper_composition
+from dpsub.recycling.sampled import Count, Total, inner_budget, printed_acceptance, total_acceptance
 from dpsub.streams import stream
 
 Row = tuple[str, str, float, float]
@@ -83,7 +84,7 @@ class BrdpChecks(Experiment):
         law = cell.chosen("gau_br").law
         for times in settings["n_compositions"]:
             at = paper_composition.epsilon(law, times, cell.delta)
-            printed, whole = (paper_composition.delta(law, times, at, first=first) for first in (1, 0))
+            printed, whole = (paper_composition.composed_delta(law, times, at, first=first) for first in (1, 0))
             yield "A3", f"T {times}", printed, whole
             weight = paper.crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
             kept = binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE

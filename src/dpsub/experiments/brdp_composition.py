@@ -11,7 +11,7 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, Budget
-from dpsub.recycling import composed, paper_composition
+from dpsub.recycling import composed, paper
 
 
 class BrdpComposition(Experiment):
@@ -34,7 +34,7 @@ class BrdpComposition(Experiment):
         Budget.of(settings)
         for times in settings["n_compositions"]:
             checks.integer("n_compositions", times, at_least=1)
-        checks.one_of("conversion", settings["conversion"], paper_composition.CONVERSIONS)
+        checks.one_of("conversion", settings["conversion"], paper.CONVERSIONS)
         checks.real("width", settings["width"], above=0)
 
     def run(
@@ -51,7 +51,7 @@ class BrdpComposition(Experiment):
                 for times in settings["n_compositions"]:
                     if variant == "stated":
                         conversion = settings["conversion"]
-                        value = paper_composition.epsilon(chosen.law, times, cell.delta, conversion=conversion)
+                        value = paper.epsilon(chosen.law, times, cell.delta, conversion=conversion)
                         ends = (value, value)
                     else:
                         found = composed.account(chosen.law, times, delta=cell.delta, width=settings["width"])

@@ -11,9 +11,9 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES
-from dpsub.recycling import composed_budget
-from dpsub.recycling.ceiling import ceiling
-from dpsub.recycling.choice import budget
+from dpsub.recycling import composed
+from dpsub.recycling.budget import budget
+from dpsub.recycling.composed import ceiling
 
 
 class BrdpMap(Experiment):
@@ -57,10 +57,10 @@ class BrdpMap(Experiment):
             base = {"topic": topic, "epsilon": float(epsilon), "delta": delta, "bound": float(bound),
                     "n_compositions": times}  # fmt: skip
             for kernel, family in FAMILIES.items():
-                for kind, choose in (("dp", composed_budget.plain), ("best", composed_budget.optimum)):
+                for kind, choose in (("dp", composed.plain), ("best", composed.optimum)):
                     if (kernel, kind) == ("lap", "best") and times == 1 and (bound >= 1 or epsilon <= 1):
                         # no gain there but terms of the order of delta
-                        choose = composed_budget.plain
+                        choose = composed.plain
                     law = choose(family, epsilon, delta, times, bound, 1.0).law
                     yield {**base, "method": f"{kernel}_{kind}", "acceptance": law.acceptance, "rate": law.rate,
                            "scale": law.kernel.scale}  # fmt: skip

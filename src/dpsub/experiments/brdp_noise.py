@@ -12,7 +12,8 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget
-from dpsub.recycling import Recycled, release
+from dpsub.recycling import Recycled
+from dpsub.recycling import law as release
 from dpsub.streams import stream
 
 METHODS = ("gau_dp", "gau_br")

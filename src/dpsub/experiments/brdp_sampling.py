@@ -13,9 +13,7 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget, sampled_row
 from dpsub.recycling import GaussianKernel, budget
-from dpsub.recycling.queries import KINDS, Average, Count, Query, Total
-from dpsub.recycling.sampled import inner_budget
-from dpsub.recycling.sampling_rate import algorithm4
+from dpsub.recycling.sampled import KINDS, Average, Count, Query, Total, algorithm4, inner_budget
 
 # rule -> sensitivity and objective of Algorithm 4
 STATED = {"printed": ("unscaled", "printed"), "swapped": ("unscaled", "eq13"),

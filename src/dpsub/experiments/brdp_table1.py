@@ -12,10 +12,9 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, STATED, Budget
-from dpsub.recycling import Recycled, composed, paper, paper_composition
-from dpsub.recycling.queries import Count
-from dpsub.recycling.sampled import amplified, inner_budget
-from dpsub.recycling.sampling_rate import algorithm4
+from dpsub.recycling import Recycled, composed, paper
+from dpsub.recycling import paper as paper_composition
+from dpsub.recycling.sampled import Count, algorithm4, amplified, inner_budget
 
 LOW_SPLIT = "lap_low"  # a Laplace kernel that spends little of the budget: where the printed number is met
 

@@ -15,9 +15,8 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget
 from dpsub.experiments.brdp_table1 import BrdpTable1
-from dpsub.recycling import composed, paper_composition
-from dpsub.recycling.queries import Count
-from dpsub.recycling.sampling_rate import algorithm4
+from dpsub.recycling import composed, paper
+from dpsub.recycling.sampled import Count, algorithm4
 
 
 class BrdpTimes(Experiment):
@@ -63,7 +62,7 @@ class BrdpTimes(Experiment):
             else:
                 yield method, "parameters", 1, partial(cell.chosen, method)
             for times in settings["times"]:
-                yield method, "theorem3", times, partial(paper_composition.epsilon, law, times, delta / rate)
+                yield method, "theorem3", times, partial(paper.epsilon, law, times, delta / rate)
                 if rate == 1:
                     yield method, "exact", times, partial(composed.account, law, times, delta=delta)
 

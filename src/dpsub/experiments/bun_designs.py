@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.designs import rounding, strata
-from dpsub.designs.advisor import advise, neyman_change
-from dpsub.designs.frame_table import FrameTable
+from dpsub.amplification.survey import sizes as rounding
+from dpsub.amplification.survey import strata
+from dpsub.amplification.survey.advisor import FrameTable, advise, neyman_change
 from dpsub.experiments.base import Experiment
-from dpsub.frame import Frame
-from dpsub.samplers import allocations
+from dpsub.sampling import designs
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
 ALLOCATION_SHARE = 0.25
@@ -85,25 +85,25 @@ class BunDesigns(Experiment):
         ]
         m = round(float(rounding.exact_rate(rate)) * table.frame.n)
         public = {
-            "proportional": allocations.proportional(counts, m),
-            "Neyman": allocations.neyman(counts, deviations, m),
-            "square root of N": allocations.allocate(counts, np.sqrt(counts), m),
+            "proportional": designs.proportional(counts, m),
+            "Neyman": designs.neyman(counts, deviations, m),
+            "square root of N": designs.allocate(counts, np.sqrt(counts), m),
         }
         items = [strata.MenuItem(f"{name}, public", (rule,) * 3, strata.base_for_public(rule, counts, target))
                  for name, rule in public.items()]  # fmt: skip
         items.append(strata.MenuItem("proportional, randomised rounding",
-                                     tuple(allocations.proportional(s.sizes, m) for s in scenarios),
+                                     tuple(designs.proportional(s.sizes, m) for s in scenarios),
                                      rounding.base_for(rate, target)))  # fmt: skip
         limit, first = float(table.values.max()), ALLOCATION_SHARE * target
         noisy = tuple(
-            allocations.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+            designs.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
             for s in scenarios
         )
         # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
         items.append(strata.MenuItem("Neyman, noisy weights", noisy, min(
             strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
         )))  # fmt: skip
-        own = tuple(allocations.neyman(s.sizes, s.deviations, m) for s in scenarios)
+        own = tuple(designs.neyman(s.sizes, s.deviations, m) for s in scenarios)
         change = neyman_change([table.values[labels == h] for h in range(len(counts))], own[0])
         base = min(strata.base_for_certificate(rule, s.sizes, change, target)
                    for rule, s in zip(own, scenarios, strict=True))  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.designs import random_sizes
+from dpsub.amplification.survey import sizes
 from dpsub.experiments.base import Experiment
 
 
@@ -56,12 +56,12 @@ class BunRandomSize(Experiment):
         n, epsilon = int(settings["n"]), float(settings["epsilon"])
         mean, rows = settings["mean_share"] * n, []
         for sigma in sigmas_of(settings).tolist():
-            law = random_sizes.SizeLaw.truncated_gaussian(n, mean, sigma)
+            law = sizes.RandomSizeLaw.truncated_gaussian(n, mean, sigma)
             if variant == "rigorous":
-                lower = upper = random_sizes.exact(law, epsilon)
+                lower = upper = sizes.exact_random(law, epsilon)
             else:
                 factor = 1 if variant == "stated" else 2
-                lower = random_sizes.lower(law, epsilon, factor=factor)
-                upper = random_sizes.upper(law, epsilon, factor=factor)
+                lower = sizes.lower(law, epsilon, factor=factor)
+                upper = sizes.upper(law, epsilon, factor=factor)
             rows.append((0, n, epsilon, sigma, law.mean, law.tilted_mean(epsilon) / n, lower, upper))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

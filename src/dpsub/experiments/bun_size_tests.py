@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.designs import size_tests
+from dpsub.amplification.survey import sizes
 from dpsub.experiments.base import Experiment
 from dpsub.streams import stream
 
@@ -44,16 +44,16 @@ class BunSizeTests(Experiment):
     ) -> pd.DataFrame:
         rows = []
         for topic, case, one, other, difference, epsilon in self._pairs(settings, root):
-            loss = size_tests.size_loss(one, other, epsilon)
-            found = size_tests.advantage(one, other, epsilon)
-            limit = found if variant == "rigorous" else size_tests.advantage_limit(loss, sharp=variant == "consistent")
-            count = size_tests.laplace_count_advantage(difference, epsilon)
+            loss = sizes.size_loss(one, other, epsilon)
+            found = sizes.advantage(one, other, epsilon)
+            limit = found if variant == "rigorous" else sizes.advantage_limit(loss, sharp=variant == "consistent")
+            count = sizes.laplace_count_advantage(difference, epsilon)
             rows.append((0, topic, case, difference, epsilon, loss, found, count, limit))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
     def _pairs(
         self, settings: Mapping[str, Any], root: int
-    ) -> Iterator[tuple[str, int, size_tests.SizeLaw, size_tests.SizeLaw, int, float]]:
+    ) -> Iterator[tuple[str, int, sizes.SizeChances, sizes.SizeChances, int, float]]:
         rng = stream(root, experiment=self.name, cell={}, role="data", replicate=0)
         drawn = rng.dirichlet(np.ones(SIZES), (settings["random_laws"], 2)).tolist()
         for epsilon in (float(value) for value in settings["epsilons"]):

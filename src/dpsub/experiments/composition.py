@@ -10,14 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, samplers
-from dpsub.accountants.cell_mass import cell_mass_bounds, check_size
-from dpsub.accountants.fourier import compose
-from dpsub.accountants.grid import LossGrid
-from dpsub.accountants.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub import checks, sampling
+from dpsub.accounting.algorithm1 import LossGrid, cell_mass_bounds, check_size, compose
+from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.experiments.base import Experiment
-from dpsub.procedures import sensitivity
-from dpsub.procedures.noise_plan import plan_noise
+from dpsub.learning import subsets
+from dpsub.learning.subsets import plan_noise
 
 METHODS = {"stated": "printed", "as_done": "as_done", "consistent": "cell_mass"}
 MAX_DOUBLINGS = 4
@@ -69,7 +67,7 @@ def pair_of(scheme: str, sizes: Mapping[str, Any], scale: float, rate_digits: in
         If the scheme is unknown, or sizes or scale are out of range.
     """
     n, m = sizes["n"], sizes["m"]
-    sampler = samplers.of_sizes(scheme, n=n, m=m, b=sizes["b"])
+    sampler = sampling.of_sizes(scheme, n=n, m=m, b=sizes["b"])
     if scheme not in ("poisson", "wor"):
         return MixturePair(sampler.multiplicity_law(n), scale)
     rate = m / n if rate_digits is None else round(m / n, rate_digits)
@@ -95,8 +93,8 @@ def noise_of_sum(scheme: str, table: Mapping[str, Any], variant: str, calibratio
     """
     n, m, clip = table["n"], table["m"], checks.real("clip", table["clip"], above=0)
     target = checks.real("epsilon_amplified", table["epsilon_amplified"], above=0)
-    law = samplers.of_sizes(scheme, n=n, m=m, b=table["b"]).multiplicity_law(n)
-    size = sensitivity.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant)
+    law = sampling.of_sizes(scheme, n=n, m=m, b=table["b"]).multiplicity_law(n)
+    size = subsets.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant)
     plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=calibration)
     return m * plan.sigma
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, profiles, samplers
+from dpsub import checks, noise, sampling
 from dpsub.experiments.base import Experiment
 
 
@@ -44,10 +44,10 @@ class DesignSurface(Experiment):
     def check(self, settings: Mapping[str, Any]) -> None:
         checks.real("epsilon", settings["epsilon"], above=0)
         for mechanism in settings["mechanisms"]:
-            profiles.of(mechanism, settings["ratio"])
+            noise.of(mechanism, settings["ratio"])
         m, b = sizes(settings, "m"), sizes(settings, "b")
         for scheme, m_end, b_end in product(settings["schemes"], (m[0], m[-1]), (b[0], b[-1])):
-            samplers.of_sizes(scheme, n=settings["n"], m=m_end, b=b_end)
+            sampling.of_sizes(scheme, n=settings["n"], m=m_end, b=b_end)
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -56,12 +56,12 @@ class DesignSurface(Experiment):
 
     def _rows(self, settings: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
         n, epsilon = settings["n"], float(settings["epsilon"])
-        bases = {name: profiles.of(name, settings["ratio"]) for name in settings["mechanisms"]}
+        bases = {name: noise.of(name, settings["ratio"]) for name in settings["mechanisms"]}
         copies = np.arange(1, sizes(settings, "m")[-1] + 1)
         group_deltas = {name: np.exp(profile.group_log_delta(epsilon, copies)) for name, profile in bases.items()}
         deltas = {name: float(profile.delta(epsilon)) for name, profile in bases.items()}
         for scheme, m, b in product(settings["schemes"], sizes(settings, "m"), sizes(settings, "b")):
-            law = samplers.of_sizes(scheme, n=n, m=m, b=b).multiplicity_law(n)
+            law = sampling.of_sizes(scheme, n=n, m=m, b=b).multiplicity_law(n)
             weights = law.pmf[1:]
             for name, delta in deltas.items():
                 amplified = float(weights @ group_deltas[name][: len(weights)])

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, samplers
+from dpsub import checks, sampling
 from dpsub.experiments.base import Experiment
-from dpsub.frame import Frame
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
 SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
@@ -72,7 +72,7 @@ class DistinctCounts(Experiment):
         checks.integer("draws", settings["draws"], at_least=2)
         for sizes in settings["settings"]:
             for scheme in SCHEMES:
-                samplers.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=sizes["b"])
+                sampling.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=sizes["b"])
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -83,7 +83,7 @@ class DistinctCounts(Experiment):
             for experiment, sizes in enumerate(settings["settings"], start=1):
                 n, b, m = sizes["n"], sizes["b"], sizes["m"]
                 for scheme in SCHEMES:
-                    sampler = samplers.of_sizes(scheme, n=n, m=m, b=b)
+                    sampler = sampling.of_sizes(scheme, n=n, m=m, b=b)
                     cell = {"scheme": scheme, "n": n, "b": b, "m": m, "draws": draws}
                     rng = stream(root, experiment=self.name, cell=cell, role="sample", replicate=replicate)
                     distinct = sampler.draw_block(Frame(n), draws, rng).distinct

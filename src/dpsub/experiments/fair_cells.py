@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpsub import accounting, checks, samplers
-from dpsub.accountants.account import Account
+from dpsub import checks, sampling
+from dpsub.accounting import account
+from dpsub.accounting.account import Account
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.experiments.fair_tasks import TASKS, Task
-from dpsub.samplers import Multistage
-from dpsub.samplers.base import StagedSampler
-from dpsub.samplers.must import TwoStage
-from dpsub.samplers.stages import Poisson, Stage, WithoutReplacement, WithReplacement
+from dpsub.sampling import Multistage
+from dpsub.sampling.base import PoissonStage, Stage, StagedSampler, WithoutReplacement, WithReplacement
+from dpsub.sampling.must import TwoStage
 
 CONVENTIONS = {"rigorous": "rigorous", "consistent": "paper"}
 """Variant of the experiments -> convention by which the noise is calibrated."""
@@ -120,7 +120,7 @@ class Cell:
 
 def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute", width: float = 0.01) -> Account:
     """Return what is proved of epsilon at the cell's delta with this noise; `width` is relative to the target."""
-    return accounting.rigorous(
+    return account.rigorous(
         cell.drawn, cell.task.n, noise_multiplier=noise_multiplier, n_compositions=cell.steps,
         delta=cell.target_delta, adjacency=adjacency, width=width * cell.target_epsilon,
     )  # fmt: skip
@@ -128,7 +128,7 @@ def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute"
 
 def takes_first_stage(sampler: str) -> bool:
     """Return whether a sampler's name is one of two stages, which needs a size b."""
-    return ":" not in sampler and issubclass(samplers.REGISTRY.get(sampler), TwoStage)
+    return ":" not in sampler and issubclass(sampling.REGISTRY.get(sampler), TwoStage)
 
 
 def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:
@@ -149,13 +149,13 @@ def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:
         If a name or kind is unknown, sizes do not fit, or the last stage of a chain does not leave m slots.
     """
     if ":" not in text:
-        sampler = samplers.of_sizes(text, n=n, m=m, b=b)
+        sampler = sampling.of_sizes(text, n=n, m=m, b=b)
         assert isinstance(sampler, StagedSampler)  # all that a size alone describes are
         return sampler
     stages = [_stage(part.strip()) for part in text.split(",")]
     chain = Multistage(stages)
     slots, last = chain.slots(n)[-1], stages[-1]
-    left = slots * last.rate if isinstance(last, Poisson) else last.size  # type: ignore[attr-defined]
+    left = slots * last.rate if isinstance(last, PoissonStage) else last.size  # type: ignore[attr-defined]
     if abs(left - m) > 1e-9 * m:
         raise ArgumentError(f"m must be the {left:g} slots that the chain {text!r} leaves, got m = {m}")
     return chain
@@ -169,7 +169,7 @@ def _stage(text: str) -> Stage:
     except ValueError:
         raise ArgumentError(f"a stage must be kind:size, got {text!r}; write stages as wor:500,wr:400") from None
     if kind == "poisson":
-        return Poisson(number)
+        return PoissonStage(number)
     return WithoutReplacement(int(number)) if kind == "wor" else WithReplacement(int(number))
 
 

@@ -15,7 +15,7 @@ from dpsub.experiments.fair_cells import CONVENTIONS, Cell, check_grid, expanded
 from dpsub.experiments.fair_noise import Calibrated, calibrate
 from dpsub.experiments.fair_tasks import EXPERIMENT, MEASURES, SOURCES, TaskData, load
 from dpsub.experiments.fair_training import train
-from dpsub.procedures.dp_sgd import ITERATIONS_AT_ONCE
+from dpsub.learning.descent import ITERATIONS_AT_ONCE
 
 SEEDS_AT_ONCE = 50  # bounds the memory; has no influence on results
 

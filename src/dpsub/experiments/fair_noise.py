@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub import accounting
-from dpsub.accountants.gaussian_pair import MIN_SCALE
-from dpsub.accountants.noise_search import smallest_noise
-from dpsub.calibrated_noise import NoiseCalibration, calibrate_noise
+from dpsub.accounting import account as accounting
+from dpsub.accounting.pairs import MIN_SCALE
+from dpsub.accounting.search import NoiseCalibration, calibrate_noise, smallest_noise
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.fair_cells import CONVENTIONS, MOST_NOISE, Cell, check_grid, expanded, proved
 from dpsub.relations import Relation

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpsub.datasets import adult, bundled, ijcnn1
 from dpsub.datasets.simulated import linear_datasets, normal_datasets
-from dpsub.procedures.dp_sgd import Residual, logistic_residual, squared_error_residual
+from dpsub.learning.descent import Residual, logistic_residual, squared_error_residual
 from dpsub.streams import stream
 
 EXPERIMENT = "fair_comparison"

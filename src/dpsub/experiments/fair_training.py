@@ -11,11 +11,9 @@ import numpy as np
 
 from dpsub.experiments.fair_cells import Cell
 from dpsub.experiments.fair_tasks import BETA, EXPERIMENT, MEASURES, TaskData
-from dpsub.frame import Frame
-from dpsub.procedures.classification import area_under_curve, binary_metrics, cross_entropy
-from dpsub.procedures.dp_sgd import Descent, batch_width, descend
-from dpsub.procedures.noisy_sums import mean_interval, noise_of_average
-from dpsub.sample import Samples
+from dpsub.learning.descent import Descent, area_under_curve, batch_width, binary_metrics, cross_entropy, descend
+from dpsub.learning.subsets import mean_interval, noise_of_average
+from dpsub.sampling.frame import Frame, Samples
 from dpsub.streams import stream
 
 LEVEL = 0.95

@@ -17,8 +17,7 @@ from dpsub.datasets.point_sets import PointSet
 from dpsub.errors import DataError
 from dpsub.experiments.importance_sets import scaled_size
 from dpsub.importance.calibrate import Calibration, DataFacts, calibrate
-from dpsub.importance.printed_weights import RELEASED_STEPS
-from dpsub.importance.weights import optimal_weights
+from dpsub.importance.weights import RELEASED_STEPS, optimal_weights
 
 MODES = {"as_done": "released", "stated": "stated", "consistent": "repaired"}
 """Variant -> mode of the calibration and of the clustering."""

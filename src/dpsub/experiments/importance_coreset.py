@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.experiments.importance_sets import OnPointSets, each
-from dpsub.importance import coreset
+from dpsub.importance import audit
 from dpsub.streams import stream
 
 
@@ -41,13 +41,13 @@ class ImportanceCoreset(OnPointSets):
         rows: list[dict[str, Any]] = []
         k, sets = int(settings["clusters"]), int(settings["centre_sets"])
         for points in each(settings, data):
-            for kind in coreset.KINDS:
+            for kind in audit.KINDS:
                 for m in settings["sizes"]:
                     for replicate in replicates:
                         key = {"dataset": points.name, "kind": kind, "m": m}
                         rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
-                        sample = coreset.draw(points.points, int(m), kind, rng)
-                        random, fitted = coreset.worst_deviation(points.points, sample, k, rng, sets=sets)
+                        sample = audit.draw(points.points, int(m), kind, rng)
+                        random, fitted = audit.worst_deviation(points.points, sample, k, rng, sets=sets)
                         rows.append({
                             "replicate": replicate, "dataset": points.name, "data_label": points.label, "kind": kind,
                             "m": int(m), "size": sample.size, "random": random, "fitted": fitted,

@@ -10,13 +10,11 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpsub import checks
-from dpsub.accountants.composition import Composition
+from dpsub.accounting.compose import Composition
 from dpsub.datasets import described
 from dpsub.experiments.base import Experiment
-from dpsub.importance.approximate import CELLS, certified_epsilon
+from dpsub.importance.approximate import CELLS, NormPair, certified_epsilon, gaussian_weights
 from dpsub.importance.calibrate import DataFacts, calibrate
-from dpsub.importance.gaussian import gaussian_weights
-from dpsub.importance.norm_pair import NormPair
 
 TOLERANCE = 0.05  # of what is proved, relative; smaller means more intervals of norms
 

@@ -14,8 +14,7 @@ from scipy import optimize
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.importance.losses import Power
-from dpsub.importance.samplers import filled_rates, optimal_rates, oracle_rates, uniform_rates
-from dpsub.importance.weighted_sum import WeightedLaplaceSum
+from dpsub.importance.samplers import WeightedLaplaceSum, filled_rates, optimal_rates, oracle_rates, uniform_rates
 from dpsub.streams import stream
 
 RULES = ("free", "fixed_eps", "b1")

@@ -15,7 +15,8 @@ from dpsub.datasets import described
 from dpsub.datasets.point_sets import PointSet
 from dpsub.experiments.importance_cells import SAMPLERS, Cell, noise_of
 from dpsub.experiments.importance_sets import OnPointSets, each
-from dpsub.importance import lloyd, lloyd_loop
+from dpsub.importance import lloyd
+from dpsub.importance import lloyd as lloyd_loop
 from dpsub.importance.calibrate import Calibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.streams import stream

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, samplers
+from dpsub import checks, sampling
 from dpsub.datasets.simulated import linear_datasets
 from dpsub.experiments.base import Experiment
-from dpsub.frame import Frame
-from dpsub.procedures import sensitivity
-from dpsub.procedures.dp_sgd import Descent, batch_width, descend, squared_error_residual
-from dpsub.procedures.noise_plan import plan_noise
-from dpsub.samplers import Sampler
+from dpsub.learning import subsets
+from dpsub.learning.descent import Descent, batch_width, descend, squared_error_residual
+from dpsub.learning.subsets import plan_noise
+from dpsub.sampling import Sampler
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
 SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
@@ -49,22 +49,22 @@ def gradient_cells(settings: Mapping[str, Any], variant: str, n: int, descent: M
     """
     m, b, clip = settings["m"], settings["b"], float(settings["clip"])
     rate = settings["learning_rate"]
-    poisson = samplers.of_sizes("poisson", n=n, m=m)
+    poisson = sampling.of_sizes("poisson", n=n, m=m)
     yield Cell("nonprivate", float("nan"), poisson, 0.0, Descent(clip=None, learning_rate=rate, **descent))
     targets = settings["epsilon_amplified"]
     for epsilon_amplified in targets if isinstance(targets, list) else [targets]:
         for scheme in SCHEMES:
-            sampler = samplers.of_sizes(scheme, n=n, m=m, b=b)
+            sampler = sampling.of_sizes(scheme, n=n, m=m, b=b)
             consistent = variant == "consistent"
             plan = plan_noise(
                 sampler.multiplicity_law(n),
                 epsilon_amplified=epsilon_amplified,
                 delta=1 / n,
-                sensitivity=sensitivity.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant),
+                sensitivity=subsets.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant),
                 calibration="analytic" if consistent else "classical",
             )
             if variant == "as_done" and scheme == "must_ww":
-                sampler = samplers.of_sizes("must_ow", n=n, m=m, b=b)
+                sampler = sampling.of_sizes("must_ow", n=n, m=m, b=b)
             divisor = float(m) if consistent and scheme == "poisson" else None
             steps = Descent(clip=clip, learning_rate=rate, divisor=divisor, **descent)
             yield Cell(scheme, float(epsilon_amplified), sampler, plan.sigma, steps)

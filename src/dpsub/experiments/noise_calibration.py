@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub import checks, samplers
-from dpsub.calibration import classical_is_valid
+from dpsub import checks, sampling
 from dpsub.experiments.base import Experiment
-from dpsub.procedures import sensitivity
-from dpsub.procedures.noise_plan import plan_noise
-from dpsub.samplers import Sampler
+from dpsub.learning import subsets
+from dpsub.learning.subsets import plan_noise
+from dpsub.noise.gaussian import classical_is_valid
+from dpsub.sampling import Sampler
 
 ONE_STAGE = ("poisson", "wor", "wr")
 TWO_STAGE = ("must_wo", "must_ow", "must_ww")
@@ -41,8 +41,8 @@ def sensitivities(table: str, settings: Mapping[str, Any], scheme: str, variant:
     """Return the L2 sensitivity of each statistic of a table."""
     sizes = {"n": settings["n"], "m": settings["m"], "variant": variant}
     if table == STATISTICS_TABLE:
-        return sensitivity.of_statistics(scheme, lower=settings["lower"], upper=settings["upper"], **sizes)
-    return {"gradient": sensitivity.of_gradient(scheme, clip=settings["clip"], **sizes)}
+        return subsets.of_statistics(scheme, lower=settings["lower"], upper=settings["upper"], **sizes)
+    return {"gradient": subsets.of_gradient(scheme, clip=settings["clip"], **sizes)}
 
 
 class NoiseCalibration(Experiment):
@@ -84,7 +84,7 @@ class NoiseCalibration(Experiment):
             ]
             for target in sizes["epsilon_amplified"]:
                 for scheme, b in schemes:
-                    sampler = samplers.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=b or None)
+                    sampler = sampling.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=b or None)
                     group = float(sizes["clip"]) if variant == "as_done" else None
                     for statistic, size in sensitivities(table, sizes, scheme, variant).items():
                         yield Query(table, scheme, b, sampler, float(target), statistic, size, group)

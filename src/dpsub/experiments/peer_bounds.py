@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub import accounting, checks, samplers
+from dpsub import checks, sampling
+from dpsub.accounting import account
 from dpsub.experiments import other_accountants
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.other_accountants import Ends
@@ -35,10 +36,10 @@ def tools(case: Mapping[str, Any], delta: float) -> Iterator[Comparison]:
     replacing a record moves the sum.
     """
     n, m, s, k, adjacency = (case[name] for name in ("n", "m", "noise_multiplier", "n_compositions", "adjacency"))
-    sampler = samplers.of_sizes(case["scheme"], n=n, m=m)
+    sampler = sampling.of_sizes(case["scheme"], n=n, m=m)
 
     def ours() -> Ends:
-        found = accounting.rigorous(
+        found = account.rigorous(
             sampler, n, noise_multiplier=s, n_compositions=k, delta=delta, adjacency=adjacency, width=case["width"]
         )
         return found.lower, found.upper

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import accounting, checks, samplers
-from dpsub.accountants.gaussian_pair import MIN_SCALE
-from dpsub.accountants.noise_search import smallest_noise
-from dpsub.calibrated_noise import calibrate_noise
+from dpsub import checks, sampling
+from dpsub.accounting import account
+from dpsub.accounting.pairs import MIN_SCALE
+from dpsub.accounting.search import calibrate_noise, smallest_noise
 from dpsub.experiments.accounts import adjacencies
 from dpsub.experiments.base import Experiment
 from dpsub.relations import Relation
-from dpsub.samplers import Sampler
+from dpsub.sampling import Sampler
 
 MOST_NOISE = 1e4
 _DIGITS = 4
@@ -55,7 +55,7 @@ class ProvedNoise(Experiment):
         checks.integer("n_compositions", settings["n_compositions"], at_least=1)
         checks.real("delta", settings["delta"], above=0, below=1)
         return [
-            Target(scheme, samplers.of_sizes(scheme, n=n, m=m, b=b), adjacency,
+            Target(scheme, sampling.of_sizes(scheme, n=n, m=m, b=b), adjacency,
                    checks.real("target_epsilon", epsilon, above=0))
             for epsilon in settings["target_epsilons"]
             for scheme in settings["schemes"]
@@ -95,7 +95,7 @@ def noise_of_pair(target: Target, n: int, k: int, delta: float, accuracy: float,
 
     def upper(scale: float) -> float:
         width = target.epsilon * accuracy
-        return accounting.paper(
+        return account.paper(
             target.sampler, n, noise_multiplier=scale, n_compositions=k, delta=delta, width=width
         ).upper
 

@@ -6,14 +6,12 @@ import math
 
 import numpy as np
 
-from dpsub.accountants.events import PairEvent
-from dpsub.accountants.filler_pair import FillerPair
-from dpsub.accountants.ledger import Ledger
-from dpsub.accountants.refinement import Question
-from dpsub.accounting import Release
+from dpsub.accounting.account import Release
+from dpsub.accounting.bracket import Ledger, PairEvent, Question
+from dpsub.accounting.pairs import FillerPair
 from dpsub.errors import UnsupportedError
-from dpsub.multiplicity import MultiplicityLaw
-from dpsub.samplers import Poisson
+from dpsub.sampling import Poisson
+from dpsub.sampling.laws import MultiplicityLaw
 
 SHIFTS = 1024
 """Steps into which the largest shift, that of the smallest sample, is divided."""

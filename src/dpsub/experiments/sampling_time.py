@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, samplers
+from dpsub import checks, sampling
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.distinct_counts import SCHEMES
-from dpsub.frame import Frame
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
 BLOCK = 100
@@ -47,7 +47,7 @@ class SamplingTime(Experiment):
         checks.integer("draws", settings["draws"], at_least=1)
         for sizes in settings["settings"]:
             for scheme in SCHEMES:
-                samplers.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=sizes["b"])
+                sampling.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=sizes["b"])
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -84,5 +84,5 @@ class SamplingTime(Experiment):
             ("poisson", 1): partial(bernoulli_trials, n, m / n)
         }
         for scheme in SCHEMES:
-            draws[scheme, 0] = partial(samplers.of_sizes(scheme, n=n, m=m, b=sizes["b"]).draw_block, Frame(n))
+            draws[scheme, 0] = partial(sampling.of_sizes(scheme, n=n, m=m, b=sizes["b"]).draw_block, Frame(n))
         return draws

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, samplers
+from dpsub import checks, sampling
 from dpsub.datasets.simulated import normal_datasets
 from dpsub.experiments.base import Experiment
-from dpsub.frame import Frame
-from dpsub.procedures import sensitivity
-from dpsub.procedures.noise_plan import plan_noise
-from dpsub.procedures.subset_bootstrap import release, subset_statistics
-from dpsub.samplers import Sampler
+from dpsub.learning import subsets as sensitivity
+from dpsub.learning.subsets import plan_noise, release, subset_statistics
+from dpsub.sampling import Sampler
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
 ONE_STAGE = ("nonprivate", "poisson", "wor", "wr")
@@ -69,7 +68,7 @@ class SubsetStatistics(Experiment):
         n, m, lower, upper = settings["n"], settings["m"], float(settings["lower"]), float(settings["upper"])
         grid = [(scheme, 0) for scheme in ONE_STAGE] + [(scheme, b) for scheme in TWO_STAGE for b in settings["b"]]
         for scheme, b in grid:
-            sampler = samplers.of_sizes("poisson" if scheme == "nonprivate" else scheme, n=n, m=m, b=b or None)
+            sampler = sampling.of_sizes("poisson" if scheme == "nonprivate" else scheme, n=n, m=m, b=b or None)
             sensitivities = sensitivity.of_statistics(scheme, n=n, m=m, lower=lower, upper=upper, variant=variant)
             sigmas = [0.0, 0.0]
             if scheme != "nonprivate":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsub.labels import NONPRIVATE_LABEL
-from dpsub.samplers import REGISTRY
+from dpsub.sampling import REGISTRY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

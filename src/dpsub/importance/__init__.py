@@ -6,7 +6,13 @@ and a size), `weighted_sum`, `noise`, `lloyd`, `lloyd_loop` (mechanisms), `norm_
 (epsilon with a delta), `audit` (what canaries show), `coreset` (what sampling does to costs).  The statements are
 proved in docs/importance.md.
 
-The Poisson importance sampler is no member of the registries of `dpsub.samplers`: those draw from public sizes or
+The Poisson importance sampler is no member of the registries of `dpsub.sampling`: those draw from public sizes or
 strata and their estimators take the inclusion probabilities from the design, while here chances and weights belong
 together, are functions of the record itself, and are never released.
 """
+
+from __future__ import annotations
+
+
+
+

@@ -5,6 +5,28 @@ w x under noise of density exp(-|z|_2 / beta_sum): whatever the past, and whiche
 divergences no larger than those of NormPair(1, w / beta_count) times NormPair(d, w |x| / beta_sum).  T rounds are
 composed, and the sampling of the record amplifies the whole once.  As the composed pair is symmetric, removing the
 record is never the better-protected direction, so that one bound serves both.  Proofs: docs/importance.md, section 6.
+
+The loss of noise with density exp(-|z|) in d dimensions, moved by a vector of length D, in closed form.
+
+In prolate spheroidal coordinates about the two centres, mu = (|y| + |y - v|) / D and nu = (|y| - |y - v|) / D, the
+loss is L = D nu in [-D, D], and both densities are e^{-D mu / 2} e^{+-L / 2} times the volume element, which is
+
+    (mu^2 - nu^2) ((mu^2 - 1)(1 - nu^2))^{(d - 3) / 2},   mu^2 - nu^2 = (mu^2 - 1) + (1 - nu^2).
+
+So the pair is P = e^{L/2} G / Z, Q = e^{-L/2} G / Z with one even law G of L, and nu is under G the mixture of the
+densities proportional to (1 - nu^2)^{(d - 3) / 2} and (1 - nu^2)^{(d - 1) / 2} with odds d K_{d/2}(z) : z K_{d/2 -
+1}(z), z = D / 2. For d = 1 the first one is the atoms at both ends, and this is the Laplace law.  With E_0F1 below, Z
+= E_G e^{L/2}.
+
+*Bounds.*  H_a(P || Q) = (2 sqrt(a) / Z) E_G sinh((L - log a) / 2)_+, and x -> sinh(x/2)_+ is convex.  So a law that
+is larger than G in convex order has larger divergences at every a.  The law that puts each cell's mass on the two
+grid points beside it, with the cell's mean kept, is larger: its masses are second differences of E (x - L)_+.
+
+Weighted Lloyd with Gaussian noise: closed-form (epsilon, delta) after importance sampling, and optimal weights.
+
+T rounds with noise N(0, sigma_sum^2) on sums and N(0, sigma_count^2) on counts tell (w, x) apart as N(mu, 1) from
+N(0, 1), mu = w sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2).  Sampled with probability q, the worst pair is
+(1 - q) N(0, 1) + q N(mu, 1) against N(0, 1), in this direction.
 """
 
 from __future__ import annotations
@@ -15,14 +37,147 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import kve
 
 from dpsub import checks
-from dpsub.accountants.composition import Composition
-from dpsub.errors import NumericalError, UnsupportedError
+from dpsub.accounting.compose import Composition
+from dpsub.accounting.pld import LossLaw
+from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.importance.calibrate import Calibration
-from dpsub.importance.losses import inclusion, loss_when_removed
-from dpsub.importance.norm_pair import NormPair
+from dpsub.importance.losses import base_order, inclusion, loss_when_removed
 from dpsub.importance.weights import optimal_weights
+from dpsub.noise import GaussianProfile
+from dpsub.noise.base import nonnegative
+
+_EPS = float(np.finfo(float).eps)
+_NOTHING = 1e-17
+_SMALLEST, _LARGEST = 1e-300, 600.0
+
+
+@dataclass(frozen=True)
+class NormPair:
+    """Noise of density exp(-|z|_2) in d dimensions on two values at distance `shift`, in units of the noise scale.
+
+    Symmetric: the losses of the two directions have one law.
+
+    Attributes
+    ----------
+    d : int
+        Dimension; 1 is the Laplace law.
+    shift : float
+        D > 0: the loss lies in [-D, D].
+
+    Raises
+    ------
+    ArgumentError
+        If an attribute is out of range.
+    NumericalError
+        If the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300.
+    """
+
+    d: int
+    shift: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1))
+        object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
+        if not _SMALLEST <= self.shift <= _LARGEST:
+            raise NumericalError(
+                f"losses must be at most {_LARGEST:g} nats (at least {_SMALLEST:g}), got {self.shift:g}"
+            )
+
+    @cached_property
+    def flat_share(self) -> float:
+        """Weight under G of the density proportional to (1 - nu^2)^{(d - 3) / 2}."""
+        z = self.shift / 2
+        # ratio K_{v+1} / K_v upwards from v = -1/2 or 0: a recurrence of positive terms
+        order, ratio = (-0.5, 1.0) if self.d % 2 else (0.0, float(kve(1, z) / kve(0, z)))
+        while order < self.d / 2 - 1:
+            order += 1
+            ratio = 2 * order / z + 1 / ratio
+        return 1 / (1 + z / (self.d * ratio))
+
+    @cached_property
+    def log_normaliser(self) -> float:
+        """log Z = log E_G e^{L/2}, by the series of 0F1(d/2; D^2/16) and 0F1(d/2 + 1; D^2/16)."""
+        z = self.shift / 2
+        terms = np.arange(int(2 * z + 60 + 8 * math.sqrt(z)))
+        logs = []
+        for share, first in ((self.flat_share, self.d / 2), (1 - self.flat_share, self.d / 2 + 1)):
+            # log of (z/2)^{2j} / (j! (first)_j)
+            steps = 2 * math.log(z / 2) - np.log(terms[1:]) - np.log(first + terms[:-1])
+            if share > 0:
+                logs.append(math.log(share) + np.concatenate([[0.0], np.cumsum(steps)]))
+        return float(np.logaddexp.reduce(np.concatenate(logs)))
+
+    def _components(self) -> list[tuple[float, float]]:
+        """Weights and parameters a of the Beta(a, a) laws of (1 + nu) / 2 that are no atoms."""
+        first = [] if self.d == 1 else [(self.flat_share, (self.d - 1) / 2)]
+        return [*first, (1 - self.flat_share, (self.d + 1) / 2)]
+
+    def _shortfall(self, x: np.ndarray) -> np.ndarray:
+        """E (x - L)_+ under G at -D <= x <= 0, from sums of positive terms alone."""
+        below = np.clip((1 + x / self.shift) / 2, 0.0, 0.5)
+        total = np.zeros(x.shape)
+        for weight, a in self._components():
+            total += 2 * weight * _beta_shortfall(below, a)
+        if self.d == 1:
+            total += self.flat_share * below
+        return total * self.shift
+
+    def upper_law(self, step: float) -> LossLaw:
+        """Bound the law of the loss from above on the multiples of `step`.
+
+        The base mass at a point is the second difference of x -> E (x - L)_+ over the step, and that of its mirror
+        image.
+        """
+        # no less than D / step after rounding: the ends of the grid must not lie inside of those of the law
+        reach = max(1, math.ceil(self.shift / step * (1 + 4 * _EPS)))
+        # at and beyond -D the shortfall is 0
+        shortfall = self._shortfall(np.maximum(np.arange(-reach, 1) * step, -self.shift))
+        slope = np.diff(shortfall, prepend=0.0) / step
+        # where rounding makes a mass negative it is 0, which moves mass from the middle outwards, as does rounding up
+        lower = np.maximum(np.diff(slope), 0.0)
+        base = np.concatenate([lower, [max(0.0, 1 - 2 * float(lower.sum()))], lower[::-1]])
+        indices = np.arange(-reach, reach + 1)
+        tilt = indices * (step / 2) - self.log_normaliser
+        masses = base * np.exp(tilt) * (1 + 8 * _EPS * (4 + np.abs(tilt)) + self.rounding(reach))
+        return LossLaw(step, indices, masses, "upper")
+
+    def rounding(self, reach: int) -> float:
+        """Bound of the relative error of shortfalls and of the normaliser, hence of all divergences.
+
+        With E (x - L)_+ for x < 0 and its mirror image for x > 0, E of a convex function is its value at 0 plus
+        integrals of these against its second derivative: positive terms, whose relative errors are those of the sum.
+        """
+        powers = (self.d + 3) * (2 + math.log(2 * reach + 2))
+        return 8 * _EPS * (100 + powers + _terms(self.d) + self.shift)
+
+
+def _terms(d: int) -> int:
+    """Number of terms of the series: terms fall like j exp(-j^2 / (2 d)), then by a quarter or more; e^-60 is left."""
+    return int(120 + 16 * math.sqrt(d))
+
+
+def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
+    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2.
+
+    It is x^{a+1} (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a)), after Euler's transformation, whose
+    series has positive terms.
+    """
+    term, total = np.ones(x.shape), np.ones(x.shape)
+    for j in range(_terms(int(2 * a + 1))):
+        term *= x * ((2 * a + 1 + j) * (2 + j) / ((a + 2 + j) * (1 + j)))
+        total += term
+        # terms begin at 1 and their ratios fall: what is below the rounding of its sum falls, and adds nothing any more
+        if j % 16 == 15 and (term < _NOTHING * total).all():
+            break
+    log_beta = 2 * math.lgamma(a) - math.lgamma(2 * a)
+    with np.errstate(divide="ignore"):
+        log_front = (a + 1) * (np.log(x) + np.log1p(-x)) - math.log(a * (a + 1)) - log_beta
+    return np.asarray(np.exp(log_front) * total)
+
 
 CELLS = 1000
 """Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
@@ -251,3 +406,96 @@ def _cell_epsilon(
         cells,
     )
     return sampled_epsilon(loss, float(rates[1]), delta)
+
+
+_GROWTH = 1.02
+_HALVINGS = 60
+_TABLE = 1000
+"""Weights of more records than twice as many are bracketed by those of a table: the climb takes hundreds of steps."""
+
+
+def shifts(norms: ArrayLike, sigma_sum: float, sigma_count: float, n_iterations: int) -> np.ndarray:
+    """Return mu at weight 1 of records with these l2 norms, shape of `norms`."""
+    z = nonnegative("norms", norms)
+    on_sum = checks.real("sigma_sum", sigma_sum, above=0)
+    on_count = checks.real("sigma_count", sigma_count, above=0)
+    rounds = checks.integer("n_iterations", n_iterations, at_least=1)
+    return np.asarray(math.sqrt(rounds) * np.hypot(z / on_sum, 1 / on_count))
+
+
+def sampled_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
+    """Return q G(log(1 + (e^eps - 1) / q), mu), G the profile of N(mu, 1) against N(0, 1); exact.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats, >= 0.
+    q : array_like
+        In (0, 1].
+    mu : array_like
+        Above 0, at the weight that goes with q.
+    """
+    order = checks.real("epsilon", epsilon, at_least=0)
+    chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
+    if shift.size and shift.min() <= 0:
+        raise ArgumentError(f"mu must be above 0, got {shift.min():g}; a record without influence needs no noise")
+    log_delta = GaussianProfile(1.0).group_log_delta(base_order(np.asarray(order), chance), shift)
+    return np.asarray(chance * np.exp(log_delta))
+
+
+def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
+    """Return the end of the weights from 1 on at which a record is (epsilon, delta)-protected, rounded down.
+
+    From 1 / delta on every weight is feasible again, as the record is then hardly ever drawn; such weights are useless
+    and left out.
+
+    Parameters
+    ----------
+    mu : array_like, shape (n,)
+        At weight 1.
+    epsilon, delta : float
+        Targets.
+
+    Raises
+    ------
+    ArgumentError
+        If a record is not protected at weight 1, or an argument is out of range.
+    """
+    first = checks.finite_array("mu", np.atleast_1d(np.asarray(mu, dtype=float)), ndim=1)
+    goal = checks.real("delta", delta, above=0, below=1)
+
+    low = np.ones(first.size)
+    if not _feasible(first, low, epsilon, goal).all():
+        worst = float(sampled_delta(epsilon, 1.0, first).max())
+        raise ArgumentError(f"delta must be at least {worst:.3g}, which no sampling attains, got {goal:g}; add noise")
+    if first.size <= 2 * _TABLE:
+        low = _climbed(first, epsilon, goal)
+        high = low * _GROWTH
+    else:
+        # a smaller mu is protected wherever a larger one is, and a larger one is not wherever a smaller one is not
+        places = np.geomspace(first.min(), first.max(), _TABLE)
+        ends = gaussian_weights(places, epsilon, goal)
+        above = np.clip(np.searchsorted(places, first), 1, _TABLE - 1)
+        low, high = ends[above], ends[above - 1] * (1 + 1e-12)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if not (high - low > 1e-15 * low).any():
+            break
+        good = _feasible(first, middle, epsilon, goal)
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return low
+
+
+def _feasible(mu: np.ndarray, w: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
+    return np.asarray(sampled_delta(epsilon, 1 / w, w * mu) <= goal)
+
+
+def _climbed(mu: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
+    """Feasible weights from which one more step of 2 % is infeasible, or reaches 1 / delta."""
+    low, climbing = np.ones(mu.size), np.ones(mu.size, dtype=bool)
+    while climbing.any():
+        higher = low[climbing] * _GROWTH
+        good = _feasible(mu[climbing], higher, epsilon, goal) & (higher < 1 / goal)
+        low[climbing] = np.where(good, higher, low[climbing])
+        climbing[climbing] = good
+    return low

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.profiles.base import nonnegative
+from dpsub.noise.base import nonnegative
 
 _LARGE = 30.0  # e^-x is below the rounding of 1 + ... from here on
 

@@ -5,6 +5,20 @@ solution is the largest feasible w >= 1, a function of the record alone.  Three 
 w: Newton's method in the log domain (the one to use), Lambert's function, bisection (any profile with convex e^eps);
 a scan of a logarithmic grid for profiles whose feasible weights may have gaps.  All return feasible weights: rounding
 goes down.
+
+The largest noise-to-norm factor s that keeps a core-set sampler below its target, with a proof for every norm.
+
+At norm z the loss is at most eps* iff s <= f(z) = phi(q(z)) / (z + offset), phi(q) = q log(1 + E/q), E = e^{eps*} - 1,
+q(z) = A + B z^2.  With u = E/q the logarithmic derivative is
+
+    f'/f = e(u) q'/q - 1 / (z + offset),   e(u) = 1 - (u / (1 + u)) / log(1 + u),
+
+and e increases with u, from 0 to 1.  All parts are monotone in z, which bounds f'/f on a cell.  Where the bounds have
+one sign the smallest value is at an end; elsewhere log f is at least its value in the middle minus half the width
+times the largest slope, and the cell is halved.  As slopes vanish at minima, few cells are halved more than a few
+times.
+
+Algorithm 1 as printed and the weights that the released code used, to show what they return.
 """
 
 from __future__ import annotations
@@ -247,3 +261,153 @@ def scanned_weights(
 def expected_size(weights: np.ndarray) -> float:
     """sum 1/w_i, the expected sample size."""
     return float(np.sum(1 / weights))
+
+
+_CELLS = 2048
+_ROUNDS = 60
+_GAP = 1e-12
+ROUNDING = 1e-12
+"""Relative error allowed for the evaluation of f; the factor is lowered by it."""
+
+
+def log_factor(z: np.ndarray, q: np.ndarray, offset: float, target: float) -> np.ndarray:
+    """log f at norms z included with probability q: also the closed form of uniform sampling."""
+    return _curve(z, q, offset, float(log_expm1(target)))[0]
+
+
+def _curve(z: np.ndarray, q: np.ndarray, offset: float, log_gain: float) -> tuple[np.ndarray, np.ndarray]:
+    """log f at norms z, and log u there; log_gain is log E."""
+    log_q = np.log(q)
+    log_u = log_gain - log_q
+    return np.asarray(log_q + np.log(np.logaddexp(0.0, log_u)) - np.log(z + offset)), log_u
+
+
+def _elasticity(log_u: np.ndarray) -> np.ndarray:
+    return np.asarray(1 - 1 / (1 + np.exp(-log_u)) / np.logaddexp(0.0, log_u))
+
+
+def smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> tuple[float, float]:
+    """Return a lower bound of min f over [0, radius] for q(z) = constant + square z^2, and the value found at a point.
+
+    Parameters
+    ----------
+    constant, square : float
+        A > 0, B >= 0, A + B radius^2 <= 1.
+    radius, offset : float
+        Above 0.
+    target : float
+        eps* > 0.
+
+    Raises
+    ------
+    NumericalError
+        If bound and value do not come within 1e-12 of each other.
+    """
+
+    def rate(z: np.ndarray) -> np.ndarray:
+        return constant + square * z * z
+
+    log_gain = float(log_expm1(target))
+
+    def curve(z: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _curve(z, np.minimum(q, 1.0), offset, log_gain)
+
+    edges = np.linspace(0.0, radius, _CELLS + 1)
+    left, right = edges[:-1], edges[1:]
+    best, proved = np.inf, np.inf
+    for _ in range(_ROUNDS):
+        q_left, q_right, middle = rate(left), rate(right), 0.5 * (left + right)
+        (at_left, u_left), (at_right, u_right) = curve(left, q_left), curve(right, q_right)
+        at_middle, _ = curve(middle, rate(middle))
+        steepest = _elasticity(u_left) * 2 * square * right / q_left - 1 / (right + offset)
+        flattest = _elasticity(u_right) * 2 * square * left / q_right - 1 / (left + offset)
+        ends = np.minimum(at_left, at_right)
+        best = min(best, float(at_middle.min()), float(ends.min()))
+        largest = np.maximum(np.abs(steepest), np.abs(flattest))
+        bound = np.where((steepest <= 0) | (flattest >= 0), ends, at_middle - largest * (right - left) / 2)
+        open_ = bound < best - _GAP
+        if not open_.all():
+            proved = min(proved, float(bound[~open_].min()))
+        if not open_.any():
+            return float(np.exp(proved)) * (1 - ROUNDING), float(np.exp(best))
+        left = np.concatenate([left[open_], middle[open_]])
+        right = np.concatenate([middle[open_], right[open_]])
+    raise NumericalError(f"the minimum over norms must settle, got a value of exp({best:g}) and {left.size} open cells")
+
+
+RELEASED_STEPS = 11
+
+
+def printed_weights(
+    profile: PersonalisedProfile, target: float, convexity: ArrayLike, *, steps: int = 200
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what Algorithm 1 returns as printed, and the end of its bracket, both of shape (n,).
+
+    The bracket ends at offset 1, and it is half open only where eps(1) = eps* and eps'(1) < 0: then bisection starts
+    at the minimiser of e^{eps(w)} - 1 - w E.  Else it keeps the end at which the residual has its own sign, which at a
+    root in w = 1 is the root itself.
+
+    Raises
+    ------
+    ArgumentError
+        If eps(1, x) exceeds the target.
+    NumericalError
+        If the end of a bracket overflows, as it does for targets above 709.
+
+    References
+    ----------
+    importance, Algorithm 1 (errata E1 to E3: `convexity` is the caller's, printed or right).
+    """
+    goal = checks.real("target epsilon", target, above=0)
+    refuse_infeasible(profile, goal)
+    one = np.ones(profile.n)
+    end = bracket_end(profile, goal, convexity, offset=1.0)
+    if not np.isfinite(end).all():
+        raise NumericalError(f"brackets must end at a double, got infinity at epsilon = {goal:g}; use optimal_weights")
+    at_one = excess(profile, one, goal)
+    half_open = (at_one == 0) & (profile.slope(one) < 0)
+    low, high = one.copy(), np.maximum(end, 1.0)
+    if half_open.any():
+        low = np.where(half_open, _minimiser(profile, goal, high), low)
+    closed_root = (at_one == 0) & ~half_open
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        below = excess(profile, middle, goal) <= 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.where(closed_root, 1.0, low), end
+
+
+def _minimiser(profile: PersonalisedProfile, goal: float, high: np.ndarray) -> np.ndarray:
+    """Where the derivative eps'(w) e^{eps(w)} of the convex function reaches E, by bisection on [1, high]."""
+    low, end, gain = np.ones(profile.n), high.copy(), float(np.expm1(goal))
+    for _ in range(200):
+        middle = 0.5 * (low + end)
+        falling = profile.slope(middle) * np.exp(profile.loss(middle)) < gain
+        low, end = np.where(falling, middle, low), np.where(falling, end, middle)
+    return low
+
+
+def printed_iterations(profile: PersonalisedProfile, target: float, convexity: ArrayLike, width: float) -> np.ndarray:
+    """Return the number of halvings per record that Proposition 12 prints, not rounded (erratum E4), shape (n,)."""
+    span = bracket_end(profile, target, convexity, offset=1.0) - 1
+    inner = np.ceil(span / (2 * checks.real("width", width, above=0)))
+    return np.log2(np.maximum(inner, 1.0))
+
+
+def needed_iterations(profile: PersonalisedProfile, target: float, convexity: ArrayLike, width: float) -> np.ndarray:
+    """Return how many halvings bring the bracket of offset 2 to the half-width `width`, shape (n,)."""
+    span = (bracket_end(profile, target, convexity) - 1) / (2 * checks.real("width", width, above=0))
+    return np.maximum(np.ceil(np.log2(np.maximum(span, 1.0))), 0.0).astype(int)
+
+
+def released_weights(profile: PersonalisedProfile, target: float) -> np.ndarray:
+    """Return middles of brackets after eleven halvings from a doubled end, on either side of feasible (R4)."""
+    goal = checks.real("target epsilon", target, above=0)
+    refuse_infeasible(profile, goal)
+    high = doubled(profile, goal, np.full(profile.n, 2.0))
+    low = high / 2
+    for _ in range(RELEASED_STEPS):
+        middle = 0.5 * (low + high)
+        feasible = excess(profile, middle, goal) <= 0
+        low, high = np.where(feasible, middle, low), np.where(feasible, high, middle)
+    return 0.5 * (low + high)

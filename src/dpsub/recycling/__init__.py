@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dpsub.recycling.exact import RecycledProfile
 from dpsub.recycling.kernels import GaussianKernel, Kernel, LaplaceKernel
-from dpsub.recycling.law import Recycled
+from dpsub.recycling.law import Recycled, RecycledProfile
 
 __all__ = ["GaussianKernel", "Kernel", "LaplaceKernel", "Recycled", "RecycledProfile"]

@@ -3,6 +3,13 @@
 A kernel draws n; if n lies in [lower, upper], or with probability 1 - q, it is released, else drawn anew.  With p the
 kernel's mass inside and c = 1 / (1 - q (1 - p)), the released noise has the density c k(n) inside and c (1 - q) k(n)
 outside.
+
+Releases with recycled noise: the loop as it is stated, and one draw with the same law.
+
+The registry of mechanisms takes noise whose profile depends on sensitivity over scale alone; recycled noise has a rate
+and bounds of its own, so it is not a member, and brings law and profile of its own.
+
+The exact privacy profile of recycled noise.
 """
 
 from __future__ import annotations
@@ -10,12 +17,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.noise.base import Profile, mirrored
 from dpsub.recycling import divergence
+from dpsub.recycling.divergence import Stick, ends
 from dpsub.recycling.kernels import Kernel
 
 
@@ -191,3 +201,118 @@ class Recycled:
     @cached_property
     def _above(self) -> tuple[float, float]:
         return self.kernel.tail_moments(self.upper)
+
+
+class Looped(NamedTuple):
+    """What the loop released, and how many draws each entry took (never to be published with it).
+
+    Attributes
+    ----------
+    released : ndarray
+    draws : ndarray of int
+    """
+
+    released: np.ndarray
+    draws: np.ndarray
+
+
+def loop(law: Recycled, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> Looped:
+    """Release `value` by drawing noise until the recycler lets it pass.
+
+    The noise itself is tested, never the difference of release and value, whose rounding depends on the data.
+
+    Parameters
+    ----------
+    law : Recycled
+    value : array_like
+        Finite numbers of any shape.
+    rng : numpy.random.Generator
+    most : int, optional
+        Release draw number `most` whatever it is: `Recycled.capped` is the law.
+
+    Raises
+    ------
+    ArgumentError
+        If an entry of `value` is not finite, or `most` is below 1.
+    """
+    exact = checks.finite_array("value", value)
+    last = None if most is None else checks.integer("most", most, at_least=1)
+    noise, draws = np.empty(exact.size), np.zeros(exact.size, dtype=np.int64)
+    waiting = np.arange(exact.size)
+    while waiting.size:
+        drawn = np.atleast_1d(law.kernel.mechanism.release(np.zeros(waiting.size), rng))
+        passed = (drawn >= law.lower) & (drawn <= law.upper)
+        passed |= rng.random(waiting.size) >= law.rate
+        draws[waiting] += 1
+        if last is not None:
+            passed |= draws[waiting] >= last
+        noise[waiting[passed]] = drawn[passed]
+        waiting = waiting[~passed]
+    return Looped((exact + noise.reshape(exact.shape))[()], draws.reshape(exact.shape)[()])
+
+
+def release(law: Recycled, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
+    """Release `value` with noise of the same law without a loop: constant time, whatever is drawn.
+
+    Inside or outside is decided by the acceptance rate, then the kernel is drawn from its conditional law by inversion.
+
+    Raises
+    ------
+    ArgumentError
+        If an entry of `value` is not finite.
+    """
+    exact = checks.finite_array("value", value)
+    return (exact + noise(law, exact.size, rng).reshape(exact.shape))[()]
+
+
+def noise(law: Recycled, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Recycled noise without a loop, shape (size,)."""
+    choice, place = rng.random(size), 1 - rng.random(size)
+    kernel = law.kernel
+    below = float(kernel.cdf(law.lower))
+    above = float(kernel.cdf(-law.upper))
+    keep = (1 - law.rate) * law.normaliser
+    left, right = choice < keep * below, choice >= 1 - keep * above
+    drawn = np.clip(kernel.quantile(below + place * law.inside), law.lower, law.upper)
+    # the tails from their own small probabilities, so that they keep their digits
+    drawn = np.where(left, np.minimum(kernel.quantile(place * below), law.lower), drawn)
+    return np.where(right, np.maximum(-kernel.quantile(place * above), law.upper), drawn)
+
+
+@dataclass(frozen=True)
+class RecycledProfile(Profile):
+    """Exact profile of recycled noise: the larger one of both directions, at the full sensitivity.
+
+    The full sensitivity is the worst shift: 1 - H_a is the integral over t of the length of the overlap of the level
+    sets {f > t} and {a f(. - d) > t} of the released density f, which are intervals, nested in t, and overlap less the
+    larger |d| is.  At q = 1 the profile does not fall to 0.
+
+    Parameters
+    ----------
+    law : Recycled
+
+    References
+    ----------
+    brdp, Section 4 (its Theorem 1 and Proposition 2 are another function, in `dpsub.recycling.paper`).
+    """
+
+    law: Recycled
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        log = np.empty(order.shape)
+        for l in np.unique(distance).tolist():  # noqa: E741
+            here = distance == l
+            log[here] = np.max([found.log for found in self.sticks(np.abs(order[here]), l)], axis=0)
+        return mirrored(order, np.minimum(log, 0.0))
+
+    def sticks(self, epsilon: ArrayLike, occurrences: int = 1) -> list[Stick]:
+        """The divergences upwards and, where the bounds are not symmetric, downwards; any real epsilon."""
+        times = checks.integer("occurrences", occurrences, at_least=1)
+        laws = [self.law] if self.law.symmetric else [self.law, self.law.mirrored]
+        return [law.stick(epsilon, times) for law in laws]
+
+    def bounds(self, epsilon: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Certified ends of delta(epsilon) at epsilon >= 0, of its shape: rounding and its propagation are charged."""
+        order = checks.finite_array("epsilon", epsilon)
+        return ends(self.sticks(order))

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, samplers
+from dpsub import checks, sampling
 from dpsub.errors import ArgumentError
-from dpsub.frame import Frame
-from dpsub.samplers import Sampler
+from dpsub.sampling import Sampler
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 from dpsub.sweeps.cells import CellExperiment, Cost
 
@@ -60,4 +60,4 @@ class DistinctDraws(CellExperiment):
 @cache
 def _sampler(name: str, n: int, m: int, b: int | None) -> Sampler:
     """Return the sampler; raises ArgumentError where the sizes contradict each other."""
-    return samplers.of_sizes(name, n=n, m=m, b=b)
+    return sampling.of_sizes(name, n=n, m=m, b=b)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpsub import checks
-from dpsub.accountants.chain_profile import ChainProfile
-from dpsub.accounting import Release
+from dpsub.accounting.account import Release
+from dpsub.accounting.proofs import ChainProfile
 from dpsub.experiments.fair_cells import MOST_NOISE, Cell
 from dpsub.experiments.fair_comparison import SEEDS_AT_ONCE, FairComparison
 from dpsub.experiments.fair_tasks import EXPERIMENT, TASKS

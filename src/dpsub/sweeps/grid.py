@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dpsub import checks, samplers
+from dpsub import checks, sampling
 from dpsub.errors import ArgumentError, PlanError, UnsupportedError
-from dpsub.samplers.must import TwoStage
+from dpsub.sampling.must import TwoStage
 from dpsub.sweeps.cells import AXES, Cell, CellExperiment
 
 KINDS = ("wor", "wr", "poisson")
@@ -77,7 +77,7 @@ def _check_axes(grid: Mapping[str, Any], experiment: CellExperiment) -> None:
 def _canonical(sampler: str) -> str:
     """Return a chain's text without blanks; refuse a name that nobody knows."""
     if ":" not in sampler:
-        checks.one_of("sampler", sampler, [name for name in samplers.REGISTRY.names() if name != "multistage"])
+        checks.one_of("sampler", sampler, [name for name in sampling.REGISTRY.names() if name != "multistage"])
         return sampler
     parts = [part.partition(":") for part in sampler.split(",")]
     for kind, _, _ in parts:
@@ -87,7 +87,7 @@ def _canonical(sampler: str) -> str:
 
 @cache
 def _two_stages(sampler: str) -> bool:
-    return ":" not in sampler and issubclass(samplers.REGISTRY.get(sampler), TwoStage)
+    return ":" not in sampler and issubclass(sampling.REGISTRY.get(sampler), TwoStage)
 
 
 def _cells(grid: Mapping[str, Any], experiment: CellExperiment) -> Iterator[Cell]:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsub import checks
-from dpsub.recycling import GaussianKernel, LaplaceKernel, budget, choice, paper
-from dpsub.recycling.ceiling import ceiling
-from dpsub.recycling.choice import Choice
+from dpsub.recycling import GaussianKernel, LaplaceKernel, budget, paper
+from dpsub.recycling import budget as choice
+from dpsub.recycling.budget import Choice
+from dpsub.recycling.composed import ceiling
 from dpsub.recycling.law import Recycled
-from dpsub.recycling.queries import Query
-from dpsub.recycling.sampled import total_acceptance
-from dpsub.recycling.sampling_rate import sampled_delta
+from dpsub.recycling.sampled import Query, sampled_delta, total_acceptance
 
 FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gau": GaussianKernel, "lap": LaplaceKernel}
 STATED = tuple(f"{kernel}_{kind}" for kind in ("dp", "br") for kernel in FAMILIES)

@@ -14,12 +14,11 @@ from dpsub import checks
 from dpsub.datasets import individuals
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import COLUMNS, FAMILIES, STATED, Budget, row, sampled_row
-from dpsub.recycling import paper, release
-from dpsub.recycling.choice import Choice
+from dpsub.recycling import law as release
+from dpsub.recycling import paper
+from dpsub.recycling.budget import Choice
 from dpsub.recycling.law import Recycled
-from dpsub.recycling.queries import KINDS, Count, Query
-from dpsub.recycling.sampled import inner_budget, total_acceptance
-from dpsub.recycling.sampling_rate import SampledChoice, algorithm4
+from dpsub.recycling.sampled import KINDS, Count, Query, SampledChoice, algorithm4, inner_budget, total_acceptance
 from dpsub.streams import stream
 
 VIEWS = ("box", "curve")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpsub.designs.auditor import State
+from dpsub.amplification.survey.auditor import State
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpsub.designs import random_sizes, rates, rounding, strata
-from dpsub.designs.auditor import audit, hockey_stick
+from dpsub.amplification.survey import rates, strata
+from dpsub.amplification.survey import sizes as random_sizes
+from dpsub.amplification.survey import sizes as rounding
+from dpsub.amplification.survey.auditor import audit, hockey_stick
 from dpsub.experiments.bun_cases.cases import Case, added, substituted
-from dpsub.samplers.sizes import rounded_sizes
+from dpsub.sampling.designs import rounded_sizes
 from dpsub.streams import stream
 
 RATES = ("1/20", "1/10", "1/5", "2/5")
@@ -48,7 +50,7 @@ def _random(epsilon: float, random_laws: int, root: int) -> Iterator[Case]:
         rng = stream(root, experiment="bun_bounds", cell={"n": n}, role="data", replicate=0)
         laws = [np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]
         for number, t in enumerate(laws):
-            law = random_sizes.SizeLaw.of_probabilities(t)
+            law = random_sizes.RandomSizeLaw.of_probabilities(t)
             found = audit(*substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon).loss
             case = f"n {n}, " + (f"random law {number}" if number else "all records")
             for statement, side, formula in (
@@ -56,7 +58,7 @@ def _random(epsilon: float, random_laws: int, root: int) -> Iterator[Case]:
             ):  # fmt: skip
                 printed, doubled = (formula(law, epsilon, factor=factor) for factor in (1, 2))
                 yield Case(statement, case, side, epsilon, printed, doubled, found)
-            programme = random_sizes.exact(law, epsilon)
+            programme = random_sizes.exact_random(law, epsilon)
             yield Case("T3.1 programme", case, "equal", epsilon, programme, programme, found)
 
 

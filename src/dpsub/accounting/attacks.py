@@ -1,0 +1,351 @@
+"""The filler flip: an adaptive attack on sums of m records, and the delta that it proves from below.
+
+At each step the adversary chooses the m - l records that accompany the one that differs: fillers at -C make the outputs
+P = sum_l p_l N(2 l, s^2) against Q = N(0, s^2); fillers at +C the mirror image of the same two, swapped.  Fillers may
+depend on past outputs, so that any policy of choices that ends in accepting or not proves
+
+    delta(epsilon) >= P(accept) - e^epsilon Q(accept).
+
+What is computed is this value of *one* policy, which remembers a grid point x_i in place of epsilon minus its losses so
+far.  From x_i it may accept with probabilities alpha_i under P and beta_i under Q; one step before, with an outcome z
+of masses p(z), q(z) that moves it from i to j(z),
+
+    alpha'_i = sum_z p(z) alpha_j(z),    beta'_i = sum_z q(z) beta_j(z).
+
+A coarse memory makes the policy worse, by the square of the step, and the bound no less valid: nothing is rounded but
+what the adversary knows.  The sign of the fillers is the one with the larger alpha' - e^(x_i) beta'.  Outcomes between
+two grid points move to one of them at random, so that the remembered loss is right on average.
+
+alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta over a common factor.  With the tilt at
+the saddle point their errors are small relative to delta, however small delta is.
+
+The filler flip for one law of multiplicity: outcomes, tilt, window, grid and answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+
+from dpsub.accounting import pairs
+from dpsub.accounting.bracket import Question
+from dpsub.accounting.compose import Composition, TiltedSum
+from dpsub.accounting.discretise import LAW_ERROR, MAX_LOSS, DirectedPair
+from dpsub.accounting.laplace import LaplacePair
+from dpsub.accounting.pairs import FillerPair
+from dpsub.accounting.pld import LossLaw
+from dpsub.errors import NumericalError
+
+_EPS = float(np.finfo(float).eps)
+_PATIENCE = 12
+"""With r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fillers:
+    """What one choice of the fillers does to the remembered loss, in one step.
+
+    Attributes
+    ----------
+    accepted : LossLaw
+        Masses under P, of side "lower".
+    charged : LossLaw
+        Masses under Q on the same grid, of side "upper".
+    """
+
+    accepted: LossLaw
+    charged: LossLaw
+
+
+@dataclass(frozen=True, eq=False)
+class FlipGame:
+    """The game of k steps.
+
+    Attributes
+    ----------
+    choices : sequence of Fillers
+        On grids of one step.
+    n_compositions : int
+        k >= 1.
+    tilt : float
+        At least 0.
+    """
+
+    choices: Sequence[Fillers]
+    n_compositions: int
+    tilt: float = 0.0
+
+    def played(self, low: float, high: float) -> Policy:
+        """The policy that accepts at once where it remembers less than `low`, and gives up above `high`.
+
+        Parameters
+        ----------
+        low, high : float
+            In nats, around 0: the further apart, the better the policy; any window is valid.
+        """
+        step = self.choices[0].accepted.step
+        first, last = math.floor(low / step), math.ceil(high / step)
+        window = last - first + 1
+        x = np.arange(first, last + 1) * step
+        accept, charge = np.where(x < 0, _accepted(np.minimum(x, 0.0), self.tilt, 0.0), 0.0)
+        log_scale = 0.0
+        for count, repeats in self._blocks():
+            block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
+            reference = max(kernel.log_scale for one in block for kernel in (one.accepted, one.charged))
+            left = max(0, *(kernel.last for one in block for kernel in (one.accepted, one.charged)))
+            right = max(0, *(-kernel.first for one in block for kernel in (one.accepted, one.charged)))
+            size = fft.next_fast_len(left + window + right, real=True)
+            spectra = [(one.accepted.spectrum(size, reference, -1), one.charged.spectrum(size, reference, 1))
+                       for one in block]  # fmt: skip
+            beyond = (first - left + np.arange(left)) * step
+            for _ in range(repeats):
+                padded = np.zeros((2, size))
+                # whoever remembers less than the window has accepted, whoever remembers more has given up
+                padded[:, :left] = _accepted(beyond, self.tilt, log_scale)
+                padded[:, left : left + window] = accept, charge
+                norms, largest = np.linalg.norm(padded, axis=1), padded.max(axis=1)
+                transformed = fft.rfft(padded)
+                # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of three times
+                round_off = 16 * _EPS * math.log2(size)
+                accept, charge = np.zeros(window), np.zeros(window)
+                for one, (accepted, charged) in zip(block, spectra, strict=True):
+                    moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[:, left : left + window]
+                    gain = moved[0] - norms[0] * (round_off + one.accepted.round_off) - largest[0] * one.accepted.tail
+                    cost = moved[1] + norms[1] * (round_off + one.charged.round_off) + largest[1] * one.charged.tail
+                    # giving up at once is worth 0
+                    better = gain - cost > accept - charge
+                    accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
+                log_scale += reference
+        return Policy(x, accept, charge, self.tilt, log_scale)
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """(steps with one sign, number of such blocks) from the last step backwards; the lengths are powers of 2."""
+        done, length, repeats = 0, 1, 0
+        while done < self.n_compositions:
+            fitting = min(max(1, (done + 1) // _PATIENCE), self.n_compositions - done)
+            longest = 1 << (fitting.bit_length() - 1)
+            if longest != length and repeats:
+                yield length, repeats
+                repeats = 0
+            length, repeats, done = longest, repeats + 1, done + longest
+        yield length, repeats
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Probabilities of accepting, from every remembered point: a lower bound of delta at every epsilon.
+
+    Attributes
+    ----------
+    x : ndarray, shape (n,)
+        Remembered points, in nats.
+    accept, charge : ndarray, shape (n,)
+        alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up.
+    """
+
+    x: np.ndarray
+    accept: np.ndarray
+    charge: np.ndarray
+    tilt: float
+    log_scale: float
+
+    def delta(self, epsilon: float) -> float:
+        """The best alpha - e^epsilon beta of the points nearest to epsilon."""
+        place = int(np.searchsorted(self.x, epsilon))
+        near = slice(max(0, place - 2), place + 2)
+        x, exponent = self.x[near], self.log_scale - self.tilt * self.x[near]
+        rounding = 8 * _EPS * (4 + abs(epsilon) + abs(self.log_scale) + np.abs(exponent))
+        certain = self.accept[near] * (1 - rounding) - np.exp(epsilon - x) * self.charge[near] * (1 + rounding)
+        values = np.maximum(certain, 0.0) * np.exp(np.minimum(exponent, 700.0)) * (1 - rounding)
+        return float(values.max(initial=0.0))
+
+    def epsilon(self, delta: float) -> float:
+        """The largest epsilon at which alpha - e^epsilon beta is delta for some point; 0 if there is none."""
+        with np.errstate(over="ignore", divide="ignore"):
+            wanted = delta * np.exp(self.tilt * self.x - self.log_scale)
+            rounding = 8 * _EPS * (4 + np.abs(self.tilt * self.x) + abs(self.log_scale))
+            rest = self.accept * (1 - rounding) - wanted * (1 + rounding)
+            good = (rest > 0) & (self.charge > 0)
+            found = self.x[good] + np.log(rest[good] / self.charge[good])
+        return max(0.0, float(found.max(initial=0.0)) * (1 - 8 * _EPS) - 1e-14)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kernel:
+    """Tilted masses of the sum of some losses at indices first, first + 1, ..., over e^log_scale.
+
+    Their error has the Euclidean norm `round_off`, after mass of at most `tail` was misplaced.
+    """
+
+    first: int
+    masses: np.ndarray
+    log_scale: float
+    round_off: float
+    tail: float
+
+    @property
+    def last(self) -> int:
+        return self.first + self.masses.size - 1
+
+    def spectrum(self, size: int, reference: float, sign: int) -> np.ndarray:
+        """Transform over e^(reference - log_scale), rounded down or up."""
+        rounding = 1 + sign * 16 * _EPS * (1 + abs(self.log_scale) + abs(reference))
+        factor = math.exp(self.log_scale - reference) * rounding
+        places = (self.first + np.arange(self.masses.size)) % size
+        return np.asarray(fft.rfft(np.bincount(places, self.masses * factor, minlength=size)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    accepted: _Kernel
+    charged: _Kernel
+
+    @classmethod
+    def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _Block:
+        accepted = Composition([fillers.accepted], [count]).masses(tilt)
+        charged = Composition([fillers.charged], [count]).masses(1 + tilt)
+        return cls(_inside(accepted, window), _inside(charged, window))
+
+
+def _inside(total: TiltedSum, window: int) -> _Kernel:
+    """The law of a sum, with what leaves any window moved to just beyond it: accepted on one side, lost on the other.
+
+    Where everything is accepted the tilted values fall by e^(-tilt step) a step, and masses that move there grow by it.
+    """
+    indices = total.start + np.arange(total.values.size)
+    kept = indices >= -window
+    if not kept.any():
+        return _Kernel(0, np.zeros(1), total.log_scale, 0.0, 2 * total.tail)
+    places = np.minimum(indices[kept], window)
+    outside = indices[kept] - places
+    values = np.maximum(total.values[kept], 0.0) * np.exp(-total.tilt * total.step * outside)
+    masses = np.bincount(places - places[0], values)
+    # errors of masses that meet add up
+    round_off = total.round_off * math.sqrt(1 + np.count_nonzero(outside))
+    return _Kernel(int(places[0]), masses, total.log_scale, round_off, 2 * total.tail)
+
+
+def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
+    """A, rounded down, and B, rounded up, of a policy that accepts at once; shape (2, n)."""
+    exponents = np.stack([tilt * x, (1 + tilt) * x]) - log_scale
+    rounding = 4 * _EPS * (1 + abs(log_scale) + np.abs(exponents))
+    return np.asarray(np.exp(exponents) * (1 + np.array([[-1.0], [1.0]]) * rounding))
+
+
+_TAIL, _BULK = 1e-15, 1e-3
+_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
+"""Steps in units of the standard deviation of one loss: wanted, enough, and the last resort for long windows."""
+_MOST_CELLS = 1e5
+_CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
+_TINY = 1e-300
+_ACCEPTED = -12.0
+"""Where the policy accepts at once: from there on no policy gains more than e^-12 of what it has."""
+_RARE = -14.0
+
+
+@dataclass(frozen=True, eq=False)
+class FlipAttack:
+    """The filler flip against sums of m records, m fixed.
+
+    Attributes
+    ----------
+    pair : FillerPair or LaplacePair
+        Outputs with fillers at -C on the two data sets.
+    n_compositions : int
+    """
+
+    pair: FillerPair | LaplacePair
+    n_compositions: int
+
+    def answer(self, question: Question) -> float:
+        """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
+        large, or blocks of many steps need a larger transform than there is, or losses cannot be told apart."""
+        try:
+            return self._proved(question)
+        except NumericalError:
+            return 0.0
+
+    def _proved(self, question: Question) -> float:
+        pair = self.pair
+        if isinstance(pair, FillerPair):
+            pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
+        # where inclusions are rare the bulk may be one loss: then a share of the whole range is fine enough
+        (below, above), (lowest, highest) = _range(pair, _BULK), _range(pair, _TAIL)
+        first = max((above - below) / 400, (highest - lowest) / _MOST_CELLS)
+        spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
+        if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
+            # the shortest window is too long already
+            return 0.0
+        rough = choices(pair, spread / 8)
+        tilt, epsilon = _saddle(rough, self.n_compositions, question)
+        highest = 0.0
+        for one in rough:
+            lowest, _ = Composition([one.accepted], [self.n_compositions]).cumulants.reach(tilt, _RARE)
+            highest = max(highest, epsilon + max(1.0, -lowest))
+        step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW)
+        if step > spread * _COARSE:
+            step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
+        if step > spread * _COARSEST:
+            return 0.0
+        policy = FlipGame(choices(pair, step), self.n_compositions, tilt).played(_ACCEPTED, highest)
+        return policy.delta(epsilon) if question.delta is None else policy.epsilon(question.delta)
+
+
+def _range(pair: FillerPair | LaplacePair, tail: float) -> tuple[float, float]:
+    """Losses between which the grid of a pair lies."""
+    below, above = (pair if isinstance(pair, LaplacePair) else DirectedPair(pair)).range(tail)
+    return max(below, -MAX_LOSS), min(above, MAX_LOSS)
+
+
+def choices(pair: FillerPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
+    """Outcomes of one step with fillers at -C and at +C, on the grid of this step.
+
+    Cells of outputs are told apart by losses half-way between grid points.  Their masses go to the two grid points next
+    to their own loss, in shares that keep it on average; with fillers at +C the two data sets change places.
+    """
+    direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
+    below, above = _range(pair, _TAIL)
+    losses = (np.arange(np.floor(below / step), np.ceil(above / step)) + 0.5) * step
+    edges = np.concatenate([[-np.inf], np.maximum.accumulate(direction.place(losses)), [np.inf]])
+    cells = direction.masses(edges)
+    with np.errstate(divide="ignore"):
+        own = np.log(cells.p + _TINY) - np.log(cells.q + _TINY)
+    # any place is a valid memory; one that is off by more than a cell is not a good one
+    own = np.clip(own, losses[0] - step, losses[-1] + step)
+    index = np.floor(own / step).astype(int)
+    share = np.clip(own / step - index, 0.0, 1.0)
+    places, shares = np.concatenate([index, index + 1]), np.stack([1 - share, share])
+
+    def law(masses: np.ndarray, errors: np.ndarray, side: str, sign: int) -> LossLaw:
+        return LossLaw(step, sign * places, (shares * _rounded(masses, errors, side)).ravel(), side)
+
+    p, q = (cells.p, cells.p_error), (cells.q, cells.q_error)
+    return (Fillers(law(*p, "lower", 1), law(*q, "upper", 1)), Fillers(law(*q, "lower", -1), law(*p, "upper", -1)))
+
+
+def _rounded(masses: np.ndarray, errors: np.ndarray, side: str) -> np.ndarray:
+    sign = 1 if side == "upper" else -1
+    return np.maximum(masses * (1 + sign * 2 * LAW_ERROR) + sign * (errors + _TINY), 0.0)
+
+
+def _saddle(fillers: Sequence[Fillers], k: int, question: Question) -> tuple[float, float]:
+    """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked for, or its bound.
+
+    Any tilt and epsilon are valid.
+    """
+    laws = [one.accepted for one in fillers]
+    unit = 1 / max(float(np.sqrt(k * max(law.moments(0.0)[1] for law in laws))), 1e-12)
+    tilts = unit * np.geomspace(1e-3, 1e3, 61)
+    tilts = tilts[tilts * laws[0].step < 20]
+    growth = np.array([k * max(law.log_mgf(tilt) for law in laws) for tilt in tilts])
+    if question.delta is None:
+        assert question.epsilon is not None
+        best = int(np.argmin(growth - tilts * question.epsilon))
+        return (0.0 if best == 0 else float(tilts[best])), question.epsilon
+    bounds = (growth - np.log(question.delta)) / tilts
+    best = int(np.argmin(bounds))
+    return float(tilts[best]), max(0.0, float(bounds[best]))

@@ -1,0 +1,271 @@
+"""The attack on a sampler, played: explicit data sets, the densities of the outputs, and real draws that show a delta.
+
+The accountant computes what an attack proves from a multiplicity law.  An audit does not trust that computation: it
+draws index sets with the sampler itself, sums the attack's records over them, adds noise, and bounds delta from below
+by how often the likelihood ratio test accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.accounting import pairs
+from dpsub.accounting.account import Account, Release, rigorous
+from dpsub.accounting.bracket import DEFAULT_TAIL, Ledger, PairEvent, Question, bracket
+from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.relations import Relation
+from dpsub.sampling.base import Sampler
+from dpsub.sampling.frame import Frame
+from dpsub.sampling.laws import MultiplicityLaw, clopper_pearson
+from dpsub.streams import stream
+
+ANY_N = 100
+"""Number of records where the attack's densities do not depend on it and none is given."""
+
+_INDICES_A_BLOCK = 2_000_000
+_TRIMMED = 1e-15
+_WORK = 100_000_000
+_FEWEST, _MOST = 100, 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """Two neighbouring data sets of numbers in [-C, C], in units of C, and their noisy sums.
+
+    Attributes
+    ----------
+    records : tuple of (float, or None where the record is absent)
+        The record in which the two data sets differ; it has index 0.
+    filler : float
+        Every other record.
+    n_records : tuple of int
+        Sizes of the two data sets.
+    pair : GaussianPair
+        Outputs y on the two data sets, as t = (y - origin) / unit.
+    origin, unit : float
+    noise_multiplier : float
+    """
+
+    records: tuple[float, float | None]
+    filler: float
+    n_records: tuple[int, int]
+    pair: GaussianPair
+    origin: float
+    unit: float
+    noise_multiplier: float
+
+    def values(self, which: int) -> np.ndarray:
+        """Records of data set 0 or 1, shape (n_records[which],)."""
+        values = np.full(self.n_records[which], self.filler)
+        record = self.records[which]
+        if record is not None:
+            values[0] = record
+        return values
+
+    def density(self, which: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and means of the Gaussian mixture of the output, whose standard deviation is the noise multiplier."""
+        counts, log_weights = self.pair.components
+        if which == 1 and not self.pair.mirrored:
+            return np.ones(1), np.array([self.origin])
+        sign = -1.0 if which else 1.0
+        return np.exp(log_weights), self.origin + sign * self.unit * counts
+
+    def losses(self, outputs: np.ndarray) -> np.ndarray:
+        """log of the density on data set 0 over that on data set 1, shape of `outputs`."""
+        return self.pair.loss((outputs - self.origin) / self.unit)
+
+
+def attack_of(release: Release, relation: Relation) -> Attack:
+    """The static attack on one kind of release.
+
+    Sums of a fixed number m of records: fillers at -C make the output N(-m + 2 l, s^2) with probability P(L = l) for a
+    record at +C and N(-m, s^2) for one at -C.  Where the number of records is random, fillers at 0 keep that from
+    blurring the output.
+
+    Raises
+    ------
+    UnsupportedError
+        If the sampler is not a chain of known stages.
+    """
+    chain, s = release.chain(), release.noise_multiplier
+    n = release.n if release.n is not None else ANY_N
+    if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
+        # where no record is left, one of value 0 in its place adds as little
+        return Attack((1.0, None), 0.0, (n, max(1, n - 1)), PoissonPair(chain.stages[0].rate, s), 0.0, 1.0, s)
+    with np.errstate(divide="ignore"):
+        law = pairs.capped(MultiplicityLaw(np.log(chain.multiplicity)), _TRIMMED)
+    if chain.kinds[-1] == "poisson":
+        rate = chain.stages[0].rate
+        pair: GaussianPair = WorPair(rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)
+        return Attack((1.0, -1.0), 0.0, (n, n), pair, 0.0, 1.0, s)
+    return Attack((1.0, -1.0), -1.0, (n, n), FillerPair(law, s / 2), -float(chain.stages[-1].size), 2.0, s)
+
+
+@dataclass(frozen=True)
+class MonteCarlo:
+    """What real draws show.
+
+    Attributes
+    ----------
+    draws : int
+        Runs of all steps on each of the two data sets.
+    seed : int
+    confidence : float
+        Of each interval below, exact (Clopper and Pearson).
+    lower, upper : float
+        Interval for delta: how often u < 1 - exp(epsilon - loss) on the first data set, u uniform.  It believes the
+        printed densities, and nothing about the sampler.
+    hits : int
+        Out of `draws`.
+    test_hits : tuple of int
+        Runs on the first and on the second data set in which the loss exceeds epsilon.
+    test_lower : float
+        Lower bound of P(loss > epsilon | first) - e^epsilon P(loss > epsilon | second), which believes nothing: a test
+        is a test, whatever the densities.  Coarser by far.
+    """
+
+    draws: int
+    seed: int
+    confidence: float
+    lower: float
+    upper: float
+    hits: int
+    test_hits: tuple[int, int]
+    test_lower: float
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """An attack, what it is worth by computation, and what it showed.
+
+    Attributes
+    ----------
+    attack : Attack
+        In the order that was played: the test asks whether the first data set was there.
+    swapped : bool
+        Whether the first data set is the one with the record at -C or absent: then index 1 of `attack`.
+    computed : tuple of float
+        Bracket of delta that the static attack attains in this direction, all steps.
+    account : Account
+        Proved upper bound, and the best attack known, which may be adaptive.
+    shown : MonteCarlo
+    """
+
+    attack: Attack
+    swapped: bool
+    computed: tuple[float, float]
+    account: Account
+    shown: MonteCarlo
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the interval meets the computed attack, and its lower end stays below the proved upper bound."""
+        meets = self.shown.lower <= self.computed[1] and self.computed[0] <= self.shown.upper
+        return meets and max(self.shown.lower, self.shown.test_lower) <= self.account.upper
+
+
+def audit(
+    sampler: Sampler,
+    n: int | None = None,
+    *,
+    noise_multiplier: float,
+    n_compositions: int,
+    epsilon: float,
+    adjacency: str | None = None,
+    draws: int | None = None,
+    seed: int = 0,
+    confidence: float = 0.99,
+) -> Audit:
+    """Play the static attack with the sampler's own draws and bound delta from below.
+
+    Parameters
+    ----------
+    sampler, n, noise_multiplier, n_compositions, adjacency
+        As in `dpsub.accounting.account.rigorous`, Gaussian noise on sums or on sums over a fixed number.
+    epsilon : float
+        Nats, >= 0.
+    draws : int, optional
+        Runs of all steps on each data set; by default as many as 1e8 indices make, from 100 to 100 000.
+    seed : int
+    confidence : float
+        In (0, 1).
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no attack and no bound are known for the sampler.
+
+    References
+    ----------
+    Clopper and Pearson 1934 (intervals).
+    """
+    if draws is not None:
+        draws = checks.integer("draws", draws, at_least=1)
+    seed = checks.integer("seed", seed, at_least=0)
+    confidence = checks.real("confidence", confidence, above=0, below=1)
+    release = Release(sampler, n, noise_multiplier, n_compositions)
+    account = rigorous(
+        sampler,
+        n,
+        noise_multiplier=noise_multiplier,
+        n_compositions=n_compositions,
+        epsilon=epsilon,
+        adjacency=adjacency,
+    )
+    attack = attack_of(release, Relation(account.adjacency))
+    swapped, computed = _better_direction(attack.pair, n_compositions, Question(epsilon=epsilon))
+    size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
+    if draws is None:
+        draws = int(min(max(_WORK / (size * n_compositions), _FEWEST), _MOST))
+    order = (1, 0) if swapped else (0, 1)
+    first, second = (
+        _losses(sampler, attack, which, draws, n_compositions, seed, size) * (-1 if swapped else 1) for which in order
+    )
+    uniform = stream(seed, experiment="audit", cell={}, role="noise", replicate=2).random(draws)
+    hits = int(np.count_nonzero(uniform < -np.expm1(np.minimum(epsilon - first, 0.0))))
+    lower, upper = clopper_pearson(hits, draws, confidence)
+    test_hits = (int(np.count_nonzero(first > epsilon)), int(np.count_nonzero(second > epsilon)))
+    seen, unseen = (clopper_pearson(count, draws, confidence) for count in test_hits)
+    # both ends fail with probability (1 - confidence) / 2, so the difference fails with at most 1 - confidence
+    test_lower = max(0.0, seen[0] - np.exp(min(epsilon, 700.0)) * unseen[1])
+    shown = MonteCarlo(draws, seed, confidence, lower, upper, hits, test_hits, float(test_lower))
+    return Audit(attack, swapped, computed, account, shown)
+
+
+def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tuple[bool, tuple[float, float]]:
+    """The direction in which the attack is worth more, and what it is worth there."""
+    ledger = Ledger([(PairEvent(pair), steps)])
+    found = {
+        swapped: bracket(question, ledger.lower, ledger.upper, (swapped,), ledger.spread / 12, DEFAULT_TAIL)
+        for swapped in ledger.directions
+    }
+    swapped = max(found, key=lambda way: found[way].lower)
+    return swapped, (found[swapped].lower, found[swapped].upper)
+
+
+def _losses(
+    sampler: Sampler, attack: Attack, which: int, draws: int, steps: int, seed: int, size: float
+) -> np.ndarray:
+    """Sums over steps of log(density on data set 0 / on data set 1), played on data set `which`, shape (draws,)."""
+    frame, values = Frame(attack.n_records[which]), attack.values(which)
+    indices = stream(seed, experiment="audit", cell={}, role="sample", replicate=which)
+    noise = stream(seed, experiment="audit", cell={}, role="noise", replicate=which)
+    total = np.zeros(draws)
+    for start, stop in _blocks(draws * steps, max(1, int(_INDICES_A_BLOCK / size))):
+        samples = sampler.draw_block(frame, stop - start, indices)
+        sums = samples.totals(values[samples.indices] * samples.counts)
+        losses = attack.losses(sums + attack.noise_multiplier * noise.standard_normal(stop - start))
+        runs = np.arange(start, stop) // steps
+        total += np.bincount(runs, losses, minlength=draws)
+    return total
+
+
+def _blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, total, size):
+        yield start, min(start + size, total)

@@ -1,0 +1,520 @@
+"""Composition of discrete loss laws by one fast Fourier transform, with every error charged.
+
+The laws are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
+saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
+order one, so that round-off is small relative to delta, however small delta is.
+
+Charged, upwards on the upper side and downwards on the lower one:
+
+- *aliasing*: the cyclic convolution puts sums outside the window inside it; their probability by Chernoff's bound;
+- *round-off of the transforms*: entries of a transform of masses of sum 1 are sums through log2(N) stages whose
+  intermediate values are at most 1, hence off by at most 4 eps log2(N); the mean value theorem carries this through the
+  k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
+- *round-off of the tilt*: each mass is moved by its own relative error before the transform;
+- *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
+
+Exponential tilts of a sum of losses: where to look, and how much lies beyond.
+
+A linear recursion along an array, without a loop over its entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy import fft
+
+from dpsub import checks
+from dpsub.accounting.pld import LossLaw
+from dpsub.errors import ArgumentError, NumericalError
+
+_MOST_PER_STEP = 20.0
+"""Largest tilt, times the step: neighbouring points then differ by a factor that round-off does not swallow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulants:
+    """The cumulant function of a sum of independent losses, n_compositions[t] of them with law laws[t].
+
+    All values are for finite losses without offsets.
+    """
+
+    laws: Sequence[LossLaw]
+    n_compositions: Sequence[int]
+
+    def __call__(self, tilt: float) -> float:
+        """K(tilt) = sum over t of n_t log E e^{tilt L_t}."""
+        return sum(k * law.log_mgf(tilt) for law, k in zip(self.laws, self.n_compositions, strict=True))
+
+    @cached_property
+    def support(self) -> tuple[int, int]:
+        """Smallest and largest index of the sum on the grid."""
+        low = sum(k * law.support[0] for law, k in zip(self.laws, self.n_compositions, strict=True))
+        high = sum(k * law.support[1] for law, k in zip(self.laws, self.n_compositions, strict=True))
+        return low, high
+
+    def moments(self, tilt: float) -> tuple[list[float], float]:
+        """Mean of each single loss and variance of the sum, under the tilt."""
+        pairs = [law.moments(tilt) for law in self.laws]
+        variance = sum(k * v for (_, v), k in zip(pairs, self.n_compositions, strict=True))
+        return [mean for mean, _ in pairs], variance
+
+    def tilt_at_epsilon(self, epsilon: float) -> float:
+        """The tilt that makes the Chernoff bound K(tilt) - tilt epsilon of P(S >= epsilon) smallest; 0 left of the
+        mean."""
+        return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
+
+    def tilt_at_delta(self, log_delta: float) -> float:
+        """The tilt with the smallest epsilon that the Chernoff bound allows at the given delta."""
+        return _best(lambda tilt: (self(tilt) - log_delta) / tilt, self._scale, self._largest)
+
+    @cached_property
+    def _scale(self) -> float:
+        return 1 / max(np.sqrt(self.moments(0.0)[1]), 1e-12)
+
+    @property
+    def _largest(self) -> float:
+        return min(_MOST_PER_STEP / self.laws[0].step, 1e4 * self._scale)
+
+    def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
+        """Return (low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail.
+
+        The tilted law is the one of density e^{tilt S - K(tilt)}; each end by Chernoff's bound with its best exponent.
+        Any exponent gives a valid end, so the search for the best one needs no certificate.
+        """
+        base, step = self(tilt), self.laws[0].step
+        scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
+
+        def high(log_theta: float) -> float:
+            theta = float(np.exp(log_theta))
+            return (self(tilt + theta) - base - log_tail) / theta
+
+        def low(log_theta: float) -> float:
+            theta = float(np.exp(log_theta))
+            return (self(tilt - theta) - base - log_tail) / theta
+
+        bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
+        below, above = (minimum(side, *bounds, 0.02)[1] for side in (low, high))
+        smallest, largest = self.support
+        return max(-below, (smallest - 0.5) * step), min(above, (largest + 0.5) * step)
+
+
+def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:
+    """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the best."""
+    high = float(np.log(largest))
+    low = min(float(np.log(scale * 1e-6)), high - 1)
+    place, _ = minimum(lambda u: exponent(float(np.exp(u))), low, high, 0.01)
+    return 0.0 if place < low + 0.1 else float(np.exp(place))
+
+
+def minimum(value: Callable[[float], float], low: float, high: float, accuracy: float) -> tuple[float, float]:
+    """Where a function falls and then rises, by golden sections, and its value there."""
+    shrink = (math.sqrt(5) - 1) / 2
+    left, right = high - shrink * (high - low), low + shrink * (high - low)
+    at_left, at_right = value(left), value(right)
+    while high - low > accuracy:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - shrink * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + shrink * (high - low)
+            at_right = value(right)
+    return (left, at_left) if at_left <= at_right else (right, at_right)
+
+
+_LONG = 2**18
+"""Longer arrays leave the caches, where `scipy.signal.lfilter` is faster; its import takes longer than they do."""
+
+
+def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
+    """Return y with y_j = values_j + damp y_{j-1}, y_{-1} = 0.
+
+    Parameters
+    ----------
+    values : ndarray, shape (p,)
+        Non-negative where relative accuracy matters: then all terms are positive, and each y_j is off by at most a few
+        sqrt(p) roundings of its value.
+    damp : float
+        In [0, 1].
+
+    Returns
+    -------
+    ndarray, shape (p,)
+
+    Notes
+    -----
+    About sqrt(p) blocks of sqrt(p) entries advance side by side; what each block hands to the next is added at the end.
+    """
+    if values.size == 0:
+        return np.zeros(0)
+    if values.size > _LONG:
+        from scipy.signal import lfilter
+
+        return np.asarray(lfilter([1.0], [1.0, -damp], values))
+    length = math.isqrt(values.size - 1) + 1
+    n_blocks = -(-values.size // length)
+    padded = np.zeros(n_blocks * length)
+    padded[: values.size] = values
+    # row i holds entry i of every block, so that one step of all blocks is one operation on neighbours in memory
+    table = padded.reshape(n_blocks, length).T.copy()
+    for before, row in pairwise(table):
+        row += damp * before
+    powers = damp ** np.arange(1, length + 1)
+    across = float(powers[-1])
+    handed, carry = np.zeros(n_blocks), 0.0
+    for block, last in enumerate(table[-1].tolist()):
+        handed[block] = carry
+        carry = last + across * carry
+    table += np.multiply.outer(powers, handed)
+    return np.ascontiguousarray(table.T).reshape(-1)[: values.size]
+
+
+_EPS = float(np.finfo(float).eps)
+_LOG_TAIL = -30.0
+"""Log of the tilted probability that is left outside each end of the window: 1e-13."""
+_LOG_VANISHING = -80.0
+"""Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
+_UNDERFLOW = 1e-300
+"""Charged for masses and profiles that are 0 only because no double is as small as they are: no delta is 0."""
+_FAR_TILT, _SHARP = 2.0, 0.02
+"""A tilt this many times the one of the epsilon that it found is doubted, if delta there is off by as much."""
+_BISECTIONS = 24
+_CUTS_OF_A_CELL = 3
+"""Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
+_COARSEST = 600.0
+"""Largest step, in nats: the exponential of it is a double."""
+MAX_GRID = 2**24
+"""Largest transform; beyond it the answer asks for a larger step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """The sum of independent losses, n_compositions[t] of them with law laws[t]: one side of delta(epsilon).
+
+    Attributes
+    ----------
+    laws : sequence of LossLaw
+        Of one step and one side.
+    n_compositions : sequence of int
+        How often each of them occurs, >= 1.
+
+    Raises
+    ------
+    ArgumentError
+        If steps or sides differ, or the lengths do.
+    NumericalError
+        If the step is above 600, or the transform would exceed `MAX_GRID` points.
+    """
+
+    laws: Sequence[LossLaw]
+    n_compositions: Sequence[int]
+
+    def __post_init__(self) -> None:
+        counts = tuple(checks.integer("n_compositions", k, at_least=1) for k in self.n_compositions)
+        laws = tuple(self.laws)
+        if not laws or len(laws) != len(counts):
+            raise ArgumentError(f"each law needs its number of compositions, got {len(laws)} and {len(counts)}")
+        for field in ("step", "side"):
+            values = sorted({str(getattr(law, field)) for law in laws})
+            if len(values) > 1:
+                raise ArgumentError(f"laws that are composed must have the same {field}, got {', '.join(values)}")
+        if self.laws[0].step > _COARSEST:
+            raise NumericalError(f"a grid of losses with a step of {self.laws[0].step:g} nats tells nothing apart")
+        object.__setattr__(self, "laws", laws)
+        object.__setattr__(self, "n_compositions", counts)
+
+    @property
+    def side(self) -> str:
+        return self.laws[0].side
+
+    @property
+    def step(self) -> float:
+        return self.laws[0].step
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        return Cumulants(self.laws, self.n_compositions)
+
+    @cached_property
+    def infinity(self) -> float:
+        """Mass of an infinite sum, rounded up on the upper side."""
+        log_finite = sum(
+            k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
+            for law, k in zip(self.laws, self.n_compositions, strict=True)
+        )
+        infinite = -math.expm1(log_finite)
+        if self.side == "lower":
+            return infinite * (1 - 8 * _EPS)
+        charged = _UNDERFLOW if any(law.infinity > 0 for law in self.laws) else 0.0
+        return min(1.0, infinite * (1 + 8 * _EPS) + charged)
+
+    @cached_property
+    def _offset(self) -> float:
+        return sum(k * law.offset for law, k in zip(self.laws, self.n_compositions, strict=True))
+
+    def delta(self, epsilon: float) -> float:
+        """The bound of delta(epsilon), epsilon any real number in nats."""
+        return float(self.curve(np.array([epsilon]))[0])
+
+    def curve(self, epsilon: np.ndarray, around: float | None = None) -> np.ndarray:
+        """The bound of delta at many epsilons from one transform.
+
+        Parameters
+        ----------
+        epsilon : ndarray, shape (e,)
+        around : float, optional
+            The epsilon where the relative error is to be smallest; the smallest entry if not given.  Far from it the
+            bounds stay valid and widen.
+        """
+        points = checks.finite_array("epsilon", epsilon, ndim=1)
+        centre = float(points.min()) if around is None else around
+        bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+        if self.side == "lower":
+            return bounds
+        # no finite sum lies above the largest one; elsewhere no upper bound underflows
+        largest = self.cumulants.support[1] * self.step + self._offset
+        beyond = points > largest + 1e-12 * (1 + abs(largest))
+        return np.where(beyond, self.infinity, np.maximum(bounds, _UNDERFLOW))
+
+    def epsilon(self, delta: float) -> float:
+        """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.
+
+        Raises
+        ------
+        ArgumentError
+            If delta is not in (0, 1).
+        """
+        target = checks.real("delta", delta, above=0, below=1)
+        if self.side == "upper" and self.infinity >= target:
+            return math.inf
+        tilt = self.cumulants.tilt_at_delta(math.log(target))
+        found = self._transformed(tilt).epsilon(target)
+        nearer = self.cumulants.tilt_at_epsilon(found - self._offset)
+        if tilt <= _FAR_TILT * nearer or self._sharp(found, target):
+            return found
+        return self._searched(found, target)
+
+    def _sharp(self, epsilon: float, target: float) -> bool:
+        """Whether delta at the tilt of this epsilon comes out close to the target."""
+        ratio = self.delta(epsilon) / target
+        return ratio >= 1 - _SHARP if self.side == "upper" else ratio <= 1 + _SHARP
+
+    def _searched(self, found: float, target: float) -> float:
+        """epsilon by bisection of delta, each at a tilt of its own.
+
+        Chernoff's bound looks at the largest sums alone if a target is about as probable as they are.
+        """
+        upper = self.side == "upper"
+        low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
+        high = min(high, found) if upper else high
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
+        best = high if upper else low
+        if upper and self.delta(best) > target:
+            return found
+        return min(best, found) if upper else max(best, found)
+
+    def masses(self, tilt: float = 0.0) -> TiltedSum:
+        """The law of the sum on its grid, tilted, up to the errors that it names."""
+        return self._transformed(tilt)
+
+    def _transformed(self, tilt: float) -> TiltedSum:
+        low, high = self.cumulants.reach(tilt, _LOG_TAIL)
+        sign = 1 if self.side == "upper" else -1
+        wanted = math.ceil((high - low) / self.step) + 2
+        if wanted > MAX_GRID:
+            raise NumericalError(
+                f"the composed loss needs {wanted} grid points, more than {MAX_GRID}; take a step above {self.step:g}"
+            )
+        size = fft.next_fast_len(max(wanted, 16), real=True)
+        means, _ = self.cumulants.moments(tilt)
+        product, log_scale, centre = None, 0.0, 0
+        power_error = np.zeros(size // 2 + 1)
+        stage_error = 4 * _EPS * math.log2(size)
+        for law, k, mean in zip(self.laws, self.n_compositions, means, strict=True):
+            middle = round(mean / law.step)
+            kappa = law.log_mgf(tilt)
+            with np.errstate(divide="ignore"):
+                log_masses = np.log(law.masses)
+            exponents = tilt * law.losses - kappa + log_masses
+            # in logarithms, as a tiny mass may meet a factor that is too large for a double
+            sizes = 2 + np.abs(tilt * law.losses) + 2 * abs(kappa)
+            sizes += np.where(law.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
+            masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
+            # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
+            cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
+            spectrum = np.asarray(fft.rfft(cyclic))
+            power, size_bound, own = _power(spectrum, k, stage_error)
+            power_error = power_error * size_bound + own if product is not None else own
+            product = power if product is None else product * power
+            log_scale += k * kappa
+            centre += k * middle
+        assert product is not None
+        first = math.floor(low / self.step) - centre
+        values = np.roll(fft.irfft(product, n=size), -first)
+        # a real spectrum stores each conjugate pair once
+        squares = 2 * float(power_error @ power_error) - float(power_error[0]) ** 2
+        norm = math.sqrt(squares / size) + stage_error * float(np.linalg.norm(values))
+        return TiltedSum(
+            values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
+            self.side
+        )  # fmt: skip
+
+
+def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k-th power of a spectrum of entries off by `stage_error`, bounds of its true size, and of its error.
+
+    Most entries vanish: only the others are raised.
+    """
+    size = np.abs(spectrum) + stage_error
+    with np.errstate(divide="ignore"):
+        log_size = k * np.log(size)
+    kept = log_size > _LOG_VANISHING
+    power = np.zeros_like(spectrum)
+    bound = np.full(size.shape, math.exp(_LOG_VANISHING))
+    error = bound.copy()
+    inside = spectrum[kept]
+    power[kept] = inside**k
+    bound[kept] = np.exp(log_size[kept])
+    error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
+    return power, bound, error
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedSum:
+    """Masses of a tilted sum on a window of the grid, and what they say of delta.
+
+    Attributes
+    ----------
+    values : ndarray, shape (N,)
+        Masses of the tilted sum, up to an error of Euclidean norm `round_off`.
+    start : int
+        Index of the first of them: the sum is offset + (start + j) step.
+    tilt, log_scale : float
+        mass(x) = values(x) e^{log_scale - tilt x}, x without the offset.
+    tail : float
+        Bound of the tilted mass beyond each end of the window.
+    """
+
+    values: np.ndarray
+    start: int
+    step: float
+    offset: float
+    tilt: float
+    log_scale: float
+    round_off: float
+    tail: float
+    infinity: float
+    side: str
+
+    @cached_property
+    def _tilted_delta(self) -> np.ndarray:
+        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
+
+        With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
+        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
+        """
+        damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
+        sums = damped_sums(self.values[::-1], damp)
+        entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
+        return damped_sums(entering, damp * decay)[::-1]
+
+    @cached_property
+    def _error(self) -> float:
+        """What aliasing and round-off can change in the tilted delta at any point."""
+        lam, width = self.tilt, self.values.size * self.step
+        largest = (lam / (1 + lam)) ** lam / (1 + lam) if lam > 0 else 1.0
+        # 1 / (2 lam) - 2 / (2 lam + 1) + 1 / (2 lam + 2), which cancels where lam is large
+        square = 1 / (2 * lam * (2 * lam + 1) * (lam + 1)) if lam > 1e-6 else math.inf
+        norm = math.sqrt(min(square, width) / self.step + largest**2)
+        tails = self.tail * (1 if self.side == "upper" else 2)
+        return largest * tails + norm * self.round_off
+
+    def _scaled(self, tilted: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Undo the tilt at the points x (without the offset), rounding to the safe side."""
+        exponent = self.log_scale - self.tilt * x
+        # the recursion makes at most a few roundings a point, relative to a sum of positive terms and round-off
+        rounding = _EPS * (8 * self.values.size + 16 * (4 + abs(self.log_scale) + np.abs(self.tilt * x)))
+        with np.errstate(over="ignore"):
+            factor = np.exp(exponent)
+        if self.side == "upper":
+            return np.minimum((np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0)
+        certain = np.maximum(tilted - self._error * (1 + rounding), 0.0)
+        return np.clip(certain * np.minimum(factor, 1e300) * (1 - rounding) + self.infinity, 0.0, 1.0)
+
+    def delta(self, epsilon: np.ndarray) -> np.ndarray:
+        """Bounds of delta, shape of `epsilon`."""
+        x = epsilon - self.offset
+        # far outside of the window all places are alike, and need not fit an integer
+        place = np.clip(x / self.step - self.start, -1.0, self.values.size)
+        inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
+        within = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
+        return np.where(place < 0, self._left(x), within)
+
+    def _left(self, x: np.ndarray) -> np.ndarray:
+        """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
+
+        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it.
+        """
+        end = np.full(x.shape, self.start * self.step)
+        at_end = self._between(end, np.zeros(x.shape, dtype=int))
+        ratio = np.exp(np.minimum(x - end, 0.0))
+        if self.tilt > 0:
+            return np.ones_like(x) if self.side == "upper" else at_end
+        error = 2 * self.tail + self.round_off * math.sqrt(self.values.size) + _EPS * self.values.size
+        if self.side == "upper":
+            mass = min(1.0, float(self.values.sum()) * math.exp(self.log_scale) + error + self.infinity)
+            return np.minimum(1.0, ((1 - ratio) * mass + ratio * at_end) * (1 + 8 * _EPS) + error)
+        mass = float(self.values.sum()) * math.exp(self.log_scale) - error
+        return np.maximum(at_end, ((1 - ratio) * mass + ratio * at_end) * (1 - 8 * _EPS))
+
+    def _beyond(self, x: np.ndarray) -> np.ndarray:
+        return self._scaled(np.zeros_like(x), x)
+
+    def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
+        """delta between grid points is linear in e^epsilon."""
+        left = (self.start + cell) * self.step
+        share = np.expm1(np.clip(x - left, 0.0, self.step)) / math.expm1(self.step)
+        damp = math.exp(-self.tilt * self.step)
+        value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
+        return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds
+        it."""
+        upper = self.side == "upper"
+        # left: the bound exceeds delta, right: it does not; both were evaluated unless they are beyond the window
+        left, right = -1, self.values.size
+        while right - left > 1:
+            middle = (left + right) // 2
+            if self._at(middle) > delta:
+                left = middle
+            else:
+                right = middle
+        if upper and right == self.values.size:
+            raise NumericalError(
+                f"delta = {delta:g} could not be certified within the window, the bound at its end is "
+                f"{self._at(right - 1):g}; take a smaller step"
+            )
+        if not upper and left < 0:
+            return 0.0
+        cell = right - 1 if upper else left
+        low, high = ((self.start + end) * self.step + self.offset for end in (cell, cell + 1))
+        for _ in range(_CUTS_OF_A_CELL):
+            points = np.linspace(low, high, 65)
+            first = 1 + int(np.argmin(np.append(self.delta(points[1:-1]) > delta, False)))
+            low, high = points[first - 1], points[first]
+        return max(0.0, float(high if upper else low))
+
+    def _at(self, place: int) -> float:
+        """The bound at one point of the window."""
+        point = np.array([(self.start + place) * self.step])
+        return float(self._scaled(self._tilted_delta[place : place + 1], point)[0])

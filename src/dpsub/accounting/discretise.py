@@ -1,0 +1,338 @@
+"""One direction of a pair of Gaussian mixtures: where losses lie, and what cells weigh, with floating-point errors.
+
+Certified loss laws of a pair of Gaussian mixtures, in both directions.
+
+*Upper* (connect the dots): the loss grid cuts the line into cells; the masses p under P and q under Q of a cell whose
+losses lie in [x, x + dx] are moved to its two ends so that both totals stay,
+
+    up = (p - q e^x) / (1 - e^{-dx}) at x + dx,   down = p - up at x.
+
+A spread that keeps p and q raises every hockey-stick divergence, which is convex in the likelihood ratio.
+
+*Lower*: each bin is collapsed to one point with loss log(p / q).  That is post-processing, so any bins are allowed;
+they are moved, by O(dx^2), until their losses come to lie on grid points or just above, and rounded down from there.
+After k
+compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2), and not
+by k roundings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair
+from dpsub.accounting.pld import LossLaw
+
+_EPS = float(np.finfo(float).eps)
+
+_ROUNDS, _POINTS = 2, 129
+"""Of the search for a quantile: each round divides by 128 what is left."""
+
+
+@dataclass(frozen=True)
+class CellMasses:
+    """Masses of neighbouring cells, in the order of increasing loss, with bounds of their floating-point errors.
+
+    Attributes
+    ----------
+    p, q : ndarray, shape (n,)
+        Under the first and the second distribution of the direction.
+    p_error, q_error : ndarray, shape (n,)
+    """
+
+    p: np.ndarray
+    q: np.ndarray
+    p_error: np.ndarray
+    q_error: np.ndarray
+
+
+@dataclass(frozen=True)
+class DirectedPair:
+    """The loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way round.
+
+    Attributes
+    ----------
+    pair : GaussianPair
+    swapped : bool
+    """
+
+    pair: GaussianPair
+    swapped: bool = False
+
+    def place(self, losses: np.ndarray) -> np.ndarray:
+        """The t with the given losses; monotone in them, decreasing if swapped, infinite beyond the range of the
+        loss."""
+        if not self.swapped:
+            return self.pair.inverse_loss(losses)
+        return self.pair.inverse_loss(-losses[::-1])[::-1]
+
+    def masses(self, t: np.ndarray) -> CellMasses:
+        """Masses of the cells between neighbouring places."""
+        edges = t[::-1] if self.swapped else t
+        counts, log_weights = self.pair.components
+        weights = np.exp(log_weights)
+        first = _mixture_masses(edges, counts, weights, self.pair.scale)
+        if self.pair.mirrored:
+            second = _mixture_masses(edges, -counts, weights, self.pair.scale)
+        else:
+            second = _mixture_masses(edges, np.zeros(1), np.ones(1), self.pair.scale)
+        if self.swapped:
+            return CellMasses(second[0][::-1], first[0][::-1], second[1][::-1], first[1][::-1])
+        return CellMasses(first[0], second[0], first[1], second[1])
+
+    def mass_below(self, t: float) -> float:
+        """Mass, under P, of losses below the one at t."""
+        at = np.array([t])
+        return float((self.pair.sf_prime(at) if self.swapped else self.pair.cdf(at))[0])
+
+    def mass_above(self, t: float) -> float:
+        """Mass, under P, of losses above the one at t."""
+        at = np.array([t])
+        return float((self.pair.cdf_prime(at) if self.swapped else self.pair.sf(at))[0])
+
+    def range(self, tail: float) -> tuple[float, float]:
+        """Losses between which all but about `tail` lies on each side, under both distributions."""
+        low, high = _quantiles(self.pair, tail)
+        ends = self.pair.loss(np.array([low, high]))
+        below, above = max(float(ends[0]), self.pair.loss_floor), float(ends[1])
+        return (-above, -below) if self.swapped else (below, above)
+
+
+@lru_cache(maxsize=32)
+def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
+    """Points with mass at most `tail` to their left, and right, under both distributions."""
+
+    # beyond 40 deviations from all centres every tail is below the smallest double
+    reach = float(np.abs(pair.components[0]).max()) + 40 * pair.scale
+
+    def left(u: np.ndarray) -> np.ndarray:
+        return np.maximum(pair.cdf(-u), pair.cdf_prime(-u)) <= tail
+
+    def right(u: np.ndarray) -> np.ndarray:
+        return np.maximum(pair.sf(u), pair.sf_prime(u)) <= tail
+
+    return -_first(left, -pair.scale, reach), _first(right, -pair.scale, reach)
+
+
+def _first(holds: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
+    """A point a little beyond the smallest one above `low` where a monotone condition holds, which `high` meets."""
+    for _ in range(_ROUNDS):
+        points = np.linspace(low, high, _POINTS)
+        place = 1 + int(np.argmax(np.append(holds(points[1:-1]), True)))
+        low, high = float(points[place - 1]), float(points[place])
+    return high
+
+
+def _mixture_masses(
+    edges: np.ndarray, centres: np.ndarray, weights: np.ndarray, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of a mixture between increasing edges, and their errors.
+
+    Each component is differenced on the side of its centre where the tail is small.  The normal tail is off by at most
+    eps (8 + 4 z^2) of itself: its own error, and that of z, which enters as z dz.
+    """
+    masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
+    for centre, weight in zip(centres, weights, strict=True):
+        z = (edges - centre) / scale
+        # beyond 38 standard deviations the tail is below the smallest double
+        size = np.minimum(np.abs(z), 40.0)
+        tail = ndtr(-size)
+        here = np.diff(np.where(z <= 0, tail, -tail))
+        middle = int(np.searchsorted(z, 0.0, side="right")) - 1
+        if 0 <= middle < here.size:
+            here[middle] += 1.0
+        relative = tail * (8 + 4 * size * size)
+        masses += weight * here
+        errors += (weight * _EPS) * (relative[1:] + relative[:-1])
+    return np.maximum(masses, 0.0), errors + 4 * _EPS * np.abs(masses)
+
+
+MAX_LOSS = 600.0
+"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
+
+_TINY = 1e-300
+_BULK_TAIL = 1e-4
+_WIDEST = 0.25
+
+LAW_ERROR = 4e-12
+"""Relative error allowed for the weights of the mixture: `discrete.log_binomial` promises 6e-13 up to a million
+slots, the most that a chain takes, and the laws of up to six stages multiply."""
+
+
+def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0) -> LossLaw:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        P is its X, Q its X'.
+    step : float
+        dx, in nats.
+    tail : float
+        Where the grid may end: the mass beyond it is charged as infinite loss on the right, moved up on the left.
+    swapped : bool
+        The other direction.
+    lost : float
+        Probability that the pair's law lacks, charged as infinite loss as well.
+    """
+    direction = DirectedPair(pair, swapped)
+    indices = loss_indices(direction, step, tail)
+    points = indices * step
+    t = direction.place(points)
+    cells = direction.masses(t)
+    growth = np.exp(points[:-1])
+    up = (cells.p - cells.q * growth + cells.p_error + cells.q_error * growth) / -np.expm1(-np.diff(points))
+    total = (cells.p + cells.p_error) * (1 + 2 * LAW_ERROR)
+    up = np.clip(up * (1 + 2 * LAW_ERROR), 0.0, total)
+    at_points = np.zeros(points.size)
+    at_points[1:] += up
+    at_points[:-1] += total - up
+    at_points[0] += direction.mass_below(float(t[0])) * (1 + 1e-9)
+    tolerance = LOSS_TOLERANCE * max(1.0, float(np.abs(points[[0, -1]]).max()))
+    moved, charge = _inversion(direction, points, cells, tolerance)
+    # a Gaussian pair has mass beyond every loss, be it smaller than any double
+    beyond = min(1.0, max(direction.mass_above(float(t[-1])) * (1 + 1e-9), _TINY) + lost + charge)
+    # edges are off by the first term in loss, and the loss itself, through the weights, by the second
+    return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=moved + 4 * LAW_ERROR)
+
+
+def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float) -> tuple[float, float]:
+    """How far to move the law to the right, and what to add at infinity, as edges are off by up to `tolerance` in loss.
+
+    With losses moved by 2 tolerance the profile at the order of an inner point x lacks at most e^x (e^tolerance - 1)
+    Q(|L - x| <= tolerance), and gains at least e^x (e^{2 tolerance} - 1) Q(L > x + 2 tolerance): the move suffices if
+    the first mass is at most twice the second.  Both are bounded by the masses of cells, and where that is too coarse,
+    by those of intervals of a few tolerances.  What may still lack is charged as infinite loss, which raises the
+    profile at every order.  (At the last point the profile is the mass at infinity, which suffices; left of the first
+    one it is a chord to order 0.)
+    """
+    moved = 2 * tolerance
+    if points.size < 3:
+        return moved, 0.0
+    if 24 * tolerance > np.diff(points).min():
+        # errors may reach beyond the next cell: everything is charged
+        return moved, 2 * math.expm1(tolerance)
+    inner = points[1:-1]
+    near = (cells.q + cells.q_error)[:-1] + (cells.q + cells.q_error)[1:]
+    suspected = inner[near > 2 * _from_each(cells)[2:]] if inner.size > 1 else inner
+    if not suspected.size:
+        return moved, 0.0
+    edges = np.append((suspected[:, None] + tolerance * np.array([-2.0, 2.0, 5.0])).ravel(), points[-1])
+    fine = direction.masses(direction.place(edges))
+    near = (fine.q + fine.q_error)[0::3]
+    lacking = np.exp(suspected) * math.expm1(tolerance) * near * (1 + 1e-9)
+    return moved, float(np.max(np.where(near <= 2 * _from_each(fine)[2::3], 0.0, lacking)))
+
+
+def _from_each(cells: CellMasses) -> np.ndarray:
+    """Q-mass of each cell and of those to its right, rounded down, shape (n + 1,): the last is 0."""
+    sure = np.maximum(cells.q - cells.q_error, 0.0)
+    return np.append(np.cumsum(sure[::-1])[::-1], 0.0) * (1 - 4 * _EPS * sure.size)
+
+
+def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> LossLaw:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`."""
+    direction = DirectedPair(pair, swapped)
+    points = loss_indices(direction, step, tail) * step
+    edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
+    t = direction.place(edges)
+    # the last bin takes all losses beyond the grid: its own is log(p / q), like that of any other
+    t[-1] = -np.inf if swapped else np.inf
+    finite = np.isfinite(t)
+    slope = np.zeros(t.size)
+    if np.count_nonzero(finite) > 2:
+        slope[finite] = np.gradient(t[finite], edges[finite])
+    moved = np.zeros(t.size)
+    loss, masses = _collapsed(direction, t)
+    # a bin that cannot be moved, at the infimum of the loss, may hold most of the mass: the grid is put under it
+    points = points + _best_offset(loss - points, masses, step)
+    for correct in (_centre, _centre, _centre, _lift):
+        moved = np.clip(moved + correct(loss - points, masses, edges + moved, loss, step), -step / 2, step / 2)
+        loss, masses = _collapsed(direction, t + moved * slope)
+    offset = _best_offset(loss, masses, step)
+    keep = masses > 0
+    place = np.floor((loss[keep] - offset) / step)
+    # the division may round up: a bin must never be lifted
+    place = np.where(place * step + offset <= loss[keep], place, place - 1).astype(int)
+    slack = 8 * LAW_ERROR + 8 * _EPS * float(np.abs(points[[0, -1]]).max())
+    return LossLaw(step, place, masses[keep], "lower", offset=offset - slack)
+
+
+def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:
+    """Indices of the grid points that cells end at: every one in the bulk, ever sparser ones in the tails.
+
+    Any points are valid; a tail of little weight bears wide cells.
+    """
+    below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
+    fine_below, fine_above = np.clip(direction.range(_BULK_TAIL), below, above)
+    low, high = int(np.floor(fine_below / step)), int(np.ceil(fine_above / step)) + 1
+    # relative width of the sparse cells: it falls with the step, so that finer grids converge in the tails too
+    ratio = min(0.02, 6 / (high - low))
+    right = high + _sparse(above / step - high, ratio, step)
+    left = low - _sparse(low - below / step, ratio, step)
+    return np.concatenate([left[::-1], np.arange(low, high + 1), right])
+
+
+def _sparse(reach: float, ratio: float, step: float) -> np.ndarray:
+    """Increasing distances from the bulk, the last one at least `reach`, all in steps."""
+    distances = []
+    at, widest = 0, _WIDEST / step
+    while at < reach:
+        at += max(1, int(min(ratio * at, widest)))
+        distances.append(at)
+    return np.array(distances, dtype=int)
+
+
+def _collapsed(direction: DirectedPair, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Losses log(p / q) of the bins, and their masses, both rounded down; empty bins get loss -inf."""
+    monotone = np.minimum.accumulate(t) if direction.swapped else np.maximum.accumulate(t)
+    cells = direction.masses(monotone)
+    masses = np.maximum(cells.p * (1 - 2 * LAW_ERROR) - cells.p_error, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.log(np.maximum(cells.p - cells.p_error, 0.0)) - np.log(cells.q + cells.q_error + _TINY)
+    return np.where(masses > 0, loss - 4 * _EPS * (1 + np.abs(loss)), -np.inf), masses
+
+
+def _centre(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
+    """Moves of the edges that take smooth gaps away: half of a gap by each edge of its bin."""
+    usable = np.where((masses > 0) & (np.abs(gaps) < step / 2), gaps, 0.0)
+    moves = np.zeros(edges.size)
+    moves[1:-1] = -(usable[1:] + usable[:-1]) / 2
+    return moves
+
+
+def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
+    """Moves of edges to the right that lift each bin below its point onto it.
+
+    An edge that moves to the right takes the lowest part of one bin to the top of another: both rise.  Of the two edges
+    of a bin the one with the greater density is taken.
+    """
+    usable = (masses > 0) & (np.abs(gaps) < step / 2)
+    density = np.zeros(edges.size)
+    density[1:-1] = np.where(usable[:-1] & usable[1:], np.sqrt(masses[:-1] * masses[1:]) / step, 0.0)
+    needed = -np.minimum(np.where(usable, gaps, 0.0), 0.0) * masses
+    safe = np.where(usable, loss, edges[:-1] + step / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_left = needed / (density[:-1] * np.maximum(safe - edges[:-1], step / 4))
+        by_right = needed / (density[1:] * np.maximum(edges[1:] - safe, step / 4))
+    leftwards = density[:-1] > density[1:]
+    moves = np.zeros(edges.size)
+    moves[:-1] += np.where(leftwards & (needed > 0), np.minimum(by_left, step / 4), 0.0)
+    right = np.where(~leftwards & (needed > 0) & (density[1:] > 0), np.minimum(by_right, step / 4), 0.0)
+    moves[1:] = np.maximum(moves[1:], right)
+    return moves
+
+
+def _best_offset(gaps: np.ndarray, masses: np.ndarray, step: float) -> float:
+    """Where, modulo the step, to put the grid so that rounding down to it costs least: at one of the gaps."""
+    filled = masses > 0
+    rest = gaps[filled] - step * np.round(gaps[filled] / step)
+    order = np.argsort(rest)
+    heights, weights = rest[order], masses[filled][order]
+    return float(heights[int(np.argmin(step * (np.cumsum(weights) - weights) - heights * weights.sum()))])

@@ -1,0 +1,325 @@
+"""Two mixtures of Laplace laws: the outputs of a scalar query on two data sets that differ in one record.
+
+Profiles of pairs of Laplace mixtures in closed form, orders at least 1, rounded up.
+
+With w = e^-theta, theta the distance over the scale of the noise, optimal events are half-lines that end between the
+two centres, and with a = e^x
+
+    (1 - q) Lap(0) + q Lap(theta) against Lap(0):              q - sqrt(q w (a - 1 + q)),
+    Lap(0) against (1 - q) Lap(0) + q Lap(theta):              r - sqrt(r a q w),  r = 1 - a (1 - q),
+    (1 - q) Lap(0) + q Lap(theta) against its mirror image:    q - sqrt(q w E),    E = (a - 1)(1 - q) + a q w,
+
+each 0 from the order on at which it falls to 0, the largest likelihood ratio e^top.  Written as multiples of
+1 - e^(x - top) they keep their digits there.  The first one is also the bound q h(1 + (a - 1) / q) for sampling without
+replacement.
+
+What is proved, and what is attained, for Laplace noise on scalar sums in which a record occurs at most once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.accounting.bracket import DominatedEvent, Event
+from dpsub.accounting.discretise import CellMasses
+from dpsub.accounting.pld import LossLaw, Profile
+from dpsub.accounting.proofs import PROFILE_ERROR, SlotChain
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+
+
+def largest_loss(rate: float, ratio: float) -> float:
+    """log(1 - q + q e^theta): of the mixture against its first component."""
+    q = checks.real("rate", rate, above=0, at_most=1)
+    return float(np.logaddexp(np.log(q) + ratio, math.log1p(-q))) if q < 1 else ratio
+
+
+def smallest_loss(rate: float, ratio: float) -> float:
+    """log(1 - q + q e^-theta)."""
+    q = checks.real("rate", rate, above=0, at_most=1)
+    return math.log1p(q * math.expm1(-ratio)) if q < 1 else -ratio
+
+
+def included_once(rate: float, ratio: float) -> Profile:
+    """The mixture against its first component."""
+    top, q, w = largest_loss(rate, ratio), rate, math.exp(-ratio)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x, below = _below(log_order, top, ratio)
+        return below * (q * (q + w * (1 - q)) / (q + np.sqrt(q * w * (np.expm1(x) + q))))
+
+    return profile
+
+
+def removed_once(rate: float, ratio: float) -> Profile:
+    """The first component against the mixture."""
+    top, q, w = -smallest_loss(rate, ratio), rate, math.exp(-ratio)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x, below = _below(log_order, top, ratio)
+        # the quotient grows with r, whose rounding is absolute
+        r = np.maximum(q - np.expm1(x) * (1 - q), q * w) + 8 * _EPS
+        root = np.sqrt(np.exp(x) * q * w)
+        return below * (np.sqrt(r) / (np.sqrt(r) + root))
+
+    return profile
+
+
+def replaced_once(rate: float, ratio: float) -> Profile:
+    """The mixture against its mirror image."""
+    top, q, w = largest_loss(rate, ratio) - smallest_loss(rate, ratio), rate, math.exp(-ratio)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x, below = _below(log_order, top, ratio)
+        inner = np.expm1(x) * (1 - q) + np.exp(x) * q * w
+        return below * (q * (q + w * (1 - q)) / (q + np.sqrt(q * w * inner)))
+
+    return profile
+
+
+def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray, np.ndarray]:
+    """Log orders, at most `top`, and 1 - e^(x - top) rounded up, by more than the roundings of all other factors."""
+    x = np.asarray(log_order, dtype=float)
+    slack = 16 * _EPS * (1 + ratio + np.abs(x))
+    return np.minimum(x, top), np.abs(np.expm1(np.minimum(x - top - slack, 0.0))) * (1 + PROFILE_ERROR)
+
+
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class LaplacePair:
+    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image; Lap(c) has scale 1.
+
+    The loss is constant left of the leftmost and right of the rightmost centre and increases between them.
+
+    Attributes
+    ----------
+    rate : float
+        q in (0, 1].
+    ratio : float
+        theta, distance of the centres over the scale of the noise, above 0.
+    mirrored : bool
+    """
+
+    rate: float
+    ratio: float
+    mirrored: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", checks.real("rate", self.rate, above=0, at_most=1))
+        object.__setattr__(self, "ratio", checks.real("ratio", self.ratio, above=0))
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        """log of the density of the first law over that of the second, at t in units of the noise scale."""
+        t = np.asarray(t, dtype=float)
+        above = self._above(t)
+        return above - self._above(-t) if self.mirrored else above
+
+    def _above(self, t: np.ndarray) -> np.ndarray:
+        """log of the mixture over its first component."""
+        return np.log1p(self.rate * np.expm1(np.clip(2 * t - self.ratio, -self.ratio, self.ratio)))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest loss."""
+        low, high = smallest_loss(self.rate, self.ratio), largest_loss(self.rate, self.ratio)
+        return (low - high, high - low) if self.mirrored else (low, high)
+
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        """t with this loss, infinite at and beyond the ends."""
+        x = np.asarray(x, dtype=float)
+        # right of 0 the mirror image has its smallest ratio to Lap(0), so that the loss is the other one moved
+        moved = np.abs(x) + smallest_loss(self.rate, self.ratio) if self.mirrored else x
+        low, high = smallest_loss(self.rate, self.ratio), largest_loss(self.rate, self.ratio)
+        inside = np.clip(np.expm1(np.clip(moved, low, high)) / self.rate, np.expm1(-self.ratio), np.expm1(self.ratio))
+        with np.errstate(divide="ignore"):
+            t = (self.ratio + np.log1p(inside)) / 2
+        t = np.where(moved >= high, np.inf, t)
+        return np.copysign(t, x) if self.mirrored else np.where(moved <= low, -np.inf, t)
+
+    def place(self, losses: np.ndarray) -> np.ndarray:
+        """`inverse_loss`, as `DirectedPair` has it."""
+        return self.inverse_loss(losses)
+
+    def range(self, tail: float) -> tuple[float, float]:
+        """All losses, whatever the tail: they are bounded."""
+        return self.ends
+
+    def masses(self, t: np.ndarray) -> CellMasses:
+        """Masses of the cells between neighbouring places, and bounds of their floating-point errors."""
+        q, theta = self.rate, self.ratio
+        base = _cells(t, 0.0)
+        first = (1 - q) * base + q * _cells(t, theta)
+        second = (1 - q) * base + q * _cells(t, -theta) if self.mirrored else base
+        # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end: each end of a cell
+        # moves by that, beside which a cell may be narrow, and masses by it times the largest density
+        moved = 2 * _EPS * theta
+        first_error = moved * _densest(t, q, theta)
+        second_error = moved * _densest(t, q, -theta) if self.mirrored else np.zeros(base.size)
+        error = 16 * _EPS * (1 + theta)
+        return CellMasses(first, second, error * first + first_error, error * second + second_error)
+
+    def lower_law(self, step: float, swapped: bool) -> LossLaw:
+        """Bound the law of the loss, of the other direction if `swapped`, from below.
+
+        Between two centres densities are of the form a e^t + b e^-t, so that a cell which is symmetric about the place
+        of a loss has that loss exactly.  From the top down, cells about the places of grid losses tile the line; the
+        grid begins at the smallest loss (`mirrored`: at 0), and `fitting` makes it end at the largest.
+        """
+        edges = self._edges(step)
+        cells = self.masses(edges)
+        p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error
+        if swapped:
+            p, q, p_error, q_error = q, p, q_error, p_error
+        masses = np.maximum(p - p_error, 0.0)
+        keep = (masses > 0) & (q > 0)
+        loss = np.log(masses[keep]) - np.log(q[keep] + q_error[keep])
+        loss -= 8 * _EPS * (1 + np.abs(loss))
+        origin = 0.0 if self.mirrored else (-1 if swapped else 1) * self.ends[0]
+        place = np.floor((loss - origin) / step + 1e-6).astype(int)
+        # what the tolerance has lifted is taken back from all
+        lifted = float(np.max(place * step + origin - loss, initial=0.0))
+        rounding = 8 * _EPS * (1 + self.ratio)
+        return LossLaw(step, place, masses[keep], "lower", offset=origin - lifted - rounding)
+
+    def fitting(self, step: float) -> float:
+        """The largest step, at most the one given, of a grid that meets both ends of the loss."""
+        span = self.ends[1] - (0.0 if self.mirrored else self.ends[0])
+        return span / max(1, math.ceil(span / step - 1e-9))
+
+    def _edges(self, step: float) -> np.ndarray:
+        lowest = 0.0 if self.mirrored else self.ends[0]
+        count = int((self.ends[1] - lowest) / step + 1e-9)
+        # places of grid losses, decreasing from the top; the cell about each one begins where the one above it ends
+        places = np.clip(self.inverse_loss(lowest + np.arange(count, 0, -1) * step), 0.0, self.ratio)
+        signs = np.where(np.arange(count) % 2, -1.0, 1.0)
+        ends = signs * (2 * np.cumsum(signs * places) - self.ratio)
+        falling = np.minimum.accumulate(np.clip(np.append(self.ratio, ends), 0.0, self.ratio))
+        rising = falling[::-1]
+        inner = np.concatenate([-falling, rising]) if self.mirrored else np.append(0.0, rising)
+        return np.concatenate([[-np.inf], inner, [np.inf]])
+
+
+def _densest(edges: np.ndarray, rate: float, centre: float) -> np.ndarray:
+    """Bounds of the density of rate Lap(centre) on the cells between increasing edges, a little beyond them as well."""
+    nearest = np.maximum(np.maximum(edges[:-1] - centre, centre - edges[1:]), 0.0)
+    return np.asarray(0.5 * rate * np.exp(-nearest) * (1 + 1e-9))
+
+
+def _cells(edges: np.ndarray, centre: float) -> np.ndarray:
+    """Masses of Lap(centre) between increasing edges, in sums of positive terms."""
+    left, right = edges[:-1] - centre, edges[1:] - centre
+
+    def side(near: np.ndarray, far: np.ndarray) -> np.ndarray:
+        """Mass between distances near <= far from the centre, on one side."""
+        width = np.where(near < far, far, near + 1) - near
+        return np.where(near < far, 0.5 * np.exp(-near) * -np.expm1(-width), 0.0)
+
+    with np.errstate(invalid="ignore"):
+        return side(np.maximum(left, 0.0), np.maximum(right, 0.0)) + side(
+            np.maximum(-right, 0.0), np.maximum(-left, 0.0)
+        )
+
+
+@dataclass(frozen=True)
+class LaplaceEvent(Event):
+    """A step whose profile is that of a pair in one direction, or in both.
+
+    Attributes
+    ----------
+    pair : LaplacePair
+        Outputs on two data sets.
+    forward, backward : callable
+        Bounds of H_a(P || Q) and H_a(Q || P), a >= 1.
+    attained : bool
+        Whether `pair` has these profiles in both directions, so that it is the worst one after any number of steps;
+        else in the first direction only, and for one step.
+    """
+
+    pair: LaplacePair
+    forward: Profile
+    backward: Profile
+    attained: bool
+
+    @property
+    def _bound(self) -> DominatedEvent:
+        both = None if self.backward is self.forward else self.backward
+        return DominatedEvent(lambda _: (self.forward, both), None)
+
+    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
+        return self._bound.upper(step, tail, swapped)
+
+    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+        return self.pair.lower_law(step, swapped)
+
+    def fitting(self, step: float) -> float:
+        return self.pair.fitting(step)
+
+    @property
+    def symmetric(self) -> bool:
+        return self.upper_symmetric and self.pair.mirrored
+
+    @property
+    def upper_symmetric(self) -> bool:
+        return self.backward is self.forward
+
+    @property
+    def exact(self) -> bool:
+        return self.attained
+
+    @property
+    def attained_once(self) -> bool:
+        return True
+
+    def spread(self) -> float:
+        return self._bound.spread()
+
+
+class LaplaceCase(NamedTuple):
+    """An event, words for what bounds and what attains it, and the pair that fillers of either sign give, if any."""
+
+    event: LaplaceEvent
+    pair: str
+    attack: str
+    sensitivity: str
+    flipped: LaplacePair | None
+
+
+def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceCase:
+    """The case of one kind of release, scale of the noise over C.
+
+    Raises
+    ------
+    UnsupportedError
+        If a record can occur more than once, or the sampler is a chain that ends in a Poisson stage.
+    """
+    if chain.kinds == ("without",):
+        q = chain.stages[0].size / chain.n
+        pair, forward = LaplacePair(q, 2 / scale), included_once(q, 2 / scale)
+        return LaplaceCase(
+            LaplaceEvent(pair, forward, forward, attained=False),
+            "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query",
+            "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
+            "one record replaced moves the sum by up to 2 C",
+            pair,
+        )
+    if chain.kinds == ("poisson",):
+        q, ratio = chain.stages[0].rate, 1 / scale
+        if relation is Relation.ADD_REMOVE:
+            words = "(1 - q) Lap(0, s) + q Lap(1, s) against Lap(0, s), both directions, scalar query"
+            event = LaplaceEvent(LaplacePair(q, ratio), included_once(q, ratio), removed_once(q, ratio), attained=True)
+            return LaplaceCase(event, words, words, "one record more or less moves the sum by up to C", None)
+        words = "(1 - q) Lap(0, s) + q Lap(1, s) against (1 - q) Lap(0, s) + q Lap(-1, s), scalar query"
+        replaced = replaced_once(q, ratio)
+        event = LaplaceEvent(LaplacePair(q, ratio, mirrored=True), replaced, replaced, attained=True)
+        return LaplaceCase(event, words, words, "one occurrence replaced moves the sum by up to 2 C", None)
+    raise UnsupportedError(
+        "with Laplace noise only sampling without replacement and Poisson sampling are proved, where a record enters "
+        "at most once; use mechanism gaussian"
+    )

@@ -1,0 +1,657 @@
+"""Two Gaussian mixtures with the same scale, and the privacy loss between them.
+
+One occurrence of the differing record moves the mean of N(0, s^2) by 1, so the scale s is the noise multiplier (noise
+scale over the norm bound of one record's term in the released sum).  Everything computed from these pairs is *per the
+paper's pair*: the pairs of WOR, WR and the multistage samplers are not proved to dominate all neighbours, and the paper
+uses only one of the two directions for Poisson, so nothing here is a guarantee for a sampler.
+
+References
+----------
+MUST, Section 3.4 and Sections S5 and S6 of its supplement.
+
+Exponentially tilted sums of a discrete law, in log space, on many points at once.
+
+The papers' pair for samplers that may take a record several times.
+
+Everything computed from it is *per the paper's pair: not a guarantee for the sampler* (see `gaussian_pair`).
+
+The papers' pairs: Poisson, sampling without replacement, and any multiplicity law (WR, MUST, ...).
+
+Everything computed from them is *per the paper's pair: not a guarantee for the sampler* (see `gaussian_pair`).
+
+References
+----------
+MUST, Section 3.4 (Equation 8) and Sections S5 and S6 of its supplement.
+
+The pair of the static attack: one record at +C among fillers at -C, against fillers alone.
+
+Laws of multiplicity without their negligible tails, on the safe side of each bound.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+from dpsub import checks
+from dpsub.errors import ArgumentError, NumericalError
+from dpsub.relations import Relation
+from dpsub.sampling.laws import MultiplicityLaw
+
+NEGLIGIBLE = 60.0
+"""Terms below exp(-60) of the largest one are left out: all of them together change a sum of at most 1e6 terms by less
+than 1e-20 of its value, which no double can show."""
+
+_BLOCK = 4096
+
+
+def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log sum_u a_u e^{u tilt} and the mean of u under the tilted weights.
+
+    Parameters
+    ----------
+    log_weights : ndarray, shape (c,)
+        log a_u, finite.
+    counts : ndarray, shape (c,)
+        u, strictly increasing.
+    tilt : ndarray, shape (p,)
+        Any finite values; nearby values should be neighbours, for speed only.
+
+    Returns
+    -------
+    log_sum, mean : ndarray, shape (p,)
+
+    Notes
+    -----
+    Each block of points works on the window of terms that matter somewhere in it.  The window is found at the two ends
+    of the block: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
+    smallest tilt is negligible at every larger one, and likewise on the right.
+    """
+    log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
+    for start in range(0, tilt.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        points = tilt[block]
+        window = _window(log_weights, counts, float(points.min()), float(points.max()))
+        terms = log_weights[window] + np.multiply.outer(points, counts[window])
+        largest = terms.max(axis=1)
+        terms -= largest[:, None]
+        np.exp(terms, out=terms)
+        total = terms.sum(axis=1)
+        log_sum[block] = largest + np.log(total)
+        mean[block] = (terms @ counts[window]) / total
+    return log_sum, mean
+
+
+def _window(log_weights: np.ndarray, counts: np.ndarray, low: float, high: float) -> slice:
+    at_low, at_high = log_weights + low * counts, log_weights + high * counts
+    first = int(np.argmax(at_low >= at_low.max() - NEGLIGIBLE))
+    last = counts.size - int(np.argmax((at_high >= at_high.max() - NEGLIGIBLE)[::-1]))
+    return slice(first, last)
+
+
+LOSS_TOLERANCE = 1e-12
+"""|L(L^-1(x)) - x| is at most this times max(1, |x|); inverses that miss it are refused."""
+
+MIN_SCALE = 0.05
+"""Smallest scale: below it exp(1 / (2 s^2)) leaves the range where the loss has this accuracy."""
+
+MAX_SCALE = 1e9
+"""Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by far."""
+
+_NEGLIGIBLE_MASS = 1e-25
+"""Total weight of components that need no cell masses; whoever bounds from above charges it."""
+
+_FEW = 20_000
+"""Up to so many pairs of a point and a component a loop over the components would cost more than it computes."""
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+class GaussianPair(ABC):
+    """X ~ sum_u w_u N(u, s^2) against X', with the loss L(t) = log f_X(t) - log f_X'(t).
+
+    X' is the mirror image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2).  L is strictly increasing.
+
+    Attributes
+    ----------
+    label : str
+        The two distributions in words.
+    relation : Relation
+        Adjacency for which the paper states the pair.
+    closed_form : bool
+        Whether the inverse of the loss and its derivative are closed formulas.
+    """
+
+    label: ClassVar[str]
+    relation: ClassVar[Relation]
+    closed_form: ClassVar[bool]
+    mirrored: ClassVar[bool]
+    scale: float
+
+    @property
+    @abstractmethod
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        """(u, log w_u) for w_u > 0, u increasing."""
+
+    @property
+    def loss_floor(self) -> float:
+        """Infimum of the loss; -inf if it is unbounded."""
+        return -np.inf
+
+    @abstractmethod
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        """L(t), in nats, for finite t."""
+
+    @abstractmethod
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        """L'(t) > 0."""
+
+    @abstractmethod
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        """t with L(t) = x, to `LOSS_TOLERANCE`; -inf at and below the floor of the loss."""
+
+    @abstractmethod
+    def inverse_slope(self, x: np.ndarray) -> np.ndarray:
+        """dt/dx of the inverse; infinite at and below the floor of the loss."""
+
+    def loss_density(self, x: np.ndarray) -> np.ndarray:
+        """Density of the loss under X, omega(x) = f_X(t) dt/dx at t = L^-1(x); 0 at and below the floor."""
+        x = np.asarray(x, dtype=float)
+        above = x > self.loss_floor
+        inside = np.where(above, x, 0.0)
+        t = self.inverse_loss(inside)
+        return np.where(above, np.exp(self.log_density(t)) * self.inverse_slope(inside), 0.0)
+
+    def log_density(self, t: np.ndarray) -> np.ndarray:
+        """log f_X(t)."""
+        return self._log_mixture(np.asarray(t, dtype=float))
+
+    def cdf(self, t: np.ndarray) -> np.ndarray:
+        """P(X <= t), a sum of positive terms: small values keep their relative accuracy."""
+        return self._mixture_of(lambda z: ndtr(z), t)
+
+    def sf(self, t: np.ndarray) -> np.ndarray:
+        """P(X > t), likewise."""
+        return self._mixture_of(lambda z: ndtr(-z), t)
+
+    def cdf_prime(self, t: np.ndarray) -> np.ndarray:
+        """P(X' <= t)."""
+        t = np.asarray(t, dtype=float)
+        return self.sf(-t) if self.mirrored else ndtr(t / self.scale)
+
+    def sf_prime(self, t: np.ndarray) -> np.ndarray:
+        """P(X' > t)."""
+        t = np.asarray(t, dtype=float)
+        return self.cdf(-t) if self.mirrored else ndtr(-t / self.scale)
+
+    @cached_property
+    def bulk(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """(u, w_u) without the rarest components, and the total weight of those, at most 1e-25."""
+        counts, log_weights = self.components
+        weights = np.exp(log_weights)
+        rarest_first = np.argsort(weights)
+        running = np.cumsum(weights[rarest_first])
+        left_out = int(np.searchsorted(running, _NEGLIGIBLE_MASS))
+        kept = np.sort(rarest_first[left_out:])
+        return counts[kept], weights[kept], float(running[left_out - 1]) if left_out else 0.0
+
+    def interval_masses(self, edges: np.ndarray) -> np.ndarray:
+        """P(edges[i] < X <= edges[i + 1]) of the `bulk`, shape (len(edges) - 1,); edges nondecreasing, -inf allowed.
+
+        Each component is differenced on the side of its centre where the tail is small; the one interval that holds the
+        centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf).
+        """
+        masses = np.zeros(len(edges) - 1)
+        for count, weight in zip(*self.bulk[:2], strict=True):
+            z = (edges - count) / self.scale
+            tail = ndtr(-np.abs(z))
+            step = np.diff(np.where(z <= 0, tail, -tail))
+            centre = int(np.searchsorted(z, 0.0, side="right")) - 1
+            if 0 <= centre < step.size:
+                step[centre] += 1.0
+            masses += weight * step
+        return masses
+
+    def _mixture_of(self, tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        counts, log_weights = self.components
+        if t.size * counts.size <= _FEW:
+            return np.asarray(tail(np.subtract.outer(t, counts) / self.scale) @ np.exp(log_weights))
+        total = np.zeros(t.shape)
+        for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
+            total += weight * tail((t - count) / self.scale)
+        return total
+
+    def _log_mixture(self, t: np.ndarray) -> np.ndarray:
+        counts, log_weights = self.components
+        shifted = log_weights - 0.5 * (counts / self.scale) ** 2
+        log_sum, _ = log_tilted_sum(shifted, counts, np.ravel(t) / self.scale**2)
+        return log_sum.reshape(t.shape) - 0.5 * ((t / self.scale) ** 2 + _LOG_2PI) - np.log(self.scale)
+
+
+_NODES = 4096
+_NEWTON_STEPS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class MixturePair(GaussianPair):
+    """X ~ sum_u w_u N(u, s^2) against its mirror image, for any multiplicity law w: WR, MUST and other chains.
+
+    With A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}, L(t) = A(t) - A(-t): odd and strictly increasing.
+
+    Attributes
+    ----------
+    law : MultiplicityLaw
+        w_u = P(L = u), with a positive inclusion probability.
+    scale : float
+        s >= 0.05, noise scale in units of the shift of one occurrence.
+
+    Raises
+    ------
+    ArgumentError
+        If the law never includes the record.
+
+    References
+    ----------
+    MUST, Equation (8) and Section S5.
+    """
+
+    law: MultiplicityLaw = field(repr=False)
+    scale: float
+    label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
+    relation: ClassVar[Relation] = Relation.SUBSTITUTE
+    closed_form: ClassVar[bool] = False
+    mirrored: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checks.real("scale", self.scale, at_least=MIN_SCALE))
+        if not self.law.eta > 0:
+            raise ArgumentError(f"the law must include the record with positive probability, got eta = {self.law.eta}")
+
+    @cached_property
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.flatnonzero(np.isfinite(self.law.log_pmf))
+        return counts.astype(float), self.law.log_pmf[counts]
+
+    @cached_property
+    def _tilted_weights(self) -> np.ndarray:
+        counts, log_weights = self.components
+        return log_weights - 0.5 * (counts / self.scale) ** 2
+
+    def _loss_and_slope(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        counts = self.components[0]
+        tau = t / self.scale**2
+        up, mean_up = log_tilted_sum(self._tilted_weights, counts, tau)
+        down, mean_down = log_tilted_sum(self._tilted_weights, counts, -tau)
+        return up - down, (mean_up + mean_down) / self.scale**2
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return self._loss_and_slope(t.ravel())[0].reshape(t.shape)
+
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return self._loss_and_slope(t.ravel())[1].reshape(t.shape)
+
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        flat = x.ravel()
+        half = flat.size // 2
+        if flat.size > 1 and np.array_equal(flat[:half], -flat[: -half - 1 : -1]):
+            # an accountant's grid is its own mirror image, and the loss is odd
+            upper = self._inverse_positive(np.abs(flat[half:]))
+            t = np.concatenate([-upper[: -half - 1 : -1], upper])
+        else:
+            t = np.copysign(self._inverse_positive(np.abs(flat)), flat)
+        return t.reshape(x.shape)
+
+    def _inverse_positive(self, x: np.ndarray) -> np.ndarray:
+        """Invert the loss for x >= 0: table, cubic Hermite interpolation, Newton steps kept in the table's cell.
+
+        Raises
+        ------
+        NumericalError
+            If the residual stays above `LOSS_TOLERANCE`.
+        """
+        nodes, table, slope = self._table(self._reach(float(x.max(initial=0.0))))
+        cell = np.clip(np.searchsorted(table, x, side="right") - 1, 0, _NODES - 1)
+        low, high = nodes[cell], nodes[cell + 1]
+        t = np.clip(_hermite(x, table, nodes, 1 / slope, cell), low, high)
+        tolerance = LOSS_TOLERANCE * np.maximum(1.0, x)
+        for _ in range(_NEWTON_STEPS):
+            value, slope_at_t = self._loss_and_slope(t)
+            residual = value - x
+            if np.all(np.abs(residual) <= tolerance):
+                return t
+            t = np.clip(t - residual / slope_at_t, low, high)
+        worst = float(np.max(np.abs(residual)))
+        raise NumericalError(
+            f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale nearer 1"
+        )
+
+    @cached_property
+    def _tables(self) -> dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """What `_table` has computed, by reach."""
+        return {}
+
+    def _table(self, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Points from 0 to `reach`, the loss and its slope there."""
+        if reach not in self._tables:
+            nodes = np.linspace(0.0, reach, _NODES + 1)
+            self._tables[reach] = (nodes, *self._loss_and_slope(nodes))
+        return self._tables[reach]
+
+    def _reach(self, largest: float) -> float:
+        """A point where the loss is at least `largest`."""
+        t = self.scale
+        while self.loss(np.array([t]))[0] < largest:
+            t *= 1.5
+        return t
+
+    def inverse_slope(self, x: np.ndarray) -> np.ndarray:
+        return 1 / self.loss_slope(self.inverse_loss(x))
+
+    def loss_density(self, x: np.ndarray) -> np.ndarray:
+        t = self.inverse_loss(x)
+        return np.exp(self.log_density(t)) / self.loss_slope(t)
+
+
+def _hermite(x: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """Cubic Hermite interpolation of (at, value, slope) at x, x in [at[cell], at[cell + 1]]."""
+    width = at[cell + 1] - at[cell]
+    v = (x - at[cell]) / width
+    w = 1 - v
+    return (value[cell] * w * w * (1 + 2 * v) + value[cell + 1] * v * v * (3 - 2 * v)
+            + width * v * w * (slope[cell] * w - slope[cell + 1] * v))  # fmt: skip
+
+
+__all__ = ["GaussianPair", "MixturePair", "PoissonPair", "WorPair"]
+
+_LARGEST_EXPONENT = 300.0
+"""Its exponential and that of half a loss have a product that doubles can hold."""
+
+
+def _check_rate_and_scale(pair: PoissonPair | WorPair) -> None:
+    object.__setattr__(pair, "rate", checks.real("rate", pair.rate, above=0, at_most=1))
+    object.__setattr__(pair, "scale", checks.real("scale", pair.scale, at_least=MIN_SCALE))
+
+
+@dataclass(frozen=True)
+class PoissonPair(GaussianPair):
+    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson sampling.
+
+    L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q), with values in (log(1 - q), inf).  Under add/remove both directions
+    would have to be composed; the paper uses this one only.
+
+    Attributes
+    ----------
+    rate : float
+        q, the inclusion probability, in (0, 1]; q = 1 is the Gaussian mechanism itself.
+    scale : float
+        s >= 0.05, noise scale in units of the shift of one occurrence.
+
+    References
+    ----------
+    MUST, Section S6.
+    """
+
+    rate: float
+    scale: float
+    label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"
+    relation: ClassVar[Relation] = Relation.ADD_REMOVE
+    closed_form: ClassVar[bool] = True
+    mirrored: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_rate_and_scale(self)
+
+    @property
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        return _zero_and_one(self.rate)
+
+    @property
+    def loss_floor(self) -> float:
+        return -np.inf if self.rate == 1 else float(np.log1p(-self.rate))
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
+        change = self.rate * np.expm1(np.minimum(z, 700.0))
+        # log1p keeps small losses exact; where the argument nears -1 or grows, the sum of two positive terms does
+        return np.where((z <= 1) & (change > -0.5), np.log1p(np.maximum(change, -0.5)),
+                        np.logaddexp(np.log(self.rate) + z, self.loss_floor))  # fmt: skip
+
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
+        return np.exp(np.log(self.rate) + z - np.logaddexp(np.log(self.rate) + z, self.loss_floor)) / self.scale**2
+
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        height = np.maximum(x - self.loss_floor, 0.0)
+        with np.errstate(divide="ignore"):
+            # e^x - (1 - q) = e^x (1 - e^{-height}): no difference of nearly equal numbers
+            return self.scale**2 * (x + np.log(-np.expm1(-height)) - np.log(self.rate)) + 0.5
+
+    def inverse_slope(self, x: np.ndarray) -> np.ndarray:
+        height = np.maximum(np.asarray(x, dtype=float) - self.loss_floor, 0.0)
+        with np.errstate(divide="ignore"):
+            return self.scale**2 / -np.expm1(-height)
+
+
+@dataclass(frozen=True)
+class WorPair(GaussianPair):
+    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for sampling without replacement.
+
+    With p = 1 - q and c = q e^{-1 / (2 s^2)}, L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), an odd function onto
+    the whole line.  Its inverse in conjugate form is t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))).
+
+    Attributes
+    ----------
+    rate : float
+        q = m/n, in (0, 1].
+    scale : float
+        s >= 0.05, noise scale in units of the shift of one occurrence.
+
+    References
+    ----------
+    MUST, Section S6.
+    """
+
+    rate: float
+    scale: float
+    label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2)"
+    relation: ClassVar[Relation] = Relation.SUBSTITUTE
+    closed_form: ClassVar[bool] = True
+    mirrored: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        _check_rate_and_scale(self)
+
+    @property
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        return _zero_and_one(self.rate)
+
+    @property
+    def _log_ratio(self) -> float:
+        """log(c / p); inf at q = 1."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(self.rate) - np.log1p(-self.rate) - 0.5 / self.scale**2)
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        tau = np.asarray(t, dtype=float) / self.scale**2
+        a = np.abs(tau)
+        if self.rate == 1:
+            return 2 * tau
+        # (e^L - 1) = 2 c sinh(a) / (c e^{-a} + p): exact for small losses; in logs where sinh would overflow
+        small = np.minimum(a, 1.0)
+        ratio = np.exp(self._log_ratio)
+        near = np.log1p(2 * ratio * np.sinh(small) / (ratio * np.exp(-small) + 1))
+        far = np.logaddexp(self._log_ratio + a, 0.0) - np.log1p(ratio * np.exp(-a))
+        return np.copysign(np.where(a <= 1, near, far), tau)
+
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        tau = np.asarray(t, dtype=float) / self.scale**2
+        # each term is the posterior weight of one occurrence, seen from t and from -t
+        return (expit(self._log_ratio + tau) + expit(self._log_ratio - tau)) / self.scale**2
+
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        if self._log_ratio > -_LARGEST_EXPONENT:
+            return self.scale**2 * (x / 2 + np.arcsinh(np.exp(-self._log_ratio) * np.sinh(x / 2)))
+        # where (p/c) overflows, arcsinh(y) = log(2 y) for all y that matter
+        with np.errstate(divide="ignore"):
+            height = np.log(-np.expm1(-np.abs(x))) + np.abs(x) / 2 - self._log_ratio
+        return self.scale**2 * (x / 2 + np.copysign(np.maximum(height, 0.0), x))
+
+    def inverse_slope(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        ratio = np.exp(-self._log_ratio)
+        return self.scale**2 / 2 * (1 + ratio * np.cosh(x / 2) / np.hypot(1.0, ratio * np.sinh(x / 2)))
+
+
+def _zero_and_one(rate: float) -> tuple[np.ndarray, np.ndarray]:
+    if rate == 1:
+        return np.ones(1), np.zeros(1)
+    return np.array([0.0, 1.0]), np.array([np.log1p(-rate), np.log(rate)])
+
+
+_FILLER_NEWTON_STEPS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class FillerPair(GaussianPair):
+    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2).
+
+    The sum of m clipped records of D = (+C, -C, ..., -C) and D' = (-C, ..., -C), from which the record is drawn l times
+    with probability p_l, differs by 2 l C: with noise multiplier sigma / C this pair has scale s = sigma / (2 C).
+
+    The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted through
+    R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.
+
+    Attributes
+    ----------
+    law : MultiplicityLaw
+        Of positive inclusion probability; its sum may fall short of 1 by what was trimmed.
+    scale : float
+        Noise scale in units of the shift of one occurrence, above 0.
+    """
+
+    law: MultiplicityLaw
+    scale: float
+    label: ClassVar[str] = "sum_l p_l N(l, s^2) against N(0, s^2)"
+    relation: ClassVar[Relation] = Relation.SUBSTITUTE
+    closed_form: ClassVar[bool] = False
+    mirrored: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
+        if not self.law.eta > 0:
+            raise ArgumentError(f"the law must include the record with positive probability, got eta = {self.law.eta}")
+
+    @cached_property
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.flatnonzero(np.isfinite(self.law.log_pmf))
+        return counts.astype(float), self.law.log_pmf[counts]
+
+    @property
+    def loss_floor(self) -> float:
+        return float(self.law.log_pmf[0])
+
+    def _included(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """R(t) and its slope, for flat t."""
+        counts, log_weights = self.components
+        drawn = counts > 0
+        tilted = log_weights[drawn] - 0.5 * (counts[drawn] / self.scale) ** 2
+        value, mean = log_tilted_sum(tilted, counts[drawn], t / self.scale**2)
+        return value, mean / self.scale**2
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return np.logaddexp(self._included(t.ravel())[0], self.loss_floor).reshape(t.shape)
+
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        value, slope = self._included(t.ravel())
+        return (slope * np.exp(value - np.logaddexp(value, self.loss_floor))).reshape(t.shape)
+
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        height = np.maximum(x.ravel() - self.loss_floor, 0.0)
+        with np.errstate(divide="ignore"):
+            goal = x.ravel() + np.log(-np.expm1(-height))
+        t = np.full(goal.shape, -np.inf)
+        inside = np.isfinite(goal)
+        if inside.any():
+            t[inside] = self._solved(goal[inside])
+        return t.reshape(x.shape)
+
+    def _solved(self, goal: np.ndarray) -> np.ndarray:
+        """R^-1, by a table and Newton steps kept in its cells.
+
+        R is convex with slope at least 1 / s^2, which bounds where the goals can lie.
+        """
+        low, high = self._bracket(float(goal.min()), float(goal.max()))
+        nodes = np.linspace(low, high, _NODES + 1)
+        table, _ = self._included(nodes)
+        cell = np.clip(np.searchsorted(table, goal, side="right") - 1, 0, _NODES - 1)
+        left, right = nodes[cell], nodes[cell + 1]
+        t = np.clip(np.interp(goal, table, nodes), left, right)
+        tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
+        for _ in range(_FILLER_NEWTON_STEPS):
+            value, slope = self._included(t)
+            residual = value - goal
+            if np.all(np.abs(residual) <= tolerance):
+                return t
+            t = np.clip(t - residual / slope, left, right)
+        worst = float(np.max(np.abs(residual)))
+        raise NumericalError(
+            f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale nearer 1"
+        )
+
+    def _bracket(self, smallest: float, largest: float) -> tuple[float, float]:
+        low, high = 0.0, self.scale
+        while self._included(np.array([low]))[0][0] > smallest:
+            low = 1.5 * low - self.scale
+        while self._included(np.array([high]))[0][0] < largest:
+            high = 1.5 * high + self.scale
+        return low, high
+
+    def inverse_slope(self, x: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return 1 / self.loss_slope(self.inverse_loss(x))
+
+
+def kept_counts(law: MultiplicityLaw, tail: float) -> int:
+    """Smallest number of copies T such that more than T of them have probability at most `tail`."""
+    beyond = np.cumsum(law.pmf[::-1])[::-1]
+    return max(1, int(np.count_nonzero(beyond > tail)) - 1)
+
+
+def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
+    """The law without counts of total probability at most `tail`, and that probability, rounded up.
+
+    A pair (sum_l p_l A_l, sum_l p_l B_l) is dominated by the sub-pair of the counts kept and an infinite loss of the
+    probability dropped, by joint convexity of the hockey-stick divergence.
+    """
+    last = kept_counts(law, tail)
+    lost = float(law.pmf[:last:-1].sum())
+    return (MultiplicityLaw(law.log_pmf[: last + 1]), lost * (1 + 1e-9)) if lost > 0 else (law, 0.0)
+
+
+def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
+    """The law of min(L, T): what the tail weighs is given to T.
+
+    For location pairs that move apart with l, in either direction, the optimal tests of the capped pair are half-lines,
+    and on a half-line a smaller l has less mass under X and more under X': the capped pair is dominated by the pair.
+    """
+    last = kept_counts(law, tail)
+    if last + 1 >= law.log_pmf.size:
+        return law
+    log_pmf = np.array(law.log_pmf[: last + 1])
+    log_pmf[last] = np.logaddexp.reduce(law.log_pmf[last:])
+    return MultiplicityLaw(log_pmf)

@@ -1,0 +1,275 @@
+"""Discrete laws of the privacy loss on a grid: what discretisation makes and composition takes.
+
+A pair (P, Q) enters composition only through the law of its loss log dP/dQ under P.  Here that law is a positive
+measure
+on the grid offset + index step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is
+left out.
+
+    delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
+
+is nondecreasing in every mass and in every loss, and so is that of sums of independent losses.  So a law with more
+mass,
+or with mass moved up, bounds from above, and a law with less mass, or with mass moved down, from below: every rounding
+has a safe direction, and total masses need not be exactly 1.
+
+A loss law that dominates a privacy profile known only by upper bounds at chosen orders (connect the dots).
+
+Let H(a) be the supremum of the hockey-stick divergences H_a(P || Q) over all neighbouring pairs that can occur.  Each
+H_a is convex in a, so H is.  Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i,
+u_i) is
+at least H: every point of the hull is an average of points above a convex function.  It is the profile of a pair on the
+losses log a_i and +-infinity, which therefore dominates H at all orders, hence (by backward induction over convex
+functions) its k-fold product dominates k adaptive compositions.
+
+Under substitution H(a) = 1 - a + a H(1/a), so that values for a >= 1 say everything: the law puts q_i, the drop of the
+slope at a_i, on -log a_i and a_i q_i on log a_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.errors import ArgumentError, NumericalError
+
+SIDES = ("upper", "lower")
+
+
+@dataclass(frozen=True, eq=False)
+class LossLaw:
+    """A bound of the law of one loss, on a grid.
+
+    Attributes
+    ----------
+    step : float
+        Distance of neighbouring losses, in nats, above 0.
+    indices : ndarray of int, shape (n,)
+        The loss of masses[i] is offset + indices[i] step; any order, repeated ones add up.
+    masses : ndarray, shape (n,)
+        Nonnegative and finite.
+    side : {"upper", "lower"}
+        Whether delta computed from this law is at least, or at most, that of the pair it stands for, after any number
+        of compositions.
+    infinity : float
+        Mass at +infinity, in [0, 1].
+    offset : float
+        In nats; takes up what does not fit the grid.
+
+    Raises
+    ------
+    ArgumentError
+        If a mass is negative or not finite, or a field is out of range.
+    """
+
+    step: float
+    indices: np.ndarray
+    masses: np.ndarray
+    side: str
+    infinity: float = 0.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.real("step", self.step, above=0)
+        checks.one_of("side", self.side, SIDES)
+        checks.real("infinity", self.infinity, at_least=0, at_most=1)
+        masses = checks.finite_array("masses", self.masses, ndim=1)
+        indices = np.asarray(self.indices, dtype=np.int64)
+        if masses.shape != indices.shape or masses.size == 0 or masses.min() < 0:
+            raise ArgumentError(f"a loss law needs nonnegative masses, one an index, got {masses.size}, {indices.size}")
+        filled = masses > 0
+        if not filled.any():
+            filled[0] = True
+        object.__setattr__(self, "masses", masses[filled])
+        object.__setattr__(self, "indices", indices[filled])
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        """Losses without the offset, shape (n,)."""
+        return self.indices * self.step
+
+    @property
+    def support(self) -> tuple[int, int]:
+        """Smallest and largest index."""
+        return int(self.indices.min()), int(self.indices.max())
+
+    def log_mgf(self, tilt: float) -> float:
+        """log sum of mass e^{tilt loss} over finite losses, without the offset."""
+        exponents = tilt * self.losses
+        largest = float(exponents.max())
+        total = float(self.masses @ np.exp(exponents - largest))
+        if total > 0:
+            return largest + float(np.log(total))
+        with np.errstate(divide="ignore"):
+            return float(np.logaddexp.reduce(np.log(self.masses) + exponents))
+
+    def moments(self, tilt: float) -> tuple[float, float]:
+        """Mean and variance of the tilted, normalised law, without the offset."""
+        with np.errstate(divide="ignore"):
+            exponents = np.log(self.masses) + tilt * self.losses
+        weights = np.exp(exponents - exponents.max())
+        weights /= weights.sum()
+        mean = float(weights @ self.losses)
+        return mean, float(weights @ (self.losses - mean) ** 2)
+
+
+_EPS = float(np.finfo(float).eps)
+
+Profile = Callable[[np.ndarray], np.ndarray]
+"""Maps log orders >= 0, increasing from 0, to upper bounds of H at them, rounded up."""
+
+
+class RememberedProfile:
+    """A profile that evaluates no order twice: where a grid's step is halved, every other order recurs exactly.
+
+    Parameters
+    ----------
+    profile : callable
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._orders, self._values = np.zeros(0), np.zeros(0)
+
+    def __call__(self, log_order: np.ndarray) -> np.ndarray:
+        """Upper bounds at the given ln a >= 0, increasing, shape (n,)."""
+        new = np.setdiff1d(log_order, self._orders)
+        if new.size:
+            place = np.searchsorted(self._orders, new)
+            self._values = np.insert(self._values, place, self._profile(new))
+            self._orders = np.insert(self._orders, place, new)
+        return self._values[np.searchsorted(self._orders, log_order)]
+
+
+_WIDEST = 0.25
+_NEWTON_STEPS = 40
+_MOST_POOLINGS = 60
+MAX_LOSS = 600.0
+"""Orders end at e^600; what the profile still holds there is charged as infinite loss."""
+
+
+def order_indices(step: float, fine: float, last: float) -> np.ndarray:
+    """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser ones up to `last`.
+
+    Any choice of orders is valid; those far in the tail have little weight, so their spacing may grow with the loss.
+    """
+    # at least two, where even the profile at order 1 is negligible
+    inside = np.arange(0, max(1, int(np.ceil(fine / step))) + 1)
+    indices = [inside]
+    # relative spacing in the tail: it falls with the step, so that finer grids converge there too
+    ratio = min(0.04, 6 / inside.size)
+    at = int(inside[-1])
+    rest = []
+    while at * step < last:
+        at += max(1, int(min(ratio * max(at * step - fine, 0.0), _WIDEST) / step))
+        rest.append(at)
+    indices.append(np.array(rest, dtype=int))
+    return np.concatenate(indices)
+
+
+def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> LossLaw:
+    """Dominate a self-dual profile: H(a) = 1 - a + a H(1/a).
+
+    Parameters
+    ----------
+    profile : callable
+    step : float
+    indices : ndarray of int, shape (n,)
+        Increasing from 0: orders are e^{step index}.
+    """
+    return two_sided_law(profile, profile, step, indices)
+
+
+def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> LossLaw:
+    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P).
+
+    At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a.  Both directions have one value at order 1.
+    """
+    x = indices * step
+    gains = np.expm1(x)
+    first = np.minimum(np.minimum.accumulate(forward(x)), 1.0)
+    second = first if backward is forward else np.minimum(np.minimum.accumulate(backward(x)), 1.0)
+    at_one = _value_at_one(gains[1:], first, second)
+    first, second = np.minimum(first, at_one), np.minimum(second, at_one)
+    slopes = hull_slopes(first, x)
+    mirrored = slopes if backward is forward else hull_slopes(second, x)
+    return _assemble(step, indices, float(first[-1]), slopes, mirrored)
+
+
+def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
+    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one.
+
+    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  The hull is
+    convex at 1 iff g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j <= 1, and g is convex and increasing: from
+    above Newton's steps, each of which is one chord, end at the root.
+    """
+    value = min(float(first[0]), float(second[0]))
+    for _ in range(_NEWTON_STEPS):
+        i, j = int(np.argmax((value - first[1:]) / gains)), int(np.argmax((value - second[1:]) / gains))
+        chord = 1 + first[i + 1] / gains[i] + second[j + 1] / gains[j]
+        chord *= (1 + 16 * _EPS) / (1 + 1 / gains[i] + 1 / gains[j])
+        if chord >= value:
+            break
+        value = float(chord)
+    return value
+
+
+def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Slopes, negated, of the greatest convex minorant of the values at orders e^x: their isotonic regression."""
+    widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
+    slopes = -np.diff(values) / widths
+    return np.maximum(_falling(slopes, widths), 0.0)
+
+
+def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The nearest nonincreasing sequence: neighbours that rise are pooled, all at once, until none do.
+
+    A profile that is nearly convex needs few rounds.  If it needs many, scipy does the rest, whose import takes longer
+    than most answers.
+    """
+    pooled, sizes, counts = values, weights, np.ones(values.size, dtype=int)
+    for _ in range(_MOST_POOLINGS):
+        rising = pooled[1:] >= pooled[:-1]
+        if not rising.any():
+            return np.repeat(pooled, counts)
+        starts = np.flatnonzero(np.append(True, ~rising))
+        total = np.add.reduceat(sizes, starts)
+        pooled = np.add.reduceat(pooled * sizes, starts) / total
+        sizes, counts = total, np.add.reduceat(counts, starts)
+    from scipy.optimize import isotonic_regression
+
+    return np.repeat(isotonic_regression(pooled, weights=sizes, increasing=False).x, counts)
+
+
+def _assemble(
+    step: float,
+    indices: np.ndarray,
+    infinity: float,
+    slopes: np.ndarray,
+    mirrored_slopes: np.ndarray,
+) -> LossLaw:
+    a = np.exp(indices * step)
+    right = a[1:] * _drops(slopes)  # masses under P at losses above 0
+    left = _drops(mirrored_slopes)  # masses under P at losses below 0: those under Q of the mirrored side
+    # Q has mass where P has none, at loss -infinity; it is no mass of P, which sums to 1 without it
+    rest = 1 - float(right.sum()) - float(left.sum()) - infinity
+    if rest < -1e-6:
+        raise NumericalError(
+            f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"
+        )
+    centre = max(rest, 0.0) + 8 * _EPS * indices.size
+    return LossLaw(
+        step,
+        np.concatenate([-indices[:0:-1], indices]),
+        np.concatenate([left[::-1], [centre], right]),
+        "upper",
+        infinity=min(1.0, infinity * (1 + 4 * _EPS)),
+    )
+
+
+def _drops(slopes: np.ndarray) -> np.ndarray:
+    """What the slope loses at each order but the first, rounded up."""
+    return np.maximum(slopes - np.append(slopes[1:], 0.0), 0.0) + 4 * _EPS * slopes

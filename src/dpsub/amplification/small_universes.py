@@ -1,0 +1,170 @@
+"""The rows of the table of bounds on a tiny universe: every pair of neighbouring data sets against the bound.
+
+Tiny universes in full: every sample, every law, every neighbour, so that bounds can be held against the truth.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpsub.amplification.bounds import Bound, DeclaredProfile, PoissonSubstitute, translate
+from dpsub.divergences.hockey_stick import positive_part, total_variation
+from dpsub.divergences.universes import (
+    Dataset,
+    KernelProfile,
+    MembershipLoss,
+    Space,
+    dirichlet_kernel,
+    law_on,
+    membership_kernel,
+    membership_loss,
+    noisy_sum_kernel,
+    sample_law,
+    size_and_membership_kernel,
+)
+from dpsub.relations import Relation
+
+UNIVERSE = 5
+R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
+TRIPLES, BY_SIZE = "Theorem 2 on triples", "Theorem 2 given the size"
+# theorem -> sampler, base relation, target relation
+ROWS = {
+    "Theorem 8": ("poisson", R, R),
+    "Theorem 9": ("wor", S, S),
+    "Theorem 10": ("wr", S, S),
+    "Theorem 11": ("wr", S, R),
+    "Theorem 14": ("poisson", S, S),
+    TRIPLES: ("poisson", R, S),
+    BY_SIZE: ("poisson", S, S),
+}
+
+
+def bound_of(theorem: str, *, n: int, size: float) -> Bound:
+    """Return the typed bound of a row at size n, with the rate or m as `size`."""
+    sampler, base, target = ROWS[theorem]
+    if theorem == "Theorem 14":  # the translator names a better one
+        return PoissonSubstitute(size, n)
+    if sampler == "poisson":
+        return translate(sampler, base, target, rate=size, n=n)
+    return translate(sampler, base, target, n=n, m=round(size))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One theorem at one size, with all samples, all pairs of neighbours and their laws.
+
+    Parameters
+    ----------
+    theorem : str
+        A key of `ROWS`.
+    n : int
+        Size of the data set; for Theorem 8 the size of the larger one.
+    size : float
+        Rate of Poisson sampling, else m.
+    grow : bool
+        For Theorem 11: compare with data sets of n + 1 records instead of n - 1.
+    """
+
+    theorem: str
+    n: int
+    size: float
+    grow: bool = False
+
+    @cached_property
+    def bound(self) -> Bound:
+        """The typed bound."""
+        return bound_of(self.theorem, n=self.n, size=self.size)
+
+    @cached_property
+    def space(self) -> Space:
+        """All samples."""
+        sampler, base, _ = ROWS[self.theorem]
+        if sampler == "wr":
+            return Space.multisets(UNIVERSE, int(self.size), base)
+        sizes = range(self.n + 1) if sampler == "poisson" else [int(self.size)]
+        return Space.sets(UNIVERSE, sizes, base)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[Dataset, Dataset], ...]:
+        """Pairs (x, x') of neighbouring data sets; under add_remove x is the larger one.
+
+        Renaming records changes nothing but the kernel, so x ranges over all data sets: each kernel meets all names.
+        """
+        larger = Space.sets(UNIVERSE, [self.n + self.grow], R).samples
+        if ROWS[self.theorem][2] is R:
+            return tuple((x, _without(x, u)) for x in larger for u in range(UNIVERSE) if x[u])
+        near = Space.sets(UNIVERSE, [self.n], S)
+        pairs = zip(*np.nonzero(near.distances == 1), strict=True)
+        return tuple((near.samples[i], near.samples[j]) for i, j in pairs)
+
+    @cached_property
+    def laws(self) -> tuple[np.ndarray, np.ndarray]:
+        """Laws of the samples of x and of x', each of shape (pairs, samples)."""
+        known: dict[Dataset, np.ndarray] = {}
+        for data in dict.fromkeys(itertools.chain(*self.pairs)):
+            known[data] = law_on(self.space, sample_law(ROWS[self.theorem][0], data, self.size))
+        first, second = (np.array([known[pair[side]] for pair in self.pairs]) for side in (0, 1))
+        return first, second
+
+    def distances_in_law(self) -> np.ndarray:
+        """Return the total variation distance of the samples of each pair."""
+        return total_variation(*self.laws)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A bound beside the truth at one epsilon'.
+
+    Attributes
+    ----------
+    epsilon, epsilon_amplified : float
+        Base epsilon and its epsilon'.
+    bound : float
+        The theorem's delta' for the exact profile of the kernel.
+    exact : float
+        Largest divergence of x from x' over all pairs; under add_remove x is the larger data set.
+    reverse : float
+        Largest divergence of x' from x.
+    base_delta : float
+        delta(epsilon) of the kernel.
+    """
+
+    epsilon: float
+    epsilon_amplified: float
+    bound: float
+    exact: float
+    reverse: float
+    base_delta: float
+
+
+def compare(row: Row, kernel: np.ndarray, epsilons: Sequence[float]) -> list[Comparison]:
+    """Return the bound of `row` beside the exact divergences for a kernel, one entry a base epsilon."""
+    profile = KernelProfile(kernel, row.space.distances)
+    declared = DeclaredProfile.of(profile, row.space.relation)
+    first, second = (laws @ profile.kernel for laws in row.laws)
+    found = []
+    for epsilon in epsilons:
+        target = float(row.bound.epsilon_amplified(epsilon))
+        alpha = np.exp(target)
+        found.append(Comparison(
+            epsilon, target, float(row.bound.delta(declared, target)),
+            float(positive_part(first, second, alpha).max()), float(positive_part(second, first, alpha).max()),
+            float(profile.deltas(epsilon)[1]),
+        ))  # fmt: skip
+    return found
+
+
+def _without(data: Dataset, record: int) -> Dataset:
+    return tuple(count - (place == record) for place, count in enumerate(data))
+
+
+__all__ = [
+    "BY_SIZE", "ROWS", "TRIPLES", "Comparison", "Dataset", "KernelProfile", "MembershipLoss", "Row", "Space",
+    "bound_of", "compare", "dirichlet_kernel", "law_on", "membership_kernel", "membership_loss", "noisy_sum_kernel",
+    "sample_law", "size_and_membership_kernel",
+]  # fmt: skip

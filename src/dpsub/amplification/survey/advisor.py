@@ -1,0 +1,546 @@
+"""What each sampling design gives on a frame: privacy, sample size, variance of the estimated total.
+
+A frame from a CSV file, with every fault named in one sentence; texts of the file stay data.
+
+Design variances of the Horvitz-Thompson estimator of a total.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks
+from dpsub.amplification.survey import clusters, rates, unequal
+from dpsub.amplification.survey import sizes as random_sizes
+from dpsub.amplification.survey import sizes as rounding
+from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
+from dpsub.sampling import designs
+from dpsub.sampling.designs import exact_rate, rounded_sizes
+from dpsub.sampling.frame import Frame
+
+COLUMNS = ("stratum", "cluster", "size")
+_SHOWN = 40
+_LARGEST = 1e100
+"""Of sizes and values: their squares, summed over all records, are to be finite."""
+MOST_ROWS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class FrameTable:
+    """The records of a file.
+
+    Attributes
+    ----------
+    frame : Frame
+        With strata, clusters and sizes; labels are numbered in the order of first appearance.
+    values : ndarray, shape (n,)
+        The study variable.
+    stratum_names : tuple of str
+        Labels of the strata as they stand in the file.
+    allocation : tuple of int or None
+        Wanted sample size of each stratum, where the file has a column of that name.
+    """
+
+    frame: Frame
+    values: np.ndarray
+    stratum_names: tuple[str, ...]
+    allocation: tuple[int, ...] | None
+
+
+def read_frame(path: Path, *, value: str = "size") -> FrameTable:
+    """Return the frame in a CSV file with the columns stratum, cluster and size, and optionally allocation.
+
+    Parameters
+    ----------
+    path : Path
+        The file, in UTF-8.
+    value : str
+        Column of the study variable, whose total is estimated.
+
+    Raises
+    ------
+    DataError
+        If the file can't be read, a column is missing or comes twice, a value is missing or no number, a size or study
+        value is negative or beyond 1e+-100, or the allocation of a stratum is contradictory or larger than it.
+    """
+    try:
+        # heads as data: with header=0 pandas takes surplus fields for an index, which moves all columns, and renames
+        # a column whose name comes twice
+        rows = pd.read_csv(
+            path, header=None, dtype=str, keep_default_na=False, skipinitialspace=True, nrows=MOST_ROWS + 2,
+            encoding="utf-8-sig", index_col=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise DataError(f"a frame must be in a file, got no {str(path)!r}; check the path") from None
+    except (OSError, ValueError) as problem:  # pandas' own errors, and paths with a NUL, are of the latter kind
+        reason = " ".join(str(problem).split())
+        raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: {reason}") from None
+    heads = [str(name).strip() for name in rows.iloc[0]]
+    table = rows.iloc[1:].set_axis(heads, axis="columns")
+    used = dict.fromkeys((*COLUMNS, value, "allocation"))
+    twice = [name for name in used if heads.count(name) > 1]
+    if twice:
+        raise DataError(f"a frame must have one column {twice[0]!r}, got {heads.count(twice[0])}; rename the others")
+    absent = [name for name in dict.fromkeys((*COLUMNS, value)) if name not in table.columns]
+    if absent:
+        raise DataError(f"a frame must have the column {absent[0]!r}, got {_shown(', '.join(table.columns))}; add it")
+    if not 2 <= len(table) <= MOST_ROWS:
+        raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(table)}")
+    for name in dict.fromkeys((*COLUMNS, value)):
+        empty = np.flatnonzero(table[name].fillna("").str.strip() == "")
+        if len(empty):
+            raise DataError(f"every record must have a {name}, got none in line {empty[0] + 2}; fill it in")
+    sizes, values = _numbers(table, "size"), _numbers(table, value)
+    strata, stratum_names = pd.factorize(table["stratum"].str.strip())
+    clusters, _ = pd.factorize(table["cluster"].str.strip())
+    frame = Frame(len(table), strata=strata, clusters=clusters, sizes=sizes)
+    names = tuple(str(name) for name in stratum_names)
+    allocation = _allocation(table, frame, names) if "allocation" in table.columns else None
+    return FrameTable(frame, values, names, allocation)
+
+
+def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
+    numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=float)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        text = _shown(str(table[name].iloc[bad[0]]))
+        raise DataError(f"{name} must be a number, got {text} in line {bad[0] + 2}; mend it")
+    negative = np.flatnonzero(numbers < 0)
+    if len(negative):
+        raise DataError(f"{name} must not be negative, got {numbers[negative[0]]:g} in line {negative[0] + 2}; mend it")
+    extreme = np.flatnonzero((numbers > _LARGEST) | ((numbers > 0) & (numbers < 1 / _LARGEST)))
+    if len(extreme):
+        raise DataError(
+            f"{name} must be 0 or lie in {1 / _LARGEST:g}..{_LARGEST:g}, got {numbers[extreme[0]]:g} in line "
+            f"{extreme[0] + 2}; use another unit"
+        )
+    return numbers
+
+
+def _allocation(table: pd.DataFrame, frame: Frame, names: tuple[str, ...]) -> tuple[int, ...]:
+    wanted = _numbers(table, "allocation")
+    found = []
+    for stratum, held in enumerate(frame.stratum_sizes.tolist()):
+        own = np.unique(wanted[frame.needed("strata") == stratum])
+        name = _shown(names[stratum])
+        if len(own) > 1 or not own[0].is_integer() or own[0] < 1:
+            raise DataError(f"allocation must be one whole number of at least 1 for all records of stratum {name}")
+        if own[0] > held:
+            raise DataError(
+                f"a stratum must be at least as large as its allocation, got {held} records and {own[0]:g} to draw in "
+                f"stratum {name}"
+            )
+        found.append(int(own[0]))
+    return tuple(found)
+
+
+def _shown(text: str) -> str:
+    """Return a text of the file, quoted and shortened: it is only ever shown."""
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+
+
+def simple(y: np.ndarray, m: int) -> float:
+    """Return N^2 (1 - m/N) S^2/m for a simple random sample of m of N; infinite for m = 0, 0 for a census."""
+    n = len(y)
+    if m >= n:
+        return 0.0
+    return n * n * (1 - m / n) * float(y.var(ddof=1)) / m if m else math.inf
+
+
+def random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
+    """Return the variance of sum(y in S) N / E[m] for samples without replacement of a random size m.
+
+    E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
+    """
+    n, mean = len(y), math.fsum(m * p for m, p in sizes.items())
+    if mean == 0:
+        return math.inf
+    within = math.fsum(p * m * (1 - m / n) for m, p in sizes.items()) * (float(y.var(ddof=1)) if n > 1 else 0.0)
+    between = math.fsum(p * (m - mean) ** 2 for m, p in sizes.items()) * float(y.mean()) ** 2
+    return (n / mean) ** 2 * (within + between)
+
+
+def poisson(y: np.ndarray, pi: np.ndarray) -> float:
+    """Return sum (1/pi - 1) y^2."""
+    return float(((1 / pi - 1) * y * y).sum())
+
+
+def clustered(y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float) -> float:
+    """Return k^2 (1 - l/k) S_t^2/l over the totals t of the k clusters, plus (k/l)(1/r - 1) sum y^2 within them."""
+    totals = np.bincount(clusters, weights=y)
+    return simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float((y * y).sum())
+
+
+def pps_with_replacement(y: np.ndarray, sizes: np.ndarray, m: int) -> float:
+    """Return sum p (y/p - Y)^2 / m, that of the Hansen-Hurwitz estimator, which takes the place of Horvitz-Thompson."""
+    p = sizes / sizes.sum()
+    return float((p * (y / p - y.sum()) ** 2).sum()) / m
+
+
+def largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
+    """Return Hajek's approximation for conditional Poisson samples; exact for simple random samples.
+
+    sum b (y/pi - B)^2 with b = pi (1 - pi) c, B the b-weighted mean of y/pi and c = n'/(n' - 1), n' the number of units
+    that are not certain.
+    """
+    open_units = pi < 1
+    p, z = pi[open_units], y[open_units] / pi[open_units]
+    if len(p) < 2:
+        return 0.0
+    b = p * (1 - p) * len(p) / (len(p) - 1)
+    found = float((b * (z - (b * z).sum() / b.sum()) ** 2).sum())
+    return found if found > 1e-20 * float(y.sum()) ** 2 else 0.0  # round-off where y is proportional to size
+
+
+def one_cluster(y: np.ndarray, clusters: np.ndarray) -> float:
+    """Return sum pi (t/pi - Y)^2 for one cluster drawn with pi proportional to its number of records."""
+    totals, counts = np.bincount(clusters, weights=y), np.bincount(clusters)
+    pi = counts / counts.sum()
+    return float((pi * (totals / pi - y.sum()) ** 2).sum())
+
+
+def systematic(y: np.ndarray, step: int) -> float:
+    """Return the variance of `step` times the sample total over all starts."""
+    totals = np.array([y[start::step].sum() for start in range(step)])
+    return float(((step * totals - y.sum()) ** 2).mean())
+
+
+def stratified(y: np.ndarray, strata: np.ndarray, allocation: Sequence[int]) -> float:
+    """Return the sum of `simple` over the strata."""
+    return math.fsum(simple(y[strata == h], m) for h, m in enumerate(allocation))
+
+
+_MOST_STEPS = 2_000_000
+"""Largest k l summed over cluster sizes for which the exact loss of cluster samples is computed."""
+Losses = Callable[[float], tuple[float, float, float]]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One design on one frame.
+
+    Attributes
+    ----------
+    design : str
+        Its name.
+    relation : str
+        What may change in the population for the guarantee.
+    lower, upper, exact : float
+        epsilon' in nats. `upper` holds for every mechanism that is epsilon-DP on samples under add_remove and under
+        substitute, such as a noisy total of values in [0, B]; infinite where nothing is guaranteed. `lower` and
+        `exact` are over all mechanisms that are epsilon-DP under the relation of the row; NaN where unknown.
+    size_mean, size_sd : float
+        Of the number of records drawn.
+    sampling : float
+        Variance of the estimated total without noise.
+    noise : float
+        Variance of the Laplace noise at `epsilon` on the sample: 2 (B max weight / epsilon)^2.
+    base : float
+        epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none.
+    noise_at_target : float
+        Variance of the noise at `base`.
+    note : str
+        Conditions.
+    """
+
+    design: str
+    relation: str
+    lower: float
+    upper: float
+    exact: float
+    size_mean: float
+    size_sd: float
+    sampling: float
+    noise: float
+    base: float
+    noise_at_target: float
+    note: str
+
+    @property
+    def total(self) -> float:
+        """Variance of the estimated total with the noise at epsilon on the sample."""
+        return self.sampling + self.noise
+
+    @property
+    def total_at_target(self) -> float:
+        """Variance with the noise that a promise of epsilon to the population needs."""
+        return self.sampling + self.noise_at_target
+
+
+def advise(
+    table: FrameTable, *, rate: object, epsilon: float, upper_limit: float | None = None
+) -> tuple[list[Advice], list[str]]:
+    """Return the advice for all designs that the frame allows, and why others were left out.
+
+    Parameters
+    ----------
+    table : FrameTable
+        The records.
+    rate : str or float
+        Share of the records to draw, an exact rational number in (0, 1).
+    epsilon : float
+        Of the mechanism on the sample; in `base`, of the promise to the population. At most 20.
+    upper_limit : float, optional
+        Public limit B of the study variable; by default its largest value, which is then assumed public.
+
+    Raises
+    ------
+    ArgumentError
+        If the rate leaves no sample or epsilon is out of range, or a value exceeds the limit.
+    UnsupportedError
+        If rate times the number of records is below 1.
+    """
+    share, n = exact_rate(rate), table.frame.n
+    epsilon = checks.real("epsilon", epsilon, above=0, at_most=20)
+    if share == 1:
+        raise ArgumentError("rate must be below 1 for sampling, got 1; a census keeps epsilon as it is")
+    if share * n < 1:
+        raise UnsupportedError(
+            f"rate times the number of records must be at least 1, got {float(share * n):g}; raise the rate"
+        )
+    most = float(table.values.max())
+    limit = most if upper_limit is None else checks.real("upper_limit", upper_limit, above=0)
+    if limit < most:
+        raise ArgumentError(f"upper_limit must be at least the largest value = {most:g}, got upper_limit = {limit:g}")
+    advisor = _Advisor(table, share, epsilon, limit)
+    found, left_out = [], []
+    for part in (advisor.simple, advisor.rounded, advisor.clustered, advisor.by_size, advisor.ordered, advisor.strata):
+        try:
+            found += list(part())
+        except DpsubError as reason:
+            left_out.append(f"{part.__name__}: {reason}")
+    return found, left_out
+
+
+class _Advisor:
+    def __init__(self, table: FrameTable, share: Fraction, epsilon: float, limit: float) -> None:
+        self.table, self.share, self.epsilon, self.limit = table, share, epsilon, limit
+        self.y, self.n = table.values, table.frame.n
+        self.m = max(rounded_sizes(share, self.n, "half_up"))
+
+    def _row(
+        self, design: str, relation: str, losses: Losses, sizes: tuple[float, float], sampling: float, weight: float,
+        note: str = "", upper_of: Callable[[float], float] | None = None,
+    ) -> Advice:  # fmt: skip
+        lower, upper, exact = losses(self.epsilon)
+        bound = upper_of or (lambda epsilon: losses(epsilon)[1])
+        base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
+        noise = [2 * (self.limit * weight / e) ** 2 if e > 0 else math.inf for e in (self.epsilon, base)]
+        return Advice(design, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1], note)
+
+    def simple(self) -> Iterator[Advice]:
+        """Simple random samples, Poisson samples, random sizes."""
+        q, n, m = self.m / self.n, self.n, self.m
+
+        def exact(epsilon: float) -> tuple[float, float, float]:
+            return (rates.amplified(q, epsilon),) * 3
+
+        yield self._row("simple random", "substitute", exact, (m, 0.0), simple(self.y, m), 1 / q)
+        independent = poisson(self.y, np.full(n, q))
+        yield self._row("Poisson", "add_remove", exact, (m, math.sqrt(m * (1 - q))), independent, 1 / q)
+        spread = max(1.0, math.sqrt(m))
+        law = random_sizes.RandomSizeLaw.truncated_gaussian(n, m, spread)
+        chances = {size: float(p) for size, p in enumerate(np.exp(law.log_pmf)) if p > 0}
+        deviation = math.sqrt(math.fsum(p * (size - law.mean) ** 2 for size, p in chances.items()))
+
+        def bounds(epsilon: float) -> tuple[float, float, float]:
+            return (random_sizes.lower(law, epsilon, factor=1), random_sizes.upper(law, epsilon, factor=1), math.nan)
+
+        yield self._row("random size", "substitute", bounds, (law.mean, deviation),
+                        random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)")  # fmt: skip
+
+    def rounded(self) -> Iterator[Advice]:
+        """A share of the records, the size rounded half up or at random."""
+        for kind, note in (("half_up", "weights N/m change with the size"), ("randomised", "")):
+            law = rounded_sizes(self.share, self.n, kind)
+            losses, upper = self._rounded_losses([self.n], kind)
+            mean = math.fsum(m * p for m, p in law.items())
+            deviation = math.sqrt(math.fsum(p * (m - mean) ** 2 for m, p in law.items()))
+            yield self._row(f"rounded rate, {kind.replace('_', ' ')}", "add_remove", losses, (mean, deviation),
+                            random_size(self.y, law), self.n / mean, note, upper)  # fmt: skip
+
+    def _rounded_losses(self, strata: list[int], kind: str) -> tuple[Losses, Callable[[float], float]]:
+        """Worst over strata, and over populations of about their sizes: at some of them the rounded size jumps."""
+        around = math.ceil(1 / self.share) + 1
+        near = {n for size in strata for n in range(max(1, size - around), size + around)}
+        pairs = [(n, rounded_sizes(self.share, n, kind), rounded_sizes(self.share, n + 1, kind)) for n in sorted(near)]
+
+        def upper(epsilon: float) -> float:
+            if kind == "randomised":
+                return max(rounding.size_aware(self.share, epsilon, n) for n, _, _ in pairs)
+            return max(rounding.coupled(max(p), max(q), n, epsilon) for n, p, q in pairs)
+
+        def losses(epsilon: float) -> tuple[float, float, float]:
+            exact = max(rounding.exact_rounded(p, q, n, epsilon) for n, p, q in pairs)
+            return exact - 1e-9, upper(epsilon), exact  # `exact` is rounded up
+
+        return losses, upper
+
+    def clustered(self) -> Iterator[Advice]:
+        """Whole clusters, two stages, and one cluster by size."""
+        labels, sizes = self.table.frame.needed("clusters"), self.table.frame.cluster_sizes.tolist()
+        k = len(sizes)
+        if k < 2:
+            raise UnsupportedError("cluster sampling needs at least 2 clusters, got 1")
+        for drawn, second in ((min(k - 1, max(1, round(self.m * k / self.n))), 1.0), (max(1, k // 2), None)):
+            rate = second if second is not None else min(1.0, self.m / self.n * k / drawn)
+            if second is None and rate == 1:
+                continue
+            design = clusters.ClusterDesign(tuple(sizes), drawn, rate)
+            totals = np.array(sizes, dtype=float)
+            mean = drawn / k * self.n * rate
+            sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * totals.var(ddof=1) + mean * (1 - rate))
+            losses = self._cluster_losses(design)
+            name = f"{drawn} of {k} clusters" + ("" if second else f", then {rate:.3g} of each")
+            yield self._row(name, "add_remove, clusters fixed", losses, (mean, sd),
+                            clustered(self.y, labels, drawn, rate), k / drawn / rate)  # fmt: skip
+        yield self._row("one cluster, PPS", "add_remove", self._pps_cluster_losses(sizes),
+                        (sum(s * s for s in sizes) / self.n, math.sqrt(max(0.0, sum(s**3 for s in sizes) / self.n - (
+                            sum(s * s for s in sizes) / self.n) ** 2))),
+                        one_cluster(self.y, labels), self.n / min(sizes),
+                        "cluster sizes are data: the chances change with them")  # fmt: skip
+
+    def _cluster_losses(self, design: clusters.ClusterDesign) -> Losses:
+        different = len(set(design.sizes))
+        affordable = different * len(design.sizes) * design.drawn <= _MOST_STEPS
+
+        def losses(epsilon: float) -> tuple[float, float, float]:
+            upper = design.worst(epsilon, "upper")
+            if affordable and design.second_stage == 1:
+                exact = design.worst(epsilon, "exact")
+                return exact, min(upper, exact), exact
+            lower = design.worst(epsilon, "lower") if design.second_stage == 1 else math.nan
+            return lower, upper, math.nan
+
+        return losses
+
+    def _pps_cluster_losses(self, sizes: list[int]) -> Losses:
+        places = [sizes.index(size) for size in sorted(set(sizes))]
+
+        def losses(epsilon: float) -> tuple[float, float, float]:
+            grown = max(unequal.pps_cluster(sizes, c, epsilon) for c in places)
+            # removing a record is the same pair of populations with one record fewer in that cluster
+            shrunk = [[s - (i == c) for i, s in enumerate(sizes)] for c in places if sizes[c] > 1]
+            below = [unequal.pps_cluster(s, c, epsilon)
+                     for s, c in zip(shrunk, [c for c in places if sizes[c] > 1], strict=True)]  # fmt: skip
+            exact = max([grown, *below])
+            return exact, exact, exact
+
+        return losses
+
+    def by_size(self) -> Iterator[Advice]:
+        """m records with chances proportional to public sizes."""
+        sizes = self.table.frame.needed("sizes")
+        pi = designs.inclusion_probabilities(sizes, self.m)
+        largest = float(pi.max())
+
+        def losses(epsilon: float) -> tuple[float, float, float]:
+            return unequal.pps_bounds(largest, epsilon)[1], epsilon, epsilon if largest == 1 else math.nan
+
+        weight = float((1 / pi).max())
+        note = "sizes public; variance by Hajek's approximation"
+        yield self._row("PPS, conditional Poisson", "substitute a value", losses, (self.m, 0.0),
+                        largest_entropy(self.y, pi), weight, note)  # fmt: skip
+
+    def ordered(self) -> Iterator[Advice]:
+        """Systematic samples of the file's order, and of a secret one."""
+        step = round(self.n / self.m)
+        if step < 2 or self.n % step:
+            raise UnsupportedError(
+                f"the step of a systematic sample must be at least 2 and divide n = {self.n}, got {step}"
+            )
+        size = self.n // step
+
+        def secret(epsilon: float) -> tuple[float, float, float]:
+            return (rates.amplified(1 / step, epsilon),) * 3
+
+        def known(epsilon: float) -> tuple[float, float, float]:
+            lower, upper = unequal.systematic_insertion(self.n, step, self.n // 2, epsilon)
+            return lower, max(upper, epsilon * (2 * math.ceil(size / 2) + 1)), math.nan
+
+        yield self._row("systematic, secret order", "substitute", secret, (size, 0.0),
+                        simple(self.y, size), step)  # fmt: skip
+        yield self._row("systematic, known order", "add_remove", known, (size, 0.0),
+                        systematic(self.y, step), step, "an inserted record moves all behind it")  # fmt: skip
+
+    def strata(self) -> Iterator[Advice]:
+        """Proportional with randomised rounding, and public allocations."""
+        labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
+        if float(self.share) * min(sizes) < 1:
+            raise UnsupportedError(
+                f"rate times the records of a stratum must be at least 1, got {float(self.share) * min(sizes):g} in "
+                "the smallest one; raise the rate or merge strata"
+            )
+        laws = [rounded_sizes(self.share, size, "randomised") for size in sizes]
+        parts = [self.y[labels == h] for h in range(len(sizes))]
+        means = [math.fsum(m * p for m, p in law.items()) for law in laws]
+        spread = math.fsum(p * (m - mean) ** 2 for law, mean in zip(laws, means, strict=True) for m, p in law.items())
+        losses, upper = self._rounded_losses(sizes, "randomised")
+        yield self._row("strata, proportional, randomised", "add_remove", losses, (sum(means), math.sqrt(spread)),
+                        math.fsum(random_size(y, law) for y, law in zip(parts, laws, strict=True)),
+                        max(n / mean for n, mean in zip(sizes, means, strict=True)), "", upper)  # fmt: skip
+        deviations = [float(y.std(ddof=1)) if len(y) > 1 else 0.0 for y in parts]
+        menu = {"proportional": designs.proportional(sizes, self.m)}
+        if any(deviations):
+            menu["Neyman"] = designs.neyman(sizes, deviations, self.m)
+        if self.table.allocation is not None:
+            menu["given"] = self.table.allocation
+        for name, allocation in menu.items():
+            largest = max(m / n for m, n in zip(allocation, sizes, strict=True))
+
+            def fixed(epsilon: float, largest: float = largest) -> tuple[float, float, float]:
+                return (rates.amplified(largest, epsilon),) * 3
+
+            yield self._row(f"strata, {name}, public", "substitute within a stratum", fixed,
+                            (sum(allocation), 0.0), stratified(self.y, labels, allocation),
+                            max(n / m for m, n in zip(allocation, sizes, strict=True)),
+                            "allocation from public data only")  # fmt: skip
+        if "Neyman" in menu:
+            yield self._confidential_neyman(parts, menu["Neyman"])
+
+    def _confidential_neyman(self, parts: list[np.ndarray], allocation: tuple[int, ...]) -> Advice:
+        """The allocation from the data themselves: what removing one extreme record does to it is lost to privacy."""
+        change = neyman_change(parts, allocation)
+
+        def losses(epsilon: float) -> tuple[float, float, float]:
+            return change * epsilon, math.inf, math.nan
+
+        weight = max(len(part) / m for part, m in zip(parts, allocation, strict=True))
+        sampling = math.fsum(simple(part, m) for part, m in zip(parts, allocation, strict=True))
+        return self._row("strata, Neyman, from the data", "add_remove", losses, (sum(allocation), 0.0), sampling,
+                         weight, f"one record changes the strata's samples by {change} in all")  # fmt: skip
+
+
+def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
+    """Return the largest L1 change of the Neyman allocation when the smallest or largest record of a stratum goes.
+
+    Other records may change it more: this is a lower bound of its sensitivity.
+    """
+    change = 0
+    for h, y in enumerate(parts):
+        for place in sorted({int(y.argmin()), int(y.argmax())}) if len(y) > 2 else ():
+            fewer = [np.delete(y, place) if i == h else other for i, other in enumerate(parts)]
+            sizes = [len(part) for part in fewer]
+            deviations = [float(part.std(ddof=1)) if len(part) > 1 else 0.0 for part in fewer]
+            if any(deviations) and sum(sizes) >= sum(allocation):
+                other = designs.neyman(sizes, deviations, sum(allocation))
+                change = max(change, sum(abs(a - b) for a, b in zip(allocation, other, strict=True)))
+    return change
+
+
+def _base(upper: Callable[[float], float], target: float) -> float:
+    """Return the largest epsilon on the sample whose upper bound is at most the target, from below."""
+    low, high = 0.0, target
+    while upper(high) <= target and high < 500:
+        low, high = high, 2 * high
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if upper(middle) <= target else (low, middle)
+    return low

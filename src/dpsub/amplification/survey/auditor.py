@@ -1,0 +1,383 @@
+"""The exact worst loss of a finite sampling design over all epsilon-DP mechanisms, by linear programming.
+
+The largest ratio of two weighted sums over positive sequences that change by at most exp(epsilon) a step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+from scipy.special import logsumexp
+
+from dpsub import checks
+from dpsub.errors import ArgumentError, NumericalError
+
+State = tuple[int, ...]
+"""A sample as counts: entry i is how often records of type i are in it."""
+Law = Mapping[State, float]
+
+RELATIONS = ("add_remove", "substitute", "both")
+MOST_STATES = 300
+TOLERANCE = 1e-6
+"""Largest distance, in nats, between the certified bounds of a loss."""
+
+_ATTEMPTS = (
+    ("highs-ds", 16.0, "one"), ("highs-ipm", 16.0, "one"), ("highs-ipm", 16.0, "most"), ("highs-ds", 23.0, "most"),
+    ("highs-ds", 23.0, "one"), ("highs-ds", 16.0, "event"), ("highs-ipm", 10.0, "one"), ("highs-ds", 30.0, "most"),
+)  # fmt: skip
+"""Solver, largest log factor of a constraint that is kept, and scale of the unknowns. Large factors cost the solver its
+digits; what is left out can only raise the optimum. Each attempt improves the certified bounds until they meet."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The worst loss and an event that attains it.
+
+    Attributes
+    ----------
+    loss : float
+        Larger of the two directions, in nats, certified from above by the dual; infinite if some mechanism tells the
+        two laws apart for certain.
+    lower : float
+        Log ratio of the two laws' chances of `event`; within TOLERANCE of `loss`.
+    forward, backward : float
+        log max P[E] / Q[E] and log max Q[E] / P[E] of the two output laws, from above.
+    event : dict
+        For each possible sample the relative chance that the mechanism's output lies in the worst event of the larger
+        direction: any multiple of it that stays below 1 is the behaviour of an epsilon-DP mechanism.
+    """
+
+    loss: float
+    lower: float
+    forward: float
+    backward: float
+    event: dict[State, float]
+
+
+def distance(one: State, other: State, relation: str) -> float:
+    """Return how many steps of the relation lead from one sample to the other; infinite if none do.
+
+    add_remove: |S| + |T| - 2 |S and T|; substitute: |S - T| for samples of one size; both: max(|S|, |T|) - |S and T|.
+    """
+    overlap = sum(map(min, one, other))
+    sizes = sum(one), sum(other)
+    if relation == "add_remove":
+        return sizes[0] + sizes[1] - 2 * overlap
+    if relation == "both":
+        return max(sizes) - overlap
+    return sizes[0] - overlap if sizes[0] == sizes[1] else math.inf
+
+
+def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> Audit:
+    """Return the supremum of the privacy loss over all mechanisms that are epsilon-DP on samples under `relation`.
+
+    Maximise sum P(y) f(y) subject to sum Q(y) f(y) = 1, f >= 0 and f(y) <= exp(epsilon d(y, y')) f(y') for all pairs
+    of possible samples. Necessary, as f(y) may be the probability of an event on the sample y; sufficient, as log f
+    extends to all data sets with the same constant, and a small multiple of f is the acceptance probability of an
+    epsilon-DP test.
+
+    Parameters
+    ----------
+    p, q : mapping of state to probability
+        Laws of the sample for the two neighbouring populations; states share the meaning of their entries. Records
+        that play the same part may share a type (`by_type`).
+    epsilon : float
+        Base epsilon in nats, above 0.
+    relation : {"add_remove", "substitute", "both"}
+        Relation on samples under which the mechanisms are epsilon-DP.
+
+    Raises
+    ------
+    ArgumentError
+        If a law does not sum to 1 within 1e-9, states differ in length, or there are more than MOST_STATES of them.
+    NumericalError
+        If the solver does not reach an optimum.
+
+    References
+    ----------
+    bun, Appendix A (couplings, of which this is the exact counterpart).
+
+    Examples
+    --------
+    >>> import math
+    >>> one_of_two = {(1, 0): 0.5, (0, 1): 0.5}             # which of two types of record the sample holds
+    >>> always_first = {(1, 0): 1.0}
+    >>> worst = audit(one_of_two, always_first, 1.0, relation="substitute")
+    >>> math.isclose(worst.loss, math.log((1 + math.e) / 2), abs_tol=1e-6)
+    True
+    """
+    epsilon = checks.real("epsilon", epsilon, above=0)
+    checks.one_of("relation", relation, RELATIONS)
+    states = _states(p, q)
+    weights = [np.array([law.get(state, 0.0) for state in states]) for law in (p, q)]
+    apart = epsilon * _distances(states, relation)
+    forward, backward = _optimum(weights[0], weights[1], apart), _optimum(weights[1], weights[0], apart)
+    worst = backward if backward.upper > forward.upper else forward
+    event = dict(zip(states, worst.event.tolist(), strict=True))
+    return Audit(worst.upper, worst.lower, forward.upper, backward.upper, event)
+
+
+def by_type(law: Law, types: State | list[int]) -> dict[State, float]:
+    """Merge records of one type: the law of how many records of each type 0, 1, ... are in the sample.
+
+    Parameters
+    ----------
+    law : mapping
+        Law over counts of single records.
+    types : sequence of int
+        Type of each record.
+    """
+    merged: dict[State, float] = {}
+    n_types = max(types) + 1
+    for state, probability in law.items():
+        counts = [0] * n_types
+        for record_type, count in zip(types, state, strict=True):
+            counts[record_type] += count
+        key = tuple(counts)
+        merged[key] = merged.get(key, 0.0) + probability
+    return merged
+
+
+def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, relation: str = "add_remove") -> float:
+    """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, at most one step of the relation each.
+
+    The states must hold every sample on the shortest paths between possible ones (with probability 0 where it is not
+    drawn): an event and its complement both change by at most one step's factor at each of them.
+
+    Parameters
+    ----------
+    at : float
+        epsilon' at which delta' is asked for; 0 gives the largest advantage of a test.
+    delta : float
+        delta of the mechanisms, in [0, 1).
+
+    References
+    ----------
+    bun, Proposition 4.1 and Theorem 2.2.
+    """
+    epsilon = checks.real("epsilon", epsilon, above=0)
+    delta = checks.real("delta", delta, at_least=0, below=1)
+    checks.one_of("relation", relation, RELATIONS)
+    states = _states(p, q)
+    gain = np.array([p.get(state, 0.0) - math.exp(at) * q.get(state, 0.0) for state in states])
+    apart = _distances(states, relation)
+    half = _constraints(epsilon * apart, apart <= 1)
+    # f <= e^eps f' + delta, and the same of 1 - f: -f + e^eps f' <= e^eps - 1 + delta
+    right = np.concatenate([np.full(half.shape[0], delta), delta - np.asarray(half.sum(axis=1)).ravel()])
+    found = _solved(-gain, sparse.vstack([half, -half]), right, (0, 1))
+    if found.status != 0:
+        raise NumericalError(f"the linear programme must reach an optimum, got {found.message!r}")
+    return max(0.0, -float(found.fun))
+
+
+def _solved(
+    cost: np.ndarray, rows: Any, right: np.ndarray, bounds: tuple[float, float | None], method: Any = "highs-ds",
+    **equal: Any,
+) -> Any:  # fmt: skip
+    options: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    return linprog(cost, A_ub=rows, b_ub=right, bounds=bounds, method=method, options=options, **equal)
+
+
+def _states(p: Law, q: Law) -> list[State]:
+    for law in (p, q):
+        total = math.fsum(law.values())
+        if abs(total - 1) > 1e-9 or any(not value >= 0 for value in law.values()):
+            raise ArgumentError(f"a law of samples must hold probabilities that sum to 1, got a sum of {total!r}")
+    states = sorted({**p, **q})
+    if len({len(state) for state in states}) != 1:
+        raise ArgumentError("samples of both populations must be counts of the same types, got different lengths")
+    if len(states) > MOST_STATES:
+        raise ArgumentError(
+            f"at most {MOST_STATES} different samples can be audited, got {len(states)}; merge records of one type "
+            "or take a smaller frame"
+        )
+    return states
+
+
+def _distances(states: list[State], relation: str) -> np.ndarray:
+    """Return `distance` of all pairs of states."""
+    counts = np.array(states)
+    overlap = np.minimum(counts[:, None, :], counts[None, :, :]).sum(axis=2)
+    size = counts.sum(axis=1)
+    if relation == "add_remove":
+        return (size[:, None] + size[None, :] - 2 * overlap).astype(float)
+    if relation == "both":
+        return (np.maximum(size[:, None], size[None, :]) - overlap).astype(float)
+    return np.where(size[:, None] == size[None, :], size[:, None] - overlap, np.inf)
+
+
+def _constraints(apart: np.ndarray, kept: np.ndarray) -> sparse.csr_matrix:
+    """Return the rows f(y) - exp(apart) f(y') <= 0 of the pairs that are kept."""
+    rows, columns = np.nonzero(kept & np.isfinite(apart) & ~np.eye(len(apart), dtype=bool))
+    number = np.arange(len(rows))
+    values = np.concatenate([np.ones(len(rows)), -np.exp(apart[rows, columns])])
+    places = np.concatenate([number, number]), np.concatenate([rows, columns])
+    return sparse.csr_matrix((values, places), (len(rows), len(apart)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Optimum:
+    lower: float
+    upper: float
+    event: np.ndarray
+
+
+def _optimum(above: np.ndarray, below: np.ndarray, apart: np.ndarray) -> _Optimum:
+    """Return certified bounds of log max sum(above f) / sum(below f), and an event that attains the lower one."""
+    linked = np.isfinite(apart)
+    alone = (above > 0) & ~linked[:, below > 0].any(axis=1)
+    if alone.any():
+        return _Optimum(math.inf, math.inf, linked[np.argmax(alone)].astype(float))
+    lower, upper, event = -math.inf, math.inf, np.ones(len(above))
+    with np.errstate(divide="ignore"):
+        most = np.min(apart - np.log(below)[None, :], axis=1)  # log of the largest value that f can have
+    for method, cut, scale in _ATTEMPTS:
+        # f = exp(shift) g
+        shift = {"one": np.zeros(len(above)), "most": most - most.max(), "event": np.log(event / event.max())}[scale]
+        scaled = apart - shift[:, None] + shift[None, :]
+        rows = _constraints(scaled, scaled <= cut)
+        equal = (below * np.exp(shift))[None, :]
+        cost, right = -above * np.exp(shift), np.zeros(rows.shape[0])
+        found = _solved(cost, rows, right, (0, None), method, A_eq=equal, b_eq=[1.0])
+        if found.status != 0:
+            continue
+        optimum = _certified(above, below, apart, shift, most, rows, found)
+        upper = min(upper, optimum.upper)
+        if optimum.lower > lower:
+            lower, event = optimum.lower, optimum.event
+        if upper - lower <= TOLERANCE:
+            return _Optimum(lower, upper, event)
+    gap = upper - lower
+    raise NumericalError(f"an audited loss must be certified to {TOLERANCE:g}, got a gap of {gap:g}; lower epsilon")
+
+
+def _certified(
+    above: np.ndarray, below: np.ndarray, apart: np.ndarray, shift: np.ndarray, most: np.ndarray, rows: Any, found: Any
+) -> _Optimum:
+    """Bound the optimum from both sides, whatever the solver's own accuracy.
+
+    Lower: the smallest majorant of its f that keeps all constraints, max over y' of f(y') exp(-apart). Upper: weak
+    duality; where its multipliers leave a surplus at a sample y, f(y) <= min over y' of exp(apart) / below(y') pays.
+    """
+    f = np.max((np.exp(shift) * np.maximum(found.x, 0.0))[None, :] * np.exp(-apart), axis=1)
+    lower = math.log(float(above @ f) / float(below @ f))
+    multipliers, value = np.minimum(found.ineqlin.marginals, 0.0), -float(found.eqlin.marginals[0])
+    surplus = np.maximum(above + (rows.T @ multipliers) * np.exp(-shift) - value * below, 0.0)
+    paid = math.fsum(s * math.exp(min(m, 700.0)) for s, m in zip(surplus.tolist(), most.tolist(), strict=True) if s > 0)
+    return _Optimum(lower, math.log(value + paid), f)
+
+
+_HUGE = 1e200
+_ROUNDS = 200
+_SLACK = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class WorstRatio:
+    """The optimum and a sequence that attains it.
+
+    Attributes
+    ----------
+    log_ratio : float
+        log max over A of sum(N A) / sum(D A).
+    log_sequence : ndarray, shape (n,)
+        log A of a maximiser, A_0 = 1.
+    slack : float
+        Verified: no sequence has a log ratio above log_ratio + slack. It covers round-off, which grows with n epsilon.
+    """
+
+    log_ratio: float
+    log_sequence: np.ndarray
+    slack: float
+
+    @property
+    def upper(self) -> float:
+        """A value that is proved not to be below the optimum."""
+        return self.log_ratio + self.slack
+
+
+def worst_ratio(log_numerator: np.ndarray, log_denominator: np.ndarray, epsilon: float) -> WorstRatio:
+    """Return max over A > 0 with exp(-epsilon) <= A_{j+1}/A_j <= exp(epsilon) of sum(N A) / sum(D A).
+
+    This is a linear-fractional programme whose extreme rays go up or down by the full factor at every step. For a
+    trial value lambda, V_j = N_j - lambda D_j + max(exp(epsilon) V_{j+1}, exp(-epsilon) V_{j+1}) decides in one pass
+    whether some A exceeds it; the A of that pass gives the next lambda (Dinkelbach's method). Each pass is O(n).
+
+    Parameters
+    ----------
+    log_numerator, log_denominator : ndarray, shape (n,)
+        Logarithms of the weights N and D, -inf for 0; D must not be 0 everywhere.
+    epsilon : float
+        Largest change of log A between neighbours, above 0.
+
+    Raises
+    ------
+    ArgumentError
+        If the arrays differ in length, hold NaN or +inf, or one of them is 0 everywhere.
+    NumericalError
+        If no maximiser is verified.
+
+    References
+    ----------
+    bun, Sections 3 and 4: with A_m the probability of an event on a sample of size m, the worst event of all
+    epsilon-DP mechanisms.
+    """
+    epsilon = checks.real("epsilon", epsilon, above=0)
+    n, d = np.asarray(log_numerator, dtype=float), np.asarray(log_denominator, dtype=float)
+    if n.ndim != 1 or n.shape != d.shape:
+        raise ArgumentError(f"the two weights must have one length, got shapes {n.shape} and {d.shape}")
+    for name, array in (("numerator", n), ("denominator", d)):
+        if not np.all(array < np.inf) or not np.any(array > -np.inf):
+            raise ArgumentError(f"the {name} must hold finite logarithms or -inf, not all -inf, got {array[:5]}...")
+    level = np.maximum(n, d)
+    level = np.where(np.isneginf(level), np.max(level), level)
+    above, below = np.exp(n - level).tolist(), np.exp(d - level).tolist()
+    levels = level.tolist()
+    log_lambda, sequence = -math.inf, np.zeros(len(n))
+    slopes = np.ones(len(n))
+    for _ in range(_ROUNDS):
+        candidate = epsilon * (np.cumsum(slopes) - slopes[0])
+        value = float(logsumexp(n + candidate) - logsumexp(d + candidate))
+        if value <= log_lambda + 4e-16 * (1 + abs(log_lambda)):
+            break
+        log_lambda, sequence = value, candidate
+        slopes = _pass(above, below, levels, log_lambda, epsilon)[1]
+    else:
+        raise NumericalError(f"the worst ratio must settle within {_ROUNDS} rounds, got {log_lambda!r} at the end")
+    # weights far below the others do not matter, however long their logarithms are
+    digits = min(float(np.ptp(level)), 2 * epsilon * len(n) + 2000)
+    slack = _SLACK + 1e-15 * (epsilon * len(n) + digits)
+    if _pass(above, below, levels, log_lambda + slack, epsilon)[0] > 0:
+        raise NumericalError(f"the worst ratio must be verified to {slack:g}, got exp({log_lambda!r}) exceeded")
+    return WorstRatio(log_lambda, sequence, slack)
+
+
+def _pass(
+    above: list[float], below: list[float], levels: list[float], log_lambda: float, epsilon: float
+) -> tuple[float, np.ndarray]:
+    """Return the sign-carrying V_0 (rescaled) and the slopes: entry j is the step from j - 1 to j."""
+    up, down = math.exp(min(epsilon, 600.0)), math.exp(-epsilon)
+    ratio = math.exp(min(log_lambda, 600.0))
+    slopes = np.ones(len(above))
+    value, reference = 0.0, levels[-1]
+    for j in range(len(above) - 1, -1, -1):
+        distance = levels[j] - reference
+        if distance > 300.0 or value == 0.0:
+            value *= math.exp(max(-distance, -745.0)) if value else 0.0
+            reference, distance = levels[j], 0.0
+        value += (above[j] - ratio * below[j]) * math.exp(distance) if distance > -745.0 else 0.0
+        if value > 0:
+            value *= up if j else 1.0
+        else:
+            slopes[j] = -1.0
+            value *= down if j else 1.0
+        if abs(value) > _HUGE or (value != 0.0 and abs(value) < 1 / _HUGE):
+            reference += math.log(abs(value))
+            value = math.copysign(1.0, value)
+    return value, slopes

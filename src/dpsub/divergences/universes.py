@@ -1,0 +1,372 @@
+"""Samples as counts of records, their laws under the one-stage samplers, and their distances.
+
+Mechanisms on tiny spaces as matrices, and their exact profiles by comparing all pairs of samples.
+
+The lower bound by membership, with its hypotheses tested on a finite design.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsub import checks
+from dpsub import noise as mechanisms
+from dpsub.divergences.hockey_stick import law_array, positive_part
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.noise import MembershipProfile
+from dpsub.noise.base import Profile
+from dpsub.relations import Relation
+
+Dataset = tuple[int, ...]
+"""How often each record of the universe occurs; the length is the size of the universe."""
+
+
+def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]:
+    """Return the exact law of the sample, by enumeration.
+
+    Parameters
+    ----------
+    sampler : {"poisson", "wor", "wr"}
+        The sampler.
+    data : tuple of int
+        Counts of records; a set (counts 0 and 1), not empty for "wor" and "wr".
+    size : float
+        The rate of "poisson", else the number of records drawn.
+
+    Raises
+    ------
+    ArgumentError
+        If the data are no set, or the size is out of range.
+    """
+    if any(count not in (0, 1) for count in data):
+        raise ArgumentError(f"data must be a set, got counts {data}; samples may be multisets, data sets not")
+    records = [record for record, count in enumerate(data) if count]
+    match checks.one_of("sampler", sampler, ("poisson", "wor", "wr")):
+        case "poisson":
+            rate = checks.real("rate", size, at_least=0, at_most=1)
+            drawn = [
+                (chosen, rate**k * (1 - rate) ** (len(records) - k))
+                for k in range(len(records) + 1)
+                for chosen in itertools.combinations(records, k)
+            ]
+        case "wor":
+            m = checks.integer("m", size, at_least=1, at_most=len(records), at_most_name="n")
+            weight = 1 / math.comb(len(records), m)
+            drawn = [(chosen, weight) for chosen in itertools.combinations(records, m)]
+        case _:
+            m = checks.integer("m", size, at_least=1)
+            checks.integer("n", len(records), at_least=1)
+            weight = len(records) ** -float(m)
+            drawn = [(chosen, weight) for chosen in itertools.product(records, repeat=m)]
+    law: dict[Dataset, float] = {}
+    for chosen, probability in drawn:
+        sample = tuple(chosen.count(record) for record in range(len(data)))
+        law[sample] = law.get(sample, 0.0) + probability
+    return law
+
+
+def printed_multinomial(data: Dataset, sample: Dataset) -> float:
+    """Return m! / n^m prod over the universe of x_u / y_u!, the printed law of a sample drawn with replacement.
+
+    References
+    ----------
+    balle, Section 4; the factor must read x_u^y_u / y_u!, as x_u / y_u! is 0 for every record outside the data.
+    """
+    return _multinomial(data, sample, [float(count) for count in data])
+
+
+def multinomial(data: Dataset, sample: Dataset) -> float:
+    """Return m! / n^m prod x_u^y_u / y_u!, the law of a sample drawn with replacement."""
+    return _multinomial(data, sample, [float(count**drawn) for count, drawn in zip(data, sample, strict=True)])
+
+
+def _multinomial(data: Dataset, sample: Dataset, factors: Sequence[float]) -> float:
+    m = sum(sample)
+    orders = math.prod(math.factorial(count) for count in sample)
+    return float(math.factorial(m) / sum(data) ** m * math.prod(factors) / orders)
+
+
+@dataclass(frozen=True)
+class Space:
+    """All samples that can occur, with the distances of a relation.
+
+    Parameters
+    ----------
+    samples : tuple of Dataset
+        The samples.
+    relation : Relation
+        Of samples that are neighbours.
+    """
+
+    samples: tuple[Dataset, ...]
+    relation: Relation
+
+    @classmethod
+    def sets(cls, universe: int, sizes: Sequence[int], relation: Relation) -> Space:
+        """Return all sets of records with these sizes."""
+        found = [counts for counts in itertools.product((0, 1), repeat=universe) if sum(counts) in sizes]
+        return cls(tuple(found), relation)
+
+    @classmethod
+    def multisets(cls, universe: int, size: int, relation: Relation) -> Space:
+        """Return all multisets of records of this size."""
+        chosen = itertools.combinations_with_replacement(range(universe), size)
+        return cls(tuple(tuple(drawn.count(record) for record in range(universe)) for drawn in chosen), relation)
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """Path distances, shape (samples, samples): |y| + |y'| - 2 |y and y'| for add_remove; for substitute
+        |y| - |y and y'| at equal sizes and infinite at others."""
+        counts = np.array(self.samples)
+        shared = np.minimum(counts[:, np.newaxis], counts[np.newaxis]).sum(axis=2)
+        sizes = counts.sum(axis=1)
+        if self.relation is Relation.ADD_REMOVE:
+            return (sizes[:, np.newaxis] + sizes - 2 * shared).astype(float)
+        return np.where(sizes[:, np.newaxis] == sizes, sizes[:, np.newaxis] - shared, np.inf)
+
+    @cached_property
+    def positions(self) -> dict[Dataset, int]:
+        """Position of each sample."""
+        return {sample: place for place, sample in enumerate(self.samples)}
+
+    def neighbours(self) -> list[tuple[int, int]]:
+        """Return the pairs of positions at distance 1, each once."""
+        rows, columns = np.nonzero(np.triu(self.distances == 1))
+        return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def law_on(space: Space, law: Mapping[Dataset, float]) -> np.ndarray:
+    """Return a law as an array over the samples of `space`.
+
+    Raises
+    ------
+    ArgumentError
+        If a sample of the law is not in the space.
+    """
+    array = np.zeros(len(space.samples))
+    for sample, probability in law.items():
+        if sample not in space.positions:
+            raise ArgumentError(f"every sample must be in the space, got {sample}; make the space larger")
+        array[space.positions[sample]] = probability
+    return array
+
+
+EDGES = np.linspace(-8.0, 12.0, 2001)  # of the bins of a noisy sum
+
+
+def dirichlet_kernel(space: Space, outcomes: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a mechanism whose outcome laws are independent and uniform over the simplex, shape (samples, outcomes)."""
+    return rng.dirichlet(np.ones(outcomes), size=len(space.samples))
+
+
+def membership_kernel(space: Space, record: int, keep_probability: float) -> np.ndarray:
+    """Return randomised response on whether `record` is in the sample; outcome 0 says that it is.
+
+    References
+    ----------
+    balle, Section 5.
+    """
+    inside = np.array([sample[record] > 0 for sample in space.samples])
+    first = np.where(inside, keep_probability, 1 - keep_probability)
+    return np.column_stack([first, 1 - first])
+
+
+def size_and_membership_kernel(space: Space, record: int, keep_probability: float) -> np.ndarray:
+    """Return the size of the sample with randomised membership of `record`: private under substitution only."""
+    answer = membership_kernel(space, record, keep_probability)
+    sizes = np.array(space.samples).sum(axis=1)
+    kernel = np.zeros((len(sizes), sizes.max() + 1, 2))
+    kernel[np.arange(len(sizes)), sizes] = answer
+    return kernel.reshape(len(sizes), -1)
+
+
+def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
+    """Return the exact bin masses of a sum with noise; binning is post-processing, so its divergences are lower bounds.
+
+    Parameters
+    ----------
+    space : Space
+        The samples.
+    mechanism : str
+        "laplace" or "gaussian".
+    values : sequence of float
+        Value of each record of the universe.
+    scale : float
+        Scale of the noise, above 0.
+    """
+    noise = mechanisms.MECHANISMS.get(mechanism)(scale)
+    sums = np.array(space.samples) @ np.asarray(values, dtype=float)
+    below = noise.cdf(EDGES - sums[:, np.newaxis])
+    ends = np.zeros((len(sums), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+class KernelProfile(Profile):
+    """Exact group profiles of a mechanism on a tiny space: the largest divergence of all pairs within a distance.
+
+    Parameters
+    ----------
+    kernel : array_like, shape (samples, outcomes)
+        Law of the outcome for each sample.
+    distances : array_like, shape (samples, samples)
+        Symmetric path distances; infinite for pairs that no path joins.
+
+    Raises
+    ------
+    ArgumentError
+        If a row does not sum to 1 within 1e-9, or the shapes differ.
+    """
+
+    def __init__(self, kernel: ArrayLike, distances: ArrayLike) -> None:
+        self.kernel = law_array("kernel", kernel)
+        self.distances = np.asarray(distances, dtype=float)
+        if self.distances.shape != (len(self.kernel), len(self.kernel)):
+            raise ArgumentError(f"distances must be a square matrix over {len(self.kernel)} samples, got shape "
+                                f"{self.distances.shape}")
+        # samples with one law (sums that agree) are compared once
+        seen: dict[bytes, int] = {}
+        self._place = [seen.setdefault(law.tobytes(), len(seen)) for law in self.kernel]
+        self._laws = np.array([self.kernel[self._place.index(place)] for place in range(len(seen))])
+        self._known: dict[float, np.ndarray] = {}
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int))
+        deltas = [self.deltas(float(value)) for value in order.ravel()]
+        found = [delta[min(int(steps), len(delta) - 1)] for delta, steps in zip(deltas, distance.ravel(), strict=True)]
+        with np.errstate(divide="ignore"):
+            return np.log(np.array(found)).reshape(order.shape)[()]
+
+    def _root(self, delta: float) -> float:
+        if delta > 0:
+            return super()._root(delta)
+        # the largest log ratio of neighbours, in place of a bisection over all pairs
+        rows, columns = np.nonzero(self.distances == 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = np.log(self.kernel[rows]) - np.log(self.kernel[columns])
+        return float(np.max(losses, where=self.kernel[rows] > 0, initial=0.0))
+
+    def deltas(self, epsilon: float) -> np.ndarray:
+        """Return delta_k(epsilon) for k = 0, 1, ..., the largest finite distance; also for negative epsilon.
+
+        Beyond 700 nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
+        """
+        if epsilon not in self._known:
+            growth = np.exp(min(epsilon, 700.0))
+            apart = np.array([positive_part(law, self._laws, growth) for law in self._laws])
+            pairs = apart[np.ix_(self._place, self._place)]
+            largest = int(self.distances[np.isfinite(self.distances)].max())
+            by_distance = [pairs[self.distances == k].max(initial=0.0) for k in range(largest + 1)]
+            self._known[epsilon] = np.maximum.accumulate(by_distance)
+        return self._known[epsilon]
+
+
+Design = Mapping[Dataset, Mapping[Dataset, float]]
+"""Law of the sample for each data set."""
+_EQUAL = 1e-12
+
+
+@dataclass(frozen=True)
+class MembershipLoss:
+    """What randomised membership of one record loses under a sampler, beside the lemma's value.
+
+    Attributes
+    ----------
+    eta : float
+        Largest total variation distance between samples of neighbours.
+    inclusion : float
+        Largest probability that the record is in the sample of a data set that holds it and has a neighbour without.
+    natural : bool
+        True if every record of a data set can be in its sample, and no other one can.
+    exact : float
+        The exact profile of the subsampled mechanism at epsilon'.
+    claimed : float
+        eta psi_p(epsilon).
+    """
+
+    eta: float
+    inclusion: float
+    natural: bool
+    exact: float
+    claimed: float
+
+    @property
+    def applies(self) -> bool:
+        """Whether the corrected lemma covers the design: natural, and the inclusion probability reaches eta."""
+        return self.natural and abs(self.inclusion - self.eta) <= _EQUAL
+
+    def lower_bound(self) -> float:
+        """Return the lemma's value, a lower bound on what any analysis of the sampler alone can promise.
+
+        Raises
+        ------
+        UnsupportedError
+            If a hypothesis of the corrected lemma fails.
+        """
+        if not self.natural:
+            raise UnsupportedError("the lower bound by membership needs a natural sampler, got one that leaves out a "
+                                   "record for good or adds one; check its law")
+        if not self.applies:
+            raise UnsupportedError(f"the lower bound by membership needs an inclusion probability of eta = "
+                                   f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits this and is false")
+        return self.claimed
+
+
+def membership_loss(
+    design: Design, pairs: Sequence[tuple[Dataset, Dataset]], record: int, keep_probability: float, epsilon: float
+) -> MembershipLoss:
+    """Return the exact loss of randomised membership of `record` over neighbouring data sets, with the lemma's value.
+
+    Parameters
+    ----------
+    design : mapping
+        Law of the sample for each data set.
+    pairs : sequence
+        Neighbouring data sets; both orders are looked at.
+    record : int
+        The record asked about.
+    keep_probability : float
+        p, at least 1/2.
+    epsilon : float
+        Base epsilon in nats, at least 0.
+
+    Raises
+    ------
+    ArgumentError
+        If p lies below 1/2 (report the flipped bit instead, which has 1 - p) or epsilon below 0.
+
+    References
+    ----------
+    balle, Lemma 12, with the hypothesis that it omits.
+    """
+    p = checks.real("keep_probability", keep_probability, at_least=0.5, at_most=1)
+    order = checks.real("epsilon", epsilon, at_least=0)
+    eta, inclusion = 0.0, 0.0
+    shares = {data: sum(q for sample, q in law.items() if sample[record]) for data, law in design.items()}
+    for x, other in pairs:
+        eta = max(eta, _distance(design[x], design[other]))
+        for one, two in ((x, other), (other, x)):
+            if one[record] and not two[record]:
+                inclusion = max(inclusion, shares[one])
+    alpha = 1 + eta * np.expm1(order)
+    exact = 0.0
+    for one, two in [*pairs, *((b, a) for a, b in pairs)]:
+        yes = [(1 - p) + (2 * p - 1) * shares[data] for data in (one, two)]
+        exact = max(exact, max(0.0, yes[0] - alpha * yes[1]) + max(0.0, (1 - yes[0]) - alpha * (1 - yes[1])))
+    natural = all(_natural(data, law) for data, law in design.items())
+    return MembershipLoss(eta, inclusion, natural, exact, eta * float(MembershipProfile(p).delta(order)))
+
+
+def _distance(one: Mapping[Dataset, float], other: Mapping[Dataset, float]) -> float:
+    return sum(max(0.0, probability - other.get(sample, 0.0)) for sample, probability in one.items())
+
+
+def _natural(data: Dataset, law: Mapping[Dataset, float]) -> bool:
+    drawn = np.array([sample for sample, probability in law.items() if probability > 0]).sum(axis=0) > 0
+    return bool((drawn == (np.array(data) > 0)).all())

@@ -1,0 +1,7 @@
+"""Procedures: what is computed on samples of data, and the noise that it needs."""
+
+from __future__ import annotations
+
+
+
+

@@ -1,0 +1,220 @@
+"""Differentially private stochastic gradient descent on linear predictors, vectorised over replicates.
+
+The loss of a record depends on its features x only through z = x'beta, so its gradient is r(z, y) x with a scalar
+residual r: clipping needs |r| ||x|| alone, and a batch needs one matrix product. Each distinct record of a batch is
+evaluated once, weighted by its count.
+
+Measures of a binary classifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from dpsub import checks
+from dpsub.errors import ArgumentError, NumericalError
+from dpsub.sampling import Sampler
+from dpsub.sampling.frame import Samples
+
+Residual = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+ITERATIONS_AT_ONCE = 50  # bounds the memory of the padded batches; has no influence on results
+
+
+def squared_error_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return d/dz (z - y)^2 = 2 (z - y)."""
+    return 2 * (z - y)
+
+
+def logistic_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return d/dz of the cross-entropy of P(y = 1) = 1 / (1 + exp(-z)), for y in {0, 1}."""
+    return expit(z) - y
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How the gradients of a batch become a step.
+
+    Attributes
+    ----------
+    residual : function of (z, y)
+        Derivative of a record's loss with respect to z = x'beta.
+    learning_rate : float
+        Step size, > 0.
+    clip : float or None
+        Largest norm of a record's gradient; None for no clipping (the non-private baseline).
+    divisor : float or None
+        What the sum of gradients is divided by; None for the realised batch size |Y|, as in MUST's Algorithm 2.
+    """
+
+    residual: Residual
+    learning_rate: float
+    clip: float | None
+    divisor: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.real("learning_rate", self.learning_rate, above=0)
+        if self.clip is not None:
+            checks.real("clip", self.clip, above=0)
+
+
+def batch_width(sampler: Sampler, n: int) -> int:
+    """Return a number of distinct records that a batch exceeds with probability below 1e-30.
+
+    Padding all batches to it keeps the order of summation, hence the last digit, free of which replicates are
+    computed together.
+    """
+    law = sampler.distinct_law(n)
+    upper_tail = np.cumsum(law[::-1])[::-1]
+    return max(1, int(np.flatnonzero(upper_tail > 1e-30)[-1]))
+
+
+def batches(blocks: Sequence[Samples], width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield (indices, counts), each of shape (replicates, width), iteration by iteration.
+
+    Raises
+    ------
+    NumericalError
+        If a batch has more distinct records than `width`.
+    """
+    largest = max(int(block.distinct.max(initial=0)) for block in blocks)
+    if largest > width:
+        raise NumericalError(f"a batch must have at most {width} distinct records, got {largest}; use another seed")
+    n_iterations = blocks[0].n_subsets
+    for start in range(0, n_iterations, ITERATIONS_AT_ONCE):
+        stop = min(start + ITERATIONS_AT_ONCE, n_iterations)
+        padded = [block[start:stop].padded(width) for block in blocks]
+        indices = np.stack([pair[0] for pair in padded], axis=1)
+        counts = np.stack([pair[1] for pair in padded], axis=1)
+        yield from zip(indices, counts, strict=True)
+
+
+def descend(
+    features: np.ndarray,
+    targets: np.ndarray,
+    blocks: Sequence[Samples],
+    noise: np.ndarray | None,
+    initial: np.ndarray,
+    descent: Descent,
+    *,
+    width: int,
+) -> Iterator[np.ndarray]:
+    """Run DP-SGD on R replicates at once and yield the parameters after each iteration.
+
+    Parameters
+    ----------
+    features : ndarray, shape (R, n, p) or (n, p)
+        With a column of ones for an intercept; two dimensions for one data set shared by all replicates.
+    targets : ndarray, shape (R, n) or (n,)
+    blocks : sequence of R Samples
+        The batches of each replicate, one subset an iteration.
+    noise : ndarray, shape (R, T, p), or None
+        Noise added to the average gradient, already scaled.
+    initial : ndarray, shape (p,)
+        Starting point of every replicate.
+    descent : Descent
+    width : int
+        See :func:`batch_width`.
+
+    Yields
+    ------
+    ndarray, shape (R, p)
+        beta after iteration 1, 2, ..., T. A step subtracts learning_rate times (the sum of the counted, clipped
+        gradients / divisor + noise); an empty batch moves by the noise alone.
+
+    References
+    ----------
+    MUST, Algorithm 2.
+    """
+    n_replicates, p = len(blocks), features.shape[-1]
+    shared = features.ndim == 2
+    n = features.shape[-2]
+    if initial.shape != (p,):
+        raise ArgumentError(f"initial must have one entry for each of the {p} features, got shape {initial.shape}")
+    table = np.ascontiguousarray(features).reshape(-1, p)
+    values = np.ascontiguousarray(targets).reshape(-1)
+    norms = np.sqrt(np.einsum("ij,ij->i", table, table))
+    origin = np.zeros((n_replicates, 1), dtype=np.intp) if shared else n * np.arange(n_replicates)[:, None]
+    beta = np.repeat(initial[None, :].astype(float), n_replicates, axis=0)
+    for t, (indices, counts) in enumerate(batches(blocks, width)):
+        where = indices + origin
+        x = table.take(where, axis=0)
+        r = descent.residual(np.matmul(x, beta[:, :, None])[:, :, 0], values.take(where))
+        weights = counts * r
+        if descent.clip is not None:
+            size = np.abs(r) * norms.take(where)
+            weights *= descent.clip / np.maximum(size, descent.clip)
+        gradient = np.matmul(weights[:, None, :], x)[:, 0, :]
+        divisor = np.maximum(counts.sum(axis=1), 1.0)[:, None] if descent.divisor is None else descent.divisor
+        gradient /= divisor
+        if noise is not None:
+            gradient += noise[:, t, :]
+        beta = beta - descent.learning_rate * gradient
+        yield beta
+
+
+def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Return accuracy, sensitivity, specificity, positive and negative predictive value, and F1.
+
+    Parameters
+    ----------
+    predicted : ndarray of bool, shape (n,)
+    truth : ndarray of {0, 1}, shape (n,)
+
+    Returns
+    -------
+    dict
+        A ratio with an empty denominator is NaN.
+    """
+    actual = truth > 0.5
+    tp = float(np.count_nonzero(predicted & actual))
+    fp = float(np.count_nonzero(predicted & ~actual))
+    fn = float(np.count_nonzero(~predicted & actual))
+    tn = len(actual) - tp - fp - fn
+
+    def ratio(part: float, whole: float) -> float:
+        return part / whole if whole else float("nan")
+
+    return {
+        "accuracy": ratio(tp + tn, len(actual)),
+        "sensitivity": ratio(tp, tp + fn),
+        "specificity": ratio(tn, tn + fp),
+        "ppv": ratio(tp, tp + fp),
+        "npv": ratio(tn, tn + fn),
+        "f1": ratio(2 * tp, 2 * tp + fp + fn),
+    }
+
+
+def cross_entropy(z: np.ndarray, y: np.ndarray) -> float:
+    """Mean of log(1 + exp(z)) - y z: the logistic loss of the linear predictor z (nats; MUST, Section S9)."""
+    # log(1 + exp(z)) = max(z, 0) + log1p(exp(-|z|)): no overflow, one pass
+    return float(np.mean(np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - y * z))
+
+
+def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
+    """Return the chance that a positive record gets a larger z than a negative one, ties counting one half.
+
+    Parameters
+    ----------
+    z : ndarray, shape (n,)
+        Linear predictor.
+    y : ndarray of {0, 1}, shape (n,)
+
+    Returns
+    -------
+    float
+        The area under the ROC curve; NaN if one class is absent.
+    """
+    from scipy.stats import rankdata  # here, as its import takes longer than most jobs compute
+
+    actual = y > 0.5
+    positive = int(np.count_nonzero(actual))
+    negative = len(actual) - positive
+    if not positive or not negative:
+        return float("nan")
+    ranks = float(rankdata(z)[actual].sum())
+    return (ranks - positive * (positive + 1) / 2) / (positive * negative)

@@ -1,0 +1,264 @@
+"""The subsampling bootstrap of MUST's experiment 1: noisy statistics of many subsets, averaged.
+
+L2 sensitivities of what the utility experiments release, as each variant sees them (MUST, erratum E4).
+
+`stated` and `as_done` take range / n and C / n, although statistics and gradients are averages over m records.
+`consistent` takes what one copy of a substituted record can move; Poisson sampling is there analysed under add_remove
+with the fixed divisor m.
+
+From the per-query privacy that a paper fixes to the scale of the noise that it adds.
+
+Noise in the accountant's units: s times the norm bound C on the sum over the sample, then divided by a fixed m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from dpsub import checks, noise
+from dpsub.amplification import amplify, base_epsilon
+from dpsub.noise.gaussian import analytic_gaussian_scale, classical_gaussian_scale
+from dpsub.sampling.frame import Samples
+from dpsub.sampling.laws import MultiplicityLaw
+
+
+def subset_statistics(
+    x: np.ndarray, samples: Samples, fixed_size: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the variance (divisor size - 1) of each subset, counting repeated records.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        The data.
+    samples : Samples
+        T subsets of 0..n-1.
+    fixed_size : int, optional
+        Divide sums by this number instead of the realised size: the statistics of Poisson sampling whose sensitivity
+        is known (MUST, erratum E4).
+
+    Returns
+    -------
+    mean, variance : ndarray, shape (T,)
+        NaN where a subset is too small to have the statistic (realised sizes only).
+    """
+    values = x[samples.indices]
+    weighted = samples.counts * values
+    total = samples.totals(weighted)
+    square = samples.totals(weighted * values)
+    size = samples.sizes.astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centred = square - total * np.where(size > 0, total / size, 0.0)
+        if fixed_size is not None:
+            return total / fixed_size, centred / (fixed_size - 1)
+        mean = np.where(size >= 1, total / size, np.nan)
+        variance = np.where(size >= 2, centred / (size - 1), np.nan)
+    return mean, variance
+
+
+def release(statistic: np.ndarray, sigma: float, rng: np.random.Generator) -> float:
+    """Average of the subsets' noisy statistics; subsets without the statistic (NaN) are left out.
+
+    Parameters
+    ----------
+    statistic : ndarray, shape (T,)
+    sigma : float
+        Standard deviation of the noise of each; 0 for none.
+    """
+    noisy = statistic + sigma * rng.standard_normal(len(statistic)) if sigma > 0 else statistic
+    return float(np.nanmean(noisy))
+
+
+def of_gradient(scheme: str, *, n: int, m: int, clip: float, variant: str) -> float:
+    """Return the sensitivity of the mean of clipped gradients: C / n, or consistently 2C / m (C / m for Poisson).
+
+    Parameters
+    ----------
+    scheme : str
+        Identifier of the sampler.
+    n, m : int
+        Sizes of data and sample.
+    clip : float
+        Largest norm C of a record's gradient, > 0.
+    variant : str
+
+    Raises
+    ------
+    ArgumentError
+        If C is not positive.
+    """
+    clip = checks.real("clip", clip, above=0)
+    if variant != "consistent":
+        return clip / n
+    return clip * (1 if scheme == "poisson" else 2) / m
+
+
+def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, variant: str) -> dict[str, float]:
+    """Return the sensitivities of the mean and of the variance (divisor m - 1) of data in [lower, upper].
+
+    Range / n and range^2 / n; consistently range / m and range^2 / m, and for Poisson max |x| / m, since one record is
+    added to a sum, and range^2 / (m - 1), since a record moves a centred sum of squares by at most range^2.
+
+    Raises
+    ------
+    ArgumentError
+        If the range is not positive or m too small for a variance.
+    """
+    lower = checks.real("lower", lower)
+    upper = checks.real("upper", upper, above=lower)
+    m = checks.integer("m", m, at_least=2)
+    width = upper - lower
+    if variant != "consistent":
+        return {"mean": width / n, "variance": width**2 / n}
+    if scheme == "poisson":
+        return {"mean": max(abs(lower), abs(upper)) / m, "variance": width**2 / (m - 1)}
+    return {"mean": width / m, "variance": width**2 / m}
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """The Gaussian noise of one subsampled query.
+
+    Attributes
+    ----------
+    eta : inclusion probability of the sampler.
+    epsilon, delta : (ε, δ) of the base mechanism, nats and probability.
+    sensitivity : L2 sensitivity that the noise is scaled to.
+    sigma : standard deviation of the noise.
+    delta_amplified : δ' of the subsampled query.
+    """
+
+    eta: float
+    epsilon: float
+    delta: float
+    sensitivity: float
+    sigma: float
+    delta_amplified: float
+
+
+def plan_noise(
+    law: MultiplicityLaw,
+    *,
+    epsilon_amplified: float,
+    delta: float,
+    sensitivity: float,
+    calibration: str,
+    group_sensitivity: float | None = None,
+    nominal_delta: bool = False,
+) -> NoisePlan:
+    """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ'.
+
+    Parameters
+    ----------
+    law : MultiplicityLaw
+        Of the sampler.
+    epsilon_amplified, delta : float
+        ε' > 0 after sampling (nats), and δ in (0, 1) of the base mechanism.
+    sensitivity : float
+        L2 sensitivity that the noise is scaled to, > 0.
+    calibration : {"classical", "analytic"}
+        Equation 9 of MUST, or the smallest scale whose exact profile meets (ε, δ).
+    group_sensitivity : float, optional
+        The sensitivity in the group profile δ_l, where it differs from `sensitivity` (MUST, Table 6: see erratum E3).
+    nominal_delta : bool
+        Report η δ with the nominal δ, as MUST does for samplers that take a record at most once (erratum E5), instead
+        of the exact profile at the calibrated scale.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument breaks its range.
+
+    References
+    ----------
+    MUST, Equation 9, Theorem 5, Algorithm 2 steps 1 and 2.
+    """
+    checks.one_of("calibration", calibration, ("classical", "analytic"))
+    target = checks.real("epsilon_amplified", epsilon_amplified, above=0)
+    group = sensitivity if group_sensitivity is None else checks.real("group_sensitivity", group_sensitivity, above=0)
+    eta = law.eta
+    epsilon = float(base_epsilon(target, eta))
+    scale = classical_gaussian_scale if calibration == "classical" else analytic_gaussian_scale
+    sigma = float(scale(epsilon, delta, sensitivity))
+    if nominal_delta:
+        delta_amplified = eta * delta
+    else:
+        profile = noise.of("gaussian", group / sigma)
+        delta_amplified = float(amplify(law, profile, epsilon).delta_amplified)
+    return NoisePlan(eta, epsilon, delta, sensitivity, sigma, delta_amplified)
+
+
+LEAST_FREEDOM = 5.0
+
+
+def noise_of_average(
+    noise_multiplier: float, clip: float, divisor: float, steps: int, p: int, rngs: Sequence[np.random.Generator]
+) -> np.ndarray:
+    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2) in every coordinate.
+
+    The accountant's noise multiplier s is the standard deviation of the noise on the *sum* in units of C, the largest
+    norm of one record's vector (not of 2C, by which a replaced record may move the sum: the accountant's pair holds
+    that factor).
+
+    Parameters
+    ----------
+    noise_multiplier, clip, divisor : float
+        s, C and the fixed number that the sum is divided by, all > 0.
+    steps, p : int
+        Number of releases, and of coordinates of each.
+    rngs : sequence of R numpy.random.Generator
+        One stream (role "noise") a replicate.
+
+    Returns
+    -------
+    ndarray, shape (R, steps, p)
+    """
+    s = checks.real("noise_multiplier", noise_multiplier, above=0)
+    scale = s * checks.real("clip", clip, above=0) / checks.real("divisor", divisor, above=0)
+    return np.stack([scale * rng.standard_normal((steps, p)) for rng in rngs])
+
+
+def mean_interval(
+    releases: np.ndarray, law: MultiplicityLaw, n: int, m: int, noise_scale: float, level: float
+) -> tuple[float, float, float]:
+    """Return the average of noisy subset means, and an interval for the mean of the population behind the n records.
+
+    Uses the releases only, so it costs no privacy. Given the data, a release has the variance
+    v S^2 + tau^2 with v = n Var(L) / m^2, where L is the multiplicity of a record, S^2 the sample variance of the data
+    (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale of the noise. So
+    S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T.
+    Much noise makes that estimate itself uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom,
+    at least 5, below which it would only say that the spread tells nothing of S^2. An approximation: its coverage is
+    what an experiment must show.
+
+    Parameters
+    ----------
+    releases : ndarray, shape (T,)
+        Sums over subsets, divided by m, plus noise.
+    law : MultiplicityLaw
+        Of the sampler.
+    n, m : int
+    noise_scale : float
+        tau, of the noise on sum / m.
+    level : float
+        Of the interval, in (0, 1).
+
+    Returns
+    -------
+    centre, lower, upper : float
+    """
+    t = len(releases)
+    spread = float(releases.var(ddof=1))
+    counts = np.arange(len(law.pmf))
+    v = n * (float(counts**2 @ law.pmf) - law.mean**2) / m**2
+    own = max(0.0, spread - noise_scale**2) / v if v > 0 else 0.0
+    variance = own / n + spread / t
+    slope = (1 / (v * n) if v > 0 else 0.0) + 1 / t  # of the variance's estimate in the spread^2 that is observed
+    freedom = min(max((t - 1) * (variance / (slope * spread)) ** 2, LEAST_FREEDOM), t - 1.0)
+    centre = float(releases.mean())
+    half = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
+    return centre, centre - half, centre + half

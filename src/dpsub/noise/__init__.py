@@ -1,0 +1,53 @@
+"""Privacy profiles epsilon -> delta of the base mechanisms. Those of additive noise are registered by discovery.
+
+Additive-noise mechanisms: what is released. Registration is by discovery.
+"""
+
+from __future__ import annotations
+
+from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, Profile
+from dpsub.noise.gaussian import Gaussian, GaussianProfile
+from dpsub.noise.laplace import Laplace, LaplaceProfile
+from dpsub.noise.profiles import (
+    BlackBoxGroups,
+    ConstantGroups,
+    MembershipProfile,
+    PairedSteps,
+    PointGuarantee,
+    RandomisedResponseProfile,
+    TabulatedProfile,
+)
+from dpsub.registry import Registry
+
+REGISTRY: Registry[AdditiveNoiseProfile] = Registry("dpsub.noise", AdditiveNoiseProfile, "mechanism")
+
+__all__ = [
+    "REGISTRY", "AdditiveNoiseProfile", "BlackBoxGroups", "ConstantGroups", "GaussianProfile", "LaplaceProfile",
+    "MembershipProfile", "PairedSteps", "PointGuarantee", "Profile", "RandomisedResponseProfile", "TabulatedProfile",
+    "of",
+]  # fmt: skip
+
+
+def of(name: str, ratio: float) -> AdditiveNoiseProfile:
+    """Return the profile of the mechanism called `name` at the sensitivity-to-scale ratio `ratio`.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is unknown or the ratio not above 0.
+
+    Examples
+    --------
+    >>> import math
+    >>> profile = of("laplace", 1.0)                # scale equal to the sensitivity
+    >>> float(profile.delta(1.0))                   # 1-DP, exactly
+    0.0
+    >>> math.isclose(profile.delta(0.0), 1 - math.exp(-1 / 2))
+    True
+    """
+    return REGISTRY.get(name)(ratio)
+
+
+MECHANISMS: Registry[Mechanism] = Registry("dpsub.noise", Mechanism, "mechanism")
+
+__all__ = ["REGISTRY", "Gaussian", "Laplace", "Mechanism"]

@@ -1,0 +1,305 @@
+"""Profiles of mechanisms that release one bit: randomised response, and its use on membership.
+
+Profiles at a distance: what is known of data sets that differ in more than one record.
+
+What (epsilon, delta)-DP at one point says of the whole profile, and of groups.
+
+A profile known at some points, and what convexity says between them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsub import checks
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.noise.base import Profile, log_group_factor, mirrored
+
+
+@dataclass(frozen=True)
+class RandomisedResponseProfile(Profile):
+    """Exact profile of a bit that is reported as it is with probability p and flipped with probability 1 - p.
+
+    Both outcomes can contribute: with P = max(p, 1 - p) and every real epsilon
+
+        delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P).
+
+    The printed p - exp(epsilon) (1 - p) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only: at p = 0.2 and
+    epsilon = 0 the divergence is 0.6 where the printed formula gives 0.
+
+    Parameters
+    ----------
+    keep_probability : float
+        p in [0, 1].
+
+    Raises
+    ------
+    ArgumentError
+        If p lies outside [0, 1].
+
+    References
+    ----------
+    balle, Section 5.
+    """
+
+    keep_probability: float
+
+    def __post_init__(self) -> None:
+        p = checks.real("keep_probability", self.keep_probability, at_least=0, at_most=1)
+        object.__setattr__(self, "keep_probability", p)
+
+    @classmethod
+    def with_guarantee(cls, epsilon: float, delta: float) -> RandomisedResponseProfile:
+        """Return the randomised response whose delta at `epsilon` is exactly `delta`: p = (e^eps + delta)/(e^eps + 1).
+
+        Raises
+        ------
+        ArgumentError
+            If epsilon is negative or delta lies outside [0, 1].
+        """
+        order = checks.real("epsilon", epsilon, at_least=0)
+        gap = checks.real("delta", delta, at_least=0, at_most=1)
+        return cls((1 + gap * math.exp(-order)) / (1 + math.exp(-order)))
+
+    @property
+    def likely(self) -> float:
+        """P: the larger one of the two probabilities."""
+        return max(self.keep_probability, 1 - self.keep_probability)
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        self._check_distance(distance)
+        rare = 1 - self.likely
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            growth = np.exp(order)
+            taken = np.where(rare > 0, growth * rare, 0.0)
+            delta = np.maximum(self.likely - taken, 0.0) + np.maximum(rare - growth * self.likely, 0.0)
+            return np.log(delta)[()]
+
+    def _check_distance(self, distance: np.ndarray) -> None:
+        if (distance > 1).any():
+            raise UnsupportedError("randomised response of one bit knows no data sets at a distance above 1; "
+                                   "take the profile of membership for larger data sets")
+
+    def log_moment(self, order: float) -> float:
+        """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P; infinite for s > 0 where Q = 0.
+
+        Raises
+        ------
+        ArgumentError
+            If `order` is negative or not finite.
+        """
+        s = checks.real("order", order, at_least=0)
+        likely, rare = self.likely, 1 - self.likely
+        if s == 0:
+            return 0.0
+        if rare == 0:
+            return math.inf
+        odds = math.log(likely / rare)
+        return float(np.logaddexp(math.log(likely) + s * odds, math.log(rare) - s * odds))
+
+
+@dataclass(frozen=True)
+class MembershipProfile(RandomisedResponseProfile):
+    """Profile of randomised response on whether a fixed record is in the data, under any relation that can toggle it.
+
+    No pair of data sets is easier to tell apart than a toggled record, so the profile is the same at every distance.
+
+    References
+    ----------
+    balle, Section 5.
+    """
+
+    def _check_distance(self, distance: np.ndarray) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class BlackBoxGroups(Profile):
+    """The profile `base`, with the bound at distances above 1 that holds for every mechanism.
+
+        delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l)),  epsilon >= 0.
+
+    An upper bound; the profile of noise at l times the ratio is never larger.
+
+    References
+    ----------
+    balle, Section 3 (after Vadhan 2017, Lemma 2.2).
+    """
+
+    base: Profile
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=float))
+        share = np.abs(order) / distance
+        bound = log_group_factor(np.abs(order), distance) + self.base.log_delta(share)
+        return mirrored(order, np.minimum(bound, 0.0))
+
+
+@dataclass(frozen=True)
+class ConstantGroups(Profile):
+    """The profile `base` at every distance, as if a second copy of a record said no more than the first.
+
+    True of membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
+    """
+
+    base: Profile
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, _ = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        return self.base.log_delta(order)
+
+
+@dataclass(frozen=True)
+class PairedSteps(Profile):
+    """The profile under substitution of a mechanism whose profile `base` is given under adding and removing.
+
+    A substitution is one removal and one addition, so that distance l here is distance 2 l there; an upper bound.
+    """
+
+    base: Profile
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        return self.base.group_log_delta(epsilon, 2 * np.asarray(occurrences))
+
+
+@dataclass(frozen=True)
+class PointGuarantee(Profile):
+    """The smallest profile that all mechanisms obey of which only (epsilon0, delta0)-DP is known.
+
+    If an event has probability a on one data set, it has at most
+
+        g(a) = min(1, exp(epsilon0) a + delta0, 1 - exp(-epsilon0) (1 - delta0 - a))
+
+    on a neighbour, hence at most g applied l times at distance l, and some mechanism attains it. So
+
+        delta_l(epsilon) = max over a in [0, 1] of (g o ... o g)(a) - exp(epsilon) a,
+
+    attained at a breakpoint of the concave piecewise linear iterate. For l = 1 and |epsilon| <= epsilon0 this is
+    1 - (1 - delta0) (1 + exp(epsilon)) / (1 + exp(epsilon0)), for epsilon >= epsilon0 it is delta0.
+
+    Parameters
+    ----------
+    epsilon0 : float
+        Nats, at least 0.
+    delta0 : float
+        In [0, 1].
+
+    Raises
+    ------
+    ArgumentError
+        If a parameter is out of range.
+
+    References
+    ----------
+    balle, Section 5 (l = 1 and epsilon = epsilon0: randomised response attains it); iteration over neighbours is ours.
+    """
+
+    epsilon0: float
+    delta0: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon0", checks.real("epsilon0", self.epsilon0, at_least=0))
+        object.__setattr__(self, "delta0", checks.real("delta0", self.delta0, at_least=0, at_most=1))
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int))
+        delta = np.zeros(order.shape)
+        growth = np.exp(np.minimum(order, 700.0))
+        for steps in np.unique(distance):
+            here = distance == steps
+            starts = self._breakpoints(int(steps))
+            ends = starts
+            for _ in range(int(steps)):
+                ends = self._largest(ends)
+            gains = ends - growth[here][..., np.newaxis] * starts
+            delta[here] = np.clip(gains.max(axis=-1), 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            return np.log(delta)[()]
+
+    def _largest(self, share: np.ndarray) -> np.ndarray:
+        """g: the largest probability of an event on a neighbour."""
+        rise = math.exp(self.epsilon0) * share + self.delta0
+        cap = 1 - math.exp(-self.epsilon0) * (1 - self.delta0 - share)
+        return np.minimum(1.0, np.minimum(rise, cap))
+
+    def _breakpoints(self, steps: int) -> np.ndarray:
+        """Return 0, 1 and the points that some iterate g^j, j < `steps`, sends to a kink of g."""
+        bend = (1 - self.delta0) / (1 + math.exp(self.epsilon0))
+        found = [0.0, 1.0]
+        for kink in (bend, 1 - self.delta0):
+            point = kink
+            for _ in range(steps):
+                if point < 0:
+                    break
+                found.append(point)
+                point = self._smallest(point)
+        return np.array(sorted(set(found)))
+
+    def _smallest(self, share: float) -> float:
+        """Inverse of g on its strictly increasing part; negative where nothing is sent to `share`."""
+        first = math.exp(-self.epsilon0) * (share - self.delta0)
+        second = 1 - self.delta0 - math.exp(self.epsilon0) * (1 - share)
+        return max(first, second)
+
+
+_ROUNDING = 1e-12  # of the slopes of a table, relative to its largest entry
+
+
+@dataclass(frozen=True, eq=False)
+class TabulatedProfile(Profile):
+    """Upper bound on a profile from its values (epsilon_i, delta_i): chords in exp(epsilon), constant after the last.
+
+    Every profile is convex in exp(epsilon) and does not increase, so that neither can lie above it.
+
+    Parameters
+    ----------
+    epsilons : array_like
+        Increasing, the first one 0, in nats.
+    deltas : array_like
+        Values in [0, 1] that do not increase and are convex in exp(epsilon).
+
+    Raises
+    ------
+    ArgumentError
+        If the table breaks one of these rules: no mechanism has such a profile.
+
+    References
+    ----------
+    balle, Section 3 (convexity of the hockey-stick divergence in its order).
+    """
+
+    epsilons: np.ndarray
+    deltas: np.ndarray
+
+    def __post_init__(self) -> None:
+        orders = checks.finite_array("epsilons", self.epsilons, ndim=1)
+        deltas = checks.finite_array("deltas", self.deltas, ndim=1)
+        if orders.size != deltas.size or orders.size == 0:
+            raise ArgumentError(f"a table needs one delta an epsilon, got {orders.size} epsilons and {deltas.size} "
+                                "deltas; give both")
+        if orders[0] != 0 or (np.diff(orders) <= 0).any():
+            raise ArgumentError("epsilons of a table must increase from 0, got another order; sort them and begin at 0")
+        if deltas.min() < 0 or deltas.max() > 1:
+            raise ArgumentError(f"deltas must lie in [0, 1], got {deltas.min():g} to {deltas.max():g}; mend the table")
+        if (np.diff(deltas) > 0).any():
+            raise ArgumentError("deltas must not increase with epsilon, got a rise; mend the table")
+        slopes = np.diff(deltas) / np.diff(np.exp(orders))
+        if (np.diff(slopes) < -_ROUNDING * max(1.0, float(np.abs(slopes).max(initial=0)))).any():
+            raise ArgumentError("deltas must be convex in exp(epsilon), got a bend downwards; mend the table")
+        for name, values in (("epsilons", orders), ("deltas", deltas)):
+            kept = values.copy()
+            kept.flags.writeable = False
+            object.__setattr__(self, name, kept)
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        if (distance > 1).any():
+            raise UnsupportedError("a table says nothing of data sets at a distance above 1; wrap it in BlackBoxGroups")
+        delta = np.interp(np.exp(np.abs(order)), np.exp(self.epsilons), self.deltas)
+        with np.errstate(divide="ignore"):
+            return mirrored(order, np.log(delta))

@@ -1,1 +1,0 @@
-"""Procedures: what is computed on samples of data, and the noise that it needs."""

@@ -1,0 +1,189 @@
+"""The frame: the records that a sampler draws from, and their design variables.
+
+Samples: which records were drawn, and how often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.errors import ArgumentError
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The n records, known to the sampler by their indices 0..n-1.
+
+    Parameters
+    ----------
+    n : int
+        Number of records, at least 1.
+    strata, clusters : array of int, shape (n,), optional
+        Stratum and cluster of each record, numbered from 0 without a gap.
+    sizes : array of float, shape (n,), optional
+        Measure of size of each record, not negative.
+
+    Raises
+    ------
+    ArgumentError
+        If n < 1, an array has another length, labels leave a gap, or a size is negative or not finite.
+    """
+
+    n: int
+    strata: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+    sizes: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
+        for name, noun in (("strata", "stratum"), ("clusters", "cluster")):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, self._labels(noun, getattr(self, name)))
+        if self.sizes is not None:
+            sizes = checks.finite_array("sizes", self.sizes, ndim=1)
+            self._check_length("sizes", sizes)
+            if sizes.min() < 0:
+                raise ArgumentError(f"sizes must not be negative, got {sizes.min():g}; mend the frame")
+            object.__setattr__(self, "sizes", _locked(sizes))
+
+    @cached_property
+    def stratum_sizes(self) -> np.ndarray:
+        """Number of records N_i of each stratum."""
+        return np.bincount(self.needed("strata"))
+
+    @cached_property
+    def cluster_sizes(self) -> np.ndarray:
+        """Number of records of each cluster."""
+        return np.bincount(self.needed("clusters"))
+
+    def needed(self, name: str) -> np.ndarray:
+        """Return the design variable `name` ("strata", "clusters" or "sizes").
+
+        Raises
+        ------
+        ArgumentError
+            If the frame has none.
+        """
+        values: np.ndarray | None = getattr(self, name)
+        if values is None:
+            raise ArgumentError(f"this sampler needs a frame with {name}, got one without; give the frame its {name}")
+        return values
+
+    def _labels(self, noun: str, labels: Any) -> np.ndarray:
+        values = np.asarray(labels)
+        if values.ndim != 1 or values.dtype.kind not in "iu":
+            raise ArgumentError(f"labels of a {noun} must be whole numbers in one dimension, got {values.dtype}")
+        self._check_length(f"{noun} labels", values)
+        if values.min() < 0 or len(np.unique(values)) != values.max() + 1:
+            raise ArgumentError(f"each {noun} from 0 to {values.max()} must hold a record, got a gap; number them anew")
+        return _locked(values.astype(np.int64))
+
+    def _check_length(self, name: str, values: np.ndarray) -> None:
+        if len(values) != self.n:
+            raise ArgumentError(f"{name} must be given for all n = {self.n} records, got {len(values)}")
+
+
+def _locked(values: np.ndarray) -> np.ndarray:
+    copy = values.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One subset, a multiset of records.
+
+    Attributes
+    ----------
+    indices : ndarray, shape (d,)
+        Distinct record indices.
+    counts : ndarray, shape (d,)
+        How often each of them was drawn, at least 1.
+    """
+
+    indices: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of draws, with multiplicity: |Y| in the papers."""
+        return int(self.counts.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A block of subsets, stored one after the other (compressed rows).
+
+    Attributes
+    ----------
+    indices, counts : ndarray, shape (total,)
+        Distinct record indices of subset i, and their counts, at positions ``offsets[i]:offsets[i + 1]``.
+    offsets : ndarray, shape (n_subsets + 1,)
+        Where each subset begins.
+    """
+
+    indices: np.ndarray
+    counts: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def n_subsets(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def distinct(self) -> np.ndarray:
+        """Number of distinct records in each subset, shape (n_subsets,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of draws in each subset, with multiplicity, shape (n_subsets,)."""
+        return self.totals(self.counts).astype(np.int64)
+
+    def totals(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of `values` (one an entry of `indices`) over each subset, shape (n_subsets,)."""
+        sums = np.zeros(self.n_subsets)
+        occupied = self.distinct > 0
+        if occupied.any():
+            # an empty subset has no segment of its own: reduceat must not see it
+            sums[occupied] = np.add.reduceat(values, self.offsets[:-1][occupied])
+        return sums
+
+    def __len__(self) -> int:
+        return self.n_subsets
+
+    @overload
+    def __getitem__(self, i: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> Samples: ...
+
+    def __getitem__(self, i: int | slice) -> Sample | Samples:
+        """Return subset `i`, or for a slice of step 1 the block of these subsets."""
+        if isinstance(i, slice):
+            start, stop, _ = i.indices(self.n_subsets)
+            offsets = self.offsets[start : stop + 1]
+            part = slice(offsets[0], offsets[-1])
+            return Samples(self.indices[part], self.counts[part], offsets - offsets[0])
+        if not -self.n_subsets <= i < self.n_subsets:
+            raise IndexError(f"subset {i} of {self.n_subsets}")
+        part = slice(self.offsets[i % self.n_subsets], self.offsets[i % self.n_subsets + 1])
+        return Sample(self.indices[part], self.counts[part])
+
+    def padded(self, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return (indices, counts) as two arrays of shape (n_subsets, width); absent entries have index 0, count 0.
+
+        `width` defaults to the largest number of distinct records.
+        """
+        distinct = self.distinct
+        present = np.arange(int(distinct.max(initial=0)) if width is None else width) < distinct[:, None]
+        indices = np.zeros(present.shape, dtype=np.intp)
+        counts = np.zeros(present.shape)
+        indices[present] = self.indices
+        counts[present] = self.counts
+        return indices, counts
