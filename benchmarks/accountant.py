@@ -20,8 +20,8 @@ from scipy.stats import binom
 from dpsub import sampling
 from dpsub.accounting import account, search
 from dpsub.accounting.account import Account
-from dpsub.accounting.bracket import Ledger, PairEvent, Question
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.sampling.laws import MultiplicityLaw
@@ -133,7 +133,7 @@ def one_sided_mixture(board: Lines, *, quick: bool) -> None:
     step = 1e-3 if quick else peers.STEP
 
     def ours() -> tuple[float, float]:
-        return Ledger([(PairEvent(FillerPair(law, SCALE / 2)), STEPS)]).bracket(Question(epsilon=1.0, width=1e-3))
+        return Composition([(PairEvent(FillerPair(law, SCALE / 2)), STEPS)]).bracket(Question(epsilon=1.0, width=1e-3))
 
     seconds, (low, high) = timed(ours, 2)
     width(board, "one-sided mixture of 22, delta", low, high, at_most=1e-3, relative=True)
@@ -196,7 +196,7 @@ def growth(board: Lines) -> None:
     points, seconds = [], [float("inf")] * len(grids)
     for step, k in grids:
         law = upper_law(pair, step, tail=1e-18)
-        low, high = Composition([law], [k]).cumulants.reach(0.0, -30.0)
+        low, high = ComposedLoss([law], [k]).cumulants.reach(0.0, -30.0)
         points.append(law.masses.size + (high - low) / step)
     # the clock of the program ticks in hundredths of a second
     repeats = [max(1, round(2e6 / size)) for size in points]
@@ -204,7 +204,7 @@ def growth(board: Lines) -> None:
         for place, (step, k) in enumerate(grids):
             begin = os.times().user
             for _ in range(repeats[place]):
-                Composition([upper_law(pair, step, tail=1e-18)], [k]).epsilon(1e-5)
+                ComposedLoss([upper_law(pair, step, tail=1e-18)], [k]).epsilon(1e-5)
             once = (os.times().user - begin) / repeats[place]
             seconds[place] = min(seconds[place], once)
     costs = [cost / size for cost, size in zip(seconds, points, strict=True)]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsub.amplification import DeclaredProfile
-from dpsub.amplification.small_universes import BY_SIZE, ROWS, TRIPLES, Row, compare
+from dpsub.amplification.small_universes import BY_SIZE, ROWS, TRIPLES, BoundRow, compare
 from dpsub.divergences import worst_mechanism
 from dpsub.divergences.hockey_stick import positive_part
 from dpsub.divergences.universes import (
@@ -32,12 +32,12 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
 
 
 @functools.cache
-def row_of(theorem: str, n: int, size: float, grow: bool = False) -> Row:
-    return Row(theorem, n, size, grow)
+def row_of(theorem: str, n: int, size: float, grow: bool = False) -> BoundRow:
+    return BoundRow(theorem, n, size, grow)
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> Row:
+def rows(draw: st.DrawFn) -> BoundRow:
     theorem, n = draw(st.sampled_from(sorted(ROWS))), draw(st.integers(2, 4))
     if ROWS[theorem][0] == "poisson":
         return row_of(theorem, n, draw(st.sampled_from([0.05, 0.4, 0.8])))
@@ -47,7 +47,7 @@ def rows(draw: st.DrawFn) -> Row:
 
 @settings(max_examples=80)
 @given(row=rows(), seed=st.integers(0, 2**32), outcomes=st.integers(2, 4))
-def test_no_exact_loss_exceeds_the_bound(row: Row, seed: int, outcomes: int) -> None:
+def test_no_exact_loss_exceeds_the_bound(row: BoundRow, seed: int, outcomes: int) -> None:
     kernel = dirichlet_kernel(row.space, outcomes, np.random.default_rng(seed))
     for found in compare(row, kernel, EPSILONS):
         assert max(found.exact, found.reverse) <= found.bound + 1e-10

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub.accounting.account import rigorous
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.proofs import SlotChain, SlotStage
 from dpsub.relations import Relation
@@ -134,4 +134,4 @@ def test_lower_laws_are_those_of_grouped_outputs(pair: LaplacePair, swapped: boo
             assert law.masses.sum() <= 1
             for epsilon in (0.0, 0.02, 0.3):
                 truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
-                assert Composition([law], [1]).delta(epsilon) <= truth * (1 + 1e-6) + 1e-9
+                assert ComposedLoss([law], [1]).delta(epsilon) <= truth * (1 + 1e-6) + 1e-9

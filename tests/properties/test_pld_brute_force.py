@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
@@ -119,7 +119,7 @@ def test_poisson_pairs_bound_and_attain(scale: float, rate: float) -> None:
     ]
     for pair, swapped, truth, worst in cases:
         law = upper_law(pair, 1e-3, tail=1e-15, swapped=swapped)
-        bound = np.array([Composition([law], [1]).delta(epsilon) for epsilon in epsilons])
+        bound = np.array([ComposedLoss([law], [1]).delta(epsilon) for epsilon in epsilons])
         assert np.all(truth <= bound + 1e-12)
         np.testing.assert_allclose(worst[0], bound, rtol=1e-3, atol=1e-9)
 

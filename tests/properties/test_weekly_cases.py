@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpsub.accounting.account import rigorous
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.laplace import laplace_case
 from dpsub.accounting.pairs import PoissonPair, WorPair
@@ -89,7 +89,7 @@ def neighbours(family: str, n: int, rng: np.random.Generator) -> tuple[np.ndarra
 def poisson_profile(rate: float, scale: float, *, replaced: bool, swapped: bool = False) -> Profile:
     pair = WorPair(rate, scale) if replaced else PoissonPair(rate, scale)
     law = upper_law(pair, 2e-3, tail=1e-15, swapped=swapped)
-    return lambda x: Composition([law], [1]).curve(x)
+    return lambda x: ComposedLoss([law], [1]).curve(x)
 
 
 def profiles(family: str, n: int, chain: list[SlotStage], scale: float) -> tuple[Profile, Profile]:

@@ -16,7 +16,7 @@ from dpsub.amplification import (
     amplified_epsilon,
     base_epsilon,
 )
-from dpsub.amplification.small_universes import Row
+from dpsub.amplification.small_universes import BoundRow
 from dpsub.divergences import hockey_stick, maximal_coupling, moment_from_profiles, tail_rate
 from dpsub.divergences.universes import membership_loss, multinomial, printed_multinomial, sample_law
 from dpsub.noise import RandomisedResponseProfile
@@ -93,7 +93,7 @@ def test_bl7_theorem_14_looks_below_epsilon_0() -> None:
 
 
 def test_bl8_at_m_equal_n_nothing_is_shared() -> None:
-    row = Row("Theorem 9", 3, 3.0)
+    row = BoundRow("Theorem 9", 3, 3.0)
     first, second = (laws[0] for laws in row.laws)
     parts = maximal_coupling(first, second)
     assert parts.eta == 1

@@ -10,12 +10,12 @@ import pytest
 from scipy.stats import norm
 
 from dpsub.accounting.account import rigorous
-from dpsub.accounting.attacks import Fillers, FlipAttack, FlipGame, choices
-from dpsub.accounting.bracket import Ledger, PairEvent, Question
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame, Fillers, choices
+from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.pld import LossLaw
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, Wor
 from dpsub.sampling.laws import MultiplicityLaw
@@ -58,7 +58,7 @@ def simulated(law: MultiplicityLaw, s: float, epsilon: float, steps: int, runs: 
 
 @pytest.mark.parametrize(("q", "s", "epsilon"), [(0.5, 1.0, 0.0), (0.5, 1.0, 1.0), (0.1, 0.6, 0.5), (0.01, 2.0, 0.1)])
 def test_two_steps_by_quadrature(q: float, s: float, epsilon: float) -> None:
-    found = FlipAttack(FillerPair(MultiplicityLaw.single(q), s / 2), 2).answer(Question(epsilon=epsilon))
+    found = AdaptiveAttack(FillerPair(MultiplicityLaw.single(q), s / 2), 2).answer(Question(epsilon=epsilon))
     truth = two_steps(q, s, epsilon)
     assert found <= truth * (1 + 1e-6)
     assert found >= truth * (1 - 2e-3)
@@ -74,18 +74,18 @@ def test_any_grid_window_and_tilt_stay_below_the_truth(coarse: float, tilt: floa
             (1, lambda x: float(wor_profile(np.exp([x]), q, s)[0])),
             (2, lambda x: two_steps(q, s, x)),
         ):
-            policy = FlipGame(outcomes, steps, tilt).played(low, high)
+            policy = AdaptiveGame(outcomes, steps, tilt).played(low, high)
             for epsilon in (0.0, 0.3, 0.77):
                 assert policy.delta(epsilon) <= truth(epsilon) * (1 + 1e-6)
 
 
 def test_an_adversary_who_is_simulated_attains_the_value() -> None:
     law, s, epsilon, steps = MultiplicityLaw(np.log([0.8, 0.15, 0.05])), 1.2, 1.0, 40
-    found = FlipAttack(FillerPair(law, s / 2), steps).answer(Question(epsilon=epsilon))
+    found = AdaptiveAttack(FillerPair(law, s / 2), steps).answer(Question(epsilon=epsilon))
     mean, error = simulated(law, s, epsilon, steps, 50_000)
     assert abs(mean - found) <= 5 * error
     # the same draws tell the flip from the better static attack
-    static = Ledger([(PairEvent(FillerPair(law, s / 2)), steps)]).bracket(Question(epsilon=epsilon))
+    static = Composition([(PairEvent(FillerPair(law, s / 2)), steps)]).bracket(Question(epsilon=epsilon))
     assert mean - static[1] > 5 * error
 
 
@@ -95,9 +95,9 @@ def test_an_adversary_who_is_simulated_attains_the_value() -> None:
 def test_fillers_that_never_change_give_the_static_value(q: float, s: float, steps: int, epsilon: float) -> None:
     pair = FillerPair(MultiplicityLaw.single(q), s / 2)
     spread = PairEvent(pair).spread()
-    above = Composition([upper_law(pair, spread / 40, tail=1e-30)], [steps]).delta(epsilon)
-    tilt = Composition([upper_law(pair, spread / 8, tail=1e-30)], [steps]).cumulants.tilt_at_epsilon(epsilon)
-    found = FlipGame(choices(pair, spread / 30)[:1], steps, tilt).played(
+    above = ComposedLoss([upper_law(pair, spread / 40, tail=1e-30)], [steps]).delta(epsilon)
+    tilt = ComposedLoss([upper_law(pair, spread / 8, tail=1e-30)], [steps]).cumulants.tilt_at_epsilon(epsilon)
+    found = AdaptiveGame(choices(pair, spread / 30)[:1], steps, tilt).played(
         -12.0, epsilon + 60 * spread * math.sqrt(steps)
     )
     # from 1e-1 to 1e-12: the tilt keeps small values
@@ -109,12 +109,12 @@ def test_fillers_that_never_change_give_the_static_value(q: float, s: float, ste
     (MultiplicityLaw.single(0.5), 0.2, 3, 0.5), (MultiplicityLaw.single(0.3), 1.0, 1, 1.0),
 ])  # fmt: skip
 def test_the_flip_is_not_below_the_static_attack(law: MultiplicityLaw, s: float, steps: int, epsilon: float) -> None:
-    static = Ledger([(PairEvent(FillerPair(law, s / 2)), steps)]).attack(Question(epsilon=epsilon)).value
-    assert FlipAttack(FillerPair(law, s / 2), steps).answer(Question(epsilon=epsilon)) >= static * (1 - 3e-3)
+    static = Composition([(PairEvent(FillerPair(law, s / 2)), steps)]).attack(Question(epsilon=epsilon)).value
+    assert AdaptiveAttack(FillerPair(law, s / 2), steps).answer(Question(epsilon=epsilon)) >= static * (1 - 3e-3)
 
 
 def test_epsilon_and_delta_are_inverse_to_each_other() -> None:
-    attack = FlipAttack(FillerPair(MultiplicityLaw.single(0.02), 0.5), 200)
+    attack = AdaptiveAttack(FillerPair(MultiplicityLaw.single(0.02), 0.5), 200)
     for delta in (1e-2, 1e-5, 1e-11):
         epsilon = attack.answer(Question(delta=delta))
         assert attack.answer(Question(epsilon=epsilon)) == pytest.approx(delta, rel=0.02)
@@ -132,19 +132,19 @@ def test_large_losses_reach_the_reference() -> None:
 @pytest.mark.parametrize("k", [1, 2, 4, 5])
 def test_a_laws_missing_mass_stays_missing(k: int) -> None:
     half = Fillers(
-        LossLaw(0.01, np.array([100]), np.array([0.5]), "lower"),
-        LossLaw(0.01, np.array([100]), np.array([0.5 * math.exp(-1)]), "upper"),
+        PrivacyLossDistribution(0.01, np.array([100]), np.array([0.5]), "lower"),
+        PrivacyLossDistribution(0.01, np.array([100]), np.array([0.5 * math.exp(-1)]), "upper"),
     )
-    value = FlipGame([half, half], k).played(-6.0, 6.0).delta(0.0)
+    value = AdaptiveGame([half, half], k).played(-6.0, 6.0).delta(0.0)
     truth = 0.5**k * -math.expm1(-k)
     assert truth * (1 - 1e-6) <= value <= truth
 
 
 def test_losses_beyond_the_window_are_accepted_or_given_up() -> None:
     for place in (-1000, 1000):
-        accepted = LossLaw(0.01, np.array([place]), np.array([0.5]), "lower")
-        charged = LossLaw(0.01, np.array([place]), np.array([0.5 * math.exp(-0.01 * place)]), "upper")
-        value = FlipGame([Fillers(accepted, charged)], 1).played(-1.0, 1.0).delta(0.0)
+        accepted = PrivacyLossDistribution(0.01, np.array([place]), np.array([0.5]), "lower")
+        charged = PrivacyLossDistribution(0.01, np.array([place]), np.array([0.5 * math.exp(-0.01 * place)]), "upper")
+        value = AdaptiveGame([Fillers(accepted, charged)], 1).played(-1.0, 1.0).delta(0.0)
         assert value == pytest.approx(0.5 * -math.expm1(-10.0) if place > 0 else 0.0, rel=1e-6)
 
 
@@ -156,5 +156,5 @@ def test_understated_charges_are_caught() -> None:
         Fillers(one.accepted, dataclasses.replace(one.charged, masses=0.99 * one.charged.masses)) for one in outcomes
     ]
     truth = two_steps(q, s, epsilon)
-    assert FlipGame(outcomes, 2).played(-12.0, 15.0).delta(epsilon) <= truth
-    assert FlipGame(faulty, 2).played(-12.0, 15.0).delta(epsilon) > truth
+    assert AdaptiveGame(outcomes, 2).played(-12.0, 15.0).delta(epsilon) <= truth
+    assert AdaptiveGame(faulty, 2).played(-12.0, 15.0).delta(epsilon) > truth

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.importance import approximate
 from dpsub.importance import approximate as gaussian
@@ -46,7 +46,7 @@ def divergence(x: float, d: int, shift: float) -> float:
 
 
 def upper(d: int, shift: float, x: float, cells: int = 2000) -> float:
-    return Composition([NormPair(d, shift).upper_law(shift / cells)], [1]).delta(x)
+    return ComposedLoss([NormPair(d, shift).upper_law(shift / cells)], [1]).delta(x)
 
 
 @pytest.mark.parametrize(("d", "shift"), PAIRS)
@@ -93,20 +93,20 @@ def test_masses_are_a_law_that_shrinks_with_the_step(d: int, shift: float) -> No
         assert law.masses @ np.exp(-law.losses) == pytest.approx(law.masses.sum(), rel=1e-9)
     assert fine.masses.sum() <= coarse.masses.sum() * (1 + 1e-10)
     for x in (0.0, 0.2 * shift, 0.6 * shift):
-        assert Composition([fine], [3]).delta(x) <= Composition([coarse], [3]).delta(x) * (1 + 1e-9) + 1e-12
+        assert ComposedLoss([fine], [3]).delta(x) <= ComposedLoss([coarse], [3]).delta(x) * (1 + 1e-9) + 1e-12
 
 
 def test_a_step_that_is_no_divisor_bounds_as_well() -> None:
     for step in (0.037, 0.29, 0.8, 3.0):
         law = NormPair(1, 0.8).upper_law(step)
-        assert Composition([law], [1]).delta(0.2) >= float(LaplaceProfile(0.8).delta(0.2))
+        assert ComposedLoss([law], [1]).delta(0.2) >= float(LaplaceProfile(0.8).delta(0.2))
 
 
 def test_a_planted_mean_below_the_cells_breaks_the_bound() -> None:
     """Masses moved down to the grid, instead of spread to both sides, say too little."""
     law = NormPair(1, 2.0).upper_law(0.5)
     down = type(law)(law.step, law.indices - 1, law.masses, "upper")
-    assert Composition([down], [1]).delta(0.3) < float(LaplaceProfile(2.0).delta(0.3))
+    assert ComposedLoss([down], [1]).delta(0.3) < float(LaplaceProfile(2.0).delta(0.3))
 
 
 def test_draws_of_the_noise_show_the_same_divergence() -> None:

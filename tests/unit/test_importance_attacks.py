@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.importance import approximate, audit, lloyd, samplers
 from dpsub.importance import approximate as gaussian
@@ -75,7 +75,7 @@ def test_transcripts_of_sampled_lloyd_keep_the_target(sampler: str, d: int, k: i
 
 def test_grids_that_end_just_inside_of_the_law_are_widened() -> None:
     shift = 0.5 * (1 + 1.9e-12)
-    bound = Composition([NormPair(1, shift).upper_law(0.001)], [1]).delta(shift - 2e-13)
+    bound = ComposedLoss([NormPair(1, shift).upper_law(0.001)], [1]).delta(shift - 2e-13)
     assert bound >= float(LaplaceProfile(shift).delta(shift - 2e-13))
 
 

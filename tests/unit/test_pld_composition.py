@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dpsub.accounting import compose
-from dpsub.accounting.bracket import Ledger, PairEvent, Question
-from dpsub.accounting.compose import Composition, Cumulants
+from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.compose import ComposedLoss, Cumulants
 from dpsub.accounting.discretise import lower_law, upper_law
 from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair, WorPair
-from dpsub.accounting.pld import LossLaw
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling.laws import MultiplicityLaw
@@ -24,7 +24,7 @@ GAUSSIANS = [(10.0, 1, 1.0), (30.0, 100, 2.0), (50.0, 1000, 5.0), (5.0, 10, 6.0)
 @pytest.mark.parametrize(("scale", "k", "epsilon"), GAUSSIANS)
 def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
     exact = float(GaussianProfile(math.sqrt(k) / scale).delta(epsilon))
-    lower, upper = Ledger([(PairEvent(PoissonPair(1.0, scale)), k)]).bracket(Question(epsilon=epsilon, width=0.01))
+    lower, upper = Composition([(PairEvent(PoissonPair(1.0, scale)), k)]).bracket(Question(epsilon=epsilon, width=0.01))
     assert lower <= exact <= upper
     assert upper <= exact * 1.011
 
@@ -34,12 +34,12 @@ def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
 )
 def test_epsilon_of_many_gaussians(scale: float, k: int, delta: float) -> None:
     exact = float(GaussianProfile(math.sqrt(k) / scale).epsilon(delta))
-    lower, upper = Ledger([(PairEvent(PoissonPair(1.0, scale)), k)]).bracket(Question(delta=delta, width=1e-3))
+    lower, upper = Composition([(PairEvent(PoissonPair(1.0, scale)), k)]).bracket(Question(delta=delta, width=1e-3))
     assert lower <= exact <= upper <= lower + 1e-3
 
 
 def test_gaussians_of_different_scales_add_their_squares() -> None:
-    ledger = Ledger([(PairEvent(PoissonPair(1.0, s)), k) for s, k in ((10.0, 30), (25.0, 200), (40.0, 7))])
+    ledger = Composition([(PairEvent(PoissonPair(1.0, s)), k) for s, k in ((10.0, 30), (25.0, 200), (40.0, 7))])
     ratio = math.sqrt(30 / 10**2 + 200 / 25**2 + 7 / 40**2)
     lower, upper = ledger.bracket(Question(epsilon=2.0, width=0.01))
     assert lower <= float(GaussianProfile(ratio).delta(2.0)) <= upper <= lower * 1.011
@@ -48,7 +48,7 @@ def test_gaussians_of_different_scales_add_their_squares() -> None:
 @pytest.mark.parametrize("rate", [1e-6, 1e-9, 1e-12])
 def test_rare_inclusion_tilts_far(rate: float) -> None:
     """Tilts of 1e9 and more: the charge for round-off was the root of a difference that could be negative."""
-    ledger = Ledger([(PairEvent(PoissonPair(rate, 10.0)), 10)])
+    ledger = Composition([(PairEvent(PoissonPair(rate, 10.0)), 10)])
     lower, upper = ledger.bracket(Question(delta=1e-5))
     assert 0 == lower <= upper <= 1e-9
     lower, upper = ledger.bracket(Question(epsilon=1.0))
@@ -60,8 +60,8 @@ def test_rare_inclusion_tilts_far(rate: float) -> None:
 def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
     pair = PoissonPair(0.02, 1.5)
     epsilons = np.linspace(0.0, 2.5, 11)
-    lower = Composition([lower_law(pair, 1e-3, tail=1e-18)], [400])
-    upper = Composition([upper_law(pair, 1e-3, tail=1e-18)], [400])
+    lower = ComposedLoss([lower_law(pair, 1e-3, tail=1e-18)], [400])
+    upper = ComposedLoss([upper_law(pair, 1e-3, tail=1e-18)], [400])
     low, high = lower.curve(epsilons), upper.curve(epsilons)
     assert np.all(low <= high)
     assert np.all(np.diff(low) <= 0)
@@ -75,7 +75,7 @@ def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
         assert value - 2 * _charge(upper, 0.0, epsilon) <= point * (1 + 1e-10)
 
 
-def _charge(composed: Composition, centre: float, epsilon: float) -> float:
+def _charge(composed: ComposedLoss, centre: float, epsilon: float) -> float:
     """What the upper bound at `epsilon` adds for errors, tilted for an answer at `centre`."""
     tilted = composed._transformed(composed.cumulants.tilt_at_epsilon(centre - composed._offset))
     return tilted._error * math.exp(tilted.log_scale - tilted.tilt * (epsilon - composed._offset))
@@ -83,7 +83,7 @@ def _charge(composed: Composition, centre: float, epsilon: float) -> float:
 
 def test_epsilon_inverts_delta() -> None:
     law = upper_law(WorPair(0.03, 2.0), 5e-4, tail=1e-18)
-    composed = Composition([law], [300])
+    composed = ComposedLoss([law], [300])
     for delta in (0.05, 1e-4, 1e-10, 1e-14):
         epsilon = composed.epsilon(delta)
         assert composed.delta(epsilon) <= delta * (1 + 1e-9)
@@ -92,13 +92,13 @@ def test_epsilon_inverts_delta() -> None:
 
 def test_more_steps_less_noise_and_coarser_grids_never_lower_a_bound() -> None:
     def upper(q: float, s: float, k: int, step: float) -> float:
-        return Composition([upper_law(PoissonPair(q, s), step, tail=1e-18)], [k]).delta(1.0)
+        return ComposedLoss([upper_law(PoissonPair(q, s), step, tail=1e-18)], [k]).delta(1.0)
 
     assert upper(0.02, 1.5, 100, 1e-3) < upper(0.02, 1.5, 300, 1e-3)
     assert upper(0.02, 1.6, 300, 1e-3) < upper(0.02, 1.5, 300, 1e-3) < upper(0.03, 1.5, 300, 1e-3)
     widths = []
     for step in (2e-3, 1e-3, 5e-4):
-        low = Composition([lower_law(PoissonPair(0.02, 1.5), step, tail=1e-18)], [300]).delta(1.0)
+        low = ComposedLoss([lower_law(PoissonPair(0.02, 1.5), step, tail=1e-18)], [300]).delta(1.0)
         widths.append(upper(0.02, 1.5, 300, step) - low)
     assert widths[0] > 2 * widths[1] > 4 * widths[2] > 0
 
@@ -107,7 +107,7 @@ def test_swapping_a_pair_twice_is_the_pair() -> None:
     law = MultiplicityLaw(np.log([0.9, 0.07, 0.02, 0.01]))
     pair = MixturePair(law, 1.5)
     for make in (lower_law, upper_law):
-        one, two = (Composition([make(pair, 1e-3, tail=1e-18, swapped=swapped)], [50]) for swapped in (False, True))
+        one, two = (ComposedLoss([make(pair, 1e-3, tail=1e-18, swapped=swapped)], [50]) for swapped in (False, True))
         assert one.delta(0.5) == pytest.approx(two.delta(0.5), rel=2e-3)
 
 
@@ -121,16 +121,16 @@ def test_one_step_of_a_pair_is_its_half_line() -> None:
                 exact = pair.cdf_prime(t)[0] - math.exp(epsilon) * pair.cdf(t)[0]
             else:
                 exact = pair.sf(t)[0] - math.exp(epsilon) * pair.sf_prime(t)[0]
-            lower = Composition([lower_law(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
-            upper = Composition([upper_law(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
+            lower = ComposedLoss([lower_law(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
+            upper = ComposedLoss([upper_law(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
             assert lower <= exact <= upper
             assert upper - lower < 1e-5
 
 
 def test_a_loss_beyond_every_bound_counts_once_in_each_step() -> None:
-    law = LossLaw(0.1, np.array([0]), np.array([0.99]), "upper", infinity=0.01)
-    assert Composition([law], [100]).delta(1.0) == pytest.approx(1 - 0.99**100, rel=1e-9)
-    assert Composition([law], [100]).epsilon(0.5) == math.inf
+    law = PrivacyLossDistribution(0.1, np.array([0]), np.array([0.99]), "upper", infinity=0.01)
+    assert ComposedLoss([law], [100]).delta(1.0) == pytest.approx(1 - 0.99**100, rel=1e-9)
+    assert ComposedLoss([law], [100]).epsilon(0.5) == math.inf
 
 
 @pytest.mark.parametrize("side", ["upper", "lower"])
@@ -138,7 +138,7 @@ def test_aliasing_is_charged_and_ignoring_it_is_caught(side: str, monkeypatch: p
     scale, k, epsilon = 20.0, 100, 0.5
     exact = float(GaussianProfile(math.sqrt(k) / scale).delta(epsilon))
     make = upper_law if side == "upper" else lower_law
-    composed = Composition([make(PoissonPair(1.0, scale), 1e-3, tail=1e-18)], [k])
+    composed = ComposedLoss([make(PoissonPair(1.0, scale), 1e-3, tail=1e-18)], [k])
     # windows that half of the sums leave, to come back on the other side: mean 1/8, standard deviation 1/2
     window = (-2.0, 0.8) if side == "upper" else (-0.1, 2.5)
     monkeypatch.setattr(compose, "_LOG_TAIL", math.log(0.7))
@@ -156,18 +156,18 @@ def test_a_missing_mirror_is_caught() -> None:
     pair = PoissonPair(1.0, 2.0)
     full = upper_law(pair, 1e-3, tail=1e-18)
     right = full.losses > 0
-    faulty = LossLaw(full.step, full.indices[right], full.masses[right], "upper", infinity=full.infinity)
+    faulty = PrivacyLossDistribution(full.step, full.indices[right], full.masses[right], "upper", full.infinity)
     exact = float(GaussianProfile(math.sqrt(20) / 2).delta(1.0))
-    assert Composition([faulty], [20]).delta(1.0) < exact <= Composition([full], [20]).delta(1.0)
+    assert ComposedLoss([faulty], [20]).delta(1.0) < exact <= ComposedLoss([full], [20]).delta(1.0)
 
 
 def test_what_cannot_be_composed_is_refused_in_a_sentence() -> None:
-    one = LossLaw(0.1, np.array([0]), np.array([1.0]), "upper")
-    two = LossLaw(0.2, np.array([0]), np.array([1.0]), "upper")
+    one = PrivacyLossDistribution(0.1, np.array([0]), np.array([1.0]), "upper")
+    two = PrivacyLossDistribution(0.2, np.array([0]), np.array([1.0]), "upper")
     with pytest.raises(ArgumentError, match="same step"):
-        Composition([one, two], [1, 1])
+        ComposedLoss([one, two], [1, 1])
     with pytest.raises(ArgumentError, match="same side"):
-        Composition([one, LossLaw(0.1, np.array([0]), np.array([1.0]), "lower")], [1, 1])
+        ComposedLoss([one, PrivacyLossDistribution(0.1, np.array([0]), np.array([1.0]), "lower")], [1, 1])
     with pytest.raises(ArgumentError, match="either epsilon or delta"):
         Question()
     with pytest.raises(ArgumentError, match="either epsilon or delta"):

@@ -11,12 +11,12 @@ from mpmath import mp, mpf
 from scipy.special import ndtr
 
 from dpsub.accounting.account import Proof, Release, rigorous
-from dpsub.accounting.attacks import FlipAttack
+from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Question, bracket
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import WorPair
-from dpsub.accounting.pld import LossLaw, order_indices
+from dpsub.accounting.pld import PrivacyLossDistribution, order_indices
 from dpsub.accounting.proofs import GroupLemma
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.sampling import of_sizes
@@ -53,7 +53,7 @@ def test_masses_of_narrow_laplace_cells_are_within_their_stated_errors(
 def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(n: int, m: int, noise: float) -> None:
     proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)])
     assert proof.cases[0].flipped is not None
-    found = FlipAttack(proof.cases[0].flipped, 1000).answer(Question(epsilon=1e6))
+    found = AdaptiveAttack(proof.cases[0].flipped, 1000).answer(Question(epsilon=1e6))
     assert 0 <= found <= 1000 * m / n  # the chance that the record is drawn at all
 
 
@@ -105,9 +105,9 @@ def test_little_noise_is_refuted_on_the_first_coarse_grid() -> None:
 
 
 def test_no_grid_is_coarser_than_doubles_can_hold() -> None:
-    law = LossLaw(800.0, np.array([0, 1]), np.array([0.5, 0.5]), "upper")
+    law = PrivacyLossDistribution(800.0, np.array([0, 1]), np.array([0.5, 0.5]), "upper")
     with pytest.raises(NumericalError, match="step of 800"):
-        Composition([law], [1])
+        ComposedLoss([law], [1])
 
 
 def test_a_negligible_profile_has_two_orders() -> None:
@@ -117,12 +117,12 @@ def test_a_negligible_profile_has_two_orders() -> None:
 def test_refinement_stops_where_the_upper_answer_stays_infinite() -> None:
     steps = []
 
-    def upper(step: float, tail: float, swapped: bool) -> Composition:
+    def upper(step: float, tail: float, swapped: bool) -> ComposedLoss:
         steps.append(step)
-        return Composition([LossLaw(step, np.array([0]), np.array([0.5]), "upper", infinity=0.5)], [1])
+        return ComposedLoss([PrivacyLossDistribution(step, np.array([0]), np.array([0.5]), "upper", infinity=0.5)], [1])
 
-    def lower(step: float, tail: float, swapped: bool) -> Composition:
-        return Composition([LossLaw(step, np.array([0]), np.array([0.5]), "lower")], [1])
+    def lower(step: float, tail: float, swapped: bool) -> ComposedLoss:
+        return ComposedLoss([PrivacyLossDistribution(step, np.array([0]), np.array([0.5]), "lower")], [1])
 
     answer = bracket(Question(delta=0.1), lower, upper, (False,), 0.1, 1e-18)
     assert answer.upper == math.inf

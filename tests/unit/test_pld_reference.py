@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub.accounting.account import Release, paper, rigorous, rigorous_composition
-from dpsub.accounting.attacks import FlipGame, choices
+from dpsub.accounting.attacks import AdaptiveGame, choices
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage, gaussian_profile, log_lift
 from dpsub.accounting.search import calibrate_noise
@@ -136,7 +136,7 @@ def test_two_adaptive_steps_lie_between_attack_and_proof() -> None:
     answer = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=2, epsilon=0.0)
     assert truth - 1e-3 < answer.lower <= truth
     assert answer.upper == pytest.approx(0.5379, abs=1e-4)
-    fine = FlipGame(choices(FillerPair(MultiplicityLaw.single(0.5), 0.5), 2e-3), 2).played(-20.0, 20.0)
+    fine = AdaptiveGame(choices(FillerPair(MultiplicityLaw.single(0.5), 0.5), 2e-3), 2).played(-20.0, 20.0)
     assert truth - 1e-5 < fine.delta(0.0) <= truth
     deltas = [fine.delta(epsilon) for epsilon in np.linspace(0, 5, 101)]
     assert np.all(np.diff(deltas) <= 0)

@@ -20,7 +20,7 @@ from dpsub.accounting.account import (
     rigorous,
     rigorous_composition,
 )
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, upper_law
 from dpsub.accounting.laplace import included_once, removed_once
 from dpsub.accounting.pairs import LOSS_TOLERANCE, PoissonPair
@@ -38,7 +38,7 @@ def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
     w = 0.3
     law = symmetric_law(lambda x: np.full(x.shape, w), 1e-2, np.arange(100))
     for k in (1, 2, 5):
-        assert Composition([law], [k]).delta(0.5) == pytest.approx(1 - (1 - w) ** k, rel=1e-9)
+        assert ComposedLoss([law], [k]).delta(0.5) == pytest.approx(1 - (1 - w) ** k, rel=1e-9)
     assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-12)
 
 
@@ -72,7 +72,7 @@ def test_laplace_with_poisson_in_both_directions(rate: float, ratio: float, swap
     for k in (1, 2, 5):
         for epsilon in (0.0, 0.02, 0.1, 0.5):
             truth = _laplace_truth(rate, ratio, swapped, k, epsilon)
-            assert truth <= Composition([law], [k]).delta(epsilon) <= truth + 2e-3
+            assert truth <= ComposedLoss([law], [k]).delta(epsilon) <= truth + 2e-3
 
 
 def test_the_value_at_order_one_is_on_the_hull() -> None:
@@ -89,7 +89,7 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
         law = two_sided_law(first, second, 0.5, np.arange(60))
         assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-9)
         x = np.arange(60) * 0.5
-        delta = np.array([Composition([law], [1]).delta(at) for at in x])
+        delta = np.array([ComposedLoss([law], [1]).delta(at) for at in x])
         assert np.all(delta <= np.minimum(first(x), 1) + 1e-9)
         assert np.all(delta >= 0)
 

@@ -16,10 +16,10 @@ from scipy.stats import binom
 from dpsub.accounting import account, bracket, pld, proofs
 from dpsub.accounting import search as calibrated_noise
 from dpsub.accounting.account import Release, proved, rigorous
-from dpsub.accounting.bracket import Ledger, PairEvent, Question, sharpened
-from dpsub.accounting.compose import Composition, minimum
+from dpsub.accounting.bracket import Composition, PairEvent, Question, sharpened
+from dpsub.accounting.compose import ComposedLoss, minimum
 from dpsub.accounting.pairs import PoissonPair
-from dpsub.accounting.pld import LossLaw, RememberedProfile
+from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage, gaussian_profile
 from dpsub.accounting.search import calibrate_noise
 from dpsub.errors import ArgumentError
@@ -35,7 +35,7 @@ def test_epsilon_is_where_the_bound_crosses(side: str, delta: float) -> None:
     event = PairEvent(PoissonPair(0.1, 1.0))
     law = event.upper(5e-3, 1e-18, False) if side == "upper" else event.lower(5e-3, 1e-18, False)
     assert law is not None
-    composed = Composition([law], [50])
+    composed = ComposedLoss([law], [50])
     epsilon = composed.epsilon(delta)
     total = composed._transformed(composed.cumulants.tilt_at_delta(math.log(delta)))
     near = np.array([epsilon - 1e-7, epsilon, epsilon + 1e-7])
@@ -131,7 +131,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "n_compositions": 100, "epsilon": 1.0}
     flipped = rigorous(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
-    monkeypatch.setattr(account.FlipAttack, "answer", lambda self, question: 0.0)
+    monkeypatch.setattr(account.AdaptiveAttack, "answer", lambda self, question: 0.0)
     static = rigorous(sampler, 1000, **asked)
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
@@ -160,8 +160,8 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
     def never(*arguments: object) -> float:
         raise AssertionError("an attack was computed")
 
-    monkeypatch.setattr(bracket.Ledger, "lower", never)
-    monkeypatch.setattr(account.FlipAttack, "answer", never)
+    monkeypatch.setattr(bracket.Composition, "lower", never)
+    monkeypatch.setattr(account.AdaptiveAttack, "answer", never)
     assert proved(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):
         rigorous(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0)
@@ -199,14 +199,14 @@ def test_calibrated_noise_is_proved_and_close(sampler: Sampler, n: int | None, t
 def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"n_compositions": 100, "target_epsilon": 1.0, "target_delta": 1e-6}
     straight = calibrate_noise(Wor(20), 2000, **asked)
-    true = Ledger.rough
+    true = Composition.rough
 
     def misled(factor: float) -> calibrated_noise.NoiseCalibration:
-        def rough(self: Ledger, question: Question, side: str, step: float) -> float:
+        def rough(self: Composition, question: Question, side: str, step: float) -> float:
             value = true(self, question, side, step)
             return factor * value if side == "upper" else value
 
-        monkeypatch.setattr(Ledger, "rough", rough)
+        monkeypatch.setattr(Composition, "rough", rough)
         return calibrate_noise(Wor(20), 2000, **asked)
 
     for factor in (0.2, 5.0, math.inf):
@@ -310,10 +310,10 @@ def test_epsilons_beyond_all_losses_warn_of_nothing_and_are_never_zero(epsilon: 
 
 
 def test_a_tiny_mass_meets_a_large_tilt() -> None:
-    law = LossLaw(0.5, np.array([-4, 0, 60]), np.array([0.5, 0.5, 1e-290]), "upper")
+    law = PrivacyLossDistribution(0.5, np.array([-4, 0, 60]), np.array([0.5, 0.5, 1e-290]), "upper")
     truth = 3 * 1e-290 * 0.5**2 * (1 - math.exp(-1))
     # the transform charges 2e-15 of the tilted mass, of which 6e-11 decide
-    assert truth <= Composition([law], [3]).delta(29.0) <= truth * (1 + 1e-4)
+    assert truth <= ComposedLoss([law], [3]).delta(29.0) <= truth * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("kind", ["convex", "noisy", "steps", "rising"])

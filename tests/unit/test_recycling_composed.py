@@ -11,7 +11,7 @@ import pytest
 from scipy import signal
 
 from dpsub.accounting.bracket import order_grid
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.errors import ArgumentError
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, composed
 from dpsub.recycling.composed import RecycledEvent, lower_law
@@ -95,9 +95,9 @@ def test_loss_laws_enclose_the_profile_at_every_order(law: Recycled, step: float
     for swapped in (False, True):
         each = law.mirrored if swapped else law
         exact = each.stick(orders)
-        low = Composition([event.lower(step, 1e-18, swapped)], [1]).curve(orders, 0.5)
+        low = ComposedLoss([event.lower(step, 1e-18, swapped)], [1]).curve(orders, 0.5)
         assert (low <= exact.end(1) + 1e-15).all()
-        high = Composition([event.upper(step, 1e-18, swapped)], [1]).curve(orders, 0.5)
+        high = ComposedLoss([event.upper(step, 1e-18, swapped)], [1]).curve(orders, 0.5)
         assert (high >= exact.end(-1) - 1e-15).all()
         if step < 0.1 and law.symmetric:
             middle = (orders >= 0.3) & (orders <= 1.5)
@@ -110,9 +110,9 @@ def test_planted_fault_values_that_are_not_lowered_overshoot() -> None:
     flat = lower_law(lambda x: law.stick(x)._replace(slope=np.zeros(x.shape)), law.stick, step, indices, 0.0)
     orders = np.linspace(0.05, 3, 200)
     exact = law.stick(orders).end(1)
-    assert (Composition([flat], [1]).curve(orders, 0.5) > exact + 1e-6).any()
+    assert (ComposedLoss([flat], [1]).curve(orders, 0.5) > exact + 1e-6).any()
     honest = lower_law(law.stick, law.stick, step, indices, 0.0)
-    assert (Composition([honest], [1]).curve(orders, 0.5) <= exact + 1e-15).all()
+    assert (ComposedLoss([honest], [1]).curve(orders, 0.5) <= exact + 1e-15).all()
 
 
 def test_a_thousand_releases_within_a_per_cent() -> None:

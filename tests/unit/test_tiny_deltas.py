@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpsub.accounting.account import rigorous
-from dpsub.accounting.bracket import Ledger, PairEvent, Question
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import order_indices, symmetric_law
@@ -23,7 +23,8 @@ from dpsub.sampling import Poisson, Sampler, Wor
 def test_gaussian_deltas_bracket_the_closed_form(exponent: int) -> None:
     profile = GaussianProfile(0.5)  # 100 steps at s = 20
     epsilon = float(profile.epsilon(10.0**-exponent))
-    lower, upper = Ledger([(PairEvent(PoissonPair(1.0, 20.0)), 100)]).bracket(Question(epsilon=epsilon, width=0.01))
+    composition = Composition([(PairEvent(PoissonPair(1.0, 20.0)), 100)])
+    lower, upper = composition.bracket(Question(epsilon=epsilon, width=0.01))
     truth = float(profile.delta(epsilon))
     assert 0 < lower <= truth <= upper <= lower * 1.011
 
@@ -69,14 +70,14 @@ def test_a_dropped_infinite_loss_is_caught() -> None:
     for law in (pair, by_profile):
         assert law.infinity > 0
         faulty = dataclasses.replace(law, infinity=0.0)
-        assert Composition([faulty], [20]).delta(6.0) < exact <= Composition([law], [20]).delta(6.0)
+        assert ComposedLoss([faulty], [20]).delta(6.0) < exact <= ComposedLoss([law], [20]).delta(6.0)
 
 
 def test_tilts_of_masses_near_the_smallest_double() -> None:
     # e^(tilt loss) overflows alone, and its product with the mass does not
     pair = PoissonPair(0.05, 1.0)
     law = upper_law(pair, 0.05, tail=1e-305)
-    values = [Composition([law], [1]).delta(epsilon) for epsilon in (20.0, 40.0, 60.0)]
+    values = [ComposedLoss([law], [1]).delta(epsilon) for epsilon in (20.0, 40.0, 60.0)]
     assert np.all(np.isfinite(values))
     assert values[0] > values[1] >= values[2] > 0
     for epsilon, value in zip((20.0, 40.0, 60.0), values, strict=True):

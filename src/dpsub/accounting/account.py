@@ -27,8 +27,8 @@ from functools import cache
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.attacks import FlipAttack
-from dpsub.accounting.bracket import DominatedEvent, Event, Ledger, PairEvent, ProfileMaker, Question
+from dpsub.accounting.attacks import AdaptiveAttack
+from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Question
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import RememberedProfile
@@ -292,7 +292,7 @@ class Proof:
     releases: tuple[Release, ...]
     cases: tuple[_Case, ...]
     relation: Relation
-    ledger: Ledger
+    ledger: Composition
 
     @classmethod
     def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
@@ -307,7 +307,7 @@ class Proof:
         relation = _relation(chains, adjacency)
         cases = tuple(_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True))
         entries = [(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)]
-        return cls(tuple(releases), cases, relation, Ledger(entries))
+        return cls(tuple(releases), cases, relation, Composition(entries))
 
     def question(self, epsilon: float | None, delta: float | None, width: float | None) -> Question:
         """The question, with the default width."""
@@ -336,7 +336,7 @@ class Proof:
     def _flipped(self, question: Question) -> float:
         if len(self.releases) > 1 or self.ledger.one_number or self.cases[0].flipped is None:
             return 0.0
-        return FlipAttack(self.cases[0].flipped, self.releases[0].n_compositions).answer(question)
+        return AdaptiveAttack(self.cases[0].flipped, self.releases[0].n_compositions).answer(question)
 
     def _account(self, question: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
@@ -385,7 +385,7 @@ def paper(
     release = Release(sampler, n, noise_multiplier, n_compositions)
     chain = release.chain()
     pair = _papers_pair(chain, noise_multiplier)
-    lower, upper, width_met = Ledger([(PairEvent(pair, one_direction=True), n_compositions)]).answer(question)
+    lower, upper, width_met = Composition([(PairEvent(pair, one_direction=True), n_compositions)]).answer(question)
     return Account(
         lower=lower,
         upper=upper,

@@ -33,11 +33,11 @@ from scipy import fft
 
 from dpsub.accounting import pairs
 from dpsub.accounting.bracket import Question
-from dpsub.accounting.compose import Composition, TiltedSum
+from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import LAW_ERROR, MAX_LOSS, DirectedPair
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.pld import LossLaw
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -51,18 +51,18 @@ class Fillers:
 
     Attributes
     ----------
-    accepted : LossLaw
+    accepted : PrivacyLossDistribution
         Masses under P, of side "lower".
-    charged : LossLaw
+    charged : PrivacyLossDistribution
         Masses under Q on the same grid, of side "upper".
     """
 
-    accepted: LossLaw
-    charged: LossLaw
+    accepted: PrivacyLossDistribution
+    charged: PrivacyLossDistribution
 
 
 @dataclass(frozen=True, eq=False)
-class FlipGame:
+class AdaptiveGame:
     """The game of k steps.
 
     Attributes
@@ -206,8 +206,8 @@ class _Block:
 
     @classmethod
     def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _Block:
-        accepted = Composition([fillers.accepted], [count]).masses(tilt)
-        charged = Composition([fillers.charged], [count]).masses(1 + tilt)
+        accepted = ComposedLoss([fillers.accepted], [count]).masses(tilt)
+        charged = ComposedLoss([fillers.charged], [count]).masses(1 + tilt)
         return cls(_inside(accepted, window), _inside(charged, window))
 
 
@@ -248,7 +248,7 @@ _RARE = -14.0
 
 
 @dataclass(frozen=True, eq=False)
-class FlipAttack:
+class AdaptiveAttack:
     """The filler flip against sums of m records, m fixed.
 
     Attributes
@@ -284,14 +284,14 @@ class FlipAttack:
         tilt, epsilon = _saddle(rough, self.n_compositions, question)
         highest = 0.0
         for one in rough:
-            lowest, _ = Composition([one.accepted], [self.n_compositions]).cumulants.reach(tilt, _RARE)
+            lowest, _ = ComposedLoss([one.accepted], [self.n_compositions]).cumulants.reach(tilt, _RARE)
             highest = max(highest, epsilon + max(1.0, -lowest))
         step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW)
         if step > spread * _COARSE:
             step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
         if step > spread * _COARSEST:
             return 0.0
-        policy = FlipGame(choices(pair, step), self.n_compositions, tilt).played(_ACCEPTED, highest)
+        policy = AdaptiveGame(choices(pair, step), self.n_compositions, tilt).played(_ACCEPTED, highest)
         return policy.delta(epsilon) if question.delta is None else policy.epsilon(question.delta)
 
 
@@ -320,8 +320,8 @@ def choices(pair: FillerPair | LaplacePair, step: float) -> tuple[Fillers, Fille
     share = np.clip(own / step - index, 0.0, 1.0)
     places, shares = np.concatenate([index, index + 1]), np.stack([1 - share, share])
 
-    def law(masses: np.ndarray, errors: np.ndarray, side: str, sign: int) -> LossLaw:
-        return LossLaw(step, sign * places, (shares * _rounded(masses, errors, side)).ravel(), side)
+    def law(masses: np.ndarray, errors: np.ndarray, side: str, sign: int) -> PrivacyLossDistribution:
+        return PrivacyLossDistribution(step, sign * places, (shares * _rounded(masses, errors, side)).ravel(), side)
 
     p, q = (cells.p, cells.p_error), (cells.q, cells.q_error)
     return (Fillers(law(*p, "lower", 1), law(*q, "upper", 1)), Fillers(law(*q, "lower", -1), law(*p, "upper", -1)))

@@ -15,7 +15,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.account import Account, Release, rigorous
-from dpsub.accounting.bracket import DEFAULT_TAIL, Ledger, PairEvent, Question, bracket
+from dpsub.accounting.bracket import DEFAULT_TAIL, Composition, PairEvent, Question, bracket
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.relations import Relation
 from dpsub.sampling.base import Sampler
@@ -240,7 +240,7 @@ def audit(
 
 def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tuple[bool, tuple[float, float]]:
     """The direction in which the attack is worth more, and what it is worth there."""
-    ledger = Ledger([(PairEvent(pair), steps)])
+    ledger = Composition([(PairEvent(pair), steps)])
     found = {
         swapped: bracket(question, ledger.lower, ledger.upper, (swapped,), ledger.spread / 12, DEFAULT_TAIL)
         for swapped in ledger.directions

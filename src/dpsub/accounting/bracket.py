@@ -18,10 +18,10 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting import pairs
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import DirectedPair, lower_law, upper_law
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair
-from dpsub.accounting.pld import MAX_LOSS, LossLaw, Profile, order_indices, symmetric_law, two_sided_law
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, Profile, order_indices, symmetric_law, two_sided_law
 from dpsub.errors import ArgumentError, NumericalError
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
@@ -34,11 +34,11 @@ class Event(ABC):
     """A step of a composition."""
 
     @abstractmethod
-    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         """A law that dominates the step, in one direction."""
 
     @abstractmethod
-    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         """A law that an explicit pair of data sets attains, in one direction; None if none is known."""
 
     def fitting(self, step: float) -> float:
@@ -89,11 +89,11 @@ class PairEvent(Event):
     pair: GaussianPair
     one_direction: bool = False
 
-    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         kept, lost = _dropped(self.pair, tail)
         return upper_law(kept, step, tail=tail, swapped=swapped, lost=lost)
 
-    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         return lower_law(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
     @property
@@ -129,7 +129,7 @@ class DominatedEvent(Event):
     attack: GaussianPair | None
     attained: bool = False
 
-    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         forward, backward = self.profile(tail)
         indices = order_grid(forward, step, tail)
         if backward is None:
@@ -137,7 +137,7 @@ class DominatedEvent(Event):
         first, second = (backward, forward) if swapped else (forward, backward)
         return two_sided_law(first, second, step, indices)
 
-    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         return None if self.attack is None else PairEvent(self.attack).lower(step, tail, swapped)
 
     @property
@@ -204,7 +204,7 @@ _MOST_ROUNDS = 12
 _FALL = 3.0
 """By how much errors of upper answers fall, at least, where the step is halved."""
 
-Builder = Callable[[float, float, bool], Composition | None]
+Builder = Callable[[float, float, bool], ComposedLoss | None]
 """(step, tail, swapped) -> the composition of one side in one direction; the largest answer of all directions
 counts."""
 
@@ -247,11 +247,11 @@ class Question:
     def quantity(self) -> str:
         return "delta" if self.delta is None else "epsilon"
 
-    def ask(self, composition: Composition | None) -> float:
+    def ask(self, composition: ComposedLoss | None) -> float:
         """The answer of one composition; 0 if there is none."""
         return 0.0 if composition is None else self._one(composition)
 
-    def _one(self, composition: Composition) -> float:
+    def _one(self, composition: ComposedLoss) -> float:
         if self.epsilon is not None:
             return composition.delta(self.epsilon)
         assert self.delta is not None
@@ -267,7 +267,7 @@ class Question:
         return (upper - lower) / scale
 
 
-class Answer(NamedTuple):
+class Bracket(NamedTuple):
     """Both ends, and whether they came out as sharp as the question wants.
 
     Attributes
@@ -292,7 +292,7 @@ class End(NamedTuple):
 
 def bracket(
     question: Question, lower: Builder, upper: Builder, directions: Sequence[bool], step: float, tail: float
-) -> Answer:
+) -> Bracket:
     """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine.
 
     Parameters
@@ -334,7 +334,7 @@ def bracket(
         last_gap = gap
         step, tail = _refined(question, gap, found, step, tail)
     found = _overall(best)
-    return Answer(*found, question.gap(*found) <= 1)
+    return Bracket(*found, question.gap(*found) <= 1)
 
 
 def _overall(best: dict[bool, tuple[float, float]]) -> tuple[float, float]:
@@ -430,7 +430,7 @@ _MOST_COARSENINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Ledger:
+class Composition:
     """A composition of k_t events of each of several kinds, in any order, chosen in advance.
 
     Attributes
@@ -468,16 +468,16 @@ class Ledger:
         """Directions to compose separately: one if all events are the same in both."""
         return (False,) if all(event.symmetric for event, _ in self.entries) else (False, True)
 
-    def upper(self, step: float, tail: float, swapped: bool) -> Composition:
+    def upper(self, step: float, tail: float, swapped: bool) -> ComposedLoss:
         laws = [event.upper(step, tail, swapped) for event, _ in self.entries]
-        return Composition(laws, [k for _, k in self.entries])
+        return ComposedLoss(laws, [k for _, k in self.entries])
 
-    def lower(self, step: float, tail: float, swapped: bool) -> Composition | None:
+    def lower(self, step: float, tail: float, swapped: bool) -> ComposedLoss | None:
         """Events without an attack are left out, which only lowers the answer; None if there is no other."""
         fitted = min(event.fitting(step) for event, _ in self.entries)
         laws = [(event.lower(fitted, tail, swapped), k) for event, k in self.entries]
         known = [(law, k) for law, k in laws if law is not None]
-        return Composition([law for law, _ in known], [k for _, k in known]) if known else None
+        return ComposedLoss([law for law, _ in known], [k for _, k in known]) if known else None
 
     @property
     def one_number(self) -> bool:
@@ -485,7 +485,7 @@ class Ledger:
         event, times = self.entries[0]
         return self.exact or (len(self.entries) == 1 and times == 1 and event.attained_once)
 
-    def answer(self, question: Question, rival: float = 0.0) -> Answer:
+    def answer(self, question: Question, rival: float = 0.0) -> Bracket:
         """Both ends: where they are about one number as close as the question wants, else each as sharp as it wants.
 
         `rival` is another attack's lower answer: this one is refined only while it may overtake that.
@@ -493,7 +493,7 @@ class Ledger:
         if self.one_number:
             return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
         lower, upper = self.attack(question, rival), self.bound(question)
-        return Answer(lower.value, upper.value, lower.width_met and upper.width_met)
+        return Bracket(lower.value, upper.value, lower.width_met and upper.width_met)
 
     def bracket(self, question: Question) -> tuple[float, float]:
         """Lower and upper answers."""

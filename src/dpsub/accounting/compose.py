@@ -30,7 +30,7 @@ import numpy as np
 from scipy import fft
 
 from dpsub import checks
-from dpsub.accounting.pld import LossLaw
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError
 
 _MOST_PER_STEP = 20.0
@@ -44,7 +44,7 @@ class Cumulants:
     All values are for finite losses without offsets.
     """
 
-    laws: Sequence[LossLaw]
+    laws: Sequence[PrivacyLossDistribution]
     n_compositions: Sequence[int]
 
     def __call__(self, tilt: float) -> float:
@@ -195,12 +195,12 @@ MAX_GRID = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Composition:
+class ComposedLoss:
     """The sum of independent losses, n_compositions[t] of them with law laws[t]: one side of delta(epsilon).
 
     Attributes
     ----------
-    laws : sequence of LossLaw
+    laws : sequence of PrivacyLossDistribution
         Of one step and one side.
     n_compositions : sequence of int
         How often each of them occurs, >= 1.
@@ -213,7 +213,7 @@ class Composition:
         If the step is above 600, or the transform would exceed `MAX_GRID` points.
     """
 
-    laws: Sequence[LossLaw]
+    laws: Sequence[PrivacyLossDistribution]
     n_compositions: Sequence[int]
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair
-from dpsub.accounting.pld import LossLaw
+from dpsub.accounting.pld import PrivacyLossDistribution
 
 _EPS = float(np.finfo(float).eps)
 
@@ -165,7 +165,9 @@ LAW_ERROR = 4e-12
 slots, the most that a chain takes, and the laws of up to six stages multiply."""
 
 
-def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0) -> LossLaw:
+def upper_law(
+    pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0
+) -> PrivacyLossDistribution:
     """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above.
 
     Parameters
@@ -199,7 +201,7 @@ def upper_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     # a Gaussian pair has mass beyond every loss, be it smaller than any double
     beyond = min(1.0, max(direction.mass_above(float(t[-1])) * (1 + 1e-9), _TINY) + lost + charge)
     # edges are off by the first term in loss, and the loss itself, through the weights, by the second
-    return LossLaw(step, indices, at_points, "upper", infinity=beyond, offset=moved + 4 * LAW_ERROR)
+    return PrivacyLossDistribution(step, indices, at_points, "upper", infinity=beyond, offset=moved + 4 * LAW_ERROR)
 
 
 def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float) -> tuple[float, float]:
@@ -236,7 +238,7 @@ def _from_each(cells: CellMasses) -> np.ndarray:
     return np.append(np.cumsum(sure[::-1])[::-1], 0.0) * (1 - 4 * _EPS * sure.size)
 
 
-def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> LossLaw:
+def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> PrivacyLossDistribution:
     """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`."""
     direction = DirectedPair(pair, swapped)
     points = loss_indices(direction, step, tail) * step
@@ -261,7 +263,7 @@ def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     # the division may round up: a bin must never be lifted
     place = np.where(place * step + offset <= loss[keep], place, place - 1).astype(int)
     slack = 8 * LAW_ERROR + 8 * _EPS * float(np.abs(points[[0, -1]]).max())
-    return LossLaw(step, place, masses[keep], "lower", offset=offset - slack)
+    return PrivacyLossDistribution(step, place, masses[keep], "lower", offset=offset - slack)
 
 
 def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:

@@ -27,7 +27,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting.bracket import DominatedEvent, Event
 from dpsub.accounting.discretise import CellMasses
-from dpsub.accounting.pld import LossLaw, Profile
+from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.proofs import PROFILE_ERROR, SlotChain
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
@@ -165,7 +165,7 @@ class LaplacePair:
         error = 16 * _EPS * (1 + theta)
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
-    def lower_law(self, step: float, swapped: bool) -> LossLaw:
+    def lower_law(self, step: float, swapped: bool) -> PrivacyLossDistribution:
         """Bound the law of the loss, of the other direction if `swapped`, from below.
 
         Between two centres densities are of the form a e^t + b e^-t, so that a cell which is symmetric about the place
@@ -186,7 +186,7 @@ class LaplacePair:
         # what the tolerance has lifted is taken back from all
         lifted = float(np.max(place * step + origin - loss, initial=0.0))
         rounding = 8 * _EPS * (1 + self.ratio)
-        return LossLaw(step, place, masses[keep], "lower", offset=origin - lifted - rounding)
+        return PrivacyLossDistribution(step, place, masses[keep], "lower", offset=origin - lifted - rounding)
 
     def fitting(self, step: float) -> float:
         """The largest step, at most the one given, of a grid that meets both ends of the loss."""
@@ -252,10 +252,10 @@ class LaplaceEvent(Event):
         both = None if self.backward is self.forward else self.backward
         return DominatedEvent(lambda _: (self.forward, both), None)
 
-    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self._bound.upper(step, tail, swapped)
 
-    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw | None:
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         return self.pair.lower_law(step, swapped)
 
     def fitting(self, step: float) -> float:

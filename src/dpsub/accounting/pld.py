@@ -40,7 +40,7 @@ SIDES = ("upper", "lower")
 
 
 @dataclass(frozen=True, eq=False)
-class LossLaw:
+class PrivacyLossDistribution:
     """A bound of the law of one loss, on a grid.
 
     Attributes
@@ -170,7 +170,7 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     return np.concatenate(indices)
 
 
-def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> LossLaw:
+def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
     """Dominate a self-dual profile: H(a) = 1 - a + a H(1/a).
 
     Parameters
@@ -183,7 +183,7 @@ def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> LossLaw
     return two_sided_law(profile, profile, step, indices)
 
 
-def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> LossLaw:
+def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
     """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P).
 
     At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a.  Both directions have one value at order 1.
@@ -250,7 +250,7 @@ def _assemble(
     infinity: float,
     slopes: np.ndarray,
     mirrored_slopes: np.ndarray,
-) -> LossLaw:
+) -> PrivacyLossDistribution:
     a = np.exp(indices * step)
     right = a[1:] * _drops(slopes)  # masses under P at losses above 0
     left = _drops(mirrored_slopes)  # masses under P at losses below 0: those under Q of the mirrored side
@@ -261,7 +261,7 @@ def _assemble(
             f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"
         )
     centre = max(rest, 0.0) + 8 * _EPS * indices.size
-    return LossLaw(
+    return PrivacyLossDistribution(
         step,
         np.concatenate([-indices[:0:-1], indices]),
         np.concatenate([left[::-1], [centre], right]),

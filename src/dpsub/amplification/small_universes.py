@@ -17,15 +17,9 @@ from dpsub.divergences.hockey_stick import positive_part, total_variation
 from dpsub.divergences.universes import (
     Dataset,
     KernelProfile,
-    MembershipLoss,
     Space,
-    dirichlet_kernel,
     law_on,
-    membership_kernel,
-    membership_loss,
-    noisy_sum_kernel,
     sample_law,
-    size_and_membership_kernel,
 )
 from dpsub.relations import Relation
 
@@ -55,7 +49,7 @@ def bound_of(theorem: str, *, n: int, size: float) -> Bound:
 
 
 @dataclass(frozen=True)
-class Row:
+class BoundRow:
     """One theorem at one size, with all samples, all pairs of neighbours and their laws.
 
     Parameters
@@ -117,7 +111,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class UniverseComparison:
     """A bound beside the truth at one epsilon'.
 
     Attributes
@@ -142,7 +136,7 @@ class Comparison:
     base_delta: float
 
 
-def compare(row: Row, kernel: np.ndarray, epsilons: Sequence[float]) -> list[Comparison]:
+def compare(row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]) -> list[UniverseComparison]:
     """Return the bound of `row` beside the exact divergences for a kernel, one entry a base epsilon."""
     profile = KernelProfile(kernel, row.space.distances)
     declared = DeclaredProfile.of(profile, row.space.relation)
@@ -151,7 +145,7 @@ def compare(row: Row, kernel: np.ndarray, epsilons: Sequence[float]) -> list[Com
     for epsilon in epsilons:
         target = float(row.bound.epsilon_amplified(epsilon))
         alpha = np.exp(target)
-        found.append(Comparison(
+        found.append(UniverseComparison(
             epsilon, target, float(row.bound.delta(declared, target)),
             float(positive_part(first, second, alpha).max()), float(positive_part(second, first, alpha).max()),
             float(profile.deltas(epsilon)[1]),
@@ -161,10 +155,3 @@ def compare(row: Row, kernel: np.ndarray, epsilons: Sequence[float]) -> list[Com
 
 def _without(data: Dataset, record: int) -> Dataset:
     return tuple(count - (place == record) for place, count in enumerate(data))
-
-
-__all__ = [
-    "BY_SIZE", "ROWS", "TRIPLES", "Comparison", "Dataset", "KernelProfile", "MembershipLoss", "Row", "Space",
-    "bound_of", "compare", "dirichlet_kernel", "law_on", "membership_kernel", "membership_loss", "noisy_sum_kernel",
-    "sample_law", "size_and_membership_kernel",
-]  # fmt: skip

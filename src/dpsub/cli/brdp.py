@@ -27,7 +27,7 @@ from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.recycling.composed import Advice
+    from dpsub.recycling.composed import RecyclingAdvice
     from dpsub.recycling.law import Recycled
 
 KERNELS = ("gaussian", "laplace")
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> Answer:
     epsilon, delta = budget(arguments.epsilon, arguments.delta)
     times = checks.integer("compositions", arguments.compositions, at_least=1)
     shared = (epsilon, delta, times, arguments.bound, arguments.sensitivity)
-    found: Advice | None = None
+    found: RecyclingAdvice | None = None
     if arguments.scale is None:
         if arguments.rate is not None:
             raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
@@ -101,7 +101,7 @@ def _law(law: Recycled) -> dict[str, float]:
     return {"scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance, "sd": law.sd}
 
 
-def _compared(found: Advice | None) -> dict[str, Any]:
+def _compared(found: RecyclingAdvice | None) -> dict[str, Any]:
     """What stands beside the choice."""
     if found is None:
         names = "plain_scale plain_acceptance paper_kernel_epsilon paper_scale paper_rate paper_acceptance paper_delta "
@@ -121,7 +121,7 @@ def _compared(found: Advice | None) -> dict[str, Any]:
     }
 
 
-def _lines(found: Advice) -> list[Line]:
+def _lines(found: RecyclingAdvice) -> list[Line]:
     paper = "none: its search ends at rate 1, of which its composition theorem says nothing"
     if found.paper is not None and found.paper_delta is not None:
         chosen = found.paper

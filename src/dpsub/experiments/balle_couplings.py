@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpsub import checks
-from dpsub.amplification.small_universes import Row
+from dpsub.amplification.small_universes import BoundRow
 from dpsub.divergences import (
     advanced_joint_convexity,
     cheapest_coupling,
@@ -99,7 +99,7 @@ def _coupled(examples: int, variant: str, rng: np.random.Generator) -> Iterator[
 def _transport(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Pair]:
     """Cheapest couplings of the parts that the maximal coupling leaves, and where no compatible one exists."""
     for theorem, n, size in rows_of(settings):
-        row = Row(theorem, n, size)
+        row = BoundRow(theorem, n, size)
         space, (first, second) = row.space, (laws[0] for laws in row.laws)
         parts = maximal_coupling(first, second)
         kernel = KernelProfile(dirichlet_kernel(space, 3, rng), space.distances)
@@ -170,7 +170,7 @@ def _lower_bound(settings: Mapping[str, Any], variant: str) -> Iterator[Pair]:
     """Membership under the samplers of the table; as stated also under a natural sampler that the lemma covers."""
     p = settings["keep_probability"]
     for theorem, n, size in rows_of(settings):
-        row = Row(theorem, n, size)
+        row = BoundRow(theorem, n, size)
         sampler = row.bound.sampler
         if theorem == "Theorem 14":
             continue  # its pairs are those of Theorem 8 under another relation, and no tightness is claimed

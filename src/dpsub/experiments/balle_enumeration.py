@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.amplification import DeclaredProfile
-from dpsub.amplification.small_universes import BY_SIZE, TRIPLES, Row, compare
+from dpsub.amplification.small_universes import BY_SIZE, TRIPLES, BoundRow, compare
 from dpsub.divergences.universes import (
     Space,
     dirichlet_kernel,
@@ -80,13 +80,13 @@ class BalleEnumeration(Experiment):
         return self.frame(pd.DataFrame(rows))
 
 
-def _rows(settings: Mapping[str, Any]) -> Iterator[Row]:
+def _rows(settings: Mapping[str, Any]) -> Iterator[BoundRow]:
     for theorem, n, size in rows_of(settings):
-        yield Row(theorem, n, size)
+        yield BoundRow(theorem, n, size)
         if theorem == "Theorem 11":
-            yield Row(theorem, n, size, grow=True)
+            yield BoundRow(theorem, n, size, grow=True)
         if theorem in OWN:
-            yield Row(OWN[theorem], n, size)
+            yield BoundRow(OWN[theorem], n, size)
 
 
 def _kernels(space: Space, settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
@@ -102,7 +102,7 @@ def _kernels(space: Space, settings: Mapping[str, Any], rng: np.random.Generator
 
 
 def _records(
-    row: Row, settings: Mapping[str, Any], variant: str, rng: np.random.Generator
+    row: BoundRow, settings: Mapping[str, Any], variant: str, rng: np.random.Generator
 ) -> Iterator[dict[str, object]]:
     distances = row.distances_in_law()
     worst = np.argmax(distances if row.grow else np.abs(distances - row.bound.eta))
@@ -122,7 +122,7 @@ def _records(
             }  # fmt: skip
 
 
-def _eta(row: Row) -> float:
+def _eta(row: BoundRow) -> float:
     """The printed inclusion probability, by its formula."""
     match row.bound.sampler:
         case "poisson":

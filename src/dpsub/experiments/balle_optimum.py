@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.amplification import DeclaredProfile
-from dpsub.amplification.small_universes import Row
+from dpsub.amplification.small_universes import BoundRow
 from dpsub.divergences import worst_mechanism
 from dpsub.experiments.balle_couplings import rows_of
 from dpsub.experiments.balle_enumeration import OWN
@@ -49,13 +49,13 @@ class BalleOptimum(Experiment):
     ) -> pd.DataFrame:
         rows = []
         for theorem, n, size in rows_of(settings):
-            rows += list(_points(Row(theorem, n, size), settings))
+            rows += list(_points(BoundRow(theorem, n, size), settings))
             if theorem in OWN:
-                rows += list(_points(Row(OWN[theorem], n, size), settings))
+                rows += list(_points(BoundRow(OWN[theorem], n, size), settings))
         return self.frame(pd.DataFrame(rows))
 
 
-def _points(row: Row, settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+def _points(row: BoundRow, settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     # all pairs of neighbours are the same up to the names of records, and the class of mechanisms knows no names
     first, second = (laws[0] for laws in row.laws)
     near = row.space.neighbours()

@@ -99,7 +99,7 @@ def noise_of_sum(scheme: str, table: Mapping[str, Any], variant: str, calibratio
     return m * plan.sigma
 
 
-class Composition(Experiment):
+class MustComposition(Experiment):
     """delta(epsilon) after k compositions, per the paper's pair: no guarantee for the samplers.
 
     Variants, for the noise sigma of Algorithm 2: `stated` runs Algorithm 1 as printed with s = m sigma; `as_done` adds

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpsub import checks
-from dpsub.accounting.compose import Composition
+from dpsub.accounting.compose import ComposedLoss
 from dpsub.datasets import described
 from dpsub.experiments.base import Experiment
 from dpsub.importance.approximate import CELLS, NormPair, certified_epsilon, gaussian_weights
@@ -73,7 +73,7 @@ class ImportanceGain(Experiment):
             for epsilon in settings["epsilons"]:
                 shift = float(epsilon) / rounds
                 law = NormPair(int(d), shift).upper_law(shift / CELLS)
-                proved = min(float(epsilon), Composition([law], [rounds]).epsilon(float(settings["delta"])))
+                proved = min(float(epsilon), ComposedLoss([law], [rounds]).epsilon(float(settings["delta"])))
                 yield {"topic": "sums", "dataset": "", "d": int(d), "sampler": "full", "mode": "", "m": math.nan,
                        "pure": float(epsilon), "mu": math.nan, "proved": proved}  # fmt: skip
 

@@ -41,8 +41,8 @@ from numpy.typing import ArrayLike
 from scipy.special import kve
 
 from dpsub import checks
-from dpsub.accounting.compose import Composition
-from dpsub.accounting.pld import LossLaw
+from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.importance.calibrate import Calibration
 from dpsub.importance.losses import base_order, inclusion, loss_when_removed
@@ -126,7 +126,7 @@ class NormPair:
             total += self.flat_share * below
         return total * self.shift
 
-    def upper_law(self, step: float) -> LossLaw:
+    def upper_law(self, step: float) -> PrivacyLossDistribution:
         """Bound the law of the loss from above on the multiples of `step`.
 
         The base mass at a point is the second difference of x -> E (x - L)_+ over the step, and that of its mirror
@@ -143,7 +143,7 @@ class NormPair:
         indices = np.arange(-reach, reach + 1)
         tilt = indices * (step / 2) - self.log_normaliser
         masses = base * np.exp(tilt) * (1 + 8 * _EPS * (4 + np.abs(tilt)) + self.rounding(reach))
-        return LossLaw(step, indices, masses, "upper")
+        return PrivacyLossDistribution(step, indices, masses, "upper")
 
     def rounding(self, reach: int) -> float:
         """Bound of the relative error of shortfalls and of the normaliser, hence of all divergences.
@@ -227,7 +227,7 @@ class LloydLoss:
         return self.n_iterations * (self.sum_shift + self.count_shift)
 
     @cached_property
-    def composition(self) -> Composition:
+    def composition(self) -> ComposedLoss:
         """Upper bounds of the loss of all rounds, either direction.
 
         Raises
@@ -238,7 +238,7 @@ class LloydLoss:
         step = max(self.sum_shift, self.count_shift) / self.cells
         shifts = [(1, self.count_shift)] + [(self.d, self.sum_shift)] * int(self.sum_shift > 0)
         laws = [NormPair(d, shift).upper_law(step) for d, shift in shifts]
-        return Composition(laws, [self.n_iterations] * len(laws))
+        return ComposedLoss(laws, [self.n_iterations] * len(laws))
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Upper bounds of delta at any real epsilons, shape of `epsilon`."""

@@ -52,26 +52,28 @@ from scipy.optimize import linprog
 
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account
-from dpsub.accounting.bracket import DominatedEvent, Event, Ledger, Question, order_grid
-from dpsub.accounting.pld import LossLaw, RememberedProfile, hull_slopes, symmetric_law
+from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Question, order_grid
+from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_law
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.recycling import budget as single
 from dpsub.recycling import paper as paper_composition
 from dpsub.recycling.budget import Choice, best_place, bracketed, budget
 from dpsub.recycling.budget import plain as one_release
 from dpsub.recycling.discrete import DiscreteRecycled
-from dpsub.recycling.divergence import Stick, ends
+from dpsub.recycling.divergence import HockeyStickPieces, ends
 from dpsub.recycling.kernels import Family, GaussianKernel, Kernel, LaplaceKernel
 from dpsub.recycling.law import Recycled
 from dpsub.relations import Relation
 
 _EPS = float(np.finfo(float).eps)
 
-Divergence = Callable[[np.ndarray], Stick]
+Divergence = Callable[[np.ndarray], HockeyStickPieces]
 """log orders >= 0 -> the divergence there."""
 
 
-def lower_law(forward: Divergence, backward: Divergence, step: float, indices: np.ndarray, infinity: float) -> LossLaw:
+def lower_law(
+    forward: Divergence, backward: Divergence, step: float, indices: np.ndarray, infinity: float
+) -> PrivacyLossDistribution:
     """The law below the loss of P against Q under P.
 
     Parameters
@@ -91,7 +93,7 @@ def lower_law(forward: Divergence, backward: Divergence, step: float, indices: n
     first[0] = second[0] = at_one
     if at_one <= 0:
         nothing = np.array([(1 - infinity) * (1 - 8 * _EPS)])
-        return LossLaw(step, np.zeros(1, dtype=int), nothing, "lower", infinity=infinity)
+        return PrivacyLossDistribution(step, np.zeros(1, dtype=int), nothing, "lower", infinity=infinity)
     right = np.exp(x[1:]) * _drops(hull_slopes(first, x))
     left = _drops(hull_slopes(second, x))
     # what rounding can make of the second total, against the value at order 1
@@ -102,7 +104,7 @@ def lower_law(forward: Divergence, backward: Divergence, step: float, indices: n
         right *= max(0.0, room) / total
         total = max(0.0, room)
     centre = max(0.0, room - total - 8 * _EPS * x.size)
-    return LossLaw(
+    return PrivacyLossDistribution(
         step,
         np.concatenate([-indices[:0:-1], indices]),
         np.concatenate([left[::-1], [centre], right]),
@@ -111,7 +113,7 @@ def lower_law(forward: Divergence, backward: Divergence, step: float, indices: n
     )
 
 
-def _lowered(found: Stick, x: np.ndarray, infinity: float) -> np.ndarray:
+def _lowered(found: HockeyStickPieces, x: np.ndarray, infinity: float) -> np.ndarray:
     """Values without the infinite mass whose interpolation lies below the divergence; 0 from some order on."""
     values = found.end(-1)
     widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
@@ -181,11 +183,11 @@ class RecycledEvent(Event):
         laws = [self.law] if self.law.symmetric else [self.law, self.law.mirrored]
         return np.asarray(np.max([law.stick(log_order).end(1) for law in laws], axis=0))
 
-    def upper(self, step: float, tail: float, swapped: bool) -> LossLaw:
+    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         profile = self._proved.profile(tail)[0]
         return symmetric_law(profile, step, order_grid(profile, step, tail, self._infinite_above))
 
-    def lower(self, step: float, tail: float, swapped: bool) -> LossLaw:
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         first, second = (self.law.mirrored, self.law) if swapped else (self.law, self.law.mirrored)
         infinity = _surely_infinite(self.law)
         indices = order_grid(self._proved.profile(tail)[0], step, tail, self._infinite_above)
@@ -277,7 +279,7 @@ def composition(
     """As `account`, for releases of several kinds in any order that is fixed in advance."""
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     question = Question(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3)
-    ledger = Ledger([(RecycledEvent(law), checks.integer("n_compositions", k, at_least=1)) for law, k in releases])
+    ledger = Composition([(RecycledEvent(law), checks.integer("n_compositions", k, at_least=1)) for law, k in releases])
     if len(releases) == 1 and releases[0][1] == 1:
         lower, upper = _single(releases[0][0], question)
         width_met = True
@@ -486,7 +488,7 @@ def _excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
 
 def upper_delta(law: Recycled, n_compositions: int, epsilon: float) -> float:
     """A proved delta(epsilon) of the composition from one grid, which is fine enough for searches."""
-    ledger = Ledger([(RecycledEvent(law), n_compositions)])
+    ledger = Composition([(RecycledEvent(law), n_compositions)])
     return ledger.rough(Question(epsilon=epsilon), "upper", ledger.spread / _POINTS)
 
 
@@ -634,7 +636,7 @@ _NO_GAIN = 1e-3
 
 
 @dataclass(frozen=True)
-class Advice:
+class RecyclingAdvice:
     """Choices for one budget.
 
     Attributes
@@ -688,7 +690,7 @@ class Advice:
 
 def advise(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, n_compositions: int = 1
-) -> Advice:
+) -> RecyclingAdvice:
     """All of it, for `n_compositions` releases that share the budget.
 
     Raises
@@ -705,4 +707,4 @@ def advise(
     found = optimum(*budgeted)
     true = None if paper is None else account(paper.law, kernel.n_compositions, epsilon=kernel.epsilon).upper
     most = ceiling(epsilon, delta, bound, sensitivity) if kernel.n_compositions == 1 else None
-    return Advice(kernel, paper, found if found.acceptance > kernel.acceptance else kernel, true, most)
+    return RecyclingAdvice(kernel, paper, found if found.acceptance > kernel.acceptance else kernel, true, most)

@@ -38,7 +38,7 @@ from scipy.special import log_ndtr, logsumexp
 from dpsub import checks
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.recycling.budget import budget
-from dpsub.recycling.divergence import Stick, ends, intervals
+from dpsub.recycling.divergence import HockeyStickPieces, ends, intervals
 from dpsub.recycling.kernels import EPS, GaussianKernel
 from dpsub.recycling.law import Recycled
 
@@ -314,7 +314,7 @@ class DiscreteRecycled:
         order = np.argsort(-loss, kind="stable")
         return loss[order], np.cumsum(np.exp(first[occurs][order])), np.cumsum(np.exp(second[occurs][order]))
 
-    def stick(self, epsilon: ArrayLike) -> Stick:
+    def stick(self, epsilon: ArrayLike) -> HockeyStickPieces:
         """Divergences of the output from the one on a value larger by the sensitivity: sums over losses > epsilon."""
         order = np.asarray(epsilon, dtype=float)
         loss, first, second = self._sorted
@@ -324,7 +324,7 @@ class DiscreteRecycled:
         price = growth * np.append(0.0, second)[count]
         # logarithms of up to 1e2 lose as many roundings, sums one a term
         rounding = EPS * (400 + 4 * loss.size)
-        return Stick(
+        return HockeyStickPieces(
             np.zeros(order.shape), np.maximum(gain - price, 0.0), price, rounding * (gain + price) + self.lost
         )
 

@@ -28,7 +28,7 @@ _JUMP = 1e-3
 """Of the kernel's scale: further than this no rounding moves the end of a set, unless the loss is flat."""
 
 
-class Stick(NamedTuple):
+class HockeyStickPieces(NamedTuple):
     """Hockey-stick divergences H_a at a = e^epsilon, each as a multiple of e^scale.
 
     Attributes
@@ -68,7 +68,7 @@ class Stick(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Interval:
+class LossInterval:
     """Where noise n, and n - D, stay inside or outside of the bounds."""
 
     low: float
@@ -77,7 +77,7 @@ class Interval:
     shifted_inside: bool
 
 
-def intervals(lower: float, upper: float, sensitivity: float) -> list[Interval]:
+def intervals(lower: float, upper: float, sensitivity: float) -> list[LossInterval]:
     """The line, cut at the ends of I and of I + D.
 
     An end that rounding would leave in its place is moved to the next number: a crossing is never lost.
@@ -85,14 +85,14 @@ def intervals(lower: float, upper: float, sensitivity: float) -> list[Interval]:
     start, stop = (max(end + sensitivity, math.nextafter(end, math.inf)) for end in (lower, upper))
     cuts = sorted({-math.inf, lower, upper, start, stop, math.inf})
     return [
-        Interval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
+        LossInterval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
         for low, high in pairwise(cuts)
     ]
 
 
 def stick(
     kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float, epsilon: ArrayLike
-) -> Stick:
+) -> HockeyStickPieces:
     """The divergence of the noise from itself moved by `sensitivity`, upwards; downwards is that of mirrored bounds.
 
     Parameters
@@ -129,11 +129,11 @@ def stick(
             error = error + np.where(gain > 0, gain * first_error, 0.0) + np.where(loss > 0, loss * second_error, 0.0)
     log_share, share_error = _log_normaliser(kernel, keep, lower, upper)
     error = error + (32 * EPS + share_error) * (np.abs(value) + slope)
-    return Stick(scale + log_share, np.maximum(value, 0.0), slope, error)
+    return HockeyStickPieces(scale + log_share, np.maximum(value, 0.0), slope, error)
 
 
 def _hidden_mass(
-    kernel: Kernel, piece: Interval, end: np.ndarray, order: np.ndarray, jump: np.ndarray, sensitivity: float
+    kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np.ndarray, jump: np.ndarray, sensitivity: float
 ) -> np.ndarray:
     """log of what rounding of the loss can hide where much of a piece has a loss within a rounding of the order.
 
@@ -176,6 +176,6 @@ def _log_normaliser(
     return -total, np.asarray(error + 4 * EPS * (1 + np.abs(total)))
 
 
-def ends(sticks: list[Stick]) -> tuple[np.ndarray, np.ndarray]:
+def ends(sticks: list[HockeyStickPieces]) -> tuple[np.ndarray, np.ndarray]:
     """Certified ends of the largest of several divergences."""
     return np.max([one.end(-1) for one in sticks], axis=0)[()], np.max([one.end(1) for one in sticks], axis=0)[()]

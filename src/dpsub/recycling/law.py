@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.noise.base import Profile, mirrored
 from dpsub.recycling import divergence
-from dpsub.recycling.divergence import Stick, ends
+from dpsub.recycling.divergence import HockeyStickPieces, ends
 from dpsub.recycling.kernels import Kernel
 
 
@@ -133,7 +133,7 @@ class Recycled:
         tail = kernel(np.minimum(place, self.lower)) + kernel(-self.upper) - kernel(-np.maximum(place, self.upper))
         return (self.normaliser * ((1 - self.rate) * tail + kernel(clipped) - kernel(self.lower)))[()]
 
-    def stick(self, epsilon: ArrayLike, occurrences: int = 1) -> divergence.Stick:
+    def stick(self, epsilon: ArrayLike, occurrences: int = 1) -> divergence.HockeyStickPieces:
         """Divergences of the output from the one on a data set whose value is larger by the sensitivity."""
         with np.errstate(divide="ignore"):
             log_keep = np.log1p(-np.asarray(self.rate))
@@ -306,7 +306,7 @@ class RecycledProfile(Profile):
             log[here] = np.max([found.log for found in self.sticks(np.abs(order[here]), l)], axis=0)
         return mirrored(order, np.minimum(log, 0.0))
 
-    def sticks(self, epsilon: ArrayLike, occurrences: int = 1) -> list[Stick]:
+    def sticks(self, epsilon: ArrayLike, occurrences: int = 1) -> list[HockeyStickPieces]:
         """The divergences upwards and, where the bounds are not symmetric, downwards; any real epsilon."""
         times = checks.integer("occurrences", occurrences, at_least=1)
         laws = [self.law] if self.law.symmetric else [self.law, self.law.mirrored]

@@ -7,7 +7,7 @@ population.
 
 from __future__ import annotations
 
-from dpsub.amplification.survey.auditor import Audit, audit, worst_ratio
+from dpsub.amplification.survey.auditor import DesignAudit, audit, worst_ratio
 from dpsub.amplification.survey.rates import amplified, base_for
 
-__all__ = ["Audit", "amplified", "audit", "base_for", "worst_ratio"]
+__all__ = ["DesignAudit", "amplified", "audit", "base_for", "worst_ratio"]

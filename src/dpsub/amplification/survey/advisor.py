@@ -223,7 +223,7 @@ Losses = Callable[[float], tuple[float, float, float]]
 
 
 @dataclass(frozen=True)
-class Advice:
+class DesignAdvice:
     """One design on one frame.
 
     Attributes
@@ -276,7 +276,7 @@ class Advice:
 
 def advise(
     table: FrameTable, *, rate: object, epsilon: float, upper_limit: float | None = None
-) -> tuple[list[Advice], list[str]]:
+) -> tuple[list[DesignAdvice], list[str]]:
     """Return the advice for all designs that the frame allows, and why others were left out.
 
     Parameters
@@ -328,14 +328,14 @@ class _Advisor:
     def _row(
         self, design: str, relation: str, losses: Losses, sizes: tuple[float, float], sampling: float, weight: float,
         note: str = "", upper_of: Callable[[float], float] | None = None,
-    ) -> Advice:  # fmt: skip
+    ) -> DesignAdvice:  # fmt: skip
         lower, upper, exact = losses(self.epsilon)
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
         noise = [2 * (self.limit * weight / e) ** 2 if e > 0 else math.inf for e in (self.epsilon, base)]
-        return Advice(design, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1], note)
+        return DesignAdvice(design, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1], note)
 
-    def simple(self) -> Iterator[Advice]:
+    def simple(self) -> Iterator[DesignAdvice]:
         """Simple random samples, Poisson samples, random sizes."""
         q, n, m = self.m / self.n, self.n, self.m
 
@@ -356,7 +356,7 @@ class _Advisor:
         yield self._row("random size", "substitute", bounds, (law.mean, deviation),
                         random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)")  # fmt: skip
 
-    def rounded(self) -> Iterator[Advice]:
+    def rounded(self) -> Iterator[DesignAdvice]:
         """A share of the records, the size rounded half up or at random."""
         for kind, note in (("half_up", "weights N/m change with the size"), ("randomised", "")):
             law = rounded_sizes(self.share, self.n, kind)
@@ -383,7 +383,7 @@ class _Advisor:
 
         return losses, upper
 
-    def clustered(self) -> Iterator[Advice]:
+    def clustered(self) -> Iterator[DesignAdvice]:
         """Whole clusters, two stages, and one cluster by size."""
         labels, sizes = self.table.frame.needed("clusters"), self.table.frame.cluster_sizes.tolist()
         k = len(sizes)
@@ -435,7 +435,7 @@ class _Advisor:
 
         return losses
 
-    def by_size(self) -> Iterator[Advice]:
+    def by_size(self) -> Iterator[DesignAdvice]:
         """m records with chances proportional to public sizes."""
         sizes = self.table.frame.needed("sizes")
         pi = designs.inclusion_probabilities(sizes, self.m)
@@ -449,7 +449,7 @@ class _Advisor:
         yield self._row("PPS, conditional Poisson", "substitute a value", losses, (self.m, 0.0),
                         largest_entropy(self.y, pi), weight, note)  # fmt: skip
 
-    def ordered(self) -> Iterator[Advice]:
+    def ordered(self) -> Iterator[DesignAdvice]:
         """Systematic samples of the file's order, and of a secret one."""
         step = round(self.n / self.m)
         if step < 2 or self.n % step:
@@ -470,7 +470,7 @@ class _Advisor:
         yield self._row("systematic, known order", "add_remove", known, (size, 0.0),
                         systematic(self.y, step), step, "an inserted record moves all behind it")  # fmt: skip
 
-    def strata(self) -> Iterator[Advice]:
+    def strata(self) -> Iterator[DesignAdvice]:
         """Proportional with randomised rounding, and public allocations."""
         labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
         if float(self.share) * min(sizes) < 1:
@@ -505,7 +505,7 @@ class _Advisor:
         if "Neyman" in menu:
             yield self._confidential_neyman(parts, menu["Neyman"])
 
-    def _confidential_neyman(self, parts: list[np.ndarray], allocation: tuple[int, ...]) -> Advice:
+    def _confidential_neyman(self, parts: list[np.ndarray], allocation: tuple[int, ...]) -> DesignAdvice:
         """The allocation from the data themselves: what removing one extreme record does to it is lost to privacy."""
         change = neyman_change(parts, allocation)
 

@@ -36,7 +36,7 @@ digits; what is left out can only raise the optimum. Each attempt improves the c
 
 
 @dataclass(frozen=True)
-class Audit:
+class DesignAudit:
     """The worst loss and an event that attains it.
 
     Attributes
@@ -74,7 +74,7 @@ def distance(one: State, other: State, relation: str) -> float:
     return sizes[0] - overlap if sizes[0] == sizes[1] else math.inf
 
 
-def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> Audit:
+def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> DesignAudit:
     """Return the supremum of the privacy loss over all mechanisms that are epsilon-DP on samples under `relation`.
 
     Maximise sum P(y) f(y) subject to sum Q(y) f(y) = 1, f >= 0 and f(y) <= exp(epsilon d(y, y')) f(y') for all pairs
@@ -120,7 +120,7 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> Au
     forward, backward = _optimum(weights[0], weights[1], apart), _optimum(weights[1], weights[0], apart)
     worst = backward if backward.upper > forward.upper else forward
     event = dict(zip(states, worst.event.tolist(), strict=True))
-    return Audit(worst.upper, worst.lower, forward.upper, backward.upper, event)
+    return DesignAudit(worst.upper, worst.lower, forward.upper, backward.upper, event)
 
 
 def by_type(law: Law, types: State | list[int]) -> dict[State, float]:
