@@ -78,7 +78,7 @@ def poisson(board: Lines) -> None:
     for k, sharpness, bound in ((1000, 2e-4, 1.0), (10_000, 2e-3, 1.0)):
         ours, found = timed(
             lambda k=k, sharpness=sharpness: account.rigorous(
-                sampling.Poisson(0.01), noise_multiplier=1.0, n_compositions=k, delta=1e-5, width=sharpness
+                sampling.Poisson(0.01), noise_multiplier=1.0, steps=k, delta=1e-5, width=sharpness
             )
         )
         theirs, high = timed(lambda k=k: peers.gaussian_upper(1.0, 0.01).self_compose(k).get_epsilon_for_delta(1e-5))
@@ -87,7 +87,7 @@ def poisson(board: Lines) -> None:
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
     ours, found = timed(
         lambda: account.rigorous(
-            sampling.Poisson(0.01), noise_multiplier=1.0, n_compositions=10**6, delta=1e-5, width=0.1
+            sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1
         ),
         1,
     )
@@ -105,7 +105,7 @@ def mirrored_pair(board: Lines, *, quick: bool) -> None:
     """delta of the papers' pair of MUST.OW, +l against -l."""
     ours, found = timed(
         lambda: account.paper(
-            sampling.MustOW(B, M), N, noise_multiplier=SCALE, n_compositions=STEPS, epsilon=1.0, width=2e-3
+            sampling.MustOW(B, M), N, noise_multiplier=SCALE, steps=STEPS, epsilon=1.0, width=2e-3
         )
     )
     width(board, "pair +-l of MUST.OW, delta", found.lower, found.upper, at_most=2e-3, relative=True)
@@ -157,7 +157,7 @@ def proved(board: Lines) -> None:
 
 
 def at_s7(sampler: sampling.base.Sampler, asked: dict[str, float]) -> Account:
-    return account.rigorous(sampler, N, noise_multiplier=SCALE, n_compositions=STEPS, **asked)
+    return account.rigorous(sampler, N, noise_multiplier=SCALE, steps=STEPS, **asked)
 
 
 def calibration(board: Lines) -> None:
@@ -171,13 +171,13 @@ def calibration(board: Lines) -> None:
     for name, sampler, n, target in cases:
         whole, found = timed(
             lambda s=sampler, n=n, t=target: search.calibrate_noise(
-                s, n, n_compositions=STEPS, target_epsilon=t, target_delta=1e-5
+                s, n, steps=STEPS, target_epsilon=t, target_delta=1e-5
             ),
             1,
         )
         once, _ = timed(
             lambda s=sampler, n=n, noise=found.noise_multiplier, t=target: account.rigorous(
-                s, n, noise_multiplier=noise, n_compositions=STEPS, delta=1e-5, width=t * 1e-3
+                s, n, noise_multiplier=noise, steps=STEPS, delta=1e-5, width=t * 1e-3
             ),
             3,
         )

@@ -79,7 +79,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
     for row in shown.to_dict("records"):
         sampler = REGISTRY.get(row["scheme"]).of_sizes(10_000, 200, 118)
         found = rigorous(
-            sampler, 10_000, noise_multiplier=row["noise_multiplier"], n_compositions=row["n_compositions"],
+            sampler, 10_000, noise_multiplier=row["noise_multiplier"], steps=row["n_compositions"],
             delta=1e-5, adjacency=row["adjacency"],
         )  # fmt: skip
         assert (found.lower, found.upper) == pytest.approx((row["attack"], row["proved"]), rel=1e-6), row

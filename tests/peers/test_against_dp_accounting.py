@@ -51,7 +51,7 @@ def assert_inside(ours: tuple[float, float], theirs: tuple[float, float], width:
 )
 def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, width: float) -> None:
     found = account.rigorous(
-        sampling.Poisson(q), noise_multiplier=s, n_compositions=k, delta=delta, adjacency="add_remove", width=width
+        sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, adjacency="add_remove", width=width
     )
     low = peers.gaussian_lower(s, q).self_compose(k).get_epsilon_for_delta(delta)
     high = peers.gaussian_upper(s, q).self_compose(k).get_epsilon_for_delta(delta)
@@ -64,7 +64,7 @@ def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, w
 )
 def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -> None:
     found = account.rigorous(
-        sampling.Poisson(q), noise_multiplier=s, n_compositions=k, delta=delta, adjacency="substitute", width=WIDTH
+        sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, adjacency="substitute", width=WIDTH
     )
     low = peers.gaussian_lower(s, q, replace=True).self_compose(k).get_epsilon_for_delta(delta)
     high = peers.gaussian_upper(s, q, replace=True).self_compose(k).get_epsilon_for_delta(delta)
@@ -74,7 +74,7 @@ def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -
 
 @pytest.mark.parametrize(("n", "m", "s", "k", "epsilon"), [(10000, 200, 4.0, 1000, 1.0), (500, 50, 3.0, 40, 0.7)])
 def test_the_papers_pair_of_sampling_without_replacement(n: int, m: int, s: float, k: int, epsilon: float) -> None:
-    found = account.paper(sampling.Wor(m), n, noise_multiplier=s, n_compositions=k, epsilon=epsilon, width=1e-3)
+    found = account.paper(sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=1e-3)
     low = peers.gaussian_lower(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
     high = peers.gaussian_upper(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
     assert_inside((found.lower, found.upper), (low, high), 1e-3 * found.upper)
@@ -95,7 +95,7 @@ def test_proved_bound_of_sampling_without_replacement(
     limit = fine - (coarse - fine) / 3
     width = 1e-3
     found = account.rigorous(
-        sampling.Wor(m), n, noise_multiplier=s, n_compositions=k, epsilon=epsilon, width=width
+        sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width
     )
     assert limit * (1 - 1e-5) <= found.upper <= fine * (1 + width)
     assert found.lower <= fine
@@ -114,7 +114,7 @@ def test_the_papers_pair_of_two_stages(n: int, b: int, m: int, s: float, k: int,
         for step in (2e-4, 4e-4)
     )
     found = account.paper(
-        sampling.MustOW(b, m), n, noise_multiplier=s, n_compositions=k, epsilon=epsilon, width=2e-3
+        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3
     )
     limit = fine - (coarse - fine) / 3
     assert found.lower <= limit * (1 + 1e-5)
@@ -143,7 +143,7 @@ def test_one_sided_mixtures(weights: list[float], s: float, k: int, epsilon: flo
 )
 def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilon: float) -> None:
     found = account.rigorous(
-        sampling.Poisson(q), noise_multiplier=b, n_compositions=k, epsilon=epsilon, mechanism="laplace", width=1e-3
+        sampling.Poisson(q), noise_multiplier=b, steps=k, epsilon=epsilon, mechanism="laplace", width=1e-3
     )
     low = peers.laplace(b, q, upper=False).self_compose(k).get_delta_for_epsilon(epsilon)
     high = peers.laplace(b, q).self_compose(k).get_delta_for_epsilon(epsilon)
@@ -162,6 +162,6 @@ def test_two_releases_with_laplace_noise_by_quadrature() -> None:
         float(np.maximum(base - np.exp(epsilon) * mixed, 0).sum()),
     )
     found = account.rigorous(
-        sampling.Poisson(q), noise_multiplier=b, n_compositions=2, epsilon=epsilon, mechanism="laplace", width=1e-3
+        sampling.Poisson(q), noise_multiplier=b, steps=2, epsilon=epsilon, mechanism="laplace", width=1e-3
     )
     assert truth * (1 - 1e-4) <= found.upper <= truth * (1 + 2e-3)

@@ -182,7 +182,7 @@ def test_two_adaptive_steps(family: str) -> None:
     drawn = f"{family}, n = {n}, {chain}, s = {scale}, epsilon = {epsilons}"
     for epsilon, value in zip(epsilons, truth, strict=True):
         answer = rigorous(
-            sampler_of(chain), n, noise_multiplier=scale, n_compositions=2, epsilon=epsilon, adjacency="substitute",
+            sampler_of(chain), n, noise_multiplier=scale, steps=2, epsilon=epsilon, adjacency="substitute",
             width=0.01,
         )  # fmt: skip
         assert value <= answer.upper + 1e-12, replay(SEED, drawn)

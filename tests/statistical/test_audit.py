@@ -34,7 +34,7 @@ DRAWS = 40_000
 def run(case: tuple[Sampler, int | None, float, int, float, str | None], seed: int = 11) -> Audit:
     sampler, n, noise, steps, epsilon, adjacency = case
     return audit(
-        sampler, n, noise_multiplier=noise, n_compositions=steps, epsilon=epsilon, adjacency=adjacency,
+        sampler, n, noise_multiplier=noise, steps=steps, epsilon=epsilon, adjacency=adjacency,
         draws=DRAWS, seed=seed, confidence=CONFIDENCE,
     )  # fmt: skip
 

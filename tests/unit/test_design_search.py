@@ -64,14 +64,14 @@ def test_limits() -> None:
 
 def test_real_searches_are_safe() -> None:
     steps = largest_steps(Wor(20), 2000, noise_multiplier=3.0, target_epsilon=1.0, target_delta=1e-6)
-    again = rigorous(Wor(20), 2000, noise_multiplier=3.0, n_compositions=int(steps.value), delta=1e-6, width=1e-4)
+    again = rigorous(Wor(20), 2000, noise_multiplier=3.0, steps=int(steps.value), delta=1e-6, width=1e-4)
     assert again.upper <= 1
     rate = largest_sample(
-        Poisson, most=1.0, whole=False, noise_multiplier=3.0, n_compositions=100, target_epsilon=1.0, target_delta=1e-6
+        Poisson, most=1.0, whole=False, noise_multiplier=3.0, steps=100, target_epsilon=1.0, target_delta=1e-6
     )
     assert rate.account.upper <= 1
     assert rate.account.upper == pytest.approx(1, rel=3e-3)
-    assert rigorous(Poisson(rate.value), noise_multiplier=3.0, n_compositions=100, delta=1e-6).upper <= 1.001
+    assert rigorous(Poisson(rate.value), noise_multiplier=3.0, steps=100, delta=1e-6).upper <= 1.001
     for epsilon, delta in ((0.0, 1e-6), (1.0, 1.0)):
         with pytest.raises(ArgumentError, match="target"):
             largest_steps(Wor(20), 2000, noise_multiplier=3.0, target_epsilon=epsilon, target_delta=delta)

@@ -68,7 +68,7 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
     assert scale == pytest.approx(0.885, abs=5e-4)
     pair = pairs.WorPair(300 / n, scale)
     found = algorithm1.compose(
-        pair, n_compositions=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass"
+        pair, steps=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass"
     )
     assert float(found.delta_lower[0]) > 2e-3 > 1 / n
 
@@ -100,7 +100,7 @@ def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[s
 
 
 def test_at_equal_noise_must_is_weaker_than_wor() -> None:
-    question = {"noise_multiplier": 4.0, "n_compositions": 1000, "delta": 1e-5, "width": 0.05}
+    question = {"noise_multiplier": 4.0, "steps": 1000, "delta": 1e-5, "width": 0.05}
     must = account.rigorous(sampling.MustOW(118, 200), 10_000, **question)
     wor = account.rigorous(sampling.Wor(200), 10_000, **question)
     assert must.lower > 5 * wor.upper
@@ -110,7 +110,7 @@ def test_at_equal_noise_must_is_weaker_than_wor() -> None:
 
 
 def test_one_direction_is_half_of_substitution_for_poisson() -> None:
-    question = {"noise_multiplier": 2.654, "n_compositions": 1000, "delta": 1e-5}
+    question = {"noise_multiplier": 2.654, "steps": 1000, "delta": 1e-5}
     sampler = sampling.Poisson(300 / 30969)
     one = account.paper(sampler, **question)
     other = account.rigorous(sampler, adjacency="substitute", **question)
@@ -281,7 +281,7 @@ def test_e15_the_missing_column_of_table4() -> None:
 def test_e16_must_ww_can_be_composed() -> None:
     law = _law("must_ww", 10000, 200, 118)
     found = algorithm1.compose(
-        pairs.MixturePair(law, 4.0), n_compositions=[200, 1000], epsilon=1.0, half_width=10.0, grid_size=100000,
+        pairs.MixturePair(law, 4.0), steps=[200, 1000], epsilon=1.0, half_width=10.0, grid_size=100000,
         method="cell_mass",
     )  # fmt: skip
     assert np.isfinite(found.delta_upper).all()

@@ -122,8 +122,8 @@ def test_epsilon_and_delta_are_inverse_to_each_other() -> None:
 
 def test_large_losses_reach_the_reference() -> None:
     # adaptive values computed elsewhere, to the digits given there
-    wor = rigorous(Wor(300), 30969, noise_multiplier=0.885, n_compositions=1000, epsilon=2.0)
-    must = rigorous(MustOW(500, 300), 30969, noise_multiplier=0.671, n_compositions=1000, epsilon=2.0)
+    wor = rigorous(Wor(300), 30969, noise_multiplier=0.885, steps=1000, epsilon=2.0)
+    must = rigorous(MustOW(500, 300), 30969, noise_multiplier=0.671, steps=1000, epsilon=2.0)
     assert 0.3996 <= wor.lower <= wor.upper <= 0.571
     assert 0.9155 <= must.lower <= must.upper <= 0.96
     assert "adaptively" in wor.lower_pair

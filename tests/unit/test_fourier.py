@@ -59,7 +59,7 @@ def two_steps(pair: GaussianPair, epsilon: float) -> float:
 def test_composed_gaussians_lie_in_the_bracket(pair: GaussianPair, ratio: float, epsilon: float) -> None:
     counts = np.array([1, 2, 5, 16])
     result = compose(
-        pair, n_compositions=counts, epsilon=epsilon, half_width=12, grid_size=48000, method="cell_mass"
+        pair, steps=counts, epsilon=epsilon, half_width=12, grid_size=48000, method="cell_mass"
     )
     truth = np.array([float(GaussianProfile(np.sqrt(k) * ratio).delta(epsilon)) for k in counts])
     assert np.all(result.delta_lower <= truth)
@@ -73,7 +73,7 @@ def test_algorithm_1_on_composed_gaussians(pair: GaussianPair, ratio: float, met
     counts = np.array([5, 16])
     for epsilon in (0.0, 0.5, 2.0):
         result = compose(
-            pair, n_compositions=counts, epsilon=epsilon, half_width=12, grid_size=48000, method=method
+            pair, steps=counts, epsilon=epsilon, half_width=12, grid_size=48000, method=method
         )
         truth = np.array([float(GaussianProfile(np.sqrt(k) * ratio).delta(epsilon)) for k in counts])
         assert np.all(result.delta_lower < truth)
@@ -85,7 +85,7 @@ def test_upper_value_of_algorithm_1_is_below_the_truth_for_few_steps() -> None:
     # each cell's largest density is placed at its lower end, so the weight of the cell is understated; only the
     # growth of the sandwich with k covers it
     pair, ratio = PURE["poisson"]
-    result = compose(pair, n_compositions=[1, 5], epsilon=0.5, half_width=12, grid_size=4800, method="printed")
+    result = compose(pair, steps=[1, 5], epsilon=0.5, half_width=12, grid_size=4800, method="printed")
     truth = [float(GaussianProfile(np.sqrt(k) * ratio).delta(0.5)) for k in (1, 5)]
     assert result.delta_upper[0] < truth[0] * (1 - 1e-4)
     assert result.delta_upper[1] > truth[1]
@@ -96,7 +96,7 @@ def test_the_bracket_needs_no_slack_and_narrows_with_the_grid() -> None:
     truth = float(GaussianProfile(np.sqrt(20) * ratio).delta(1.0))
     widths = []
     for size in (4000, 16000, 64000):
-        result = compose(pair, n_compositions=20, epsilon=1, half_width=16, grid_size=size, method="cell_mass")
+        result = compose(pair, steps=20, epsilon=1, half_width=16, grid_size=size, method="cell_mass")
         assert result.delta_lower[0] < truth < result.delta_upper[0]
         widths.append(result.delta_upper[0] - result.delta_lower[0])
     assert widths[1] < widths[0] / 3.5
@@ -116,7 +116,7 @@ def test_the_bracket_needs_no_slack_and_narrows_with_the_grid() -> None:
 def test_one_and_two_steps_agree_with_other_roads(pair: GaussianPair) -> None:
     # half-width and step such that epsilon = 0.7 falls inside a cell
     result = compose(
-        pair, n_compositions=[1, 2], epsilon=0.7, half_width=53, grid_size=100000, method="cell_mass"
+        pair, steps=[1, 2], epsilon=0.7, half_width=53, grid_size=100000, method="cell_mass"
     )
     for index, truth in enumerate((one_step(pair, 0.7), two_steps(pair, 0.7))):
         assert result.delta_lower[index] < truth < result.delta_upper[index]
@@ -156,7 +156,7 @@ TABLE_8 = [  # pair, grid size, upper bound as done, printed in the paper
 
 @pytest.mark.parametrize(("pair", "size", "expected", "printed"), TABLE_8, ids=["poisson", "wor", "wr", "ow", "ww"])
 def test_table_8_as_done(pair: GaussianPair, size: int, expected: str, printed: str) -> None:
-    result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="as_done")
+    result = compose(pair, steps=1000, epsilon=2, half_width=6, grid_size=size, method="as_done")
     upper = float(result.delta_upper[0])
     places = len(expected.split("e")[0]) - 2
     assert f"{upper:.{places}e}" == expected
@@ -166,20 +166,20 @@ def test_table_8_as_done(pair: GaussianPair, size: int, expected: str, printed: 
 
 def test_finer_grid_for_sampling_with_replacement() -> None:
     pair = TABLE_8[2][0]
-    result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=300000, method="as_done")
+    result = compose(pair, steps=1000, epsilon=2, half_width=6, grid_size=300000, method="as_done")
     assert f"{result.delta_upper[0]:.2e}" == "4.00e-07"
 
 
 @pytest.mark.parametrize(("index", "lower"), [(3, "8.4e-08"), (4, "1.4e-07")], ids=["ow", "ww"])
 def test_table_8_as_printed(index: int, lower: str) -> None:
     pair, size = TABLE_8[index][:2]
-    result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
+    result = compose(pair, steps=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
     assert f"{result.delta_lower[0]:.1e}" == lower
 
 
 def test_table_8_as_printed_is_round_off_for_the_other_samplers() -> None:
     for pair, size, _, _ in TABLE_8[:3]:
-        result = compose(pair, n_compositions=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
+        result = compose(pair, steps=1000, epsilon=2, half_width=6, grid_size=size, method="printed")
         assert abs(result.delta[0]) < result.floor[0] == 1e-12
 
 
@@ -191,14 +191,14 @@ S2_CELL_MASS = ["1.37e-08 1.45e-08", "9.87e-08 1.26e-07", "3.08e-06 4.54e-06", "
 @pytest.mark.parametrize(("method", "expected"), [("as_done", S2_AS_DONE), ("cell_mass", S2_CELL_MASS)])
 def test_figure_s2(method: str, expected: list[str]) -> None:
     pair = MixturePair(law("must_ow", 10000, 200, 118), 4)
-    result = compose(pair, n_compositions=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method=method)
+    result = compose(pair, steps=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method=method)
     bounds = zip(result.delta_lower, result.delta_upper, strict=True)
     assert [f"{low:.2e} {high:.2e}" for low, high in bounds] == expected
 
 
 def test_value_stored_in_the_public_notebook() -> None:
     pair = MixturePair(law("must_ow", 10000, 200, 118), 4)
-    result = compose(pair, n_compositions=1500, epsilon=1, half_width=10, grid_size=500000, method="as_done")
+    result = compose(pair, steps=1500, epsilon=1, half_width=10, grid_size=500000, method="as_done")
     assert f"{result.delta_lower[0]:.5e}" == "4.24699e-05"
     # stored: 0.0193374; the sixth digit hangs on which cells next to the density's peak take its value
     assert f"{result.delta_upper[0]:.6f}" == "0.019337"
@@ -207,7 +207,7 @@ def test_value_stored_in_the_public_notebook() -> None:
 def test_figure_s2_with_both_stages_with_replacement_has_no_numerical_errors() -> None:
     pair = MixturePair(law("must_ww", 10000, 200, 118), 4)
     result = compose(
-        pair, n_compositions=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method="as_done"
+        pair, steps=S2_COUNTS, epsilon=1, half_width=10, grid_size=500000, method="as_done"
     )
     assert (f"{result.delta_upper[0]:.2e}", f"{result.delta_upper[-1]:.2e}") == ("4.05e-08", "9.08e-04")
 
@@ -225,7 +225,7 @@ def test_figure_s2_with_both_stages_with_replacement_has_no_numerical_errors() -
 )
 def test_table_8_in_consistent_units(pair: GaussianPair, half_width: float, size: int, about: float) -> None:
     result = compose(
-        pair, n_compositions=1000, epsilon=2, half_width=half_width, grid_size=size, method="cell_mass"
+        pair, steps=1000, epsilon=2, half_width=half_width, grid_size=size, method="cell_mass"
     )
     assert result.delta_lower[0] < about < result.delta_upper[0]
     assert result.delta_upper[0] > 1 / 30969  # the claim of the paper fails in its own terms
@@ -238,7 +238,7 @@ def test_table_8_in_consistent_units(pair: GaussianPair, half_width: float, size
 def test_methods_bracket_each_other() -> None:
     pair = WorPair(0.05, 1.0)
     results = {
-        method: compose(pair, n_compositions=[10, 60], epsilon=1, half_width=12, grid_size=48000, method=method)
+        method: compose(pair, steps=[10, 60], epsilon=1, half_width=12, grid_size=48000, method=method)
         for method in METHODS
     }
     exact, printed, done = results["cell_mass"], results["printed"], results["as_done"]
@@ -252,8 +252,8 @@ def test_several_counts_share_the_work_and_change_nothing() -> None:
     pair = MixturePair(law("must_ow", 200, 20, 30), 2.0)
     for method in METHODS:
         settings = {"epsilon": 1.0, "half_width": 8, "grid_size": 8000, "method": method}
-        together = compose(pair, n_compositions=[3, 9], **settings)  # type: ignore[arg-type]
-        alone = compose(pair, n_compositions=9, **settings)  # type: ignore[arg-type]
+        together = compose(pair, steps=[3, 9], **settings)  # type: ignore[arg-type]
+        alone = compose(pair, steps=9, **settings)  # type: ignore[arg-type]
         assert together.delta[1] == alone.delta[0]
         assert together.delta_upper[1] == alone.delta_upper[0]
 
@@ -284,7 +284,7 @@ def test_truncation_error_as_published_drops_small_cells() -> None:
 
 def test_an_answer_says_that_it_is_no_guarantee() -> None:
     result = compose(
-        PoissonPair(0.01, 2.654), n_compositions=1000, epsilon=2, half_width=6, grid_size=30000, method="printed"
+        PoissonPair(0.01, 2.654), steps=1000, epsilon=2, half_width=6, grid_size=30000, method="printed"
     )
     interval = result.interval()
     assert interval.kind == "paper"
@@ -314,21 +314,21 @@ def test_intervals_are_ordered_and_of_a_known_kind(lower: float, upper: float, k
     [
         ({"method": "exact_masses"}, "unknown method 'exact_masses'"),
         ({"grid_size": 1001}, "grid_size must be even, got grid_size = 1001; take 1002"),
-        ({"n_compositions": [5, 0]}, "n_compositions must be at least 1"),
+        ({"steps": [5, 0]}, "steps must be at least 1"),
         ({"epsilon": 7.0}, "epsilon must be below 6"),
         ({"half_width": -1}, "half_width must be above 0"),
         ({"method": "cell_mass", "grid_size": 2 * 1009}, "prime factors above 11, got grid_size = 2018; take 2048"),
     ],
 )
 def test_bad_arguments_are_refused_in_a_sentence(change: dict[str, object], message: str) -> None:
-    settings = {"n_compositions": 5, "epsilon": 1, "half_width": 6, "grid_size": 1000, "method": "printed", **change}
+    settings = {"steps": 5, "epsilon": 1, "half_width": 6, "grid_size": 1000, "method": "printed", **change}
     with pytest.raises(ArgumentError, match=message):
         compose(PoissonPair(0.5, 1), **settings)  # type: ignore[arg-type]
 
 
 def test_a_density_with_two_peaks_is_refused_where_one_is_assumed() -> None:
     far_apart = MixturePair(MultiplicityLaw(np.log([0.5, 1e-300, 0.5])), 0.6)
-    settings = {"n_compositions": 2, "epsilon": 1, "half_width": 60, "grid_size": 60000}
+    settings = {"steps": 2, "epsilon": 1, "half_width": 60, "grid_size": 60000}
     with pytest.raises(NumericalError, match="unimodal"):
         compose(far_apart, method="printed", **settings)
     bounds = compose(far_apart, method="cell_mass", **settings)
@@ -347,7 +347,7 @@ class WrongSign(PoissonPair):
 
 def bracket_holds(pair: GaussianPair, ratio: float, k: int, half_width: float, size: int = 24000) -> bool:
     result = compose(
-        pair, n_compositions=k, epsilon=0.5, half_width=half_width, grid_size=size, method="cell_mass"
+        pair, steps=k, epsilon=0.5, half_width=half_width, grid_size=size, method="cell_mass"
     )
     truth = float(GaussianProfile(np.sqrt(k) * ratio).delta(0.5))
     return bool(result.delta_lower[0] <= truth <= result.delta_upper[0])

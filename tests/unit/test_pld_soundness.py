@@ -96,17 +96,17 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
 
 def test_an_answer_says_that_the_width_was_met() -> None:
     # one inclusion is a loss of about 797, beyond the last order of the upper bound and the last point of the attack
-    loud = rigorous(Wor(2), 4, noise_multiplier=0.0501, n_compositions=1, epsilon=2.0)
+    loud = rigorous(Wor(2), 4, noise_multiplier=0.0501, steps=1, epsilon=2.0)
     assert 0.4999 < loud.lower <= 0.5 <= loud.upper < 0.5001
     assert loud.width_met
-    met = rigorous(Wor(2), 4, noise_multiplier=1.0, n_compositions=1, epsilon=1.0)
+    met = rigorous(Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0)
     assert met.width_met
     assert met.upper - met.lower <= 1e-3 * met.upper
     assert WIDTH_MISSED not in met.conditions
 
 
 def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"noise_multiplier": 1.0, "n_compositions": 1000, "delta": 1e-5}
+    asked = {"noise_multiplier": 1.0, "steps": 1000, "delta": 1e-5}
     monkeypatch.setattr(compose, "MAX_GRID", 300)
     for answer in (rigorous(Poisson(0.01), **asked), paper(Poisson(0.01), **asked)):
         assert not answer.width_met
@@ -123,7 +123,7 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch:
 
 def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
     found = calibrate_noise(
-        Wor(10), 100, n_compositions=10, target_epsilon=1.0, target_delta=1e-5, mechanism="laplace", accuracy=0.01
+        Wor(10), 100, steps=10, target_epsilon=1.0, target_delta=1e-5, mechanism="laplace", accuracy=0.01
     )
     assert 0 < found.necessary < found.noise_multiplier
     assert found.account.upper <= 1.0
@@ -196,7 +196,7 @@ def test_laws_of_counts_are_as_accurate_as_the_allowances_assume() -> None:
 
 
 def test_a_chain_that_would_take_minutes_is_refused_at_once() -> None:
-    asked = {"noise_multiplier": 3.0, "n_compositions": 100, "epsilon": 1.0}
+    asked = {"noise_multiplier": 3.0, "steps": 100, "epsilon": 1.0}
     for depth in (3, 4):
         with pytest.raises(UnsupportedError, match="fewer stages"):
             rigorous(Multistage([base.WithReplacement(300)] * depth), 300, **asked)

@@ -46,7 +46,7 @@ def test_epsilon_is_where_the_bound_crosses(side: str, delta: float) -> None:
 
 def _gaussian(k: int, scale: float) -> tuple[Wor, dict[str, float]]:
     """All records are drawn: k Gaussian steps at distance 2, whose answer is known."""
-    return Wor(4), {"noise_multiplier": scale, "n_compositions": k}
+    return Wor(4), {"noise_multiplier": scale, "steps": k}
 
 
 @pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4])
@@ -128,7 +128,7 @@ def test_a_rival_ends_the_search_for_an_attack_only_where_it_will_not_be_overtak
 
 
 def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
-    sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "n_compositions": 100, "epsilon": 1.0}
+    sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0}
     flipped = rigorous(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
     monkeypatch.setattr(account.AdaptiveAttack, "answer", lambda self, question: 0.0)
@@ -146,8 +146,8 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
 )
 def test_the_upper_end_alone_is_the_same(sampler: Sampler, n: int | None, kind: str) -> None:
     for asked in ({"epsilon": 0.2}, {"delta": 1e-6, "width": 1e-2}):
-        both = rigorous(sampler, n, noise_multiplier=4.0, n_compositions=100, **asked)
-        alone = proved(sampler, n, noise_multiplier=4.0, n_compositions=100, **asked)
+        both = rigorous(sampler, n, noise_multiplier=4.0, steps=100, **asked)
+        alone = proved(sampler, n, noise_multiplier=4.0, steps=100, **asked)
         assert alone.upper == both.upper
         assert (alone.quantity, alone.conditions, alone.pair) == (both.quantity, both.conditions, both.pair)
         assert alone.kind == kind
@@ -162,9 +162,9 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(bracket.Composition, "lower", never)
     monkeypatch.setattr(account.AdaptiveAttack, "answer", never)
-    assert proved(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0).upper < 1e-3
+    assert proved(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):
-        rigorous(Wor(200), S7, noise_multiplier=4.0, n_compositions=50, epsilon=1.0)
+        rigorous(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_calibrated_noise_is_proved_and_close(sampler: Sampler, n: int | None, target: float, mechanism: str) -> None:
-    asked = {"n_compositions": 100, "mechanism": mechanism}
+    asked = {"steps": 100, "mechanism": mechanism}
     found = calibrate_noise(sampler, n, target_epsilon=target, target_delta=1e-6, accuracy=1e-3, **asked)
     again = {"delta": 1e-6, "width": 1e-3 * target, **asked}
     # safe: the very bound that is reported is at most the target, and so is a sharper one
@@ -197,7 +197,7 @@ def test_calibrated_noise_is_proved_and_close(sampler: Sampler, n: int | None, t
 
 
 def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"n_compositions": 100, "target_epsilon": 1.0, "target_delta": 1e-6}
+    asked = {"steps": 100, "target_epsilon": 1.0, "target_delta": 1e-6}
     straight = calibrate_noise(Wor(20), 2000, **asked)
     true = Composition.rough
 
@@ -218,7 +218,7 @@ def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.Monke
 def test_calibration_is_cheap() -> None:
     # full accuracy where it decides, and only there
     for sampler, n in ((Poisson(0.02), None), (Wor(200), S7), (MustOW(30, 40), 500)):
-        found = calibrate_noise(sampler, n, n_compositions=200, target_epsilon=2.0, target_delta=1e-6)
+        found = calibrate_noise(sampler, n, steps=200, target_epsilon=2.0, target_delta=1e-6)
         assert found.evaluations <= 4
 
 
@@ -273,7 +273,7 @@ def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_small_tails_are_not_lost() -> None:
-    answer = rigorous(Wr(10**4), 10**4, noise_multiplier=100, n_compositions=10, epsilon=1)
+    answer = rigorous(Wr(10**4), 10**4, noise_multiplier=100, steps=10, epsilon=1)
     assert 1e-60 < answer.lower < answer.upper < 1e3 * answer.lower
 
 
@@ -304,7 +304,7 @@ def test_laws_without_their_impossible_ends_are_the_same() -> None:
 @pytest.mark.parametrize("epsilon", [100.0, 1e3, 1e6])
 def test_epsilons_beyond_all_losses_warn_of_nothing_and_are_never_zero(epsilon: float) -> None:
     for k in (1, 5, 100):
-        answer = rigorous(Wor(5), 100, noise_multiplier=10.0, n_compositions=k, epsilon=epsilon)
+        answer = rigorous(Wor(5), 100, noise_multiplier=10.0, steps=k, epsilon=epsilon)
         assert answer.lower == 0.0
         assert 0 < answer.upper < 1e-30
 

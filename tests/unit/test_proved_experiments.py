@@ -92,7 +92,7 @@ def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(found: 
     for scheme, adjacency in (("poisson", "substitute"), ("wor", "substitute")):
         row = only(found["proved_noise"], scheme=scheme, adjacency=adjacency)
         sampler = sampling.of_sizes(scheme, **SIZES)
-        question = {"n_compositions": 20, "delta": row["delta"], "adjacency": adjacency, "width": 1e-3}
+        question = {"steps": 20, "delta": row["delta"], "adjacency": adjacency, "width": 1e-3}
         assert account.rigorous(sampler, 300, noise_multiplier=row["proved"], **question).upper <= 4
         assert account.rigorous(sampler, 300, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
 
@@ -136,7 +136,7 @@ class TestRealisedBatches:
 
     def test_it_exceeds_what_a_fixed_denominator_is_proved_to_give(self) -> None:
         fixed = account.rigorous(
-            sampling.Poisson(self.rate), self.n, noise_multiplier=self.s, n_compositions=1, epsilon=self.epsilon
+            sampling.Poisson(self.rate), self.n, noise_multiplier=self.s, steps=1, epsilon=self.epsilon
         )
         assert self.attack() > fixed.upper
 

@@ -172,7 +172,7 @@ def test_different_recyclers_compose() -> None:
 def test_bad_questions_are_refused() -> None:
     with pytest.raises(ArgumentError, match="either epsilon or delta"):
         composed.account(PAPER, 3)
-    with pytest.raises(ArgumentError, match="n_compositions must be at least 1"):
+    with pytest.raises(ArgumentError, match="steps must be at least 1"):
         composed.account(PAPER, 0, epsilon=1.0)
     with pytest.raises(ArgumentError, match="unknown adjacency"):
         composed.account(PAPER, 2, epsilon=1.0, adjacency="other")

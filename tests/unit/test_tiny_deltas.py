@@ -32,7 +32,7 @@ def test_gaussian_deltas_bracket_the_closed_form(exponent: int) -> None:
 @pytest.mark.parametrize(("sampler", "n"), [(Poisson(0.02), None), (Wor(5), 100)])
 @pytest.mark.parametrize("delta", [1e-12, 1e-30])
 def test_subsampled_deltas_have_two_sides(sampler: Sampler, n: int | None, delta: float) -> None:
-    asked = {"noise_multiplier": 4.0, "n_compositions": 50}
+    asked = {"noise_multiplier": 4.0, "steps": 50}
     epsilon = rigorous(sampler, n, **asked, delta=delta)
     assert 0 < epsilon.lower <= epsilon.upper
     if epsilon.kind == "exact":
@@ -47,7 +47,7 @@ def test_subsampled_deltas_have_two_sides(sampler: Sampler, n: int | None, delta
 
 
 def test_what_underflows_is_rounded_up() -> None:
-    asked = {"noise_multiplier": 10.0, "n_compositions": 10}
+    asked = {"noise_multiplier": 10.0, "steps": 10}
     answers = [rigorous(Wor(5), 100, **asked, epsilon=epsilon, width=0.1) for epsilon in (50.0, 100.0, 1e4)]
     for answer in answers:
         assert 0 <= answer.lower <= answer.upper
@@ -58,7 +58,7 @@ def test_what_underflows_is_rounded_up() -> None:
 def test_bounded_losses_end() -> None:
     # five Laplace losses of at most 1 each
     for epsilon, empty in ((4.9, False), (5.1, True)):
-        answer = rigorous(Poisson(1.0), noise_multiplier=1.0, n_compositions=5, epsilon=epsilon, mechanism="laplace")
+        answer = rigorous(Poisson(1.0), noise_multiplier=1.0, steps=5, epsilon=epsilon, mechanism="laplace")
         assert (answer.upper == 0.0) is empty
         assert (answer.lower > 0) is not empty
 

@@ -144,7 +144,7 @@ DENOMINATORS = ("fixed", "realised")
 
 @dataclass(frozen=True)
 class Release:
-    """`n_compositions` releases of one kind.
+    """`steps` releases of one kind.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class Release:
     noise_multiplier : float
         s = sigma / C: scale of the noise on the *sum* over the norm bound of one record (Laplace: scale over the
         bound).
-    n_compositions : int
+    steps : int
     mechanism : {"gaussian", "laplace"}
     denominator : {"fixed", "realised"}
         What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
@@ -164,13 +164,13 @@ class Release:
     sampler: Sampler
     n: int | None
     noise_multiplier: float
-    n_compositions: int
+    steps: int
     mechanism: str = "gaussian"
     denominator: str = "fixed"
 
     def __post_init__(self) -> None:
         checks.real("noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE)
-        checks.integer("n_compositions", self.n_compositions, at_least=1)
+        checks.integer("steps", self.steps, at_least=1)
         checks.one_of("mechanism", self.mechanism, MECHANISMS)
         checks.one_of("denominator", self.denominator, DENOMINATORS)
 
@@ -203,7 +203,7 @@ def rigorous(
     n: int | None = None,
     *,
     noise_multiplier: float,
-    n_compositions: int,
+    steps: int,
     epsilon: float | None = None,
     delta: float | None = None,
     adjacency: str | None = None,
@@ -215,7 +215,7 @@ def rigorous(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, n_compositions, mechanism, denominator
+    sampler, n, noise_multiplier, steps, mechanism, denominator
         See `Release`.
     epsilon, delta : float
         Exactly one of them.
@@ -235,13 +235,13 @@ def rigorous(
     Examples
     --------
     >>> from dpsub.sampling import Poisson
-    >>> account = rigorous(Poisson(0.01), noise_multiplier=1.0, n_compositions=100, delta=1e-5)
+    >>> account = rigorous(Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)
     >>> account.kind, str(account.adjacency)
     ('exact', 'add_remove')
     >>> 0.71 < account.lower <= account.upper < 0.73
     True
     """
-    release = Release(sampler, n, noise_multiplier, n_compositions, mechanism, denominator)
+    release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
     return rigorous_composition([release], epsilon=epsilon, delta=delta, adjacency=adjacency, width=width)
 
 
@@ -263,7 +263,7 @@ def proved(
     n: int | None = None,
     *,
     noise_multiplier: float,
-    n_compositions: int,
+    steps: int,
     epsilon: float | None = None,
     delta: float | None = None,
     adjacency: str | None = None,
@@ -272,7 +272,7 @@ def proved(
     width: float | None = None,
 ) -> Account:
     """As `rigorous`, with the same upper end, but without an attack where that costs extra: then kind is upper."""
-    proof = Proof.of([Release(sampler, n, noise_multiplier, n_compositions, mechanism, denominator)], adjacency)
+    proof = Proof.of([Release(sampler, n, noise_multiplier, steps, mechanism, denominator)], adjacency)
     return proof.upper(proof.question(epsilon, delta, width))
 
 
@@ -306,7 +306,7 @@ class Proof:
         chains = [release.chain() for release in releases]
         relation = _relation(chains, adjacency)
         cases = tuple(_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True))
-        entries = [(case.event, release.n_compositions) for case, release in zip(cases, releases, strict=True)]
+        entries = [(case.event, release.steps) for case, release in zip(cases, releases, strict=True)]
         return cls(tuple(releases), cases, relation, Composition(entries))
 
     def question(self, epsilon: float | None, delta: float | None, width: float | None) -> Question:
@@ -336,7 +336,7 @@ class Proof:
     def _flipped(self, question: Question) -> float:
         if len(self.releases) > 1 or self.ledger.one_number or self.cases[0].flipped is None:
             return 0.0
-        return AdaptiveAttack(self.cases[0].flipped, self.releases[0].n_compositions).answer(question)
+        return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answer(question)
 
     def _account(self, question: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
@@ -359,7 +359,7 @@ def paper(
     n: int | None = None,
     *,
     noise_multiplier: float,
-    n_compositions: int,
+    steps: int,
     epsilon: float | None = None,
     delta: float | None = None,
     width: float = 1e-3,
@@ -373,7 +373,7 @@ def paper(
     Examples
     --------
     >>> from dpsub.sampling import MustOW
-    >>> question = {"noise_multiplier": 1.0, "n_compositions": 1, "epsilon": 1.0}
+    >>> question = {"noise_multiplier": 1.0, "steps": 1, "epsilon": 1.0}
     >>> printed = paper(MustOW(2, 2), 4, **question)
     >>> proved = rigorous(MustOW(2, 2), 4, **question)
     >>> printed.kind, proved.kind
@@ -382,10 +382,10 @@ def paper(
     True
     """
     question = Question(epsilon, delta, width)
-    release = Release(sampler, n, noise_multiplier, n_compositions)
+    release = Release(sampler, n, noise_multiplier, steps)
     chain = release.chain()
     pair = _papers_pair(chain, noise_multiplier)
-    lower, upper, width_met = Composition([(PairEvent(pair, one_direction=True), n_compositions)]).answer(question)
+    lower, upper, width_met = Composition([(PairEvent(pair, one_direction=True), steps)]).answer(question)
     return Account(
         lower=lower,
         upper=upper,

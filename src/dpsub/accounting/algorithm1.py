@@ -101,9 +101,9 @@ def spectrum(cells: np.ndarray) -> np.ndarray:
     return np.asarray(fft.rfft(swap_halves(cells)))
 
 
-def convolution_power(transformed: np.ndarray, n_compositions: int, size: int) -> np.ndarray:
+def convolution_power(transformed: np.ndarray, steps: int, size: int) -> np.ndarray:
     """The k-th cyclic convolution power of the cells with the given spectrum, in the order of the grid."""
-    return swap_halves(fft.irfft(transformed**n_compositions, n=size))
+    return swap_halves(fft.irfft(transformed**steps, n=size))
 
 
 def excess(points: np.ndarray, epsilon: float) -> np.ndarray:
@@ -295,7 +295,7 @@ class FourierResult:
 
     Attributes
     ----------
-    n_compositions : ndarray of int, shape (c,)
+    steps : ndarray of int, shape (c,)
     epsilon : float
     delta_lower, delta, delta_upper : ndarray, shape (c,)
         Raw values; those of `printed` may be below `floor` in size and negative.
@@ -305,7 +305,7 @@ class FourierResult:
     pair : GaussianPair
     """
 
-    n_compositions: np.ndarray
+    steps: np.ndarray
     epsilon: float
     delta_lower: np.ndarray
     delta: np.ndarray
@@ -322,7 +322,7 @@ class FourierResult:
             lower=0.0 if lower < floor else min(lower, 1.0),
             upper=min(max(upper, floor, lower), 1.0),
             kind="paper",
-            pair=f"{self.pair.label}, s = {self.pair.scale:g}, k = {int(self.n_compositions[index])}",
+            pair=f"{self.pair.label}, s = {self.pair.scale:g}, k = {int(self.steps[index])}",
             adjacency=self.pair.relation,
             sensitivity="one occurrence of the record moves the mean by 1",
         )
@@ -331,7 +331,7 @@ class FourierResult:
 def compose(
     pair: GaussianPair,
     *,
-    n_compositions: int | Sequence[int] | np.ndarray,
+    steps: int | Sequence[int] | np.ndarray,
     epsilon: float,
     half_width: float,
     grid_size: int,
@@ -345,7 +345,7 @@ def compose(
     ----------
     pair : GaussianPair
         One of `pairs`.
-    n_compositions : int or sequence of int
+    steps : int or sequence of int
         k >= 1; several of them share the inversion and the transforms.
     epsilon : float
         >= 0 and below `half_width`.
@@ -375,7 +375,7 @@ def compose(
     compute = METHODS[checks.one_of("method", method, METHODS)]
     grid = LossGrid(half_width, grid_size)
     epsilon = checks.real("epsilon", epsilon, at_least=0, below=grid.half_width)
-    counts = np.array([checks.integer("n_compositions", k, at_least=1) for k in np.atleast_1d(n_compositions).tolist()])
+    counts = np.array([checks.integer("steps", k, at_least=1) for k in np.atleast_1d(steps).tolist()])
     lower, middle, upper, floor = compute(pair, grid, epsilon, counts)
     return FourierResult(counts, epsilon, lower, middle, upper, floor, method, pair)
 

@@ -69,14 +69,14 @@ class AdaptiveGame:
     ----------
     choices : sequence of Fillers
         On grids of one step.
-    n_compositions : int
+    steps : int
         k >= 1.
     tilt : float
         At least 0.
     """
 
     choices: Sequence[Fillers]
-    n_compositions: int
+    steps: int
     tilt: float = 0.0
 
     def played(self, low: float, high: float) -> Policy:
@@ -125,8 +125,8 @@ class AdaptiveGame:
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """(steps with one sign, number of such blocks) from the last step backwards; the lengths are powers of 2."""
         done, length, repeats = 0, 1, 0
-        while done < self.n_compositions:
-            fitting = min(max(1, (done + 1) // _PATIENCE), self.n_compositions - done)
+        while done < self.steps:
+            fitting = min(max(1, (done + 1) // _PATIENCE), self.steps - done)
             longest = 1 << (fitting.bit_length() - 1)
             if longest != length and repeats:
                 yield length, repeats
@@ -255,11 +255,11 @@ class AdaptiveAttack:
     ----------
     pair : FillerPair or LaplacePair
         Outputs with fillers at -C on the two data sets.
-    n_compositions : int
+    steps : int
     """
 
     pair: FillerPair | LaplacePair
-    n_compositions: int
+    steps: int
 
     def answer(self, question: Question) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
@@ -281,17 +281,17 @@ class AdaptiveAttack:
             # the shortest window is too long already
             return 0.0
         rough = choices(pair, spread / 8)
-        tilt, epsilon = _saddle(rough, self.n_compositions, question)
+        tilt, epsilon = _saddle(rough, self.steps, question)
         highest = 0.0
         for one in rough:
-            lowest, _ = ComposedLoss([one.accepted], [self.n_compositions]).cumulants.reach(tilt, _RARE)
+            lowest, _ = ComposedLoss([one.accepted], [self.steps]).cumulants.reach(tilt, _RARE)
             highest = max(highest, epsilon + max(1.0, -lowest))
         step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW)
         if step > spread * _COARSE:
             step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
         if step > spread * _COARSEST:
             return 0.0
-        policy = AdaptiveGame(choices(pair, step), self.n_compositions, tilt).played(_ACCEPTED, highest)
+        policy = AdaptiveGame(choices(pair, step), self.steps, tilt).played(_ACCEPTED, highest)
         return policy.delta(epsilon) if question.delta is None else policy.epsilon(question.delta)
 
 

@@ -173,7 +173,7 @@ def audit(
     n: int | None = None,
     *,
     noise_multiplier: float,
-    n_compositions: int,
+    steps: int,
     epsilon: float,
     adjacency: str | None = None,
     draws: int | None = None,
@@ -184,7 +184,7 @@ def audit(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, n_compositions, adjacency
+    sampler, n, noise_multiplier, steps, adjacency
         As in `dpsub.accounting.account.rigorous`, Gaussian noise on sums or on sums over a fixed number.
     epsilon : float
         Nats, >= 0.
@@ -209,23 +209,23 @@ def audit(
         draws = checks.integer("draws", draws, at_least=1)
     seed = checks.integer("seed", seed, at_least=0)
     confidence = checks.real("confidence", confidence, above=0, below=1)
-    release = Release(sampler, n, noise_multiplier, n_compositions)
+    release = Release(sampler, n, noise_multiplier, steps)
     account = rigorous(
         sampler,
         n,
         noise_multiplier=noise_multiplier,
-        n_compositions=n_compositions,
+        steps=steps,
         epsilon=epsilon,
         adjacency=adjacency,
     )
     attack = attack_of(release, Relation(account.adjacency))
-    swapped, computed = _better_direction(attack.pair, n_compositions, Question(epsilon=epsilon))
+    swapped, computed = _better_direction(attack.pair, steps, Question(epsilon=epsilon))
     size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
     if draws is None:
-        draws = int(min(max(_WORK / (size * n_compositions), _FEWEST), _MOST))
+        draws = int(min(max(_WORK / (size * steps), _FEWEST), _MOST))
     order = (1, 0) if swapped else (0, 1)
     first, second = (
-        _losses(sampler, attack, which, draws, n_compositions, seed, size) * (-1 if swapped else 1) for which in order
+        _losses(sampler, attack, which, draws, steps, seed, size) * (-1 if swapped else 1) for which in order
     )
     uniform = stream(seed, experiment="audit", cell={}, role="noise", replicate=2).random(draws)
     hits = int(np.count_nonzero(uniform < -np.expm1(np.minimum(epsilon - first, 0.0))))

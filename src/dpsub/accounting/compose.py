@@ -39,29 +39,29 @@ _MOST_PER_STEP = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Cumulants:
-    """The cumulant function of a sum of independent losses, n_compositions[t] of them with law laws[t].
+    """The cumulant function of a sum of independent losses, steps[t] of them with law laws[t].
 
     All values are for finite losses without offsets.
     """
 
     laws: Sequence[PrivacyLossDistribution]
-    n_compositions: Sequence[int]
+    steps: Sequence[int]
 
     def __call__(self, tilt: float) -> float:
         """K(tilt) = sum over t of n_t log E e^{tilt L_t}."""
-        return sum(k * law.log_mgf(tilt) for law, k in zip(self.laws, self.n_compositions, strict=True))
+        return sum(k * law.log_mgf(tilt) for law, k in zip(self.laws, self.steps, strict=True))
 
     @cached_property
     def support(self) -> tuple[int, int]:
         """Smallest and largest index of the sum on the grid."""
-        low = sum(k * law.support[0] for law, k in zip(self.laws, self.n_compositions, strict=True))
-        high = sum(k * law.support[1] for law, k in zip(self.laws, self.n_compositions, strict=True))
+        low = sum(k * law.support[0] for law, k in zip(self.laws, self.steps, strict=True))
+        high = sum(k * law.support[1] for law, k in zip(self.laws, self.steps, strict=True))
         return low, high
 
     def moments(self, tilt: float) -> tuple[list[float], float]:
         """Mean of each single loss and variance of the sum, under the tilt."""
         pairs = [law.moments(tilt) for law in self.laws]
-        variance = sum(k * v for (_, v), k in zip(pairs, self.n_compositions, strict=True))
+        variance = sum(k * v for (_, v), k in zip(pairs, self.steps, strict=True))
         return [mean for mean, _ in pairs], variance
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
@@ -196,13 +196,13 @@ MAX_GRID = 2**24
 
 @dataclass(frozen=True, eq=False)
 class ComposedLoss:
-    """The sum of independent losses, n_compositions[t] of them with law laws[t]: one side of delta(epsilon).
+    """The sum of independent losses, steps[t] of them with law laws[t]: one side of delta(epsilon).
 
     Attributes
     ----------
     laws : sequence of PrivacyLossDistribution
         Of one step and one side.
-    n_compositions : sequence of int
+    steps : sequence of int
         How often each of them occurs, >= 1.
 
     Raises
@@ -214,10 +214,10 @@ class ComposedLoss:
     """
 
     laws: Sequence[PrivacyLossDistribution]
-    n_compositions: Sequence[int]
+    steps: Sequence[int]
 
     def __post_init__(self) -> None:
-        counts = tuple(checks.integer("n_compositions", k, at_least=1) for k in self.n_compositions)
+        counts = tuple(checks.integer("steps", k, at_least=1) for k in self.steps)
         laws = tuple(self.laws)
         if not laws or len(laws) != len(counts):
             raise ArgumentError(f"each law needs its number of compositions, got {len(laws)} and {len(counts)}")
@@ -228,7 +228,7 @@ class ComposedLoss:
         if self.laws[0].step > _COARSEST:
             raise NumericalError(f"a grid of losses with a step of {self.laws[0].step:g} nats tells nothing apart")
         object.__setattr__(self, "laws", laws)
-        object.__setattr__(self, "n_compositions", counts)
+        object.__setattr__(self, "steps", counts)
 
     @property
     def side(self) -> str:
@@ -240,14 +240,14 @@ class ComposedLoss:
 
     @cached_property
     def cumulants(self) -> Cumulants:
-        return Cumulants(self.laws, self.n_compositions)
+        return Cumulants(self.laws, self.steps)
 
     @cached_property
     def infinity(self) -> float:
         """Mass of an infinite sum, rounded up on the upper side."""
         log_finite = sum(
             k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
-            for law, k in zip(self.laws, self.n_compositions, strict=True)
+            for law, k in zip(self.laws, self.steps, strict=True)
         )
         infinite = -math.expm1(log_finite)
         if self.side == "lower":
@@ -257,7 +257,7 @@ class ComposedLoss:
 
     @cached_property
     def _offset(self) -> float:
-        return sum(k * law.offset for law, k in zip(self.laws, self.n_compositions, strict=True))
+        return sum(k * law.offset for law, k in zip(self.laws, self.steps, strict=True))
 
     def delta(self, epsilon: float) -> float:
         """The bound of delta(epsilon), epsilon any real number in nats."""
@@ -339,7 +339,7 @@ class ComposedLoss:
         product, log_scale, centre = None, 0.0, 0
         power_error = np.zeros(size // 2 + 1)
         stage_error = 4 * _EPS * math.log2(size)
-        for law, k, mean in zip(self.laws, self.n_compositions, means, strict=True):
+        for law, k, mean in zip(self.laws, self.steps, means, strict=True):
             middle = round(mean / law.step)
             kappa = law.log_mgf(tilt)
             with np.errstate(divide="ignore"):

@@ -151,7 +151,7 @@ def calibrate_noise(
     sampler: Sampler,
     n: int | None = None,
     *,
-    n_compositions: int,
+    steps: int,
     target_epsilon: float,
     target_delta: float,
     adjacency: str | None = None,
@@ -164,7 +164,7 @@ def calibrate_noise(
 
     Parameters
     ----------
-    sampler, n, n_compositions, mechanism, adjacency
+    sampler, n, steps, mechanism, adjacency
         As in `dpsub.accounting.account.rigorous`.
     target_epsilon : float
         Nats, above 0.
@@ -183,7 +183,7 @@ def calibrate_noise(
     Examples
     --------
     >>> from dpsub.sampling import Poisson
-    >>> target = {"n_compositions": 100, "target_epsilon": 1.0, "target_delta": 1e-5}
+    >>> target = {"steps": 100, "target_epsilon": 1.0, "target_delta": 1e-5}
     >>> found = calibrate_noise(Poisson(0.01), accuracy=0.01, **target)
     >>> found.account.upper <= 1.0                  # proved at this noise
     True
@@ -199,7 +199,7 @@ def calibrate_noise(
 
     @cache
     def at(noise: float) -> Proof:
-        return Proof.of([Release(sampler, n, noise, n_compositions, mechanism)], adjacency)
+        return Proof.of([Release(sampler, n, noise, steps, mechanism)], adjacency)
 
     def bound(noise: float) -> float:
         accounts[noise] = at(noise).upper(question)
@@ -210,7 +210,7 @@ def calibrate_noise(
 
     limits = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
-    spread = 1 / analytic_gaussian_scale(target, target_delta, math.sqrt(n_compositions))
+    spread = 1 / analytic_gaussian_scale(target, target_delta, math.sqrt(steps))
     start, steepness = 1.0, 1.0
     searches: tuple[tuple[Callable[[float], float], float, float], ...] = (
         (lambda noise: at(noise).ledger.spread, spread, _GUESS),
@@ -312,7 +312,7 @@ def largest_steps(
 
     def account(steps: float, bounds: Bounds = proved) -> Account:
         return bounds(
-            sampler, n, noise_multiplier=noise_multiplier, n_compositions=int(steps), delta=target_delta,
+            sampler, n, noise_multiplier=noise_multiplier, steps=int(steps), delta=target_delta,
             adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
         )  # fmt: skip
 
@@ -331,7 +331,7 @@ def largest_sample(
     most: float,
     whole: bool,
     noise_multiplier: float,
-    n_compositions: int,
+    steps: int,
     target_epsilon: float,
     target_delta: float,
     adjacency: str | None = None,
@@ -348,7 +348,7 @@ def largest_sample(
         Largest size or rate that makes a sampler.
     whole : bool
         Whether `make` wants a whole number.
-    n, noise_multiplier, n_compositions, adjacency, mechanism
+    n, noise_multiplier, steps, adjacency, mechanism
         As in `dpsub.accounting.account.rigorous`.
     target_epsilon, target_delta, accuracy
         As in `largest_steps`.
@@ -361,12 +361,12 @@ def largest_sample(
         If no bound covers the case, or the smallest sample exceeds the target.
     """
     target = checks.real("target_epsilon", target_epsilon, above=0)
-    steps = checks.integer("n_compositions", n_compositions, at_least=1)
+    steps = checks.integer("steps", steps, at_least=1)
     noise = checks.real("noise_multiplier", noise_multiplier, above=0)
 
     def account(size: float, bounds: Bounds = proved) -> Account:
         return bounds(
-            make(size), n, noise_multiplier=noise, n_compositions=steps, delta=target_delta,
+            make(size), n, noise_multiplier=noise, steps=steps, delta=target_delta,
             adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
         )  # fmt: skip
 

@@ -31,7 +31,7 @@ COMMANDS = {
 }
 """Commands and what they answer; each is a module of this package."""
 
-_OPTIONS = {"n_compositions": "steps", "noise_multiplier": "noise-multiplier"}
+_OPTIONS = {"noise_multiplier": "noise-multiplier"}
 """Arguments of the library that are called otherwise on the command line."""
 
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130

@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
     found = audit(
-        sampler, arguments.n, noise_multiplier=arguments.noise_multiplier, n_compositions=arguments.steps,
+        sampler, arguments.n, noise_multiplier=arguments.noise_multiplier, steps=arguments.steps,
         epsilon=arguments.epsilon, adjacency=arguments.adjacency, draws=arguments.draws, seed=arguments.seed,
         confidence=arguments.confidence,
     )  # fmt: skip

@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> Answer:
         if arguments.rate is not None:
             raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
         found = advice.advise(
-            family, epsilon, delta, arguments.bound, arguments.sensitivity, n_compositions=times
+            family, epsilon, delta, arguments.bound, arguments.sensitivity, steps=times
         )
         law = found.optimum.law
     elif arguments.rate is None:

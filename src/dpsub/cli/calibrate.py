@@ -55,7 +55,7 @@ def _noise(arguments: Namespace) -> Answer:
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = calibrate_noise(sampler, arguments.n, n_compositions=arguments.steps, **_target(arguments))
+    found = calibrate_noise(sampler, arguments.n, steps=arguments.steps, **_target(arguments))
     # where no attack is known, nothing is refuted
     refuted = found.necessary if found.account.lower_pair else 0.0
     values = {
@@ -81,7 +81,7 @@ def _size(arguments: Namespace) -> Answer:
     whole_number = family.solved == "size"
     found = largest_sample(
         family.make, arguments.n, most=family.most, whole=whole_number, noise_multiplier=arguments.noise_multiplier,
-        n_compositions=arguments.steps, **_target(arguments),
+        steps=arguments.steps, **_target(arguments),
     )  # fmt: skip
     value = int(found.value) if whole_number else found.value
     values, lines = _found(family.solved, value, found)

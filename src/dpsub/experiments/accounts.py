@@ -80,7 +80,7 @@ class Asked:
         found = account.rigorous_composition([release], adjacency=self.adjacency, **{known: self.given})
         if self.scheme != "poisson" or self.adjacency == Relation.ADD_REMOVE:
             pair = account.paper(
-                release.sampler, self.n, noise_multiplier=self.noise_multiplier, n_compositions=self.n_compositions,
+                release.sampler, self.n, noise_multiplier=self.noise_multiplier, steps=self.n_compositions,
                 width=PAIR_WIDTH, **{known: self.given},
             )  # fmt: skip
             none = {"pair_lower": pair.lower, "pair_upper": pair.upper}

@@ -171,7 +171,7 @@ def by_density(task: Task, method: str) -> list[tuple[float, float, float]]:
     Below the floor of round-off a lower bound becomes 0, an upper bound the floor.
     """
     result = compose(
-        task.pair, n_compositions=task.n_compositions, epsilon=task.epsilon, half_width=task.half_width,
+        task.pair, steps=task.n_compositions, epsilon=task.epsilon, half_width=task.half_width,
         grid_size=task.grid_size, method=method,
     )  # fmt: skip
     intervals = [result.interval(i) for i in range(len(task.n_compositions))]

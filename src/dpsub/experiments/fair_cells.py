@@ -121,7 +121,7 @@ class Cell:
 def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute", width: float = 0.01) -> Account:
     """Return what is proved of epsilon at the cell's delta with this noise; `width` is relative to the target."""
     return account.rigorous(
-        cell.drawn, cell.task.n, noise_multiplier=noise_multiplier, n_compositions=cell.steps,
+        cell.drawn, cell.task.n, noise_multiplier=noise_multiplier, steps=cell.steps,
         delta=cell.target_delta, adjacency=adjacency, width=width * cell.target_epsilon,
     )  # fmt: skip
 

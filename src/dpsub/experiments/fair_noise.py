@@ -79,7 +79,7 @@ def _calibrate(cell: Cell) -> Calibrated:
 
 def _proved_noise(cell: Cell, relation: Relation) -> NoiseCalibration:
     return calibrate_noise(
-        cell.drawn, cell.task.n, n_compositions=cell.steps, target_epsilon=cell.target_epsilon,
+        cell.drawn, cell.task.n, steps=cell.steps, target_epsilon=cell.target_epsilon,
         target_delta=cell.target_delta, adjacency=relation, accuracy=ACCURACY,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def papers_noise(cell: Cell) -> float:
 
     def bound(scale: float) -> float:
         return accounting.paper(
-            cell.drawn, cell.task.n, noise_multiplier=scale, n_compositions=cell.steps, delta=cell.target_delta,
+            cell.drawn, cell.task.n, noise_multiplier=scale, steps=cell.steps, delta=cell.target_delta,
             width=ACCURACY * cell.target_epsilon,
         ).upper  # fmt: skip
 

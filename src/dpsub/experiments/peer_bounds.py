@@ -40,7 +40,7 @@ def tools(case: Mapping[str, Any], delta: float) -> Iterator[Comparison]:
 
     def ours() -> Ends:
         found = account.rigorous(
-            sampler, n, noise_multiplier=s, n_compositions=k, delta=delta, adjacency=adjacency, width=case["width"]
+            sampler, n, noise_multiplier=s, steps=k, delta=delta, adjacency=adjacency, width=case["width"]
         )
         return found.lower, found.upper
 

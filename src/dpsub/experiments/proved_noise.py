@@ -78,7 +78,7 @@ class ProvedNoise(Experiment):
         for replicate in replicates:
             target = targets[replicate]
             found = calibrate_noise(
-                target.sampler, n, n_compositions=k, target_epsilon=target.epsilon, target_delta=delta,
+                target.sampler, n, steps=k, target_epsilon=target.epsilon, target_delta=delta,
                 adjacency=target.adjacency, accuracy=accuracy,
             )  # fmt: skip
             in_the_paper = target.scheme != "poisson" or target.adjacency == Relation.ADD_REMOVE
@@ -96,7 +96,7 @@ def noise_of_pair(target: Target, n: int, k: int, delta: float, accuracy: float,
     def upper(scale: float) -> float:
         width = target.epsilon * accuracy
         return account.paper(
-            target.sampler, n, noise_multiplier=scale, n_compositions=k, delta=delta, width=width
+            target.sampler, n, noise_multiplier=scale, steps=k, delta=delta, width=width
         ).upper
 
     found = smallest_noise(

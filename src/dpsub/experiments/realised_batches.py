@@ -71,7 +71,7 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
             f"only a Poisson sample has a random size to divide by, got {type(release.sampler).__name__}; "
             "use the denominator fixed"
         )
-    rate, times = release.sampler.rate, release.n_compositions
+    rate, times = release.sampler.rate, release.steps
     law, step = law_of_shifts(release.n, rate)
     pair = FillerPair(law, release.noise_multiplier / 2 / step)
     found = Composition([(PairEvent(pair), times)]).attack(Question(epsilon=epsilon, width=_WIDTH)).value

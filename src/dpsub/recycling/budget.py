@@ -36,14 +36,14 @@ class Choice:
     kind : {"exact", "upper", "paper"}
         exact: the exact profile keeps the budget; upper: a proved bound does; paper: a published formula does, which is
         no guarantee (`true_delta` says what is).
-    n_compositions : int
+    steps : int
     """
 
     law: Recycled
     epsilon: float
     delta: float
     kind: str
-    n_compositions: int = 1
+    steps: int = 1
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, KINDS)

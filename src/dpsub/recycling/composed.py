@@ -239,7 +239,7 @@ def atoms(law: Law) -> float | None:
 
 def account(
     law: Law,
-    n_compositions: int = 1,
+    steps: int = 1,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -251,7 +251,7 @@ def account(
     Parameters
     ----------
     law : Recycled or DiscreteRecycled
-    n_compositions : int
+    steps : int
         T >= 1.
     epsilon, delta : float
         Exactly one of them.
@@ -265,7 +265,7 @@ def account(
     ArgumentError
         If an argument is out of range.
     """
-    return composition([(law, n_compositions)], epsilon=epsilon, delta=delta, adjacency=adjacency, width=width)
+    return composition([(law, steps)], epsilon=epsilon, delta=delta, adjacency=adjacency, width=width)
 
 
 def composition(
@@ -279,7 +279,7 @@ def composition(
     """As `account`, for releases of several kinds in any order that is fixed in advance."""
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     question = Question(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3)
-    ledger = Composition([(RecycledEvent(law), checks.integer("n_compositions", k, at_least=1)) for law, k in releases])
+    ledger = Composition([(RecycledEvent(law), checks.integer("steps", k, at_least=1)) for law, k in releases])
     if len(releases) == 1 and releases[0][1] == 1:
         lower, upper = _single(releases[0][0], question)
         width_met = True
@@ -373,7 +373,7 @@ _MOST = 12.0
 
 
 def plain(
-    family: Family, epsilon: float, delta: float, n_compositions: int, bound: float, sensitivity: float
+    family: Family, epsilon: float, delta: float, steps: int, bound: float, sensitivity: float
 ) -> Choice:
     """The kernel alone whose releases together keep the budget.
 
@@ -383,7 +383,7 @@ def plain(
         If an argument is out of range.
     """
     order, target = budget(epsilon, delta)
-    times = checks.integer("n_compositions", n_compositions, at_least=1)
+    times = checks.integer("steps", steps, at_least=1)
     if times == 1:
         return one_release(family, order, target, bound, sensitivity)
     if family is GaussianKernel:
@@ -408,9 +408,9 @@ def _plain_scale(family: Family, epsilon: float, delta: float, times: int, bound
 
 
 def optimum(
-    family: Family, epsilon: float, delta: float, n_compositions: int, bound: float, sensitivity: float
+    family: Family, epsilon: float, delta: float, steps: int, bound: float, sensitivity: float
 ) -> Choice:
-    """The kernel and rate with the largest acceptance whose `n_compositions` releases together keep (epsilon, delta).
+    """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).
 
     Golden sections over the scale, from that of the kernel alone upwards; at each the largest rate whose proved
     delta keeps the budget.
@@ -420,24 +420,24 @@ def optimum(
     ArgumentError
         If an argument is out of range.
     """
-    if n_compositions == 1:
+    if steps == 1:
         return single.optimum(family, epsilon, delta, bound, sensitivity)
-    start = plain(family, epsilon, delta, n_compositions, bound, sensitivity)
+    start = plain(family, epsilon, delta, steps, bound, sensitivity)
 
     def law(log_factor: float) -> Recycled:
         kernel = family(start.law.kernel.scale * math.exp(log_factor))
-        return _largest(kernel, start.epsilon, start.delta, start.n_compositions, bound, sensitivity) or start.law
+        return _largest(kernel, start.epsilon, start.delta, start.steps, bound, sensitivity) or start.law
 
-    widest = math.log(2 + 2 * start.epsilon / start.n_compositions)
+    widest = math.log(2 + 2 * start.epsilon / start.steps)
     place = best_place(lambda log_factor: law(log_factor).acceptance, 0.0, widest, _SCALE_STEPS)
     found = law(place)
     if found.acceptance <= start.acceptance:
         return start
-    return Choice(found, start.epsilon, start.delta, "upper", start.n_compositions)
+    return Choice(found, start.epsilon, start.delta, "upper", start.steps)
 
 
 def largest_rate(
-    kernel: Kernel, epsilon: float, delta: float, n_compositions: int, bound: float, sensitivity: float
+    kernel: Kernel, epsilon: float, delta: float, steps: int, bound: float, sensitivity: float
 ) -> Choice:
     """The recycler of the kernel with the largest rate of which that many releases keep (epsilon, delta) together.
 
@@ -447,7 +447,7 @@ def largest_rate(
         If the kernel alone does not keep it.
     """
     order, target = budget(epsilon, delta)
-    times = checks.integer("n_compositions", n_compositions, at_least=1)
+    times = checks.integer("steps", steps, at_least=1)
     if times == 1:
         return single.largest_rate(kernel, order, target, -bound, bound, sensitivity)
     found = _largest(kernel, order, target, times, bound, sensitivity)
@@ -486,9 +486,9 @@ def _excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
     return max(-_LARGEST_EXCESS, min(_LARGEST_EXCESS, math.log(found / delta))) if found > 0 else -_LARGEST_EXCESS
 
 
-def upper_delta(law: Recycled, n_compositions: int, epsilon: float) -> float:
+def upper_delta(law: Recycled, steps: int, epsilon: float) -> float:
     """A proved delta(epsilon) of the composition from one grid, which is fine enough for searches."""
-    ledger = Composition([(RecycledEvent(law), n_compositions)])
+    ledger = Composition([(RecycledEvent(law), steps)])
     return ledger.rough(Question(epsilon=epsilon), "upper", ledger.spread / _POINTS)
 
 
@@ -671,7 +671,7 @@ class RecyclingAdvice:
     def _theorem(self) -> str | None:
         """The case of one release with Laplace noise, where recycling is proved to gain nothing but order delta."""
         law = self.plain.law
-        if not isinstance(law.kernel, LaplaceKernel) or self.plain.n_compositions > 1:
+        if not isinstance(law.kernel, LaplaceKernel) or self.plain.steps > 1:
             return None
         if law.upper >= law.sensitivity:
             return "bound >= sensitivity"
@@ -689,22 +689,22 @@ class RecyclingAdvice:
 
 
 def advise(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, n_compositions: int = 1
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> RecyclingAdvice:
-    """All of it, for `n_compositions` releases that share the budget.
+    """All of it, for `steps` releases that share the budget.
 
     Raises
     ------
     ArgumentError
         If an argument is out of range.
     """
-    budgeted = (family, epsilon, delta, n_compositions, bound, sensitivity)
+    budgeted = (family, epsilon, delta, steps, bound, sensitivity)
     kernel = plain(*budgeted)
     try:
         paper = paper_composition.composed_algorithm2(*budgeted)
     except NumericalError:
         paper = None
     found = optimum(*budgeted)
-    true = None if paper is None else account(paper.law, kernel.n_compositions, epsilon=kernel.epsilon).upper
-    most = ceiling(epsilon, delta, bound, sensitivity) if kernel.n_compositions == 1 else None
+    true = None if paper is None else account(paper.law, kernel.steps, epsilon=kernel.epsilon).upper
+    most = ceiling(epsilon, delta, bound, sensitivity) if kernel.steps == 1 else None
     return RecyclingAdvice(kernel, paper, found if found.acceptance > kernel.acceptance else kernel, true, most)

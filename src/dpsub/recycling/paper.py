@@ -148,15 +148,15 @@ ComposedProfile = Callable[[np.ndarray], np.ndarray]
 """epsilon, any real numbers -> delta_Z^T(epsilon)."""
 
 
-def gaussian(ratio: float, n_compositions: int) -> ComposedProfile:
+def gaussian(ratio: float, steps: int) -> ComposedProfile:
     """delta_Z^T of Gaussian noise: its profile at ratio sqrt(T)."""
-    profile = GaussianProfile(ratio * math.sqrt(checks.integer("n_compositions", n_compositions, at_least=1)))
+    profile = GaussianProfile(ratio * math.sqrt(checks.integer("steps", steps, at_least=1)))
     return lambda epsilon: np.asarray(profile.delta(epsilon))
 
 
-def by_renyi(profile: AdditiveNoiseProfile, n_compositions: int, conversion: str = "balle2020") -> ComposedProfile:
+def by_renyi(profile: AdditiveNoiseProfile, steps: int, conversion: str = "balle2020") -> ComposedProfile:
     """An upper bound of delta_Z^T by Renyi divergences, the smallest over their orders, at most 1."""
-    times = checks.integer("n_compositions", n_compositions, at_least=1)
+    times = checks.integer("steps", steps, at_least=1)
     # log E e^{s L} is s times the Renyi divergence of order a = s + 1
     exponents = times * _moments(profile)
     if checks.one_of("conversion", conversion, CONVERSIONS) == "balle2020":
@@ -174,16 +174,16 @@ def _moments(profile: AdditiveNoiseProfile) -> np.ndarray:
     return np.array([profile.log_moment(float(shift)) for shift in _SHIFTS])
 
 
-def kernel_composed(law: Recycled, n_compositions: int, conversion: str = "balle2020") -> ComposedProfile:
+def kernel_composed(law: Recycled, steps: int, conversion: str = "balle2020") -> ComposedProfile:
     """delta_Z^T as the paper takes it: closed form for Gaussian noise, Renyi divergences for other noise."""
     profile = law.kernel.profile(law.sensitivity)
     if isinstance(profile, GaussianProfile):
-        return gaussian(profile.ratio, n_compositions)
-    return by_renyi(profile, n_compositions, conversion)
+        return gaussian(profile.ratio, steps)
+    return by_renyi(profile, steps, conversion)
 
 
 def composed_delta(
-    law: Recycled, n_compositions: int, epsilon: float, *, conversion: str = "balle2020", first: int = 0
+    law: Recycled, steps: int, epsilon: float, *, conversion: str = "balle2020", first: int = 0
 ) -> float:
     """sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L).
 
@@ -191,7 +191,7 @@ def composed_delta(
     ----------
     law : Recycled
         With q < 1.
-    n_compositions : int
+    steps : int
     epsilon : float
     conversion : {"balle2020", "mironov"}
         For Laplace noise.
@@ -202,7 +202,7 @@ def composed_delta(
     ----------
     brdp, Theorem 3 and Algorithm 3.
     """
-    times = checks.integer("n_compositions", n_compositions, at_least=1)
+    times = checks.integer("steps", steps, at_least=1)
     checks.real("rate", law.rate, below=1)
     order = checks.real("epsilon", epsilon)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
@@ -214,10 +214,10 @@ def composed_delta(
     return float(np.exp(log_weights[kept]) @ values)
 
 
-def epsilon(law: Recycled, n_compositions: int, delta_target: float, *, conversion: str = "balle2020") -> float:
+def epsilon(law: Recycled, steps: int, delta_target: float, *, conversion: str = "balle2020") -> float:
     """The smallest epsilon at which `delta` is at most `delta_target`."""
     target = checks.real("delta", delta_target, above=0, below=1)
-    return smallest_epsilon(lambda order: composed_delta(law, n_compositions, order, conversion=conversion), target)
+    return smallest_epsilon(lambda order: composed_delta(law, steps, order, conversion=conversion), target)
 
 
 def smallest_epsilon(profile: Callable[[float], float], target: float) -> float:
@@ -234,7 +234,7 @@ def smallest_epsilon(profile: Callable[[float], float], target: float) -> float:
 
 
 def composed_algorithm2(
-    family: Family, epsilon_target: float, delta_target: float, n_compositions: int, bound: float, sensitivity: float
+    family: Family, epsilon_target: float, delta_target: float, steps: int, bound: float, sensitivity: float
 ) -> Choice:
     """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
 
@@ -250,7 +250,7 @@ def composed_algorithm2(
         If Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
     """
     order, target = budget(epsilon_target, delta_target)
-    times = checks.integer("n_compositions", n_compositions, at_least=1)
+    times = checks.integer("steps", steps, at_least=1)
     if times == 1:
         return algorithm2(family, order, target, bound, sensitivity)
 
