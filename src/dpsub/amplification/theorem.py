@@ -81,9 +81,9 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
     Examples
     --------
     >>> import math
-    >>> from dpsub import profiles
+    >>> from dpsub import noise
     >>> from dpsub.sampling import Wor
-    >>> amplified = amplify(Wor(10).multiplicity_law(1000), profiles.of("laplace", 1.0), 1.0)
+    >>> amplified = amplify(Wor(10).multiplicity_law(1000), noise.of("laplace", 1.0), 1.0)
     >>> math.isclose(amplified.epsilon_amplified, math.log(1 + 0.01 * (math.e - 1)))
     True
     >>> float(amplified.delta_amplified)

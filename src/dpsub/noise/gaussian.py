@@ -16,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, ndtr, ndtri
 
 from dpsub import checks
@@ -286,6 +285,8 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) ->
     high = 2 * low
     while excess(high) < 0:
         high *= 2
+    from scipy.optimize import brentq
+
     ratio = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
     return round_up(span / ratio, lambda scale: excess(span / scale) <= 0)
 
