@@ -16,7 +16,6 @@ import pytest
 
 import dpsub
 from dpsub import noise as profiles
-from dpsub.accounting import account
 from dpsub.amplification import amplify
 from dpsub.cli import COMMANDS, main
 from dpsub.cli.answers import Answer, down, up
@@ -142,7 +141,7 @@ def test_account(
     sampler = samplers.get(words[0], chain)
     n = None if words[0] == "poisson" else 1000
     asked: dict[str, Any] = {question: given, **options}
-    expected = account.rigorous(sampler, n, noise_multiplier=2.0, steps=50, **asked)
+    expected = dpsub.account(sampler, n, noise_multiplier=2.0, steps=50, **asked)
     assert (values["lower"], values["upper"]) == (expected.lower, expected.upper)
     assert values["quantity"] == {"epsilon": "delta", "delta": "epsilon"}[question]
     assert (values["kind"], values["adjacency"], values["guarantee"]) == (kind, adjacency, True)
@@ -164,7 +163,7 @@ def test_paper_convention_is_no_guarantee(capsys: Captured) -> None:
     words = ["account", *WOR, *RELEASES, "--epsilon", "0.8", "--convention", "paper"]
     values = answered(capsys, *words)
     assert list(values) == ACCOUNT
-    expected = account.paper(Wor(20), 1000, noise_multiplier=2.0, steps=50, epsilon=0.8)
+    expected = dpsub.account(Wor(20), 1000, noise_multiplier=2.0, steps=50, epsilon=0.8, variant="paper")
     assert (values["lower"], values["upper"]) == (expected.lower, expected.upper)
     assert (values["kind"], values["guarantee"], values["conditions"]) == ("pair", False, [])
     text = said(capsys, *words)

@@ -14,7 +14,6 @@ from dpsub.cli import accounts
 from dpsub.cli.answers import Answer, near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.cli.sampler_options import add_sampler, described, sampler_of
-from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
@@ -55,7 +54,7 @@ def run(arguments: Namespace) -> Answer:
     """Account."""
     started = perf_counter()
     sampler = sampler_of(arguments)
-    account = _paper(arguments, sampler) if arguments.convention == "paper" else _rigorous(arguments, sampler)
+    account = _account(arguments, sampler)
     seconds = perf_counter() - started
     given = arguments.epsilon if arguments.delta is None else arguments.delta
     at = "epsilon" if arguments.delta is None else "delta"
@@ -68,10 +67,10 @@ def run(arguments: Namespace) -> Answer:
     return Answer(accounts.values(account, seconds), title, accounts.lines(account, given, seconds))
 
 
-def _rigorous(arguments: Namespace, sampler: Sampler) -> Account:
-    from dpsub.accounting.account import rigorous
+def _account(arguments: Namespace, sampler: Sampler) -> Account:
+    from dpsub.accounting.account import account
 
-    return rigorous(
+    return account(
         sampler,
         arguments.n,
         noise_multiplier=arguments.noise_multiplier,
@@ -81,28 +80,6 @@ def _rigorous(arguments: Namespace, sampler: Sampler) -> Account:
         adjacency=arguments.adjacency,
         mechanism=arguments.mechanism,
         denominator=arguments.denominator,
+        variant=arguments.convention,
         width=arguments.width,
     )
-
-
-def _paper(arguments: Namespace, sampler: Sampler) -> Account:
-    from dpsub.accounting.account import paper
-
-    if arguments.mechanism != "gaussian":
-        raise ArgumentError("the papers' pairs are Gaussian, got --mechanism laplace; use --convention rigorous")
-    if arguments.denominator != "fixed":
-        raise ArgumentError("the papers' pairs do not know the denominator, got --denominator realised; drop it")
-    account = paper(
-        sampler,
-        arguments.n,
-        noise_multiplier=arguments.noise_multiplier,
-        steps=arguments.steps,
-        epsilon=arguments.epsilon,
-        delta=arguments.delta,
-        width=1e-3 if arguments.width is None else arguments.width,
-    )
-    if arguments.adjacency not in (None, account.adjacency):
-        raise ArgumentError(
-            f"the papers state this pair under {account.adjacency}, got --adjacency {arguments.adjacency}; drop it"
-        )
-    return account

@@ -7,15 +7,10 @@ boundary).
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from dpsub.cli.answers import Answer, Line, near, up
 from dpsub.cli.parsing import Parser, add_choice, number
 from dpsub.cli.sampler_options import add_sampler, described, sampler_of
-from dpsub.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from dpsub.sampling import Sampler
 
 MECHANISMS = ("gaussian", "laplace")
 
@@ -45,10 +40,12 @@ def run(arguments: Namespace) -> Answer:
         If no theorem covers the sampler.
     """
     from dpsub import noise
+    from dpsub.accounting.account import Release
+    from dpsub.accounting.amplify import covered
     from dpsub.amplification import amplify, category
 
     sampler = sampler_of(arguments)
-    adjacency, exact = _covered(sampler, arguments.n)
+    adjacency, exact = covered(Release(sampler, arguments.n, 1.0))
     law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
     found = amplify(law, noise.of(arguments.mechanism, arguments.ratio), arguments.epsilon)
     point = {
@@ -72,27 +69,6 @@ def run(arguments: Namespace) -> Answer:
     values = {**point, "eta": found.eta, "category": kind}
     release = f"{arguments.mechanism} release, sensitivity / scale = {near(arguments.ratio)}"
     return Answer(values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines)
-
-
-def _covered(sampler: Sampler, n: int | None) -> tuple[str, bool]:
-    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once."""
-    from dpsub.accounting.account import Release
-
-    chain = Release(sampler, n, 1.0, 1).chain()
-    kinds = chain.kinds
-    if kinds == ("poisson",):
-        return "add_remove", True
-    if kinds == ("with", "with") and chain.stages[0].size > chain.n:
-        raise UnsupportedError(
-            f"the theorem is proved for a first stage of at most n = {chain.n} draws with replacement, "
-            f"got b = {chain.stages[0].size}; dpsub account bounds this sampler in another way"
-        )
-    if kinds in (("without",), ("with",), ("without", "with"), ("with", "with")):
-        return "substitute", kinds == ("without",)
-    what = "ends with a Poisson stage" if kinds[-1] == "poisson" else "has more than two stages that matter"
-    raise UnsupportedError(
-        f"no amplification theorem is proved for a chain that {what}; dpsub account bounds it in another way"
-    )
 
 
 def _sensitivity(adjacency: str) -> str:

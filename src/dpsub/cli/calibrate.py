@@ -51,13 +51,12 @@ def run(arguments: Namespace) -> Answer:
 
 
 def _noise(arguments: Namespace) -> Answer:
-    from dpsub.accounting.search import calibrate_noise
+    from dpsub.accounting.search import calibrate
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = calibrate_noise(sampler, arguments.n, steps=arguments.steps, **_target(arguments))
-    # where no attack is known, nothing is refuted
-    refuted = found.necessary if found.account.lower_pair else 0.0
+    found = calibrate(sampler, arguments.n, steps=arguments.steps, **_target(arguments))
+    refuted = found.refuted or 0.0
     values = {
         "solved": "noise_multiplier",
         "noise_multiplier": found.noise_multiplier,
@@ -108,7 +107,8 @@ def _noise_text(arguments: Namespace) -> str:
 
 
 def _target(arguments: Namespace) -> dict[str, Any]:
-    return {name: getattr(arguments, name) for name in ("target_epsilon", "target_delta", "adjacency", "mechanism")}
+    target = {"epsilon": arguments.target_epsilon, "delta": arguments.target_delta}
+    return {**target, "adjacency": arguments.adjacency, "mechanism": arguments.mechanism}
 
 
 def _found(name: str, value: float, found: Found) -> tuple[dict[str, Any], list[Line]]:
