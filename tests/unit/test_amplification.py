@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub import noise, sampling
-from dpsub.amplification import aligned_profile, amplified_epsilon, amplify, base_epsilon, category
+from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile, LaplaceProfile
 from dpsub.sampling.laws import MultiplicityLaw
@@ -161,15 +161,6 @@ def test_boundary_is_laplace_beyond_theta_with_one_copy() -> None:
         ("wr", False): "weak_type_1",
         ("wr", True): "weak_type_1",
     }
-
-
-def test_aligned_profile_is_both_gains() -> None:
-    law, profile, epsilon = MultiplicityLaw.single(0.4), GaussianProfile(1.0), np.array([0.01, 1.0, 6.0])
-    ratio, difference = aligned_profile(law, profile, epsilon)
-    np.testing.assert_allclose(ratio, np.log1p(0.4 * np.expm1(epsilon)) / epsilon)
-    np.testing.assert_allclose(difference, -0.6 * profile.delta(epsilon))
-    with pytest.raises(ArgumentError, match="epsilons must be above 0"):
-        aligned_profile(law, profile, [0.0, 1.0])
 
 
 def test_bad_arguments_are_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpsub import noise
-from dpsub.amplification import DeclaredProfile, WorSubstitute
+from dpsub.amplification import DeclaredProfile, translate
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.recycling import sampled
 from dpsub.recycling.kernels import GaussianKernel, LaplaceKernel
@@ -60,7 +60,8 @@ def test_without_sampling_error_it_is_the_acceptance() -> None:
 def test_sampled_profile_is_the_theorem_for_samples_without_replacement() -> None:
     base = noise.of("gaussian", 0.8)
     found = sampled.SampledProfile(base, 0.3)
-    bound, declared = WorSubstitute(1000, 300), DeclaredProfile.of(base, Relation.SUBSTITUTE)
+    bound = translate("wor", "substitute", "substitute", n=1000, m=300)
+    declared = DeclaredProfile.of(base, Relation.SUBSTITUTE)
     for epsilon in (-0.5, 0.0, 0.1, 1.0, 3.0):
         if epsilon >= 0:
             assert float(found.delta(epsilon)) == pytest.approx(float(bound.delta(declared, epsilon)), rel=1e-12)

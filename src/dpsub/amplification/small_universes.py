@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpsub.amplification.bounds import Bound, DeclaredProfile, PoissonSubstitute, translate
+from dpsub.amplification.bounds import Bound, DeclaredProfile, theorem_14, translate
 from dpsub.divergences.hockey_stick import positive_part, total_variation
 from dpsub.divergences.universes import (
     Dataset,
@@ -42,7 +42,7 @@ def bound_of(theorem: str, *, n: int, size: float) -> Bound:
     """Return the typed bound of a row at size n, with the rate or m as `size`."""
     sampler, base, target = ROWS[theorem]
     if theorem == "Theorem 14":  # the translator names a better one
-        return PoissonSubstitute(size, n)
+        return theorem_14(size, n)
     if sampler == "poisson":
         return translate(sampler, base, target, rate=size, n=n)
     return translate(sampler, base, target, n=n, m=round(size))

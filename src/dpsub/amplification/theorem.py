@@ -1,7 +1,4 @@
-"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one.
-
-How an amplification is judged: categories and the aligned profile.
-"""
+"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one, and how the change is judged."""
 
 from __future__ import annotations
 
@@ -237,38 +234,3 @@ def category(epsilon: float, delta: float, epsilon_amplified: float, delta_ampli
             return "strong"
         return "boundary" if amplified_delta == 0 else "weak_type_1"
     return "weak_type_2" if amplified_delta < base_delta else "dilution"
-
-
-def aligned_profile(law: MultiplicityLaw, profile: Profile, epsilons: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return the curve (epsilon' / epsilon, delta' - delta), parametrised by the base epsilon.
-
-    Two samplers can be compared on it although the same base epsilon gives them different epsilon'.
-
-    Parameters
-    ----------
-    law : MultiplicityLaw
-        Law of the sampler.
-    profile : Profile
-        Profile of the base mechanism.
-    epsilons : array_like
-        Base epsilons in nats, above 0.
-
-    Returns
-    -------
-    ratio, difference : ndarray
-        epsilon' / epsilon in [0, 1] and delta' - delta in [-1, 1], of the shape of `epsilons`.
-
-    Raises
-    ------
-    ArgumentError
-        If an epsilon is not above 0.
-
-    References
-    ----------
-    must, Section 3.2 and Figure 4.
-    """
-    order = checks.finite_array("epsilons", epsilons)
-    if order.size and order.min() <= 0:
-        raise ArgumentError(f"epsilons must be above 0 for a ratio to exist, got {order.min():g}; drop it")
-    result = amplify(law, profile, order)
-    return result.epsilon_amplified / order, result.delta_amplified - result.delta
