@@ -124,6 +124,8 @@ def test_large_epsilons_neither_overflow_nor_jump() -> None:
     assert np.diff(around)[0] == pytest.approx(2e-9, rel=1e-3)
     assert float(amplified_epsilon(5000.0, 0.5)) == pytest.approx(5000 + math.log(0.5))
     assert float(base_epsilon(5000.0, 0.5)) == pytest.approx(5000 - math.log(0.5))
+    lift = math.exp(730 + math.log(1e-320))
+    assert float(amplified_epsilon(730.0, 1e-320)) == pytest.approx(math.log1p(lift), rel=1e-12)
     assert float(base_epsilon(1e-3, 1e-320)) == pytest.approx(math.log(math.expm1(1e-3)) - math.log(1e-320))
 
 

@@ -176,6 +176,17 @@ def test_a_rate_with_replacement_is_no_inclusion_probability() -> None:
     assert not translate("wr", S, S, rate=0.1, n=100, m=10).remark
 
 
+@pytest.mark.parametrize("sampler", ["poisson", "wor", "wr"])
+@pytest.mark.parametrize("rate", [1e-300, 0.5, 1.0])
+def test_absurd_numbers_are_answered_without_a_warning(sampler: str, rate: float) -> None:
+    bound = translate(sampler, R, S, rate=rate, n=10, m=10)
+    for name in noise.REGISTRY.names():
+        for ratio in (1e-320, 1e-5, 40.0, 1e308):
+            declared = DeclaredProfile.of(noise.of(name, ratio), R)
+            delta = bound.delta(declared, [0.0, 1e-320, 30.0, 710.0, 1e155, 1.7e308])
+            assert ((delta >= 0) & (delta <= 1)).all()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -122,11 +122,11 @@ def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
     """
     order = nonnegative("epsilon", epsilon)
     rate = checks.real("eta", eta, above=0, at_most=1)
+    if rate == 1:  # rounding must not turn "no amplification" into a gain or a loss of one unit in the last place
+        return order[()]
     small = np.log1p(rate * np.expm1(np.minimum(order, _OVERFLOWS)))
-    large = order + math.log(rate) + np.log1p((1 - rate) / rate * np.exp(-order))
-    # Rounding must not turn "no amplification" (eta = 1) into a gain or a loss of one unit in the last place.
-    result = order if rate == 1 else np.minimum(np.where(order > _OVERFLOWS, large, small), order)
-    return result[()]
+    large = np.logaddexp(order + math.log(rate), math.log1p(-rate))
+    return np.minimum(np.where(order > _OVERFLOWS, large, small), order)[()]
 
 
 def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
@@ -150,14 +150,13 @@ def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
     """
     target = nonnegative("epsilon_amplified", epsilon_amplified)
     rate = checks.real("eta", eta, above=0, at_most=1)
-    with np.errstate(divide="ignore"):
+    if rate == 1:
+        return target[()]
+    with np.errstate(divide="ignore", over="ignore"):
         log_lift = target + np.log(-np.expm1(-target)) - math.log(rate)
-    moderate = np.minimum(target, _OVERFLOWS)
-    with np.errstate(over="ignore"):
-        small = np.log1p(np.expm1(moderate) / rate)
+        small = np.log1p(np.expm1(np.minimum(target, _OVERFLOWS)) / rate)
     large = log_lift + np.log1p(np.exp(-np.maximum(log_lift, 0.0)))
-    result = target if rate == 1 else np.maximum(np.where(log_lift > 30, large, small), target)
-    return result[()]
+    return np.maximum(np.where(log_lift > 30, large, small), target)[()]
 
 
 def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np.ndarray:

@@ -74,7 +74,8 @@ class LaplaceProfile(AdditiveNoiseProfile):
     def _exponent(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """log(1 - delta), at most 0."""
         order = np.asarray(epsilon, dtype=float)
-        return np.minimum(np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0)
+        with np.errstate(over="ignore"):  # an infinite ratio has delta 1
+            return np.minimum(np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0)
 
 
 @dataclass(frozen=True)
