@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpsub.noise import Mechanism
+from dpsub.noise import AdditiveNoiseProfile, Mechanism
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled
 from dpsub.recycling.kernels import Kernel
 
@@ -89,8 +89,11 @@ class Logistic(Mechanism):
     def variance(self) -> float:
         return self.scale**2 * math.pi**2 / 3
 
-    def _standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    def standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         return rng.logistic(size=shape)
+
+    def profile(self, sensitivity: float) -> AdditiveNoiseProfile:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dpsub.accounting.account import Account, Proof, Release
 from dpsub.accounting.bracket import Question
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.errors import UnsupportedError
-from dpsub.noise.gaussian import analytic_gaussian_scale
+from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
 
 _MOST = 60
@@ -218,7 +218,7 @@ def calibrate(
 
     limits = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
-    spread = 1 / analytic_gaussian_scale(target, delta, math.sqrt(release.steps))
+    spread = 1 / Gaussian.calibrated(target, delta, math.sqrt(release.steps)).scale
     start, steepness = 1.0, 1.0
     searches: tuple[tuple[Callable[[float], float], float, float], ...] = (
         (lambda noise: at(noise).composition.spread, spread, _GUESS),

@@ -19,7 +19,6 @@ from scipy.special import erf, log_ndtr, ndtri
 from dpsub import checks, noise
 from dpsub.errors import ArgumentError
 from dpsub.noise import Gaussian, Laplace, Mechanism
-from dpsub.noise.gaussian import analytic_gaussian_scale
 
 EPS = float(np.finfo(float).eps)
 
@@ -165,7 +164,7 @@ class GaussianKernel(Kernel):
     @classmethod
     def for_budget(cls, epsilon: float, delta: float, sensitivity: float) -> GaussianKernel:
         """The smallest scale that is (epsilon, delta)-private without a recycler."""
-        return cls(analytic_gaussian_scale(epsilon, delta, sensitivity))
+        return cls(Gaussian.calibrated(epsilon, delta, sensitivity).scale)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -218,13 +217,7 @@ class LaplaceKernel(Kernel):
         ArgumentError
             If delta lies outside [0, 1), or epsilon is negative, or both are 0.
         """
-        order = checks.real("epsilon", epsilon, at_least=0)
-        target = checks.real("delta", delta, at_least=0, below=1)
-        span = checks.real("sensitivity", sensitivity, above=0)
-        enhanced = order - 2 * math.log1p(-target)
-        if enhanced == 0:
-            raise ArgumentError("no noise is (0, 0)-private, got epsilon = 0 and delta = 0; raise one of them")
-        return cls(span / enhanced * (1 + 4 * EPS))
+        return cls(Laplace.calibrated(epsilon, delta, sensitivity).scale)
 
     @property
     def mechanism(self) -> Mechanism:
