@@ -11,15 +11,12 @@ import pytest
 from scipy.special import logsumexp
 
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.errors import ArgumentError, NumericalError
+from dpsub.errors import ArgumentError
 from dpsub.importance import approximate, audit, lloyd, samplers
-from dpsub.importance import approximate as gaussian
-from dpsub.importance import audit as coreset
-from dpsub.importance import weights as printed_weights
 from dpsub.importance.approximate import LloydLoss, NormPair
-from dpsub.importance.calibrate import SAMPLERS, DataFacts, calibrate, norm_noise, norms
-from dpsub.importance.lloyd import Lloyd
-from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
+from dpsub.importance.calibrate import SAMPLERS, DataFacts, calibrate
+from dpsub.importance.lloyd import Lloyd, norm_noise, row_norms
+from dpsub.importance.losses import loss_when_added, loss_when_removed
 from dpsub.importance.samplers import WeightedSample
 from dpsub.noise import LaplaceProfile
 
@@ -109,7 +106,7 @@ def test_noise_of_any_order_fills_its_ball(order: float) -> None:
     d, p = 5, order
     z = norm_noise((20_000, d), 1.0, np.random.default_rng(4), order=order)
     assert (z != 0).all()
-    share = (np.abs(z[:, 0]) / norms(z, order)) ** 2
+    share = (np.abs(z[:, 0]) / row_norms(z, order)) ** 2
     # u = direction times |u|_p, which are independent: E u_1^2 over E |u|_p^2
     exact = math.exp(
         math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(d / p) - math.lgamma((d + 2) / p)
@@ -139,13 +136,14 @@ def test_rows_beyond_the_radius_are_found_in_float32_and_in_the_norm_of_the_plan
 
 def test_the_core_set_distribution_of_float32_rows_is_that_of_their_values() -> None:
     rows = (1000 + np.random.default_rng(7).standard_normal((20_000, 2))).astype(np.float32)
-    np.testing.assert_allclose(coreset.distribution(rows), coreset.distribution(rows.astype(float)), rtol=1e-6)
+    single, double = (audit.coreset_distribution(values) for values in (rows, rows.astype(float)))
+    np.testing.assert_allclose(single, double, rtol=1e-6)
 
 
 def test_gaussian_weights_of_many_records_are_those_of_each() -> None:
     mu = np.random.default_rng(8).uniform(0.1, 0.3, 2100)
-    few = gaussian.gaussian_weights(mu[:50], 1.0, 1e-3)
-    assert gaussian.gaussian_weights(mu, 1.0, 1e-3)[:50] == pytest.approx(few, rel=1e-12)
+    few = approximate.gaussian_weights(mu[:50], 1.0, 1e-3)
+    assert approximate.gaussian_weights(mu, 1.0, 1e-3)[:50] == pytest.approx(few, rel=1e-12)
 
 
 def test_a_bound_above_the_target_is_not_hidden_by_the_noise_being_absent() -> None:
@@ -186,8 +184,8 @@ START = np.zeros((1, 1, 2))
             ),
             "weights must be at least 1, got nan",
         ),
-        (lambda rng: samplers.check_centred(np.full((2, 2), math.nan), 1.0), "data must be centred"),
-        (lambda rng: samplers.check_centred(np.zeros((0, 2)), 1.0), "data must have rows"),
+        (lambda rng: DataFacts.of(np.full((2, 2), math.nan)), "radius must be finite"),
+        (lambda rng: DataFacts.of(np.ones((4, 2))), "data must be centred"),
         (lambda rng: samplers.filled_rates([1.5, 0.1], [1.0, 1.0], 1.9), "floors must be at most 1, got 1.5"),
         (lambda rng: samplers.filled_rates([0.5, 0.1], [1.0], 1), "floors and sizes must be one number a record"),
         (lambda rng: samplers.optimal_rates([1e-310], 1.0), "slopes must be above 0"),
@@ -201,8 +199,3 @@ START = np.zeros((1, 1, 2))
 def test_inputs_at_the_edge_are_refused_in_a_sentence(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ArgumentError, match=message):
         call(np.random.default_rng(0))
-
-
-def test_the_printed_bracket_does_not_reach_the_largest_targets() -> None:
-    with pytest.raises(NumericalError, match="brackets must end at a double"):
-        printed_weights.printed_weights(Power(np.array([900.0])), 1000.0, [1.0])

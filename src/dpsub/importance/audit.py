@@ -1,14 +1,13 @@
-"""What canaries show: lower bounds of the loss of weighted DP-Lloyd from draws of the code that is used.
+"""What draws show: lower bounds of the loss of weighted DP-Lloyd, and how well samples stand in for all rows.
 
-A data set with a canary and one without it are played many times.  On one half of the draws the event is chosen that
-tells them apart best, on the other half its two frequencies give exact intervals (Clopper and Pearson), and the log
-of the lower end with the canary over the upper end without it is below the loss.  Nothing is believed but the draws.
+*Canaries.*  A data set with a canary and one without it are played many times on the code that is used.  On one half
+of the draws the event is chosen that tells them apart best, on the other half its two frequencies give exact intervals
+(Clopper and Pearson), and the log of the lower end with the canary over the upper end without it is below the loss.
 
-How well samples stand in for all rows in the cost of centres: the distribution of the core-set theorem, measured.
-
-The theorem bounds |cost of all - cost of sample| by (e/2)(cost of all at C + cost of all at the mean), for all sets C
-of at most k centres at once, for independent draws of a size with an unnamed constant.  `deviation` is the least such
-e for one C, for any weighted sample: also one drawn by the Poisson sampler, of which the theorem does not speak.
+*Core-sets.*  Theorem 15 bounds |cost of all - cost of sample| by (e/2)(cost of all at C + cost of all at the mean), for
+all sets C of at most k centres at once, for independent draws of a size with an unnamed constant.
+`coreset_deviation` is the least such e for one C, for any weighted sample: also one drawn by the Poisson sampler, of
+which the theorem does not speak.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from dpsub.importance.losses import inclusion, loss_when_removed
 from dpsub.importance.samplers import PoissonImportance, WeightedSample, coreset_rates
 from dpsub.sampling.laws import clopper_pearson
 
+CORESET_KINDS = ("independent", "poisson")
 _THRESHOLDS = 64
 _BLOCK = 2000
 
@@ -138,9 +138,8 @@ def audit_noise(
             if turn == 0:
                 distances.append(-apart)
         ratios.append(ratio)
-    statistics = {"log likelihood ratio": (ratios[0], ratios[1])}
-    near = (distances[0], distances[1])
-    statistics["minus distance to the canary"] = near
+    statistics = {"log likelihood ratio": (ratios[0], ratios[1]),
+                  "minus distance to the canary": (distances[0], distances[1])}  # fmt: skip
     return _shown("noise", mode, promised, statistics, confidence)
 
 
@@ -189,10 +188,7 @@ def audit_first_centres(
     return _shown("first_centres", mode, loss, {"minus smaller count": (smallest[0], smallest[1])}, confidence)
 
 
-KINDS = ("independent", "poisson")
-
-
-def distribution(points: np.ndarray) -> np.ndarray:
+def coreset_distribution(points: np.ndarray) -> np.ndarray:
     """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1.
 
     Raises
@@ -212,7 +208,7 @@ def distribution(points: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 / rows.shape[0] + 0.5 * squares / total)
 
 
-def draw(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
+def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
     """Draw m rows independently with weights 1 / (m p), or each on its own with probability m p and weight 1 / (m p).
 
     Independent draws may repeat a row, whose weights then add up.
@@ -222,8 +218,8 @@ def draw(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> Wei
     ArgumentError
         If the kind is unknown, or m p exceeds 1 for the Poisson sampler.
     """
-    checks.one_of("kind", kind, KINDS)
-    chances = distribution(points)
+    checks.one_of("kind", kind, CORESET_KINDS)
+    chances = coreset_distribution(points)
     if kind == "poisson":
         squares = (chances - 0.5 / chances.size) * 2 * chances.size
         q = coreset_rates(np.sqrt(np.maximum(squares, 0.0)), m, n=chances.size, mean_square=1.0)
@@ -233,7 +229,7 @@ def draw(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> Wei
     return WeightedSample(indices, times / (m * chances[indices]))
 
 
-def deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
+def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
     """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares, shape (c,).
 
     Parameters
@@ -249,7 +245,7 @@ def deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -
     return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))
 
 
-def worst_deviation(
+def worst_coreset_deviation(
     points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator, *, sets: int = 10
 ) -> tuple[float, float]:
     """Return the largest deviation over sets of random rows, and over centres fitted to the sample.
@@ -265,4 +261,5 @@ def worst_deviation(
     # without noise only the ratios of weights matter; those of independent draws may be below 1
     scaled = WeightedSample(sample.indices, sample.weights / min(1.0, float(sample.weights.min())))
     fitted = run(points, scaled, [plan] * count, first, [rng] * count)
-    return float(deviation(points, sample, random).max()), float(deviation(points, sample, fitted).max())
+    worst = [float(coreset_deviation(points, sample, centres).max()) for centres in (random, fitted)]
+    return worst[0], worst[1]

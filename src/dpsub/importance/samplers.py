@@ -1,12 +1,12 @@
-"""Inclusion probabilities of the samplers that are compared, and the Poisson importance sampler that draws.
+"""Inclusion probabilities of the samplers that are compared, the Poisson importance sampler that draws, weighted sums.
 
-The weighted sum with Laplace noise: losses, its exact error under any inclusion probabilities, and draws of it.
+Rates are arrays of inclusion probabilities, one a record.  The sum with Laplace noise is the simplest mechanism on
+weighted samples: its losses are linear in the weights, and its error is known exactly under any rates.
 """
 
 from __future__ import annotations
 
 import bisect
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.losses import inclusion
+from dpsub.importance.losses import inclusion, moderate
 from dpsub.importance.weights import optimal_weights
 from dpsub.noise import Laplace
 from dpsub.noise.base import nonnegative
 
-_CENTRED = 1e-6
 _ROUNDING = 1e-12  # by which a probability at the largest size may exceed 1
-_FEW_ROWS_A_CLUSTER = 4
+_NUMBERS_A_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +72,6 @@ class PoissonImportance:
         if q.size == 0:
             raise ArgumentError("a sampler needs at least one record, got none; check the data")
         object.__setattr__(self, "q", q)
-
-    @property
-    def expected_size(self) -> float:
-        return float(self.q.sum())
 
     def draw(self, rng: np.random.Generator) -> WeightedSample:
         """Draw one sample: one uniform number a record, in the order of the records."""
@@ -134,22 +129,6 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
         most = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
         raise ArgumentError(f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}")
     return np.minimum(q, 1.0)
-
-
-def check_centred(points: np.ndarray, radius: float) -> None:
-    """Refuse data whose mean is not 0: core-set sampling is about norms of centred records.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no rows, or the norm of the mean exceeds 1e-6 radius or is no number.
-    """
-    if points.shape[0] == 0:
-        raise ArgumentError("data must have rows to have a mean, got none; check the data")
-    off = float(np.linalg.norm(points.mean(axis=0, dtype=float)))
-    # not the other way round: NaN is refused as well
-    if not off <= _CENTRED * radius:
-        raise ArgumentError(f"data must be centred within 1e-6 of the radius {radius:g}, got a mean of norm {off:g}")
 
 
 def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
@@ -224,18 +203,6 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     return filled
 
 
-def warn_of_small_samples(m: float, n_clusters: int) -> None:
-    """Warn if the expected sample has fewer than four rows a cluster."""
-    if m < _FEW_ROWS_A_CLUSTER * n_clusters:
-        warnings.warn(
-            f"a sample of about {m:g} rows has fewer than {_FEW_ROWS_A_CLUSTER} a cluster of {n_clusters}; raise m",
-            stacklevel=2,
-        )
-
-
-_NUMBERS_A_BLOCK = 1 << 22
-
-
 @dataclass(frozen=True)
 class WeightedLaplaceSum:
     """Release sum of w_i x_i + independent Laplace noise of one scale in each coordinate.
@@ -258,7 +225,7 @@ class WeightedLaplaceSum:
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
+        object.__setattr__(self, "scale", moderate("scale", self.scale))
 
     def slopes(self, points: ArrayLike) -> np.ndarray:
         """|x|_1 / b: the loss of each record at weight 1, shape (n,); that at weight w is w times it."""
