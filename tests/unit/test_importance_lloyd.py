@@ -9,7 +9,7 @@ import pytest
 
 from dpsub.errors import ArgumentError
 from dpsub.importance import lloyd
-from dpsub.importance.calibrate import MODES, DataFacts, calibrate
+from dpsub.importance.calibrate import MODES, DataFacts, calibrate, checked_points
 from dpsub.importance.lloyd import CentreSets, Lloyd
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 
@@ -196,10 +196,10 @@ def test_one_round_without_noise_is_scikit_learns() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: lloyd.checked_points(np.zeros((0, 3))), "points must be a table with rows and columns"),
-        (lambda: lloyd.checked_points(np.zeros((3, 0))), "points must be a table with rows and columns"),
-        (lambda: lloyd.checked_points(np.array([["a", "b"]])), "columns must be numeric"),
-        (lambda: lloyd.checked_points(np.array([[1.0, math.nan]])), "points must be finite"),
+        (lambda: checked_points(np.zeros((0, 3))), "points must be a table with rows and columns"),
+        (lambda: checked_points(np.zeros((3, 0))), "points must be a table with rows and columns"),
+        (lambda: checked_points(np.array([["a", "b"]])), "columns must be numeric"),
+        (lambda: checked_points(np.array([[1.0, math.nan]])), "points must be finite"),
         (lambda: Lloyd(0, 1.0, 1.0, "stated", 1.0), "n_clusters must be at least 1"),
         (lambda: Lloyd(2, 1.0, 1.0, "stated", 1.0, 0), "n_iterations must be at least 1"),
         (lambda: Lloyd(2, -1.0, 1.0, "stated", 1.0), "beta_sum must be above 0"),
@@ -234,5 +234,5 @@ def test_bad_inputs_are_refused_in_a_sentence(call, message: str) -> None:  # ty
 
 
 def test_whole_numbers_become_floats_and_floats_are_not_copied() -> None:
-    assert lloyd.checked_points(np.ones((2, 2), dtype=np.int32)).dtype == np.float64
-    assert lloyd.checked_points(POINTS) is POINTS
+    assert checked_points(np.ones((2, 2), dtype=np.int32)).dtype == np.float64
+    assert checked_points(POINTS) is POINTS

@@ -98,7 +98,7 @@ def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> 
     [
         (lambda: samplers.uniform_rates(10, 0), "m must be above 0"),
         (lambda: samplers.uniform_rates(10, 11), "m must be at most 10"),
-        (lambda: samplers.uniform_rates(0, 1), "at least one record, got none"),
+        (lambda: samplers.uniform_rates(0, 1), "n must be at least 1"),
         (lambda: samplers.PoissonImportance(np.zeros(0)), "at least one record, got none"),
         (lambda: samplers.PoissonImportance(np.array([0.5, np.nan])), "must be finite"),
         (lambda: samplers.PoissonImportance(np.array([0.5, 0.0])), r"must be in \(0, 1\]"),

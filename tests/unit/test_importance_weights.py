@@ -55,6 +55,15 @@ def test_solvers_agree_and_weights_are_feasible_and_largest(target: float) -> No
     assert (excess(a, w * (1 + 1e-9), target) > 0)[:300].all()
 
 
+@pytest.mark.parametrize("target", [1e-3, 1.0, 3.0])
+def test_records_of_hardly_any_influence_have_the_largest_weights_too(target: float) -> None:
+    """At slopes below 1e-16 of the target the derivative at the first guess is lost to rounding."""
+    a = target * np.geomspace(1e-26, 1e-8, 50)
+    w = optimal_weights(a, target)
+    assert w == pytest.approx(lambert(a, target), rel=1e-9)
+    assert (excess(a, w, target) <= 1e-12).all()
+
+
 def test_a_generic_optimiser_of_the_joint_problem_finds_the_same_size() -> None:
     target, a = 1.0, np.array([0.05, 0.2, 0.4, 0.7, 0.9])
 

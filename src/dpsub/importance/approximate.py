@@ -213,7 +213,7 @@ class LloydLoss:
         checks.real("sum_shift", self.sum_shift, at_least=0)
         checks.real("count_shift", self.count_shift, above=0)
         checks.integer("n_iterations", self.n_iterations, at_least=1, at_most=MOST)
-        checks.integer("cells", self.cells, at_least=2, at_most=10**6)
+        checks.integer("cells", self.cells, at_least=2, at_most=10**4)
 
     @property
     def pure(self) -> float:
@@ -231,8 +231,8 @@ class LloydLoss:
         """
         step = max(self.sum_shift, self.count_shift) / self.cells
         shifts = [(1, self.count_shift)] + [(self.d, self.sum_shift)] * int(self.sum_shift > 0)
-        laws = [NormPair(d, shift).upper_law(step) for d, shift in shifts]
-        return ComposedLoss(laws, [self.n_iterations] * len(laws))
+        pairs = [NormPair(d, shift) for d, shift in shifts]  # all, before one that is out of range spoils the grid
+        return ComposedLoss([pair.upper_law(step) for pair in pairs], [self.n_iterations] * len(pairs))
 
     def epsilon(self, delta: float) -> float:
         """An epsilon >= 0 at which delta is proved, at most the pure loss.
@@ -357,15 +357,15 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
     mu : array_like, shape (n,)
         Shifts at weight 1, sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2).
     epsilon, delta : float
-        Targets; delta at least 1e-290.
+        Targets; delta at least 1e-90.
 
     Raises
     ------
     ArgumentError
         If a record is not protected at weight 1, or an argument is out of range.
     """
-    first = checks.finite_array("mu", np.atleast_1d(np.asarray(mu, dtype=float)), ndim=1)
-    goal = checks.real("delta", delta, at_least=1e-290, below=1)
+    first = np.atleast_1d(checks.finite_array("mu", mu))
+    goal = checks.real("delta", delta, above=0, at_least=1e-90, below=1)
     low = np.ones(first.size)
     if not _feasible(first, low, epsilon, goal).all():
         worst = float(sampled_gaussian_delta(epsilon, 1.0, first).max())

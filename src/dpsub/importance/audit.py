@@ -19,15 +19,16 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import DataFacts
-from dpsub.importance.lloyd import Lloyd, checked_points, clusters, drawn_centres, fixed_centres, run, total_costs
-from dpsub.importance.losses import inclusion, loss_when_removed
+from dpsub.importance.calibrate import DataFacts, checked_points
+from dpsub.importance.lloyd import Lloyd, clusters, drawn_centres, fixed_centres, run, total_costs
+from dpsub.importance.losses import inclusion, loss_when_removed, moderate
 from dpsub.importance.samplers import PoissonImportance, WeightedSample, coreset_rates
 from dpsub.sampling.laws import clopper_pearson
 
 CORESET_KINDS = ("independent", "poisson")
 _THRESHOLDS = 64
 _BLOCK = 2000
+_MOST_NUMBERS = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,10 @@ def audit_noise(
     draws : int
         With and without the canary each, half of which judge.
     """
-    checks.integer("d", d, at_least=1)
-    checks.real("norm", norm, above=0)
-    plan = Lloyd(checks.integer("draws", draws, at_least=100), 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
-    chance = float(inclusion(q))
+    d = checks.integer("d", d, at_least=1, at_most=10**6)
+    norm, chance = moderate("norm", norm), float(inclusion(q))
+    draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS // d)
+    plan = Lloyd(draws, 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
     place = np.zeros(d)
     place[0] = norm / chance
     weight = 1 / chance
@@ -128,7 +129,7 @@ def audit_noise(
     for present in (True, False):
         included = (rng.random(draws) < chance) & present
         ratio = np.zeros(draws)
-        for turn in range(n_iterations):
+        for turn in range(plan.n_iterations):
             # one plan of many clusters draws the noise of as many runs of one cluster
             counts, sums = plan.noise(d, rng)
             counts += weight * included
@@ -163,12 +164,14 @@ def audit_first_centres(
     loss : float
         1 / beta_count: what Proposition 13 promises for one noisy count.
     """
-    checks.integer("draws", draws, at_least=100)
+    n = checks.integer("n", n, at_least=2, at_most=10**6)
+    d = checks.integer("d", d, at_least=1, at_most=_MOST_NUMBERS // max(n, 2 * _BLOCK))
+    draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS)
     u = rng.standard_normal((n, d))
     sphere = u / np.linalg.norm(u, axis=1, keepdims=True)
     outlier = np.zeros((1, d))
     outlier[0, 0] = 10.0
-    plan = Lloyd(2, 1.0, 1 / checks.real("loss", loss, above=0), mode, 10.0, 1)
+    plan = Lloyd(2, 1.0, 1 / moderate("loss", loss), mode, 10.0, 1)
     facts = DataFacts(n, d, 10.0, 1.0)
     smallest = []
     for points in (np.concatenate([sphere, outlier]), sphere):
@@ -224,9 +227,9 @@ def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generat
         squares = (chances - 0.5 / chances.size) * 2 * chances.size
         q = coreset_rates(np.sqrt(np.maximum(squares, 0.0)), m, n=chances.size, mean_square=1.0)
         return PoissonImportance(q).draw(rng)
-    drawn = rng.choice(chances.size, checks.integer("m", m, at_least=1), p=chances / chances.sum())
-    indices, times = np.unique(drawn, return_counts=True)
-    return WeightedSample(indices, times / (m * chances[indices]))
+    size = checks.integer("m", m, at_least=1, at_most=_MOST_NUMBERS)
+    indices, times = np.unique(rng.choice(chances.size, size, p=chances / chances.sum()), return_counts=True)
+    return WeightedSample(indices, times / (size * chances[indices]))
 
 
 def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
@@ -253,7 +256,7 @@ def worst_coreset_deviation(
     Both are lower bounds of the supremum over all sets of centres.
     """
     everything = WeightedSample(np.arange(points.shape[0]), np.ones(points.shape[0]))
-    count = checks.integer("sets", sets, at_least=1)
+    count = checks.integer("sets", sets, at_least=1, at_most=10**5)
     random = np.stack([drawn_centres(points, everything, n_clusters, rng) for _ in range(count)])
     first = np.stack([drawn_centres(points, sample, n_clusters, rng) for _ in range(count)])
     radius = float(np.sqrt(np.einsum("ij,ij->i", points, points, dtype=float).max())) * (1 + 1e-5)

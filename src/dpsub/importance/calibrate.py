@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.importance.losses import MOST, Power, log_expm1, moderate
-from dpsub.importance.samplers import coreset_rates
+from dpsub.importance.samplers import coreset_rates, expected_size
 from dpsub.importance.weights import optimal_weights, released_weights
 from dpsub.noise.base import nonnegative
 
@@ -36,6 +36,8 @@ MODES = ("released", "stated", "repaired")
 RHO = 0.225
 """The constant of the printed split (after Su et al. 2016)."""
 RELEASED_GRID = 100
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_ROWS = 8192  # that are looked at together
 _NORM_SLACK = 1e-9
 _CENTRED = 1e-6
 _STEPS = 100
@@ -43,6 +45,27 @@ _CELLS = 2048
 _ROUNDS = 60
 _GAP = 1e-12
 _ROUNDING = 1e-12  # relative error allowed for the evaluation of f; the factor is lowered by it
+
+
+def checked_points(points: np.ndarray) -> np.ndarray:
+    """Return rows as a float array, without a copy where they are float32 or float64 already.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no rows or columns, the entries are no numbers, or some are not finite.
+    """
+    rows = np.asarray(points)
+    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
+        raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
+    if rows.dtype not in FLOATS:
+        rows = rows.astype(np.float64)
+    for start in range(0, rows.shape[0], _ROWS):
+        if not np.isfinite(rows[start : start + _ROWS]).all():
+            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
+    return rows
 
 
 @dataclass(frozen=True)
@@ -54,9 +77,9 @@ class DataFacts:
     n, d : int
         Rows and columns.
     radius : float
-        Largest l2 norm r, from 1e-100 to 1e100.
+        Largest l2 norm r, from 1e-30 to 1e30.
     mean_square : float
-        Mean squared l2 norm, above 0 and at most r^2.
+        Mean squared l2 norm, at least 1e-60 and at most r^2.
 
     Raises
     ------
@@ -70,12 +93,12 @@ class DataFacts:
     mean_square: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=2**53))
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=MOST))
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         radius = moderate("radius", self.radius)
         object.__setattr__(self, "radius", radius)
-        # printed facts are rounded
-        moment = checks.real("mean_square", self.mean_square, above=0, at_most=radius * radius * (1 + 1e-2))
+        most = radius * radius * (1 + 1e-2)  # printed facts are rounded
+        moment = checks.real("mean_square", self.mean_square, above=0, at_least=1e-60, at_most=most)
         object.__setattr__(self, "mean_square", moment)
 
     @classmethod
@@ -85,13 +108,12 @@ class DataFacts:
         Raises
         ------
         ArgumentError
-            If there are no rows or columns, rows are not finite or all 0, or the norm of their mean exceeds 1e-6 r.
+            As :func:`checked_points`, or if rows are all 0, or the norm of their mean exceeds 1e-6 r.
         """
-        if points.ndim != 2 or 0 in points.shape:
-            raise ArgumentError(f"points must be a table with rows and columns, got shape {points.shape}")
-        squares = np.einsum("ij,ij->i", points, points, dtype=float)
-        facts = cls(points.shape[0], points.shape[1], math.sqrt(squares.max(initial=0.0)), float(squares.mean()))
-        off = float(np.linalg.norm(points.mean(axis=0, dtype=float)))
+        rows = checked_points(points)
+        squares = np.einsum("ij,ij->i", rows, rows, dtype=float)
+        facts = cls(rows.shape[0], rows.shape[1], math.sqrt(squares.max()), float(squares.mean()))
+        off = float(np.linalg.norm(rows.mean(axis=0, dtype=float)))
         if off > _CENTRED * facts.radius:
             raise ArgumentError(
                 f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm {off:g}"
@@ -232,9 +254,9 @@ def calibrate(
     sampler : {"full", "unif", "core", "opt"}
     facts : DataFacts
     target : float
-        eps* > 0; infinite for no noise (not for `opt`, whose probabilities come from the target).
+        eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target).
     m : float
-        Expected sample size in (0, n]; not for `full`.
+        Expected sample size from 1e-6 to n; not for `full`.
     mode : {"released", "stated", "repaired"}
         `released`: core-set minimum on a grid of 100 points, weights of `opt` as midpoints; `repaired`: the split that
         scales with the data.
@@ -243,7 +265,7 @@ def calibrate(
     n_iterations : int
         T.
     mixing : float
-        Of the core-set sampler, in (0, 1].
+        Of the core-set sampler, from 1e-9 to 1.
     centre_norm : float, optional
         Of the repaired split, see :func:`count_offset`.
 
@@ -265,14 +287,14 @@ def calibrate(
     iterations = checks.integer("n_iterations", n_iterations, at_least=1, at_most=MOST)
     offset = count_offset(facts, mode, centre_norm)
     noiseless = target == math.inf and sampler != "opt"
-    goal = math.inf if noiseless else checks.real("target epsilon", target, above=0)
+    goal = math.inf if noiseless else moderate("target epsilon", target)
     if sampler == "full":
         size = float(facts.n)
     elif m is None:
         raise ArgumentError(f"m must be given for the sampler {sampler}, got none; only full needs no size")
     else:
-        size = checks.real("m", m, above=0, at_most=facts.n)
-    share = checks.real("mixing", mixing, above=0, at_most=1)
+        size = expected_size(m, facts.n)
+    share = checks.real("mixing", mixing, above=0, at_least=1e-9, at_most=1)
     m_max = float(facts.n)
     if sampler == "core":
         m_max = min(m_max, facts.n / (share + (1 - share) * facts.radius**2 / facts.mean_square))

@@ -18,12 +18,11 @@ from scipy import sparse
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import MODES, DataFacts
+from dpsub.importance.calibrate import FLOATS, MODES, DataFacts
 from dpsub.importance.losses import MOST, moderate
 from dpsub.importance.samplers import WeightedSample
 
 _CHUNK = 8192  # rows of one matrix product
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _SCORES = 1 << 20  # of one matrix product, if one set has no more
 _FEW = 2048  # labels for which a search one by one is faster than k comparisons of all
 _KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
@@ -172,27 +171,6 @@ class Lloyd:
         return moved * np.minimum(1.0, self.radius / np.maximum(row_norms(moved, self.order), 1e-300))[:, None]
 
 
-def checked_points(points: np.ndarray) -> np.ndarray:
-    """Return rows as a float array, without a copy where they are float32 or float64 already.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no rows or columns, the entries are no numbers, or some are not finite.
-    """
-    rows = np.asarray(points)
-    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
-        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
-    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
-        raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
-    if rows.dtype not in _FLOATS:
-        rows = rows.astype(np.float64)
-    for start in range(0, rows.shape[0], _CHUNK):
-        if not np.isfinite(rows[start : start + _CHUNK]).all():
-            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
-    return rows
-
-
 def drawn_centres(points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Return k sampled rows, without replacement: centres that depend on the data, for which nothing is proved (E7).
 
@@ -229,7 +207,7 @@ class CentreSets:
     """
 
     def __init__(self, centres: np.ndarray, dtype: np.dtype) -> None:
-        if dtype not in _FLOATS:
+        if dtype not in FLOATS:
             raise ArgumentError(f"rows must be float32 or float64, got {dtype}; convert them with checked_points")
         self.n_sets, self.k, d = centres.shape
         at_once = max(1, _SCORES // (self.k * _CHUNK))
@@ -458,6 +436,8 @@ def total_costs(points: np.ndarray, centres: np.ndarray, sample: WeightedSample 
         share = np.ones(rows.shape[0]) if sample is None else sample.weights[block]
         total += near.least(np.ascontiguousarray(rows.T)).astype(float) @ share
         sizes += float(share @ np.einsum("ij,ij->i", rows, rows, dtype=float))
+    if not math.isfinite(sizes):
+        raise ArgumentError(f"points must have finite squares, got a sum of {sizes:g}; see checked_points")
     return np.asarray(total + sizes)
 
 

@@ -23,12 +23,22 @@ from dpsub.noise.base import nonnegative
 
 _LARGE = 30.0  # e^-x is below the rounding of 1 + ... from here on
 MOST = 10**9
-"""Of columns, rounds and clusters."""
+"""Of rows, columns, rounds and clusters."""
+_UNITS = 1e30
+_RAREST = 1e-100
 
 
 def moderate(name: str, value: object) -> float:
-    """Return a length or noise scale, above 0, from 1e-100 to 1e100: its square is a double."""
-    return checks.real(name, checks.real(name, value, above=0), at_least=1e-100, at_most=1e100)
+    """Return a target, length or noise scale above 0, from 1e-30 to 1e30: powers and quotients of them are doubles."""
+    return checks.real(name, checks.real(name, value, above=0), at_least=1 / _UNITS, at_most=_UNITS)
+
+
+def checked_lengths(name: str, value: ArrayLike) -> np.ndarray:
+    """Return lengths of records as an array: at least 0, at most 1e30."""
+    array = nonnegative(name, value)
+    if array.size:
+        checks.real(name, array.max(), at_most=_UNITS)
+    return array
 
 
 def log_expm1(x: ArrayLike) -> np.ndarray:
@@ -45,13 +55,13 @@ def inclusion(q: ArrayLike) -> np.ndarray:
     Raises
     ------
     ArgumentError
-        If one is NaN or outside (0, 1]: a record that is never included has no weight.
+        If one is NaN or outside (0, 1] (below 1e-100): a record that is never included has no weight.
     """
     chances = checks.finite_array("inclusion probabilities", q)
-    if chances.size and not (chances.min() > 0 and chances.max() <= 1):
+    if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
         raise ArgumentError(
-            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; "
-            "leave out records that are never sampled, and lower m where a probability exceeds 1"
+            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; leave out "
+            f"records that are sampled never or below {_RAREST:g}, and lower m where a probability exceeds 1"
         )
     return chances
 
@@ -126,13 +136,13 @@ class Power:
     exponent: float = 1.0
 
     def __post_init__(self) -> None:
-        scales = nonnegative("scales", np.atleast_1d(np.asarray(self.scales, dtype=float)))
-        object.__setattr__(self, "scales", checks.finite_array("scales", scales, ndim=1))
+        object.__setattr__(self, "scales", np.atleast_1d(checked_lengths("scales", self.scales)))
         object.__setattr__(self, "exponent", checks.real("exponent", self.exponent, at_least=0))
 
     def loss(self, weights: np.ndarray) -> np.ndarray:
         """eps(w_i, x_i) in nats, shape (n,), at weights of shape (n,)."""
-        return self.scales * weights**self.exponent
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused where it is used
+            return self.scales * weights**self.exponent
 
     def sampled(self, q: ArrayLike) -> np.ndarray:
         """psi(x_i): the profile after sampling with probabilities q and weights 1/q, shape (n,)."""

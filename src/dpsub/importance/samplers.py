@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.losses import inclusion, moderate
+from dpsub.importance.losses import MOST, checked_lengths, inclusion, moderate
 from dpsub.importance.weights import optimal_weights
 from dpsub.noise import Laplace
 from dpsub.noise.base import nonnegative
@@ -83,15 +83,15 @@ class PoissonImportance:
         return WeightedSample(indices, 1 / self.q[indices])
 
 
-def _size(m: float, n: int) -> float:
-    if n < 1:
-        raise ArgumentError("a sampler needs at least one record, got none; check the data")
-    return checks.real("m", m, above=0, at_most=n)
+def expected_size(m: float, n: int) -> float:
+    """Return m if it can be the expected size of a sample of n records: from 1e-6 to n."""
+    return checks.real("m", m, above=0, at_least=1e-6, at_most=checks.integer("n", n, at_least=1, at_most=MOST))
 
 
 def uniform_rates(n: int, m: float) -> np.ndarray:
     """q = m/n for n records."""
-    return np.full(n, _size(m, n) / n)
+    rate = expected_size(m, n) / n
+    return np.full(int(n), rate)
 
 
 def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mixing: float = 0.5) -> np.ndarray:
@@ -119,9 +119,8 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
     ----------
     importance, Section 4; core-set distribution after Bachem et al. 2018.
     """
-    z = nonnegative("norms", norms)
-    size, share = _size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
-    moment = checks.real("mean_square", mean_square, above=0)
+    z, moment = checked_lengths("norms", norms), checks.real("mean_square", mean_square, above=0, at_least=1e-60)
+    size, share = expected_size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
     if share == 0 and z.size and z.min() == 0:
         raise ArgumentError("a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing")
     q = size / n * (share + (1 - share) * z * z / moment)
@@ -146,7 +145,8 @@ def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
     ArgumentError
         If fewer than m records have a size above 0, or m is out of range.
     """
-    return filled_rates(np.zeros(np.size(sizes)), sizes, m)
+    z = checked_lengths("sizes", sizes)
+    return filled_rates(np.zeros(z.shape), z, m)
 
 
 def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
@@ -169,12 +169,12 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     ArgumentError
         If m or a floor is out of range, the arrays differ in shape, or a record would never be drawn.
     """
-    least, z = nonnegative("floors", floors), nonnegative("sizes", sizes)
+    least, z = nonnegative("floors", floors), checked_lengths("sizes", sizes)
     if least.shape != z.shape or least.ndim != 1:
         raise ArgumentError(f"floors and sizes must be one number a record, got shapes {least.shape} and {z.shape}")
     if least.size and least.max() > 1:
         raise ArgumentError(f"floors must be at most 1, got {least.max():g}; they are inclusion probabilities")
-    goal = _size(m, z.size)
+    goal = expected_size(m, z.size)
     total = float(least.sum())
     if total > goal * (1 + 1e-12):
         raise ArgumentError(f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}")
@@ -183,6 +183,8 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     if float(np.where(z > 0, 1.0, least).sum()) < goal:
         raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
     positive = z > 0
+    if positive.any():
+        moderate("sizes above 0", z[positive].min())
     floor, size = least[positive], z[positive]
     rest = float(least[~positive].sum())
 
@@ -229,8 +231,7 @@ class WeightedLaplaceSum:
 
     def slopes(self, points: ArrayLike) -> np.ndarray:
         """|x|_1 / b: the loss of each record at weight 1, shape (n,); that at weight w is w times it."""
-        rows = checks.finite_array("points", points, ndim=2)
-        return np.asarray(np.abs(rows).sum(axis=1) / self.scale)
+        return np.asarray(np.abs(_table(points)[0]).sum(axis=1) / self.scale)
 
     def release(self, points: np.ndarray, sample: WeightedSample, rng: np.random.Generator) -> np.ndarray:
         """Return the noisy weighted sum over a sample, shape (d,).
@@ -245,20 +246,27 @@ class WeightedLaplaceSum:
 
     def mean_squared_error(self, points: ArrayLike, q: ArrayLike) -> float:
         """E |release - sum of all records|^2 = 2 b^2 d + sum (1/q_i - 1) |x_i|^2, exact."""
-        rows = checks.finite_array("points", points, ndim=2)
-        chance = np.broadcast_to(inclusion(q), rows.shape[:1])
+        rows, chance = _table(points, q)
         return float(2 * self.scale**2 * rows.shape[1] + (1 / chance - 1) @ np.einsum("ij,ij->i", rows, rows))
 
     def squared_errors(self, points: ArrayLike, q: ArrayLike, runs: int, rng: np.random.Generator) -> np.ndarray:
         """Draw samples and noise, and return the squared error of each run, shape (runs,)."""
-        rows = checks.finite_array("points", points, ndim=2)
-        chance = np.broadcast_to(inclusion(q), rows.shape[:1])
+        rows, chance = _table(points, q)
         weighted, total = rows / chance[:, None], rows.sum(axis=0)
-        errors = np.empty(checks.integer("runs", runs, at_least=1))
+        errors = np.empty(checks.integer("runs", runs, at_least=1, at_most=10**8))
         block = max(1, _NUMBERS_A_BLOCK // rows.shape[0])
-        for start in range(0, runs, block):
+        for start in range(0, errors.size, block):
             part = errors[start : start + block]
             drawn = rng.random((part.size, rows.shape[0])) < chance
             released = Laplace(self.scale).release(drawn.astype(float) @ weighted, rng)
             part[:] = ((released - total) ** 2).sum(axis=1)
         return errors
+
+
+def _table(points: ArrayLike, q: ArrayLike = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and an inclusion probability for each."""
+    rows = checks.finite_array("points", points, ndim=2)
+    if not rows.size:
+        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+    checked_lengths("entries of points", np.abs(rows))
+    return rows, np.broadcast_to(inclusion(q), rows.shape[:1])

@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
+from dpsub.importance.losses import moderate
 
 _SAFETY = 1e-13  # weights are lowered by this share, which outweighs the rounding of Newton's last step
 _TOLERANCE = 1e-12  # eps(1, x) may exceed the target by this share: rounding of a limit that the caller has computed
-_SMALLEST = 1e-290  # below it 1/a leaves the range of doubles
+_SMALLEST = 1e-30
 _BLOCK = 1 << 14
 _NEWTON_STEPS = 60
 _OVERFLOW = 600.0
@@ -45,15 +46,14 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     Raises
     ------
     ArgumentError
-        If the target is not above 0, or a slope is not above 0 (below 1e-290: its weight would be infinite) or exceeds
-        the target.
+        If the target is not from 1e-30 to 1e30, or a slope is below 1e-30 (its weight would be infinite) or exceeds the
+        target.
 
     References
     ----------
     importance, Problem 7 and Theorem 10.
     """
-    goal = checks.real("target epsilon", target, above=0)
-    a = checks.finite_array("slopes", np.atleast_1d(np.asarray(slopes, dtype=float)), ndim=1)
+    goal, a = moderate("target epsilon", target), np.atleast_1d(checks.finite_array("slopes", slopes))
     if a.size and a.min() < _SMALLEST:
         raise ArgumentError(
             f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without influence has no "
@@ -63,10 +63,10 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
         raise ArgumentError(
             f"the target must be at least the largest unsampled loss = {a.max():g}, got {goal:g}; raise the noise"
         )
-    weights = np.empty(a.size)
-    for start in range(0, a.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        weights[block] = _newton(a[block], goal)
+    weights = np.empty(a.shape)
+    with np.errstate(over="ignore"):  # of steps that are not taken
+        for start in range(0, len(a), _BLOCK):
+            weights[start : start + _BLOCK] = _newton(a[start : start + _BLOCK], goal)
     return weights
 
 
@@ -74,6 +74,9 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
     large = goal > _OVERFLOW
     scale = math.inf if large else math.expm1(goal)
     w = max(1.0, goal) / a
+    if goal <= 1:
+        # the slope of h at 1/a is about a/E, which next to 1 is lost; it is 1/2 or more from 2/a on
+        w = np.where(a < 1e-15 * scale, 2 * w, w)
     for _ in range(_NEWTON_STEPS):
         # beyond the range of doubles 1 + E w is E w
         grown = goal + np.log(w) if large else np.log1p(scale * w)
