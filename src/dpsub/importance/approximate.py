@@ -85,9 +85,8 @@ class NormPair:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not _SMALLEST <= self.shift <= _LARGEST:
-            raise NumericalError(
-                f"losses must be at most {_LARGEST:g} nats (at least {_SMALLEST:g}), got {self.shift:g}"
-            )
+            limits = f"at most {_LARGEST:g} nats (at least {_SMALLEST:g})"
+            raise NumericalError(f"losses must be {limits}, got {self.shift:g}; raise the noise")
 
     @cached_property
     def flat_share(self) -> float:
@@ -366,12 +365,21 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
     """
     first = np.atleast_1d(checks.finite_array("mu", mu))
     goal = checks.real("delta", delta, above=0, at_least=1e-90, below=1)
+
+    def feasible(w: np.ndarray, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return np.asarray(sampled_gaussian_delta(epsilon, 1 / w, w * first[chosen]) <= goal)
+
     low = np.ones(first.size)
-    if not _feasible(first, low, epsilon, goal).all():
+    if not feasible(low).all():
         worst = float(sampled_gaussian_delta(epsilon, 1.0, first).max())
         raise ArgumentError(f"delta must be at least {worst:.3g}, which no sampling attains, got {goal:g}; add noise")
     if first.size <= 2 * _TABLE:
-        low = _climbed(first, epsilon, goal)
+        climbing = np.ones(first.size, dtype=bool)
+        while climbing.any():
+            higher = low[climbing] * _GROWTH
+            good = feasible(higher, climbing) & (higher < 1 / goal)
+            low[climbing] = np.where(good, higher, low[climbing])
+            climbing[climbing] = good
         high = low * _GROWTH
     else:
         # a smaller mu is protected wherever a larger one is, and a larger one is not wherever a smaller one is not
@@ -383,21 +391,6 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
         middle = 0.5 * (low + high)
         if not (high - low > 1e-15 * low).any():
             break
-        good = _feasible(first, middle, epsilon, goal)
+        good = feasible(middle)
         low, high = np.where(good, middle, low), np.where(good, high, middle)
-    return low
-
-
-def _feasible(mu: np.ndarray, w: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
-    return np.asarray(sampled_gaussian_delta(epsilon, 1 / w, w * mu) <= goal)
-
-
-def _climbed(mu: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
-    """Feasible weights from which one more step of 2 % is infeasible, or reaches 1 / delta."""
-    low, climbing = np.ones(mu.size), np.ones(mu.size, dtype=bool)
-    while climbing.any():
-        higher = low[climbing] * _GROWTH
-        good = _feasible(mu[climbing], higher, epsilon, goal) & (higher < 1 / goal)
-        low[climbing] = np.where(good, higher, low[climbing])
-        climbing[climbing] = good
     return low

@@ -66,7 +66,7 @@ class CanaryAudit:
 
 
 def _shown(
-    attack: str, mode: str, promised: float, statistics: dict[str, tuple[np.ndarray, np.ndarray]], confidence: float
+    attack: str, mode: str, promised: float, statistics: dict[str, list[np.ndarray]], confidence: float
 ) -> CanaryAudit:
     """Choose the threshold of the best statistic on the first halves, and judge it on the second halves.
 
@@ -83,8 +83,8 @@ def _shown(
     name, threshold = chosen
     first, second = (values[values.size // 2 :] >= threshold for values in statistics[name])
     hits = int(np.count_nonzero(first)), int(np.count_nonzero(second))
-    event = f"{name} >= {threshold:.6g}"
-    return CanaryAudit(attack, mode, promised, max(0.0, _bound(first, second, level)), event, hits, first.size, level)
+    lower = max(0.0, _bound(first, second, level))
+    return CanaryAudit(attack, mode, promised, lower, f"{name} >= {threshold:.6g}", hits, first.size, level)
 
 
 def _bound(first: np.ndarray, second: np.ndarray, confidence: float) -> float:
@@ -139,8 +139,7 @@ def audit_noise(
             if turn == 0:
                 distances.append(-apart)
         ratios.append(ratio)
-    statistics = {"log likelihood ratio": (ratios[0], ratios[1]),
-                  "minus distance to the canary": (distances[0], distances[1])}  # fmt: skip
+    statistics = {"log likelihood ratio": ratios, "minus distance to the canary": distances}
     return _shown("noise", mode, promised, statistics, confidence)
 
 
@@ -188,7 +187,7 @@ def audit_first_centres(
             noisy = counts + replace(plan, n_clusters=2 * size).noise(1, rng)[0].reshape(size, 2)
             values[start : start + size] = -noisy.min(axis=1)
         smallest.append(values)
-    return _shown("first_centres", mode, loss, {"minus smaller count": (smallest[0], smallest[1])}, confidence)
+    return _shown("first_centres", mode, loss, {"minus smaller count": smallest}, confidence)
 
 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
@@ -233,14 +232,9 @@ def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generat
 
 
 def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
-    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares, shape (c,).
+    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-    sample : WeightedSample
-    centres : ndarray, shape (c, k, d)
-        c sets of centres.
+    `centres` are c sets of k, shape (c, k, d); the result has the shape (c,).
     """
     full = total_costs(points, centres)
     middle = points.mean(axis=0, dtype=float)

@@ -140,13 +140,9 @@ class Lloyd:
         return self.beta_sum == 0
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """T (1/beta_count + |x|_p/beta_sum): the loss of a record of weight 1, for centres that begin fixed.
+        """T (1/beta_count + |x|_p/beta_sum): the loss of records of weight 1, for first centres that are fixed.
 
         Infinite without noise.
-
-        References
-        ----------
-        importance, Proposition 13.
         """
         if self.noiseless:
             return np.full(np.shape(lengths), math.inf)
@@ -192,19 +188,7 @@ def fixed_centres(facts: DataFacts, n_clusters: int, rng: np.random.Generator) -
 
 
 class CentreSets:
-    """c sets of k centres, ready for rows of one precision.
-
-    Parameters
-    ----------
-    centres : ndarray, shape (c, k, d)
-    dtype : dtype
-        Of the rows.
-
-    Raises
-    ------
-    ArgumentError
-        If the rows are no float32 or float64: centres would be rounded to whole numbers with them.
-    """
+    """c sets of k centres, shape (c, k, d), ready for rows of one precision, float32 or float64."""
 
     def __init__(self, centres: np.ndarray, dtype: np.dtype) -> None:
         if dtype not in FLOATS:
@@ -234,16 +218,9 @@ class CentreSets:
             yield block, scores.reshape(self.k, -1, n)
 
     def labels(self, columns: np.ndarray) -> np.ndarray:
-        """Index of the nearest centre: the lowest on ties, the first with a NaN if there is one.
+        """Index of the nearest centre, shape (c, n): the lowest on ties, the first with a NaN if there is one.
 
-        Parameters
-        ----------
-        columns : ndarray, shape (d, n)
-            Rows, transposed; the product is fastest if this is how they lie in memory.
-
-        Returns
-        -------
-        ndarray of int, shape (c, n)
+        `columns` are rows, transposed, shape (d, n); the product is fastest if this is how they lie in memory.
         """
         labels = np.empty((self.n_sets, columns.shape[1]), dtype=np.min_scalar_type(self.k))
         for block, scores in self._scores(columns):
@@ -279,22 +256,9 @@ def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def clusters(
     points: np.ndarray, centres: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted counts and sums of the rows nearest to each centre, for many sets of centres.
+    """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows nearest to each of c sets of k centres.
 
-    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-    centres : ndarray, shape (c, k, d)
-        c sets of k centres.
-    weights : ndarray, shape (n,), optional
-
-    Returns
-    -------
-    counts : ndarray, shape (c, k)
-    sums : ndarray, shape (c, k, d)
-        In float64.
+    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64.
     """
     return _tally(_pieces(points, weights), centres, points.dtype)
 
@@ -336,12 +300,9 @@ def _tally(pieces: Iterable[_Piece], centres: np.ndarray, dtype: np.dtype) -> tu
 
 
 def run(
-    points: np.ndarray,
-    sample: WeightedSample,
-    plans: list[Lloyd],
-    initial: np.ndarray,
+    points: np.ndarray, sample: WeightedSample, plans: list[Lloyd], initial: np.ndarray,
     rngs: list[np.random.Generator],
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Run several plans on one sample, each with its own noise and its own first centres.
 
     Parameters
@@ -413,15 +374,7 @@ def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:
 
 
 def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Mean over all rows of the squared distance to the nearest of k centres, for many sets, shape (c,).
-
-    NaN where a centre is NaN.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-    centres : ndarray, shape (c, k, d)
-    """
+    """Mean over all rows of the squared distance to the nearest centre, for c sets, shape (c,); NaN if a centre is."""
     return total_costs(points, centres) / points.shape[0]
 
 

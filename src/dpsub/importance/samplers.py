@@ -234,13 +234,7 @@ class WeightedLaplaceSum:
         return np.asarray(np.abs(_table(points)[0]).sum(axis=1) / self.scale)
 
     def release(self, points: np.ndarray, sample: WeightedSample, rng: np.random.Generator) -> np.ndarray:
-        """Return the noisy weighted sum over a sample, shape (d,).
-
-        Raises
-        ------
-        ArgumentError
-            If a weight is below 1.
-        """
+        """Return the noisy weighted sum over a sample, shape (d,); ArgumentError if a weight is below 1."""
         sample.refuse_light_weights()
         return np.asarray(Laplace(self.scale).release(sample.weights @ points[sample.indices], rng))
 
