@@ -119,7 +119,7 @@ def sidecar(path: Path) -> Path:
 
 
 def write(path: Path, frame: pd.DataFrame, *, columns: Mapping[str, str], origin: Origin) -> None:
-    """Write the records `frame` of one part to `path`, and their origin beside it.
+    """Write the records `frame` of one part to `path`, and their origin next to it.
 
     Parameters
     ----------

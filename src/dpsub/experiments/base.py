@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub import checks
+from dpsub import checks, sampling
 from dpsub.errors import PlanError
+
+SAMPLER_KEY = "scheme"
+"""Name of the sampler in the keys of random streams: the word of the first release, since another one would draw other
+numbers."""
+
+
+def with_first_stages(samplers: Iterable[str], b: Iterable[int]) -> list[tuple[str, int]]:
+    """Return every sampler with each size b of its first stage, with b = 0 where it has none."""
+    sizes = tuple(b)
+    return [(name, size) for name in samplers for size in (sizes if "b" in sampling.REGISTRY.get(name).sizes else (0,))]
 
 
 class Experiment(abc.ABC):

@@ -19,7 +19,7 @@ class ImportanceProfiles(Experiment):
     """Losses after sampling over inclusion probabilities, on grids.
 
     Topics: "power", psi(q) of eps(w) = c w^exponent, `helps` says whether Proposition 16 (some q < 1 lowers the loss)
-    applies, `never_helps` whether Proposition 17 does; "uniform", a profile that ignores weights: psi beside the
+    applies, `never_helps` whether Proposition 17 does; "uniform", a profile that ignores weights: psi next to the
     approximation eps - log(1/p) and Proposition 3; "rounds", a loss A over T rounds with a sample drawn once (psi) or
     in every round (other).
     """

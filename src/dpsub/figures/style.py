@@ -53,16 +53,16 @@ def new(rows: int, columns: int, *, width: float, height: float, **options: Any)
     return figure, axes
 
 
-def scheme_style(scheme: str) -> dict[str, Any]:
+def sampler_style(sampler: str) -> dict[str, Any]:
     """Return label, colour, marker and dashes of a sampler as keyword arguments of ``Axes.plot``."""
-    if scheme == "nonprivate":
-        return {**NONPRIVATE, "linestyle": DASHES[scheme]}
-    sampler = REGISTRY.get(scheme)
+    if sampler == "nonprivate":
+        return {**NONPRIVATE, "linestyle": DASHES[sampler]}
+    kind = REGISTRY.get(sampler)
     return {
-        "label": sampler.label,
-        "color": sampler.colour,
-        "marker": sampler.marker,
-        "linestyle": DASHES.get(scheme, "-"),
+        "label": kind.label,
+        "color": kind.colour,
+        "marker": kind.marker,
+        "linestyle": DASHES.get(sampler, "-"),
     }
 
 

@@ -15,7 +15,7 @@ from dpsub.artefacts.fair.labels import label_of, listed
 from dpsub.artefacts.fair.paired import REFERENCE
 from dpsub.report.takeaways import Tables
 
-BLOCK = {"dataset": "*", "epsilon": "*", "scheme": "*"}
+BLOCK = {"dataset": "*", "epsilon": "*", "sampler": "*"}
 SAME_LAW = ("wor", "must_oo")
 
 
@@ -55,7 +55,7 @@ def _cells(tables: Tables, table: str, column: str, source: str = "rigorous", **
     if source not in rows.columns:
         return []
     return [
-        Evidence(table, row["dataset"], row["epsilon"], row["scheme"], column, source, float(row[source]))
+        Evidence(table, row["dataset"], row["epsilon"], row["sampler"], column, source, float(row[source]))
         for row in rows.to_dict("records")
         if not pd.isna(row[source])
     ]
@@ -221,7 +221,7 @@ def _pairs(tables: Tables, column: str, source: str) -> list[Evidence]:
 
 def adjacency(tables: Tables) -> Statement | None:
     """Say what Poisson would need if a record were added or removed instead of replaced."""
-    fields = {"dataset": "*", "epsilon": "*", "steps": "*", "scheme": REFERENCE, "m": "*"}
+    fields = {"dataset": "*", "epsilon": "*", "steps": "*", "sampler": REFERENCE, "m": "*"}
     other = _cells(tables, "noise", "noise_add_remove", **fields)
     own = _cells(tables, "noise", "noise_multiplier", **fields)
     if not other or len(other) != len(own):

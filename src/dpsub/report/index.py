@@ -43,7 +43,7 @@ class Run:
     dirs : OutputDirs
         Where their files are.
     comparison : DataFrame
-        All printed numbers beside ours, as in ``results/comparison.csv``.
+        All printed numbers next to ours, as in ``results/comparison.csv``.
     data : sequence of mappings
         Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...).
     errata : Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.artefacts.privacy import number_kind
-from dpsub.figures import new, scheme_style
-from dpsub.labels import scheme_label
+from dpsub.figures import new, sampler_style
+from dpsub.labels import sampler_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,12 +28,12 @@ CONVENTIONS = {"rigorous": "proved", "consistent": "papers' pair, no guarantee",
 
 def style_of(sampler: str) -> dict[str, Any]:
     """Return how a sampler is drawn; a chain looks like a multistage sampler and is labelled by its stages."""
-    return scheme_style("multistage") | {"label": sampler} if ":" in sampler else scheme_style(sampler)
+    return sampler_style("multistage") | {"label": sampler} if ":" in sampler else sampler_style(sampler)
 
 
 def label_of(sampler: str) -> str:
     """Return a sampler's display name, the stages themselves for a chain."""
-    return sampler if ":" in sampler else scheme_label(sampler)
+    return sampler if ":" in sampler else sampler_label(sampler)
 
 
 def dataset_label(dataset: str, frame: pd.DataFrame) -> str:

@@ -35,7 +35,7 @@ class Measures(Artefact):
         "upper epsilon says what its noise is worth."
     )
     experiments = ("fair_comparison",)
-    layout = Layout(panels=("dataset", "epsilon"), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
         return proved_of_noise(column, variant)
@@ -46,7 +46,7 @@ class Measures(Artefact):
         for (variant, dataset, _, sampler), part in frame.groupby(KEY, sort=False, dropna=False):
             epsilon = float(part["target_epsilon"].iloc[0])
             target = {} if math.isnan(epsilon) else {"epsilon": epsilon}
-            row = row_key(dataset=str(dataset), **target, scheme=str(sampler))
+            row = row_key(dataset=str(dataset), **target, sampler=str(sampler))
             for measure in MEANS:
                 found = part[measure].dropna().to_numpy()
                 if found.size:

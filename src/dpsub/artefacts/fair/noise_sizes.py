@@ -56,8 +56,7 @@ class NoiseSizes(Artefact):
         "Noise multiplier that one target takes, (a) against the size b of the first stage, where levels are samplers "
         "with one stage, (b) against the batch size m. Markers on lines: proved under substitution; the bar below each "
         "reaches down to the noise with which an attack exceeds the target, so the best proof lies on it. "
-        "Crosses: noise for which the papers' pair meets the target, no guarantee. Samplers stand a little beside "
-        "each other."
+        "Crosses: noise for which the papers' pair meets the target, no guarantee. Samplers stand slightly apart."
     )
     experiments = ("fair_noise",)
 

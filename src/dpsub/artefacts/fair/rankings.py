@@ -30,16 +30,16 @@ def papers_losses(records: Records) -> dict[str, pd.DataFrame]:
     (training log loss, the one that the paper shows).
     """
     linear = records["linear_regression"]
-    linear = linear[(linear["variant"] == "stated") & (linear["scheme"] != "nonprivate")]
+    linear = linear[(linear["variant"] == "stated") & (linear["sampler"] != "nonprivate")]
     linear = linear[linear["epsilon_amplified"] == linear["epsilon_amplified"].min()]
     errors = linear[[f"error_beta{i}" for i in range(3)]].to_numpy()
     adult = records["adult_logistic"]
-    adult = adult[(adult["variant"] == "stated") & (adult["scheme"] != "nonprivate") & (adult["solver"] == "dp_sgd")]
+    adult = adult[(adult["variant"] == "stated") & (adult["sampler"] != "nonprivate") & (adult["solver"] == "dp_sgd")]
     return {
         "linear": linear.assign(loss=np.sqrt((errors**2).sum(axis=1))).pivot(
-            index="replicate", columns="scheme", values="loss"
+            index="replicate", columns="sampler", values="loss"
         ),
-        "adult": adult.pivot(index="replicate", columns="scheme", values="train_loss"),
+        "adult": adult.pivot(index="replicate", columns="sampler", values="train_loss"),
     }
 
 
@@ -70,7 +70,7 @@ class Rankings(Artefact):
         "samplers are told apart; pairs reversed: how many of these the rigorous comparison tells apart the other way."
     )
     experiments = EXPERIMENTS
-    layout = Layout(panels=("dataset", "epsilon"), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         for experiment in EXPERIMENTS:
@@ -81,7 +81,7 @@ class Rankings(Artefact):
         for group in found:
             shown, ranks = group.separated(), group.ranks()
             for sampler in group.samplers:
-                row = row_key(dataset=group.dataset, epsilon=group.epsilon, scheme=sampler)
+                row = row_key(dataset=group.dataset, epsilon=group.epsilon, sampler=sampler)
                 rows.append({"row": row, "column": "rank", "variant": group.variant, "value": ranks[sampler]})
             row = row_key(dataset=group.dataset, epsilon=group.epsilon)
             rows.append({"row": row, "column": "pairs_separated", "variant": group.variant,

@@ -30,7 +30,7 @@ class Winners(Artefact):
         "at 5 %; more than one 1 in a block is a tie."
     )
     experiments = ("fair_comparison",)
-    layout = Layout(panels=("dataset", "epsilon"), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
@@ -45,7 +45,7 @@ def _rows(group: Group) -> list[dict[str, Any]]:
     best = [name for name in group.samplers if ranks[name] == 1]
     tie = f"the best: {listed(map(label_of, best))}" + (", not told apart" if len(best) > 1 else "")
     for sampler in group.samplers:
-        row = row_key(dataset=group.dataset, epsilon=group.epsilon, scheme=sampler)
+        row = row_key(dataset=group.dataset, epsilon=group.epsilon, sampler=sampler)
         loss = with_interval(statistics.mean(group.losses[sampler].to_numpy()))
         note = first_measure(group.dataset).replace("_", " ")
         rows.append(estimate_row(row, "loss", group.variant, loss, note))
