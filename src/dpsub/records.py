@@ -40,7 +40,7 @@ class Origin:
     Parameters
     ----------
     experiment, variant : str
-        What was computed, in which reading.
+        What was computed, in which variant.
     part : str
         Which share of the replicates, "1-of-2".
     first, stop : int

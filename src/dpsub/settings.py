@@ -15,7 +15,7 @@ import yaml
 from yaml.composer import Composer
 
 from dpsub import checks, experiments, noise, sampling, streams
-from dpsub.errors import ArgumentError, PlanError
+from dpsub.errors import ArgumentError, PlanError, UnsupportedError
 
 RENAMED = {"scheme": "sampler", "schemes": "samplers"}
 """Keys of earlier releases, refused with the new word."""
@@ -147,7 +147,7 @@ def validate(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
             raise PlanError(f"experiments.{name}.variants must be among {known}, got {unknown[0]!r}")
         try:
             experiment.check(chosen)
-        except (ArgumentError, PlanError) as problem:
+        except (ArgumentError, UnsupportedError, PlanError) as problem:
             raise PlanError(f"experiments.{name}: {problem}") from None
         if chosen["parts"] > experiment.replicates(chosen):
             raise PlanError(

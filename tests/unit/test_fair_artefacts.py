@@ -142,7 +142,7 @@ def test_the_words_follow_from_the_numbers(made: Tables, tmp_path: Path) -> None
     assert said(found, "Which sampler").startswith("Use any of Poisson, WOR and MUST.OO, a tie: in all 8 comparisons")
     shown = re.match(r"Of 24 paired 95 % intervals against Poisson, (\d+) lie", said(found, "How much it matters"))
     assert shown and 8 <= int(shown[1]) <= 11, "MUST.OW's 8, and of 16 others what chance gives"
-    assert said(found, "The papers' convention").endswith("Do not calibrate noise by that pair.")
+    assert said(found, "The papers' pair").endswith("Do not calibrate noise by that pair.")
     assert "24 are told apart the other way" in said(found, "Rankings")
     other = {"poisson": 0.3, "wor": 0.3, "must_oo": 0.3, "must_ow": 0.0}
     turned = statements(tables(tmp_path, fair_comparison=made_up_fair.fair_comparison(worse=other)))
@@ -150,7 +150,7 @@ def test_the_words_follow_from_the_numbers(made: Tables, tmp_path: Path) -> None
     honest = made_up_fair.fair_comparison()
     honest["epsilon_lower"] = 0.5 * honest["target_epsilon"]
     assert "No attack known here" in said(
-        statements(tables(tmp_path, fair_comparison=honest)), "The papers' convention"
+        statements(tables(tmp_path, fair_comparison=honest)), "The papers' pair"
     )
 
 

@@ -67,7 +67,7 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("dpsub.sampling.must", "dpsub.noise.gaussian"),
+        ("dpsub.sampling.chains", "dpsub.noise.gaussian"),
         ("dpsub.accounting.algorithm1", "dpsub.experiments"),
         ("dpsub.checks", "dpsub.sampling.frame"),
         ("dpsub.artefacts.must.table8", "dpsub.learning.descent"),

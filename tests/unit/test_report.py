@@ -114,7 +114,7 @@ def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
     artefact = made.run.artefacts[1]
     cells = read_cells(made.run.dirs.files(artefact)["csv"])
     blocks = tables.blocks(artefact, cells)
-    assert [row.reading for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
+    assert [row.label for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
     rows = [row for block in blocks for group in block.groups for row in group.rows]
     entries = [entry for row in rows for entry in row.entries if entry.mark]
     found = cells[cells["verdict"].isin(["differs", "fails"]) | cells["verdict"].str.endswith("_as_done")]

@@ -55,7 +55,7 @@ WORDS = {
     "scikit_learn": "scikit-learn",
     "converged": "solver run to convergence",
     "sd_over_seeds": "standard deviation over seeds",
-    "difference_to_poisson": "paired difference to Poisson",
+    "difference_to_poisson": "paired difference from Poisson",
     "delta_of_the_consistent_noise": "composed privacy of the consistent noise",
     "sparse": "sparse draw",
     "epsilon_of_the_consistent_noise": "composed privacy of the consistent noise, both sides",

@@ -14,7 +14,7 @@ import pandas as pd
 from dpsub.verdicts import VARIANTS
 
 Frames = Mapping[str, pd.DataFrame]
-EQUAL = 1e-9  # relative: two formulas of one number, evaluated along different roads
+EQUAL = 1e-9  # relative: two formulas of one number, evaluated in different ways
 
 
 class LackingError(Exception):

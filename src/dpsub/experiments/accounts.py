@@ -78,7 +78,7 @@ class Asked:
         release = self.release()
         known = {"delta": "epsilon", "epsilon": "delta"}[self.quantity]
         found = account.rigorous_composition([release], adjacency=self.adjacency, **{known: self.given})
-        if self.sampler != "poisson" or self.adjacency == Relation.ADD_REMOVE:
+        if self.adjacency == release.sampler.relation:
             pair = account.paper(
                 release.sampler, self.n, noise_multiplier=self.noise_multiplier, steps=self.n_compositions,
                 width=PAIR_WIDTH, **{known: self.given},
@@ -127,4 +127,5 @@ class AccountsExperiment(Experiment):
 
 def adjacencies(sampler: str) -> tuple[Relation, ...]:
     """Return the relations under which a sampler has a proof: both for Poisson, whose size does not depend on n."""
-    return (Relation.ADD_REMOVE, Relation.SUBSTITUTE) if sampler == "poisson" else (Relation.SUBSTITUTE,)
+    own = sampling.REGISTRY.get(sampler).relation
+    return (own,) if own == Relation.SUBSTITUTE else (own, Relation.SUBSTITUTE)

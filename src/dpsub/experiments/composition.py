@@ -82,7 +82,7 @@ def noise_of_sum(sampler: str, table: Mapping[str, Any], variant: str, calibrati
     table : mapping
         n, b, m, clip, epsilon_amplified.
     variant, calibration : str
-        Reading of the sensitivity, and rule for the scale.
+        Variant of the sensitivity, and rule for the scale.
 
     Raises
     ------

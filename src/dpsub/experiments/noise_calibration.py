@@ -49,7 +49,7 @@ class NoiseCalibration(Experiment):
     Variants: `stated` takes the classical scale, reports the nominal (m/n)/n for Poisson and WOR and the exact profile
     at sensitivity / sigma for the others (erratum E5); `as_done` differs for Table 6 only, where delta' was made with C
     in place of C / n (erratum E3), and has no other table; `consistent` takes one calibration (analytic) and one delta
-    convention (the exact profile) for all, at the sensitivities of what is released.
+    (of the exact profile) for all, at the sensitivities of what is released.
     """
 
     name: ClassVar[str] = "noise_calibration"

@@ -87,7 +87,6 @@ class PeerBounds(Experiment):
             checks.integer("n_compositions", case["n_compositions"], at_least=1)
             for name in ("width", "prv_error"):
                 checks.real(name, case[name], above=0)
-            checks.one_of("sampler", case["sampler"], ("poisson", "wor", "wr"))
             if case["sampler"] != "poisson":
                 checks.one_of("adjacency", case["adjacency"], ("substitute",))
         self.comparisons(settings)

@@ -81,7 +81,7 @@ class ProvedNoise(Experiment):
                 target.drawn, n, steps=k, target_epsilon=target.epsilon, target_delta=delta,
                 adjacency=target.adjacency, accuracy=accuracy,
             )  # fmt: skip
-            in_the_paper = target.sampler != "poisson" or target.adjacency == Relation.ADD_REMOVE
+            in_the_paper = target.adjacency == target.drawn.relation
             pair = noise_of_pair(target, n, k, delta, accuracy, found.noise_multiplier) if in_the_paper else np.nan
             rows.append((
                 replicate, target.sampler, target.adjacency, k, delta, target.epsilon,

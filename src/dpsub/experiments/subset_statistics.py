@@ -13,6 +13,7 @@ import pandas as pd
 
 from dpsub import checks, sampling
 from dpsub.datasets.simulated import normal_datasets
+from dpsub.errors import ArgumentError
 from dpsub.experiments.base import SAMPLER_KEY, Experiment, with_first_stages
 from dpsub.learning import subsets as sensitivity
 from dpsub.learning.subsets import plan_noise, release, subset_statistics
@@ -76,6 +77,8 @@ class SubsetStatistics(Experiment):
         n, m, lower, upper = settings["n"], settings["m"], float(settings["lower"]), float(settings["upper"])
         for sampler, b in [("nonprivate", 0), *with_first_stages(settings["samplers"], settings["b"])]:
             drawn = sampling.of_sizes("poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None)
+            if not isinstance(drawn, StagedSampler):
+                raise ArgumentError(f"the samplers of Table 5 must be chains of stages, got {sampler}; name another")
             sensitivities = sensitivity.of_statistics(sampler, n=n, m=m, lower=lower, upper=upper, variant=variant)
             sigmas = [0.0, 0.0]
             if sampler != "nonprivate":

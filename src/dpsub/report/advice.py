@@ -44,7 +44,7 @@ class Statement:
 def statements(tables: Tables) -> list[Statement]:
     """Return what the tables say, most useful first."""
     parts: tuple[Callable[[Tables], Statement | None], ...] = (
-        recommendation, size_of_the_difference, noise_at_equal_privacy, cost, papers_convention, reversals, adjacency,
+        recommendation, size_of_the_difference, noise_at_equal_privacy, cost, papers_pair, reversals, adjacency,
         coverage, control,
     )  # fmt: skip
     return [found for part in parts if (found := part(tables)) is not None]
@@ -99,7 +99,7 @@ def recommendation(tables: Tables) -> Statement | None:
 
 
 def size_of_the_difference(tables: Tables) -> Statement | None:
-    """Say how large the differences to Poisson are, and how many intervals leave zero out."""
+    """Say how large the differences from Poisson are, and how many intervals leave zero out."""
     differences = _cells(tables, "winners", "difference_to_poisson")
     lower = _cells(tables, "winners", "difference_to_poisson", "rigorous_lower")
     upper = _cells(tables, "winners", "difference_to_poisson", "rigorous_upper")
@@ -163,14 +163,14 @@ def cost(tables: Tables) -> Statement | None:
     better = sum(upper[key].value < 0 for key in keys if key in upper)
     text = (
         f"{label_of(cell.sampler)} evaluates the fewest distinct gradients: {100 * (1 - ratio):.0f} % fewer than "
-        f"Poisson at best ({cell.dataset}). At equal proved privacy the 95 % interval of its difference to Poisson's "
+        f"Poisson at best ({cell.dataset}). At equal proved privacy the 95 % interval of its difference from Poisson's "
         f"loss lies above zero in {worse} of {len(own)} comparisons and below zero in {better}."
     )
     used = [part for key in keys for part in (lower.get(key), upper.get(key)) if part is not None]
     return Statement("Cost", text, (cell, base, *used))
 
 
-def papers_convention(tables: Tables) -> Statement | None:
+def papers_pair(tables: Tables) -> Statement | None:
     """Say what the noise that the papers' pair asks for is worth."""
     found = _cells(tables, "measures", "epsilon_lower", "consistent")
     # for Poisson that pair is about adding a record, so that it breaks no promise where a record is replaced
@@ -188,7 +188,7 @@ def papers_convention(tables: Tables) -> Statement | None:
         f"{worst.value:.3g}, and {proof.value:.3g} is what is proved. "
     )
     text += "Do not calibrate noise by that pair." if broken else "No attack known here contradicts that pair."
-    return Statement("The papers' convention", text, (worst, proof))
+    return Statement("The papers' pair", text, (worst, proof))
 
 
 def reversals(tables: Tables) -> Statement | None:

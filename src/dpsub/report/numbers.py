@@ -29,7 +29,7 @@ MEANINGS = {
     "used": "a setting of the paper, used here",
     "not_compared": "no comparable number in this run",
     "structure_only": "a figure's property",
-    "shown": "values of other readings stand next to it and are not judged",
+    "shown": "values of other variants stand next to it and are not judged",
 }
 GOOD = ("reproduced", "within_error", "holds")
 BAD = ("differs", "fails")

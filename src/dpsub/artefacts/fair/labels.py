@@ -23,7 +23,7 @@ MEASURES = {
     "log_loss": "test log loss (nats)", "coefficient_error": "error of coefficients",
     "estimate_error": "error of the mean",
 }  # fmt: skip
-CONVENTIONS = {"rigorous": "proved", "consistent": "papers' pair, no guarantee", "stated": "as the paper"}
+VARIANT_NAMES = {"rigorous": "proved", "consistent": "papers' pair, no guarantee", "stated": "as the paper"}
 
 
 def style_of(sampler: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def proved_of_noise(column: str, variant: str) -> str:
-    """Return what a privacy number is; epsilon is attained or proved of a noise whatever convention chose it."""
+    """Return what a privacy number is; epsilon is attained or proved of a noise whatever variant chose it."""
     if column.startswith("epsilon"):
         return number_kind(column, "rigorous")
     return number_kind("noise_proved" if column == "noise_add_remove" else column, variant)

@@ -31,7 +31,7 @@ class Measures(Artefact):
         "as expected, the noise multiplier (scale of the noise on the sum over the norm bound), and at this noise the "
         "epsilon that an attack attains (lower) and that is proved (upper) at delta of the target under substitution. "
         "Means over seeds with standard errors and 95 % intervals (Student's; of coverage Clopper and Pearson's). "
-        "The non-private rows clip but add no noise. The papers' convention (consistent) is no guarantee: its "
+        "The non-private rows clip but add no noise. The papers' pair (consistent) is no guarantee: its "
         "upper epsilon says what its noise is worth."
     )
     experiments = ("fair_comparison",)

@@ -1,4 +1,4 @@
-"""Table of the noise that one proved privacy takes, for every sampler and both conventions and adjacencies."""
+"""Table of the noise that one proved privacy takes, for every sampler and both variants and adjacencies."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Figure6(Artefact):
     kind = "figure"
     caption = (
         "Mean squared error on the full data after each iteration of experiment 2, one run, at two levels of epsilon' "
-        "and in every reading of the paper; curves may leave the printed range of the axis. Bands, where there are "
+        "and in every variant; curves may leave the printed range of the axis. Bands, where there are "
         "replicates, are 95 % Student intervals."
     )
     experiments = ("linear_regression_trace",)

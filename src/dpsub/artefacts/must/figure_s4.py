@@ -25,8 +25,8 @@ class FigureS4(Artefact):
     name = "figureS4"
     kind = "figure"
     caption = (
-        "Cross-entropy on the training part after each iteration of experiment 3, one run a sampler, in every reading "
-        "of the paper (nats); bands, where there are replicates, are 95 % Student intervals."
+        "Cross-entropy on the training part after each iteration of experiment 3, one run a sampler, in every variant "
+        "(nats); bands, where there are replicates, are 95 % Student intervals."
     )
     experiments = ("adult_logistic_trace",)
 

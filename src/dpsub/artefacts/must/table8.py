@@ -27,7 +27,7 @@ PROVED = {
 class Table8(Artefact):
     """Logistic regression by noisy gradients: noise, six test metrics over seeds, delta after all iterations.
 
-    Beyond the printed columns: standard deviations over seeds, paired differences of each sampler to Poisson, the
+    Beyond the printed columns: standard deviations over seeds, paired differences of each sampler from Poisson, the
     solver run to convergence, and scikit-learn's fit without privacy.
     """
 
@@ -35,8 +35,8 @@ class Table8(Artefact):
     kind = "table"
     caption = (
         "Noise of the summed gradient, metrics on the test part and delta after all iterations at epsilon = 2 in "
-        "experiment 3; metrics are means over seeds with standard errors, and the differences to Poisson are paired by "
-        "seed, with 95 % Student intervals. The bounds of delta in the consistent rows are those of the noise as "
+        "experiment 3; metrics are means over seeds with standard errors, and the differences from Poisson are paired "
+        "by seed, with 95 % Student intervals. The bounds of delta in the consistent rows are those of the noise as "
         "stated, in units of the clipping bound; those of the larger consistent noise stand below. In the rigorous "
         "rows the lower number is attained by explicit data sets (attack), the upper one is proved for clipped sums "
         "when one record is substituted (Poisson: added or removed), for experiment 3 as it was run; for Poisson "
