@@ -70,6 +70,14 @@ FAULTS: list[tuple[str, Any, str]] = [
         "unknown configuration key 'experiments.amplification_grid.schemes'; did you mean 'samplers'?",
     ),
     (
+        "experiments.peer_bounds.cases", [{"scheme": "poisson"}],
+        "unknown configuration key 'experiments.peer_bounds.cases[0].scheme'; did you mean 'sampler'?",
+    ),
+    (
+        "experiments.amplification_grid.samplers", ["multistage"],
+        "experiments.amplification_grid: a multistage sampler has no default stages; ",
+    ),
+    (
         "experiments.linear_regression.variants", ["told"],
         'unknown value "told" of experiments.linear_regression.variants[0]; known: stated, as_done, consistent',
     ),
