@@ -29,7 +29,7 @@ from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG3 = {"b": 500, "m": 300, "clip": 3, "learning_rate": 0.01, "epsilon_amplified": 0.0005}
+CONFIG3 = settings_of("adult_logistic")
 
 
 def _law(name: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:

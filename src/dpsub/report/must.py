@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
+from dpsub.artefacts.must.labels import MUST
 from dpsub.labels import sampler_label
 from dpsub.report.takeaways import Tables, Takeaways
 
@@ -82,7 +83,7 @@ def noise_for_equal_privacy(tables: Tables) -> str:
     if "rigorous" not in cells.columns:
         return ""
     parts = []
-    for name in ("must_ow", "must_ww"):
+    for name in MUST:
         ratios = cells.loc[(cells["sampler"] == name), "rigorous"].dropna()
         if len(ratios):
             parts.append(f"that of {sampler_label(name)} is {ratios.min():.2g} to {ratios.max():.2g} times")
