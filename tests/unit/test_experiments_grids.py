@@ -12,7 +12,9 @@ from dpsub import noise, sampling
 from dpsub.amplification import amplify
 from dpsub.experiments import REGISTRY
 from dpsub.experiments.distinct_counts import extreme_intervals
-from tests.experiment_runs import only, printed_cells, rounds_to, run
+from dpsub.sampling.frame import Frame
+from dpsub.streams import stream
+from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run
 from tests.statistical import budget
 
 
@@ -221,3 +223,12 @@ class TestSamplingTime:
 
     def test_few_draws(self) -> None:
         assert (run("sampling_time", draws=1, settings=[{"n": 20, "b": 9, "m": 5}])["seconds"] > 0).all()
+
+
+def test_streams_keep_their_first_key() -> None:
+    """Draws are those of the first release: the key of a stream calls the sampler a scheme."""
+    sizes = {"n": 30, "b": 10, "m": 5}
+    (record,) = run("distinct_counts", draws=20, settings=[sizes], samplers=["must_ow"]).to_dict("records")
+    key = {"scheme": "must_ow", **sizes, "draws": 20}
+    rng = stream(CONFIG["seed"], experiment="distinct_counts", cell=key, role="sample", replicate=0)
+    assert record["distinct_mean"] == sampling.MustOW(10, 5).draw_block(Frame(30), 20, rng).distinct.mean()

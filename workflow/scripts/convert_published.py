@@ -45,7 +45,7 @@ CLAIM_ERRATA = {
 
 def row_of(table: str, fields: dict[str, str]) -> str:
     """Return the row key of one line of the transcription."""
-    sampler = SAMPLERS[fields["sampler"]]
+    sampler = SAMPLERS[fields["scheme"]]  # as the transcription calls it
     b = {"b": float(fields["b"])} if table in ("table4", "table5") and fields["b"] else {}
     match table:
         case "table3":
