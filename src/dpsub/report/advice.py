@@ -192,7 +192,7 @@ def papers_pair(tables: Tables) -> Statement | None:
 
 
 def reversals(tables: Tables) -> Statement | None:
-    """Count the pairs of samplers whose order turns round at equal proved privacy."""
+    """Count the pairs of samplers whose order is reversed at equal proved privacy."""
     lines, used = [], []
     for source, words in (
         ("stated", "the main paper's own comparison, equal epsilon' a query"),

@@ -18,7 +18,7 @@ class ThresholdsS8(Artefact):
     kind = "table"
     caption = (
         "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
-        "the same delta', for all six pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
+        "the same delta', for all pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
     )
     experiments = ("amplification_crossings",)
     layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
