@@ -65,7 +65,7 @@ class Pareto(Artefact):
     kind = "figure"
     caption = (
         "Loss against the expected number of distinct gradients a step, at proved privacy; one line a target, from "
-        "cheap to costly samplers, and the loss without privacy as a dotted level. Bars are 95 % Student intervals over "
+        "cheap to costly ones, and the loss without privacy as a dotted level. Bars are 95 % Student intervals over "
         "seeds. Filled: on the front of epsilon, loss and cost; hollow: another sampler at no more epsilon and cost "
         "has a smaller loss, beyond the 95 % interval of the paired difference."
     )
