@@ -201,10 +201,10 @@ NAMES = ("sampler", "mechanism", "parameter", "coefficient")
 def test_the_converter_keeps_the_text_of_numbers_and_gives_deviations_rows(tmp_path: Path) -> None:
     head = "table,{fields}quantity,value,sd,digits_shown,ulp,kind\n"
     lines = {
-        "table3": ("delta_over_sigma,base_mechanism,sampler,base_epsilon,",
+        "table3": ("delta_over_sigma,base_mechanism,scheme,base_epsilon,",
                    "table3,0.25,Laplace,WR,4.500,delta_prime,1.20e-26,,2,1e-28,analytic\n"),
-        "table5": ("parameter,sampler,b,", "table5,mu,MUST.OW,10,mean,0.0020,0.060,4,1e-04,monte_carlo\n"),
-        "table8": ("sampler,", "table8,WOR,delta_c_lower,0,,0,1e+00,analytic\n"),
+        "table5": ("parameter,scheme,b,", "table5,mu,MUST.OW,10,mean,0.0020,0.060,4,1e-04,monte_carlo\n"),
+        "table8": ("scheme,", "table8,WOR,delta_c_lower,0,,0,1e+00,analytic\n"),
         "claims": ("claim_id,location,note,", "claims,eps_c,4.2.3,setting,epsilon_c,2,,0,1e+00,analytic\n"),
     }  # fmt: skip
     for table in [*COUNTS, "claims"]:
@@ -230,9 +230,9 @@ def test_the_converter_keeps_the_text_of_numbers_and_gives_deviations_rows(tmp_p
 
 
 def test_the_converter_stops_at_a_text_with_other_digits_than_declared(tmp_path: Path) -> None:
-    header = "table,sampler,b,quantity,value,sd,digits_shown,ulp,kind\n"
+    header = "table,scheme,b,quantity,value,sd,digits_shown,ulp,kind\n"
     (tmp_path / "table3.csv").write_text(
-        "table,delta_over_sigma,base_mechanism,sampler,base_epsilon,quantity,value,sd,digits_shown,ulp,kind\n"
+        "table,delta_over_sigma,base_mechanism,scheme,base_epsilon,quantity,value,sd,digits_shown,ulp,kind\n"
     )
     (tmp_path / "table4.csv").write_text(f"{header}table4,WOR,,sigma_mu,0.1,,2,1e-02,analytic\n")
     script = ROOT / "workflow" / "scripts" / "convert_published.py"
