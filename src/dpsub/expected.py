@@ -54,7 +54,7 @@ def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> list[dict[s
 def from_comparison(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts of a comparison as the expected ones.
 
-    Numbers that a stand-in kept from being compared have none: some data sets cannot be had by everybody.
+    Numbers that a stand-in kept from being compared have none: some data sets cannot be obtained by everybody.
 
     Parameters
     ----------

@@ -8,6 +8,6 @@ NONPRIVATE_LABEL = "non-private"
 VARIANT_LABELS = {"stated": "as stated", "as_done": "as done", "consistent": "consistent", "rigorous": "rigorous"}
 
 
-def scheme_label(scheme: str) -> str:
+def sampler_label(sampler: str) -> str:
     """Return the display name of a sampler, "non-private" for the baseline."""
-    return NONPRIVATE_LABEL if scheme == "nonprivate" else REGISTRY.get(scheme).label
+    return NONPRIVATE_LABEL if sampler == "nonprivate" else REGISTRY.get(sampler).label

@@ -42,7 +42,7 @@ class Printed:
     def half_unit(self) -> Decimal:
         """Half a unit of the last place; 0 for a bare "0".
 
-        A bare "0" has no last place: it is printed beside numbers in scientific notation, where any number other
+        A bare "0" has no last place: it is printed next to numbers in scientific notation, where any number other
         than zero would have shown its digits, so it says exactly zero.
         """
         return self.place / 2 if self.value or self.place != 1 else Decimal(0)

@@ -40,7 +40,7 @@ class Origin:
     Parameters
     ----------
     experiment, variant : str
-        What was computed, in which reading.
+        What was computed, in which variant.
     part : str
         Which share of the replicates, "1-of-2".
     first, stop : int
@@ -119,7 +119,7 @@ def sidecar(path: Path) -> Path:
 
 
 def write(path: Path, frame: pd.DataFrame, *, columns: Mapping[str, str], origin: Origin) -> None:
-    """Write the records `frame` of one part to `path`, and their origin beside it.
+    """Write the records `frame` of one part to `path`, and their origin next to it.
 
     Parameters
     ----------

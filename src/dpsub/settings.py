@@ -15,7 +15,10 @@ import yaml
 from yaml.composer import Composer
 
 from dpsub import checks, experiments, noise, sampling, streams
-from dpsub.errors import ArgumentError, PlanError
+from dpsub.errors import ArgumentError, PlanError, UnsupportedError
+
+RENAMED = {"scheme": "sampler", "schemes": "samplers"}
+"""Keys of earlier releases, refused with the new word."""
 
 _MOST_VALUES = 100_000
 _NOUNS = {
@@ -144,7 +147,7 @@ def validate(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
             raise PlanError(f"experiments.{name}.variants must be among {known}, got {unknown[0]!r}")
         try:
             experiment.check(chosen)
-        except (ArgumentError, PlanError) as problem:
+        except (ArgumentError, UnsupportedError, PlanError) as problem:
             raise PlanError(f"experiments.{name}: {problem}") from None
         if chosen["parts"] > experiment.replicates(chosen):
             raise PlanError(
@@ -205,7 +208,6 @@ def _validator(schema: Path) -> jsonschema.Draft202012Validator:
 def _formats() -> dict[str, tuple[str, ...]]:
     return {
         "sampler": sampling.REGISTRY.names(),
-        "scheme": ("nonprivate", *sampling.REGISTRY.names()),
         "mechanism": noise.REGISTRY.names(),
     }
 
@@ -244,7 +246,7 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
             known = sorted(problem.schema.get("properties", {}))
             unknown = sorted(set(value) - set(known))[0]
             full = _path([*problem.absolute_path, unknown])
-            return f"unknown configuration key {full!r}; {nearest(unknown, known)}"
+            return f"unknown configuration key {full!r}; {nearest(RENAMED.get(unknown, unknown), known)}"
         case "required":
             missing = sorted(set(rule) - set(value))[0]
             return f"{_path([*problem.absolute_path, missing])} is missing; add it"

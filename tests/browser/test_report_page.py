@@ -124,7 +124,7 @@ def test_search_narrows_the_list(view: View) -> None:
     view.page.get_by_role("searchbox").fill("MUST.WW distinct max")
     assert 0 < view.found < everything
     assert all("MUST.WW" in text for text in view.column(2))
-    view.page.get_by_role("searchbox").fill("scheme=must_ww/distinct_max")  # as in comparison.csv
+    view.page.get_by_role("searchbox").fill("sampler=must_ww/distinct_max")  # as in comparison.csv
     assert view.found == 3
     view.page.get_by_role("searchbox").fill("")
     assert view.found == everything
@@ -147,7 +147,7 @@ def test_numbers_are_sorted_as_numbers(view: View) -> None:
 
 
 def test_a_link_leads_to_a_cell_of_a_table(browser: Browser, made: Made) -> None:
-    address = anchors.of_row("must", "table9", "experiment=2; scheme=must_ow", "distinct_mean")
+    address = anchors.of_row("must", "table9", "experiment=2; sampler=must_ow", "distinct_mean")
     linked = opened(browser, made, address)
     cell = linked.page.locator("td.found")
     expect(cell).to_have_attribute("id", address)

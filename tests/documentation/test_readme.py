@@ -73,11 +73,11 @@ def test_every_paper_is_named_and_cited() -> None:
 
 
 def test_the_picture_shows_what_the_accountant_says() -> None:
-    shown = pd.read_csv(PICTURE.with_suffix(".csv")).query("n_compositions == 1 and scheme != 'must_ww'")
+    shown = pd.read_csv(PICTURE.with_suffix(".csv")).query("n_compositions == 1 and sampler != 'must_ww'")
     assert PICTURE.with_suffix(".png").is_file()
     assert len(shown) == 5
     for row in shown.to_dict("records"):
-        sampler = REGISTRY.get(row["scheme"]).of_sizes(10_000, m=200, b=118)
+        sampler = REGISTRY.get(row["sampler"]).of_sizes(10_000, m=200, b=118)
         found = dpsub.account(
             sampler, 10_000, noise_multiplier=row["noise_multiplier"], steps=row["n_compositions"],
             delta=1e-5, adjacency=row["adjacency"],

@@ -54,16 +54,28 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("artefacts", ["table99"], "artefacts: unknown artefact 'table99'; did you mean 'table9'?"),
     ("artefacts", [], "artefacts must have at least 1 value(s), got 0"),
     (
-        "experiments.amplification_grid.schemes", ["wor", "must_wo2"],
-        "unknown sampler 'must_wo2' in experiments.amplification_grid.schemes[1]; did you mean 'must_wo'?",
+        "experiments.amplification_grid.samplers", ["wor", "must_wo2"],
+        "unknown sampler 'must_wo2' in experiments.amplification_grid.samplers[1]; did you mean 'must_wo'?",
     ),
     (
         "experiments.amplification_grid.mechanisms", ["laplase"],
         "unknown mechanism 'laplase' in experiments.amplification_grid.mechanisms[0]; did you mean 'laplace'?",
     ),
     (
-        "experiments.amplification_grid.schemes", ["wor", "wor"],
-        'experiments.amplification_grid.schemes must not repeat a value, got ["wor", "wor"]',
+        "experiments.amplification_grid.samplers", ["wor", "wor"],
+        'experiments.amplification_grid.samplers must not repeat a value, got ["wor", "wor"]',
+    ),
+    (
+        "experiments.amplification_grid.schemes", ["wor"],
+        "unknown configuration key 'experiments.amplification_grid.schemes'; did you mean 'samplers'?",
+    ),
+    (
+        "experiments.peer_bounds.cases", [{"scheme": "poisson"}],
+        "unknown configuration key 'experiments.peer_bounds.cases[0].scheme'; did you mean 'sampler'?",
+    ),
+    (
+        "experiments.amplification_grid.samplers", ["multistage"],
+        "experiments.amplification_grid: a multistage sampler has no default stages; ",
     ),
     (
         "experiments.linear_regression.variants", ["told"],

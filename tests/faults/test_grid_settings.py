@@ -31,7 +31,7 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        (GRID, nested(GRID, "schemes", value=["must_wo2"]), "unknown sampler 'must_wo2'; did you mean 'must_wo'?"),
+        (GRID, nested(GRID, "samplers", value=["must_wo2"]), "unknown sampler 'must_wo2'; did you mean 'must_wo'?"),
         (GRID, nested(GRID, "mechanisms", value=["gauss"]), "unknown mechanism 'gauss'; did you mean 'gaussian'?"),
         (GRID, nested(GRID, "b", value=1001), "b must be at most n = 1000, got b = 1001"),
         (GRID, nested(GRID, "b", value=399), "m must be at most b = 399, got m = 400"),
@@ -39,7 +39,7 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
         (GRID, nested(GRID, "ratios", value=[0]), "ratio must be above 0, got ratio = 0"),
         (GRID, nested(GRID, "epsilon_step", value=0), "epsilon_step must be above 0, got epsilon_step = 0"),
         (GRID, nested(GRID, "epsilon_max", value=0.001), "epsilon_max must be at least 0.01, got epsilon_max = 0.001"),
-        (CROSS, nested(CROSS, "schemes", value=["w"]), "unknown sampler 'w'; did you mean 'wr'?"),
+        (CROSS, nested(CROSS, "samplers", value=["w"]), "unknown sampler 'w'; did you mean 'wr'?"),
         (CROSS, nested(CROSS, "ratio", value=-1), "ratio must be above 0, got ratio = -1"),
         (SURFACE, nested(SURFACE, "epsilon", value=0), "epsilon must be above 0, got epsilon = 0"),
         (SURFACE, nested(SURFACE, "m_min", value=0), "m_min must be at least 1, got m_min = 0"),
@@ -63,7 +63,7 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
         (COMPOSE, nested(COMPOSE, "table8", "b", value=31000), "b must be at most n = 30969, got b = 31000"),
         (COMPOSE, nested(COMPOSE, "table8", "epsilon_amplified", value=0),
          "epsilon_amplified must be above 0, got epsilon_amplified = 0"),
-        (COMPOSE, nested(COMPOSE, "figure_s2", "schemes", value=["mustow"]),
+        (COMPOSE, nested(COMPOSE, "figure_s2", "samplers", value=["mustow"]),
          "unknown sampler 'mustow'; did you mean 'must_ow'?"),
         (COMPOSE, nested(COMPOSE, "figure_s2", "scale", value=0), "scale must be at least 0.05, got scale = 0"),
         (COUNTS, nested(COUNTS, "settings", value=[SIZES | {"m": 0}]), "m must be at least 1, got m = 0"),

@@ -111,7 +111,7 @@ TEXTS = [path for path in PLACES if isinstance(at(WHOLE, path), str)]
 def test_names_in_a_configuration_are_refused_or_quoted(kind: str) -> None:
     """Only a folder may have any name, and one that could not be a path or would be a pattern is refused."""
     name = NAMES[kind]
-    for path in [*TEXTS, ("data", "folder"), ("experiments", "amplification_grid", "schemes", 0)]:
+    for path in [*TEXTS, ("data", "folder"), ("experiments", "amplification_grid", "samplers", 0)]:
         config = changed(path, name)
         if path in (("results_dir",), ("data", "folder")):
             odd = set("{}<>\n\0\x1b") & set(name)

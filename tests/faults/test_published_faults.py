@@ -10,7 +10,7 @@ from dpsub import comparison, expected, published
 from dpsub.errors import DataError
 
 HEADER = ",".join(published.COLUMNS)
-GOOD = "must,table4,scheme=wr,sigma_mean,0.12,exact,,,as_printed,,"
+GOOD = "must,table4,sampler=wr,sigma_mean,0.12,exact,,,as_printed,,"
 
 
 def load(tmp_path: Path, *lines: str, header: str = HEADER) -> None:
@@ -35,7 +35,7 @@ def test_the_good_line_is_accepted(tmp_path: Path) -> None:
         (GOOD.replace("exact,", "monte_carlo,"), "a number of kind monte_carlo must have replicates, got none"),
         (GOOD.replace("exact,", "exact,-2"), "replicates must be a number above 0 or empty, got '-2'"),
         (GOOD.replace("exact,,", "exact,,x"), "spread must be a number above 0 or empty, got 'x'"),
-        (GOOD.replace("scheme=wr", "scheme=wr;b=2"), "a row key must read 'field=value; field=value'"),
+        (GOOD.replace("sampler=wr", "sampler=wr;b=2"), "a row key must read 'field=value; field=value'"),
     ],
 )
 def test_a_malformed_row_is_named(tmp_path: Path, line: str, sentence: str) -> None:
@@ -44,7 +44,7 @@ def test_a_malformed_row_is_named(tmp_path: Path, line: str, sentence: str) -> N
 
 
 def test_a_number_given_twice_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must hold each printed number once, got 'scheme=wr', 'sigma_mean' twice"):
+    with pytest.raises(DataError, match="must hold each printed number once, got 'sampler=wr', 'sigma_mean' twice"):
         load(tmp_path, GOOD, GOOD)
 
 

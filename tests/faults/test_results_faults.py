@@ -12,7 +12,7 @@ from dpsub import records
 from dpsub.errors import DataError, PlanError
 from tests.workflow import runs
 
-COLUMNS = {"replicate": "int64", "scheme": "str", "mean": "float64"}
+COLUMNS = {"replicate": "int64", "sampler": "str", "mean": "float64"}
 
 
 def origin(first: int = 0, stop: int = 2, part: str = "1-of-1", **fields: str) -> records.Origin:
@@ -22,7 +22,7 @@ def origin(first: int = 0, stop: int = 2, part: str = "1-of-1", **fields: str) -
 
 def rows(first: int = 0, stop: int = 2) -> pd.DataFrame:
     return pd.DataFrame(
-        [{"replicate": r, "scheme": s, "mean": r + 0.5} for s in ("wr", "wor") for r in range(first, stop)]
+        [{"replicate": r, "sampler": s, "mean": r + 0.5} for s in ("wr", "wor") for r in range(first, stop)]
     )
 
 
@@ -91,8 +91,8 @@ def test_parts_must_be_complete_and_continue_each_other(tmp_path: Path) -> None:
         ({"replicate": 7}, "must hold the replicates 0 to 1, got others"),
         ({"replicate": 0.5}, "column replicate of trial must hold whole numbers"),
         ({"replicate": None}, "column replicate of trial must have no missing value, got 4"),
-        ({"scheme": None}, "column scheme of trial must have no missing value, got 4"),
-        ({"scheme": 3}, "column scheme of trial must be of type str, got other values"),
+        ({"sampler": None}, "column sampler of trial must have no missing value, got 4"),
+        ({"sampler": 3}, "column sampler of trial must be of type str, got other values"),
         ({"mean": "high"}, "column mean of trial must be of type float64, got other values"),
     ],
 )

@@ -21,11 +21,11 @@ TARGET = Path(__file__).with_name("profiles.json")
 RATIOS = [2.0**-10, 0.025, 0.25, 1.0, 2.5, 10.0, 64.0]
 MULTIPLES = [-9.0, -3.0, -1.5, -1.0, -0.5, -(2.0**-20), 0.0]
 MULTIPLES += [2.0**-20, 0.125, 0.5, 1.0, 2.0, 4.5, 9.0, 17.0, 30.0, 36.0, 60.0]
-SCHEMES = [
-    {"scheme": "wor", "n": 1000, "b": 500, "m": 400},
-    {"scheme": "wr", "n": 1000, "b": 500, "m": 400},
-    {"scheme": "must_ow", "n": 1000, "b": 500, "m": 400},
-    {"scheme": "must_ww", "n": 300, "b": 50, "m": 30},
+SAMPLERS = [
+    {"sampler": "wor", "n": 1000, "b": 500, "m": 400},
+    {"sampler": "wr", "n": 1000, "b": 500, "m": 400},
+    {"sampler": "must_ow", "n": 1000, "b": 500, "m": 400},
+    {"sampler": "must_ww", "n": 300, "b": 50, "m": 30},
 ]
 AMPLIFIED_EPSILONS = [0.05, 1.0, 4.5]
 AMPLIFIED_RATIOS = [0.25, 1.0]
@@ -63,17 +63,17 @@ def binomial(count: int, trials: int, rate: mpf) -> mpf:
     return mp.binomial(trials, count) * rate**count * (1 - rate) ** (trials - count)
 
 
-def weight(scheme: dict[str, Any], copies: int) -> mpf:
+def weight(sampler: dict[str, Any], copies: int) -> mpf:
     """P(a fixed record occurs `copies` times), the printed expressions of Table 2."""
-    n, b, m = (mpf(scheme[key]) for key in ("n", "b", "m"))
-    if scheme["scheme"] == "wor":
+    n, b, m = (mpf(sampler[key]) for key in ("n", "b", "m"))
+    if sampler["sampler"] == "wor":
         return m / n if copies == 1 else mpf(0)
-    if scheme["scheme"] == "wr":
-        return binomial(copies, scheme["m"], 1 / n)
-    if scheme["scheme"] == "must_ow":
-        return b / n * binomial(copies, scheme["m"], 1 / b)
-    slots = range(1, scheme["b"] + 1)
-    return mp.fsum(binomial(j, scheme["b"], 1 / n) * binomial(copies, scheme["m"], j / b) for j in slots)
+    if sampler["sampler"] == "wr":
+        return binomial(copies, sampler["m"], 1 / n)
+    if sampler["sampler"] == "must_ow":
+        return b / n * binomial(copies, sampler["m"], 1 / b)
+    slots = range(1, sampler["b"] + 1)
+    return mp.fsum(binomial(j, sampler["b"], 1 / n) * binomial(copies, sampler["m"], j / b) for j in slots)
 
 
 def epsilon_of(ratio: float, multiple: float) -> float:
@@ -88,14 +88,14 @@ def profile_row(name: str, ratio: float, epsilon: float) -> dict[str, Any]:
         return {"name": name, "ratio": ratio, "epsilon": epsilon, "delta": text(delta), "log_delta": log_delta}
 
 
-def amplified_row(scheme: dict[str, Any], name: str, ratio: float, epsilon: float) -> dict[str, Any]:
+def amplified_row(sampler: dict[str, Any], name: str, ratio: float, epsilon: float) -> dict[str, Any]:
     with mp.workdps(DIGITS + GUARD_DIGITS):
-        weights = [weight(scheme, copies) for copies in range(1, scheme["m"] + 1)]
-        groups = [PROFILES[name](copies * mpf(ratio), mpf(epsilon)) for copies in range(1, scheme["m"] + 1)]
+        weights = [weight(sampler, copies) for copies in range(1, sampler["m"] + 1)]
+        groups = [PROFILES[name](copies * mpf(ratio), mpf(epsilon)) for copies in range(1, sampler["m"] + 1)]
         delta = mp.fsum(w * d for w, d in zip(weights, groups, strict=True))
         amplified = mp.log(1 + mp.fsum(weights) * (mp.exp(mpf(epsilon)) - 1))
     row = {"name": name, "ratio": ratio, "epsilon": epsilon}
-    return {**scheme, **row, "epsilon_amplified": text(amplified), "delta_amplified": text(delta)}
+    return {**sampler, **row, "epsilon_amplified": text(amplified), "delta_amplified": text(delta)}
 
 
 def scale_row(epsilon: float, delta: float) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def profile_arguments() -> list[tuple[str, float, float]]:
 
 def amplified_arguments() -> list[tuple[dict[str, Any], str, float, float]]:
     return [
-        (scheme, name, ratio, epsilon)
-        for scheme in SCHEMES
+        (sampler, name, ratio, epsilon)
+        for sampler in SAMPLERS
         for name in PROFILES
         for ratio in AMPLIFIED_RATIOS
         for epsilon in AMPLIFIED_EPSILONS

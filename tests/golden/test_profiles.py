@@ -52,7 +52,7 @@ def test_the_file_reaches_the_smallest_doubles() -> None:
 
 def test_amplified_points() -> None:
     for row in DOCUMENT["amplified"]:
-        sampler = sampling.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"])
+        sampler = sampling.of_sizes(row["sampler"], n=row["n"], b=row["b"], m=row["m"])
         result = amplify(sampler.multiplicity_law(row["n"]), noise.of(row["name"], row["ratio"]), row["epsilon"])
         assert relative_error(float(result.epsilon_amplified), row["epsilon_amplified"]) < RELATIVE, row
         assert relative_error(float(result.delta_amplified), row["delta_amplified"]) < RELATIVE, row

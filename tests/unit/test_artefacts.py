@@ -82,9 +82,9 @@ def test_most_printed_cells_have_a_value_under_their_key(name: str, records: Rec
 
 
 def test_values_are_mean_and_spread_over_replicates(records: Records) -> None:
-    cell = records["subset_statistics"].query("variant == 'stated' and scheme == 'must_ow' and b == 10")
+    cell = records["subset_statistics"].query("variant == 'stated' and sampler == 'must_ow' and b == 10")
     values = made("must/table5").values(records).set_index(["row", "column", "variant"])
-    row = "parameter=variance; scheme=must_ow; b=10"
+    row = "parameter=variance; sampler=must_ow; b=10"
     found = values.loc[(row, "mean", "stated")]
     assert found["value"] == pytest.approx(cell["variance"].mean())
     assert found["standard_error"] == pytest.approx(cell["variance"].std(ddof=1) / math.sqrt(12))
@@ -95,9 +95,9 @@ def test_values_are_mean_and_spread_over_replicates(records: Records) -> None:
 
 def test_rmse_of_a_coefficient_is_bias_and_spread(records: Records) -> None:
     values = made("must/table7").values(records).set_index(["row", "column", "variant"])["value"]
-    cell = records["linear_regression"].query("variant == 'stated' and scheme == 'wor' and epsilon_amplified == 0.01")
+    cell = records["linear_regression"].query("variant == 'stated' and sampler == 'wor' and epsilon_amplified == 0.01")
     errors = cell["error_beta1"]
-    row = "epsilon_amplified=0.01; scheme=wor; coefficient=beta1"
+    row = "epsilon_amplified=0.01; sampler=wor; coefficient=beta1"
     assert values[row, "bias", "stated"] == pytest.approx(errors.mean())
     assert values[row, "rmse", "stated"] ** 2 == pytest.approx(errors.mean() ** 2 + errors.var(ddof=0))
 
@@ -105,16 +105,16 @@ def test_rmse_of_a_coefficient_is_bias_and_spread(records: Records) -> None:
 def test_table8_has_spread_differences_solvers_and_reference(records: Records) -> None:
     values = made("must/table8").values(records)
     rows = set(values["row"])
-    assert {"scheme=wor", "scheme=wor; statistic=sd_over_seeds", "scheme=wor; statistic=difference_to_poisson",
-            "scheme=wor; solver=converged", "scheme=nonprivate; solver=scikit_learn"} <= rows  # fmt: skip
-    assert "scheme=poisson; statistic=difference_to_poisson" not in rows
+    assert {"sampler=wor", "sampler=wor; statistic=sd_over_seeds", "sampler=wor; statistic=difference_to_poisson",
+            "sampler=wor; solver=converged", "sampler=nonprivate; solver=scikit_learn"} <= rows  # fmt: skip
+    assert "sampler=poisson; statistic=difference_to_poisson" not in rows
     noise = values[values["column"] == "sigma_times_m"].set_index(["row", "variant"])["value"]
-    assert noise["scheme=wor", "stated"] == pytest.approx(2.6536)
+    assert noise["sampler=wor", "stated"] == pytest.approx(2.6536)
 
 
 def test_an_undefined_metric_is_left_out_and_said(records: Records) -> None:
     values = made("must/table8").values(records).set_index(["row", "column", "variant"])
-    found = values.loc[("scheme=wr", "ppv", "stated")]
+    found = values.loc[("sampler=wr", "ppv", "stated")]
     assert math.isfinite(found["value"])
     assert found["replicates"] == 5
     assert found["note"] == "undefined in 1 of 6 replicates (no such predictions)"
@@ -123,12 +123,12 @@ def test_an_undefined_metric_is_left_out_and_said(records: Records) -> None:
 def test_a_metric_that_is_never_defined_has_no_value(records: Records) -> None:
     empty = records["adult_logistic"].assign(ppv=np.nan)
     values = made("must/table8").values({**records, "adult_logistic": empty}).set_index(["row", "column", "variant"])
-    assert math.isnan(values.loc[("scheme=wor", "ppv", "stated"), "value"])
+    assert math.isnan(values.loc[("sampler=wor", "ppv", "stated"), "value"])
 
 
 def test_table9_carries_intervals_of_extremes_and_the_mean_of_the_law(records: Records) -> None:
     values = made("must/table9").values(records).set_index(["row", "column"])
-    row = "experiment=1; scheme=wr"
+    row = "experiment=1; sampler=wr"
     assert tuple(values.loc[(row, "distinct_min"), ["lower", "upper"]]) == (19, 24)
     assert values.loc[(row, "distinct_mean"), "standard_error"] == pytest.approx(1.5 / 100)
     assert values.loc[(row, "law_mean"), "value"] == pytest.approx(28.25)
@@ -136,20 +136,20 @@ def test_table9_carries_intervals_of_extremes_and_the_mean_of_the_law(records: R
 
 def test_table10_is_relative_to_wor_and_knows_both_ways_of_poisson(records: Records) -> None:
     values = made("must/table10").values(records).set_index("row")["value"]
-    assert values["experiment=1; scheme=wor"] == 0
-    assert values["experiment=1; scheme=poisson"] == pytest.approx(200)
-    assert values["experiment=1; scheme=poisson; draw=sparse"] == pytest.approx(100 * (2 / 3 - 1))
+    assert values["experiment=1; sampler=wor"] == 0
+    assert values["experiment=1; sampler=poisson"] == pytest.approx(200)
+    assert values["experiment=1; sampler=poisson; draw=sparse"] == pytest.approx(100 * (2 / 3 - 1))
 
 
 def test_times_without_a_base_are_refused(records: Records) -> None:
-    times = records["sampling_time"].query("scheme != 'wor'")
+    times = records["sampling_time"].query("sampler != 'wor'")
     with pytest.raises(DataError, match="times relative to 'wor' need its time above 0 s"):
         made("must/table10").values({"sampling_time": times})
 
 
 def test_the_same_records_twice_are_refused(records: Records) -> None:
     twice = pd.concat([records["amplification_crossings"]] * 2)
-    with pytest.raises(DataError, match="comes once, got 'mechanism=laplace; kind=threshold; scheme=wr', 'epsilon'"):
+    with pytest.raises(DataError, match="comes once, got 'mechanism=laplace; kind=threshold; sampler=wr', 'epsilon'"):
         made("must/thresholds_s8").values({"amplification_crossings": twice})
 
 
@@ -233,7 +233,7 @@ def test_hostile_text_is_escaped() -> None:
 
 
 def test_hostile_text_in_a_table_stays_in_its_cell() -> None:
-    row = f"scheme={HOSTILE}".replace(";", "").replace("c=d", "")
+    row = f"sampler={HOSTILE}".replace(";", "").replace("c=d", "")
     row = row.replace("=", "\0", 1).replace("=", "").replace("\0", "=", 1)
     values = values_frame([{"row": row, "column": "sigma", "variant": "stated", "value": 1.0, "note": "x|y"}])
     empty = pd.DataFrame(columns=list(published.COLUMNS))
@@ -248,37 +248,37 @@ def test_hostile_text_in_a_table_stays_in_its_cell() -> None:
 
 
 def test_display_names() -> None:
-    assert display("scheme", "must_ow") == "MUST.OW"
-    assert display("scheme", "nonprivate") == "non-private"
+    assert display("sampler", "must_ow") == "MUST.OW"
+    assert display("sampler", "nonprivate") == "non-private"
     assert display("epsilon_amplified", "0.01", latex=True) == r"$\epsilon'$ = 0.01"
     assert display("experiment", "2") == "experiment 2"
     assert display("b", "") == ""
-    assert display("scheme", "of_another_paper") == r"of\_another\_paper"
+    assert display("sampler", "of_another_paper") == "of another paper"
 
 
 def test_layout_places_every_cell_once() -> None:
-    cells = [{"scheme": s, "b": b, "column": "sigma"} for s in ("wor", "must_ow") for b in ("10", "20")]
-    (panel,) = place(Layout(stub=("scheme",), heads=("b",)), cells)
+    cells = [{"sampler": s, "b": b, "column": "sigma"} for s in ("wor", "must_ow") for b in ("10", "20")]
+    (panel,) = place(Layout(stub=("sampler",), heads=("b",)), cells)
     assert panel.heads == (("10",), ("20",))
     assert panel.lines == ((("wor",), (0, 1)), (("must_ow",), (2, 3)))
-    (first,) = place(Layout(heads=("column",), first=("z",)), [{"scheme": "a", "column": c} for c in "yz"])
+    (first,) = place(Layout(heads=("column",), first=("z",)), [{"sampler": "a", "column": c} for c in "yz"])
     assert first.heads == (("z",), ("y",))
     assert first.lines == ((("a",), (1, 0)),)
 
 
 def test_cells_join_printed_ours_and_verdict() -> None:
     printed = pd.DataFrame(
-        [["must", "table6", f"scheme={scheme}", "sigma", text, "exact", np.nan, np.nan, "suspect", "E3", "why"]
-         for scheme, text in (("wor", "0.118"), ("wr", "0.5"), ("must_ow", "0.7"))],
+        [["must", "table6", f"sampler={sampler}", "sigma", text, "exact", np.nan, np.nan, "suspect", "E3", "why"]
+         for sampler, text in (("wor", "0.118"), ("wr", "0.5"), ("must_ow", "0.7"))],
         columns=list(published.COLUMNS),
     )  # fmt: skip
     values = values_frame(
-        {"row": f"scheme={scheme}", "column": "sigma", "variant": variant, "value": value}
-        for scheme, variant, value in (
+        {"row": f"sampler={sampler}", "column": "sigma", "variant": variant, "value": value}
+        for sampler, variant, value in (
             ("must_wo", "stated", 0.3), ("wor", "stated", 0.1181), ("wr", "stated", 0.1), ("wr", "as_done", 0.5)
         )
     )  # fmt: skip
-    cells = table_cells(printed, values, compare(printed, values)).set_index("scheme")
+    cells = table_cells(printed, values, compare(printed, values)).set_index("sampler")
     assert list(cells.index) == ["must_wo", "wor", "wr", "must_ow"]
     assert list(cells["printed"]) == ["", "0.118", "0.5", "0.7"]
     assert list(cells["verdict"]) == ["", "reproduced", "reproduced_as_done", "not_compared"]
@@ -306,8 +306,8 @@ def test_formulas_stand_in_table_2(records: Records, tmp_path: Path) -> None:
     files = build(artefact, records, printed_rows(artefact), OutputDirs.under(tmp_path))
     assert r"| $\frac{b}{n}(1-(1-\frac{1}{b})^m)$ |" in files["md"].read_text()
     values = artefact.values(records).set_index(["row", "column"])["value"]
-    assert values["scheme=must_wo", "eta"] == pytest.approx(values["scheme=wr", "eta"], rel=1e-13)
-    assert values["scheme=wor", "eta"] == pytest.approx(24 / 60)
+    assert values["sampler=must_wo", "eta"] == pytest.approx(values["sampler=wr", "eta"], rel=1e-13)
+    assert values["sampler=wor", "eta"] == pytest.approx(24 / 60)
     assert values[:, "departure"].max() < 1e-14
 
 
@@ -315,7 +315,7 @@ def test_thresholds_quote_the_numbers_of_the_text(records: Records, tmp_path: Pa
     artefact = made("must/thresholds_s8")
     files = build(artefact, records, printed_rows(artefact), OutputDirs.under(tmp_path))
     cells = pd.read_csv(files["csv"], dtype=str, keep_default_na=False)
-    chosen = cells.query("mechanism == 'laplace' and kind == 'threshold' and scheme == 'wr' and column == 'delta'")
+    chosen = cells.query("mechanism == 'laplace' and kind == 'threshold' and sampler == 'wr' and column == 'delta'")
     assert list(chosen["printed"]) == ["0.039"]
     assert len(files["comparison"].read_text().splitlines()) == 1
 

@@ -26,25 +26,25 @@ def made(name: str) -> Artefact:
 def test_table8_has_attack_proof_and_pair_in_the_rigorous_rows(records: Records) -> None:
     values = made("must/table8").values(records)
     found = values[values["variant"] == "rigorous"].set_index(["row", "column"])
-    wor = found.loc["scheme=wor"]
+    wor = found.loc["sampler=wor"]
     assert wor["value"]["delta_c_lower"] == pytest.approx(0.02)
     assert wor["value"]["delta_c_upper"] == pytest.approx(0.04)
     assert wor["lower"]["delta_c_pair"] < wor["value"]["delta_c_pair"] < wor["upper"]["delta_c_pair"]
     assert wor["note"]["delta_c_lower"].startswith("attack (lower), substitute")
     assert wor["note"]["delta_c_upper"].startswith("proved (upper), substitute")
     assert "no guarantee" in wor["note"]["delta_c_pair"]
-    printed_scale = ("scheme=wor; statistic=delta_at_the_printed_scale", "delta_c_lower")
+    printed_scale = ("sampler=wor; statistic=delta_at_the_printed_scale", "delta_c_lower")
     assert found.loc[printed_scale, "value"] == pytest.approx(1e-5)
-    assert ("scheme=wor; statistic=epsilon_of_the_consistent_noise", "epsilon_c_upper") in found.index
+    assert ("sampler=wor; statistic=epsilon_of_the_consistent_noise", "epsilon_c_upper") in found.index
 
 
 def test_nothing_is_proved_for_poisson_as_it_was_run(records: Records) -> None:
     values = made("must/table8").values(records).set_index(["row", "column", "variant"])
-    upper = values.loc[("scheme=poisson", "delta_c_upper", "rigorous")]
+    upper = values.loc[("sampler=poisson", "delta_c_upper", "rigorous")]
     assert upper["value"] == 1
     assert upper["note"].startswith("nothing is proved, add_remove")
-    assert values.loc[("scheme=poisson", "delta_c_lower", "rigorous"), "value"] == 0.3
-    fixed = "scheme=poisson; statistic=delta_with_a_fixed_denominator"
+    assert values.loc[("sampler=poisson", "delta_c_lower", "rigorous"), "value"] == 0.3
+    fixed = "sampler=poisson; statistic=delta_with_a_fixed_denominator"
     assert values.loc[(fixed, "delta_c_upper", "rigorous"), "value"] == pytest.approx(0.02)
 
 
@@ -60,22 +60,22 @@ def test_figure_s2_values_hold_all_methods(records: Records) -> None:
     values = made("must/figureS2").values(records)
     methods = {published.parse_row_key(row)["method"] for row in values["row"]}
     assert methods == {"printed", "as_done", "cell_mass", "paper_pair", "attack_and_proof"}
-    row = "scheme=must_ow; method=attack_and_proof; n_compositions=400"
+    row = "sampler=must_ow; method=attack_and_proof; n_compositions=400"
     assert list(values[values["row"] == row]["value"]) == pytest.approx([0.02, 0.04])
 
 
 def test_noise_is_set_against_that_of_wor(records: Records) -> None:
     values = made("must/noise_at_equal_privacy").values(records).set_index(["row", "column"])["value"]
-    row = "target_epsilon=4; scheme=must_ow; adjacency=substitute"
+    row = "target_epsilon=4; sampler=must_ow; adjacency=substitute"
     assert values[row, "noise_proved"] == pytest.approx(3)
     assert values[row, "noise_refuted"] == pytest.approx(2.9)
     assert values[row, "noise_over_wor"] == pytest.approx(6 / 4)
-    assert ("target_epsilon=4; scheme=poisson; adjacency=substitute", "noise_pair") not in values.index
+    assert ("target_epsilon=4; sampler=poisson; adjacency=substitute", "noise_pair") not in values.index
 
 
 def test_peers_are_shown_with_their_widths_and_what_lies_below_an_attack(records: Records) -> None:
     values = made("must/peer_bounds").values(records).set_index(["row", "column"])
-    poisson = "scheme=poisson; adjacency=add_remove; n=10000; m=100; noise_multiplier=1; n_compositions=1000; tool="
+    poisson = "sampler=poisson; adjacency=add_remove; n=10000; m=100; noise_multiplier=1; n_compositions=1000; tool="
     assert values.loc[(f"{poisson}peer", "width"), "value"] == pytest.approx(0.03)
     absent = values.loc[(f"{poisson}absent", "upper")]
     assert math.isnan(absent["value"])

@@ -52,13 +52,14 @@ def composition() -> pd.DataFrame:
     """Bounds as the paper prints them, growing with k; exact brackets inside them."""
     rows: list[dict[str, Any]] = []
     for variant, low, high in (("stated", 0.5, 2.0), ("consistent", 0.9, 1.1)):
-        for scheme in ("poisson", "wor", "wr", "must_ow", "must_ww"):
-            grid_size = 200000 if scheme == "wr" else 300000
-            rows.append({"table": "table8", "scheme": scheme, "n_compositions": 1000, "epsilon": 2.0, "half_width": 6.0,
-                         "grid_size": grid_size, "scale": 2.0, "delta": 1e-6, "variant": variant})  # fmt: skip
-        for scheme in ("must_ow", "must_ww"):
+        for sampler in ("poisson", "wor", "wr", "must_ow", "must_ww"):
+            grid_size = 200000 if sampler == "wr" else 300000
+            rows.append({"table": "table8", "sampler": sampler, "n_compositions": 1000, "epsilon": 2.0,
+                         "half_width": 6.0, "grid_size": grid_size,
+                         "scale": 2.0, "delta": 1e-6, "variant": variant})  # fmt: skip
+        for sampler in ("must_ow", "must_ww"):
             for k in range(200, 1001, 200):
-                rows.append({"table": "figure_s2", "scheme": scheme, "n_compositions": k, "epsilon": 1.0,
+                rows.append({"table": "figure_s2", "sampler": sampler, "n_compositions": k, "epsilon": 1.0,
                              "half_width": 10.0, "grid_size": 500000, "scale": 4.0, "delta": k * 1e-8,
                              "variant": variant})  # fmt: skip
         for row in rows:
@@ -70,13 +71,13 @@ def composition() -> pd.DataFrame:
 def proved_composition() -> pd.DataFrame:
     """Attack and proof far above the paper's pair, as they are; Poisson as run without a proof."""
     rows = []
-    for scheme in ("poisson", "wor", "wr", "must_ow", "must_ww"):
-        realised = scheme == "poisson"
-        rows.append({"table": "table8", "scheme": scheme, "denominator": "realised" if realised else "fixed",
+    for sampler in ("poisson", "wor", "wr", "must_ow", "must_ww"):
+        realised = sampler == "poisson"
+        rows.append({"table": "table8", "sampler": sampler, "denominator": "realised" if realised else "fixed",
                      "n_compositions": 1000, "attack": 0.37, "proved": np.nan if realised else 0.57})  # fmt: skip
-    for scheme in ("must_ow", "must_ww"):
+    for sampler in ("must_ow", "must_ww"):
         for k in range(200, 1001, 200):
-            rows.append({"table": "figure_s2", "scheme": scheme, "denominator": "fixed", "n_compositions": k,
+            rows.append({"table": "figure_s2", "sampler": sampler, "denominator": "fixed", "n_compositions": k,
                          "attack": 4e-5 * k, "proved": 9e-5 * k})  # fmt: skip
     return pd.DataFrame(rows).assign(variant="rigorous", data="")
 
@@ -85,29 +86,29 @@ def utility() -> Frames:
     """Made-up replicates of the three utility experiments in which the paper's statements hold, but for one."""
     wave = np.array([-1.0, 1.0, -1.0, 1.0])
     statistics, regression, adult = [], [], []
-    two_stage = [(scheme, b) for scheme in ("must_ow", "must_ww") for b in (10, 100)]
-    for scheme, b in [("poisson", 0), ("wor", 0), ("wr", 0), *two_stage]:
+    two_stage = [(sampler, b) for sampler in ("must_ow", "must_ww") for b in (10, 100)]
+    for sampler, b in [("poisson", 0), ("wor", 0), ("wr", 0), *two_stage]:
         centre, spread = (1 - 1 / b, 0.0005 * b) if b else (1.0, 0.1)
         for step in wave:
-            statistics.append({"scheme": scheme, "b": b, "mean": (0.05 if b else 0.06) * step + 0.001,
+            statistics.append({"sampler": sampler, "b": b, "mean": (0.05 if b else 0.06) * step + 0.001,
                                "variance": centre + spread * step, "expected_variance": centre})  # fmt: skip
     errors = {"nonprivate": 0.03, "poisson": 0.15, "wor": 0.15, "wr": 0.14, "must_ow": 0.11, "must_ww": 0.10}
-    for scheme, error in errors.items():
-        for level in (np.nan,) if scheme == "nonprivate" else (0.01, 0.001):
-            size = error if level == 0.001 or scheme == "nonprivate" else 0.04
+    for sampler, error in errors.items():
+        for level in (np.nan,) if sampler == "nonprivate" else (0.01, 0.001):
+            size = error if level == 0.001 or sampler == "nonprivate" else 0.04
             for step in wave:
                 coefficients = {f"error_beta{i}": size * step for i in range(3)}
-                rmse = (0.997 if scheme == "wr" and level == 0.01 else 0.998 + size) + 0.1 * size * step
-                regression.append({"scheme": scheme, "epsilon_amplified": level, "rmse": rmse, **coefficients})
-    for scheme in errors:
-        best = 0.981 if scheme == "must_ow" else 0.978
+                rmse = (0.997 if sampler == "wr" and level == 0.01 else 0.998 + size) + 0.1 * size * step
+                regression.append({"sampler": sampler, "epsilon_amplified": level, "rmse": rmse, **coefficients})
+    for sampler in errors:
+        best = 0.981 if sampler == "must_ow" else 0.978
         for step in wave:
             metrics = dict.fromkeys(("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1"), best + 0.001 * step)
-            adult.append({"scheme": scheme, "solver": "dp_sgd", **metrics,
+            adult.append({"sampler": sampler, "solver": "dp_sgd", **metrics,
                           "n_train": 30969, "n_test": 10323, "n_parameters": 14})  # fmt: skip
     means = {"poisson": 300, "wor": 300, "wr": 298.6, "must_wo": 298.6, "must_ow": 225.8, "must_ww": 224.9}
     distinct = [
-        {"experiment": i, "scheme": scheme, "law_mean": mean} for i in (1, 2, 3) for scheme, mean in means.items()
+        {"experiment": i, "sampler": sampler, "law_mean": mean} for i in (1, 2, 3) for sampler, mean in means.items()
     ]
     frames = {"subset_statistics": statistics, "linear_regression": regression, "distinct_counts": distinct}
     made = {name: pd.DataFrame(rows).assign(variant="stated", data="") for name, rows in frames.items()}
@@ -178,11 +179,11 @@ def test_delta_of_multisets_is_larger_only_as_done(verdicts: pd.DataFrame) -> No
 
 
 def swapped(experiment: str, column: str, one: str, other: str) -> Callable[[Frames], Frames]:
-    """Interchange a column between two schemes."""
+    """Interchange a column between two samplers."""
 
     def change(records: Frames) -> Frames:
         frame = records[experiment].copy()
-        first, second = ((frame["scheme"] == name).to_numpy() for name in (one, other))
+        first, second = ((frame["sampler"] == name).to_numpy() for name in (one, other))
         values = frame[column].to_numpy().copy()
         values[first], values[second] = frame.loc[second, column], frame.loc[first, column]
         return {**records, experiment: frame.assign(**{column: values})}
@@ -190,12 +191,12 @@ def swapped(experiment: str, column: str, one: str, other: str) -> Callable[[Fra
     return change
 
 
-def scaled(experiment: str, column: str, scheme: str, factor: float) -> Callable[[Frames], Frames]:
-    """Multiply a column of one scheme."""
+def scaled(experiment: str, column: str, sampler: str, factor: float) -> Callable[[Frames], Frames]:
+    """Multiply a column of one sampler."""
 
     def change(records: Frames) -> Frames:
         frame = records[experiment]
-        chosen = frame["scheme"] == scheme
+        chosen = frame["sampler"] == sampler
         return {**records, experiment: frame.assign(**{column: frame[column].where(~chosen, frame[column] * factor)})}
 
     return change
@@ -289,7 +290,7 @@ def test_statements_that_fail_can_hold(records: Frames) -> None:
     failing = scaled("composition", "delta_upper", "must_ww", np.inf)
     assert stated(failing(records), "figure_s2_ww_fails") == 1
     better = records["linear_regression"].assign(rmse=lambda frame: frame["rmse"].where(frame["rmse"] >= 0.998, 1.1))
-    wider = better["rmse"].where(better["scheme"] != "wr", 1.2 + 9 * (better["rmse"] - 1))
+    wider = better["rmse"].where(better["sampler"] != "wr", 1.2 + 9 * (better["rmse"] - 1))
     assert stated({**records, "linear_regression": better.assign(rmse=wider)}, "table6_rmse_baseline") == 1
 
 
@@ -301,10 +302,10 @@ def test_a_run_without_records_says_which_are_lacking() -> None:
 
 
 def test_a_reduced_run_says_what_is_lacking(records: Frames) -> None:
-    fewer = records["amplification_grid"].query("scheme != 'must_ww'")
+    fewer = records["amplification_grid"].query("sampler != 'must_ww'")
     reduced = claims_values({**records, "amplification_grid": fewer}).set_index("row")
     assert reduced["value"].isna()["table3_epsilon_order"]
-    assert reduced.loc["table3_epsilon_order", "note"] == "this run has no records of scheme must_ww"
+    assert reduced.loc["table3_epsilon_order", "note"] == "this run has no records of sampler must_ww"
 
 
 def test_a_stand_in_for_adult_is_never_compared(records: Frames) -> None:

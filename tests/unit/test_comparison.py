@@ -22,14 +22,14 @@ FOLDER = Path(__file__).resolve().parents[2] / "data" / "published"
 
 
 def printed(text: str, kind: str = "exact", **fields: Any) -> dict[str, Any]:
-    row = {"paper": "must", "artefact": "table", "row": "scheme=wr", "column": "mean", "printed": text, "kind": kind,
+    row = {"paper": "must", "artefact": "table", "row": "sampler=wr", "column": "mean", "printed": text, "kind": kind,
            "replicates": math.nan, "spread": math.nan, "status": "as_printed", "erratum": "", "note": ""}  # fmt: skip
     return {**row, **fields}
 
 
 def ours(value: float, variant: str = "stated", **fields: Any) -> dict[str, Any]:
     row = dict.fromkeys(("standard_error", "replicates", "lower", "upper"), math.nan)
-    return {"row": "scheme=wr", "column": "mean", "variant": variant, "value": value, "note": "", **row, **fields}
+    return {"row": "sampler=wr", "column": "mean", "variant": variant, "value": value, "note": "", **row, **fields}
 
 
 def compare(numbers: list[dict[str, Any]], values: list[dict[str, Any]], labels: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -174,9 +174,9 @@ def test_holm_spans_the_artefact_and_each_judged_variant_has_its_own_family() ->
     number = printed("1.0000", "monte_carlo", replicates=200, spread=1e-9)
     z = float(stats.norm.isf(0.002))  # p = 0.004: too small alone, large enough among three
     value = 1.00005 + z * 0.004
-    cells = [{**number, "row": f"scheme={name}"} for name in ("wr", "wor", "poisson")]
+    cells = [{**number, "row": f"sampler={name}"} for name in ("wr", "wor", "poisson")]
     assert verdict(cells[0], mean_row(value)) == "differs"
-    rows = [mean_row(value), mean_row(1.0, row="scheme=wor"), mean_row(1.0, row="scheme=poisson")]
+    rows = [mean_row(value), mean_row(1.0, row="sampler=wor"), mean_row(1.0, row="sampler=poisson")]
     assert set(compare(cells, rows)["verdict"]) == {"within_error"}
     frame = compare(cells, [*rows, mean_row(value, variant="as_done")])
     assert frame.set_index("variant")["verdict"]["as_done"] == "differs"
@@ -189,10 +189,10 @@ def test_the_false_alarm_rate_is_below_the_level() -> None:
     for _ in range(families):
         theirs = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
         mine = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
-        numbers = [printed(f"{x:.3f}", "monte_carlo", row=f"scheme={i}", replicates=200, spread=paper_sd)
+        numbers = [printed(f"{x:.3f}", "monte_carlo", row=f"sampler={i}", replicates=200, spread=paper_sd)
                    for i, x in enumerate(theirs)]  # fmt: skip
         error = paper_sd / math.sqrt(200)
-        rows = [ours(x, row=f"scheme={i}", standard_error=error, replicates=200) for i, x in enumerate(mine)]
+        rows = [ours(x, row=f"sampler={i}", standard_error=error, replicates=200) for i, x in enumerate(mine)]
         alarms += int((compare(numbers, rows)["verdict"] == "differs").any())
     # With the rate at 1 %, more than 17 alarms in 400 have probability 1e-6.
     assert stats.binom.sf(17, families, 0.01) < 2e-6
@@ -311,13 +311,13 @@ def test_a_number_with_shown_variants_only_is_not_compared() -> None:
 
 
 def test_the_columns_and_the_order_of_the_rows() -> None:
-    numbers = [printed("1", row=f"scheme={name}") for name in ("wr", "poisson", "wor")]
-    frame = compare(numbers, [ours(1.0, row=f"scheme={name}") for name in ("wor", "wr", "poisson")])
+    numbers = [printed("1", row=f"sampler={name}") for name in ("wr", "poisson", "wor")]
+    frame = compare(numbers, [ours(1.0, row=f"sampler={name}") for name in ("wor", "wr", "poisson")])
     assert tuple(frame.columns) == (
         "paper", "artefact", "row", "column", "printed", "kind", "variant", "value", "lower", "upper", "verdict",
         "erratum", "note",
     )  # fmt: skip
-    assert frame["row"].tolist() == ["scheme=wr", "scheme=poisson", "scheme=wor"]
+    assert frame["row"].tolist() == ["sampler=wr", "sampler=poisson", "sampler=wor"]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_the_columns_and_the_order_of_the_rows() -> None:
     [
         (lambda frame: frame.drop(columns="note"), "values must have the columns .*, got none named note"),
         (lambda frame: frame.assign(variant="stats"), "a variant must be one of stated, .*, got 'stats'"),
-        (lambda frame: pd.concat([frame, frame]), "each value must come once, got 'scheme=wr', 'mean', 'stated' twice"),
+        (lambda frame: pd.concat([frame, frame]), "each value must come once, got 'sampler=wr', 'mean', 'stated'"),
     ],
 )
 def test_malformed_values_are_refused(change: Callable[[pd.DataFrame], pd.DataFrame], sentence: str) -> None:

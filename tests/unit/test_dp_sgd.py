@@ -14,7 +14,7 @@ from dpsub.learning.descent import binary_metrics, cross_entropy
 from dpsub.learning.subsets import release, subset_statistics
 from dpsub.sampling.frame import Frame, Samples
 
-SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
+SAMPLERS = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 
 
 def _data(n: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
@@ -23,14 +23,14 @@ def _data(n: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
     return x, x @ np.array([1.0, 0.5, 0.2]) + rng.standard_normal((replicates, n))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize(("clip", "divisor"), [(3.0, None), (None, None), (0.5, 8.0)])
 def test_vectorised_descent_equals_the_loop_over_records(
-    scheme: str, clip: float | None, divisor: float | None
+    sampler: str, clip: float | None, divisor: float | None
 ) -> None:
     n, m, b, iterations, replicates = 60, 8, 15, 12, 3
     x, y = _data(n, replicates)
-    sampler = sampling.of_sizes(scheme, n=n, m=m, b=b)
+    sampler = sampling.of_sizes(sampler, n=n, m=m, b=b)
     blocks = [sampler.draw_block(Frame(n), iterations, np.random.default_rng(i)) for i in range(replicates)]
     noise = np.random.default_rng(9).standard_normal((replicates, iterations, 3))
     initial = np.array([-1.0, -1.0, -1.0])
@@ -97,18 +97,18 @@ def test_batches_wider_than_the_law_allows_are_refused() -> None:
         list(dp_sgd.batches([block], 8))
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_batch_width_covers_the_law(scheme: str) -> None:
-    sampler = sampling.of_sizes(scheme, n=1000, m=100, b=200)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_batch_width_covers_the_law(sampler: str) -> None:
+    sampler = sampling.of_sizes(sampler, n=1000, m=100, b=200)
     width = dp_sgd.batch_width(sampler, 1000)
     assert sampler.distinct_law(1000)[width + 1 :].sum() < 1e-30
     assert sampler.distinct_law(1000)[width:].sum() > 1e-30
 
 
-@pytest.mark.parametrize("scheme", ("poisson", "wor", "wr", "must_ow", "must_ww"))
-def test_subset_statistics_equal_the_written_out_records(scheme: str) -> None:
+@pytest.mark.parametrize("sampler", ("poisson", "wor", "wr", "must_ow", "must_ww"))
+def test_subset_statistics_equal_the_written_out_records(sampler: str) -> None:
     x = np.random.default_rng(2).normal(3, 2, 300)
-    samples = sampling.of_sizes(scheme, n=300, m=30, b=40).draw_block(Frame(300), 50, np.random.default_rng(3))
+    samples = sampling.of_sizes(sampler, n=300, m=30, b=40).draw_block(Frame(300), 50, np.random.default_rng(3))
     for ours, plain in zip(subset_statistics(x, samples), plain_loops.subset_statistics(x, samples), strict=True):
         np.testing.assert_allclose(ours, plain, rtol=1e-11)
 

@@ -30,7 +30,7 @@ from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
-CONFIG3 = {"b": 500, "m": 300, "clip": 3, "learning_rate": 0.01, "epsilon_amplified": 0.0005}
+CONFIG3 = settings_of("adult_logistic")
 
 
 def _law(name: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
@@ -84,10 +84,10 @@ def _printed_in_e02() -> list[list[str]]:
 
 @pytest.mark.parametrize("line", _printed_in_e02(), ids=lambda line: "-".join(line[0].split(" (")[0].split()))
 def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[str]) -> None:
-    scheme, denominator = line[0].split(", ")[0], "realised" if "realised" in line[0] else "fixed"
+    sampler, denominator = line[0].split(", ")[0], "realised" if "realised" in line[0] else "fixed"
     asked = [
         question for question in ProvedComposition().questions(settings_of("proved_composition"))
-        if question.scheme == scheme and question.denominator == denominator
+        if question.sampler == sampler and question.denominator == denominator
         and float(f"{question.noise_multiplier:.4g}") == float(line[1])
     ]  # fmt: skip
     found = asked[0].answer()
@@ -97,7 +97,7 @@ def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[s
         assert np.isnan(found["proved"])
     else:
         assert found["proved"] <= float(line[3]) < found["proved"] * 1.1
-    assert float(line[2]) > 1 / 30969 or (scheme, line[1]) == ("wor", "2.654")
+    assert float(line[2]) > 1 / 30969 or (sampler, line[1]) == ("wor", "2.654")
 
 
 def test_at_equal_noise_must_is_weaker_than_wor() -> None:
@@ -122,7 +122,7 @@ def test_e03_delta_of_table6_uses_a_ratio_n_times_too_large() -> None:
     n, clip = 1000, 3.0
     for name, consistent in (("wr", 3.55e-6), ("must_ow", 2.87e-5), ("must_ww", 3.89e-5)):
         law = _law(name, n, 100, 200)
-        for group, expected in ((None, consistent), (clip, _printed("table6", f"epsilon_amplified=0.01; scheme={name}",
+        for group, expected in ((None, consistent), (clip, _printed("table6", f"epsilon_amplified=0.01; sampler={name}",
                                                                    "delta_amplified"))):  # fmt: skip
             plan = plan_noise(law, epsilon_amplified=0.01, delta=1 / n, sensitivity=clip / n, calibration="classical",
                               group_sensitivity=group)  # fmt: skip
@@ -178,7 +178,7 @@ def test_e05_equation_9_is_used_outside_its_range() -> None:
 
 def test_e06_as_done_draws_must_ww_with_must_ow() -> None:
     drawn = {
-        variant: {cell.scheme: cell.sampler.name for cell in
+        variant: {cell.sampler: cell.drawn.name for cell in
                   gradient_cells(CONFIG3, variant, 30969, {"residual": descent.logistic_residual})}
         for variant in ("stated", "as_done", "consistent")
     }  # fmt: skip
@@ -188,7 +188,7 @@ def test_e06_as_done_draws_must_ww_with_must_ow() -> None:
 
 def test_e07_minimum_and_mean_of_table9_are_interchanged() -> None:
     for name, mean in (("must_ow", 78.85), ("must_ww", 75.85)):
-        row = f"experiment=2; scheme={name}"
+        row = f"experiment=2; sampler={name}"
         assert _printed("table9", row, "distinct_min") > _printed("table9", row, "distinct_mean")
         exact = sampling.of_sizes(name, n=1000, m=100, b=200).expected_distinct(1000)
         assert exact == pytest.approx(mean, abs=5e-3)
@@ -202,7 +202,7 @@ def test_e09_the_last_gaussian_row_of_table3_is_the_laplace_row() -> None:
         found = float(amplify(law, noise.of("gaussian", 1.0), epsilon).delta_amplified)
         assert found == pytest.approx(expected, abs=5.1e-4)
         printed = [
-            _printed("table3", f"ratio=1; mechanism={m}; scheme=must_ww; epsilon={epsilon}", "delta_amplified")
+            _printed("table3", f"ratio=1; mechanism={m}; sampler=must_ww; epsilon={epsilon}", "delta_amplified")
             for m in ("gaussian", "laplace")
         ]
         assert printed[0] == printed[1]

@@ -17,7 +17,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
 
 
 def row(column: str, verdict: str, *, variant: str = "stated", note: str = "") -> dict[str, Any]:
-    fixed = {"paper": "must", "artefact": "table8", "row": "scheme=wr", "printed": "1", "kind": "real_data",
+    fixed = {"paper": "must", "artefact": "table8", "row": "sampler=wr", "printed": "1", "kind": "real_data",
              "value": 1.0, "lower": 0.0, "upper": 2.0, "erratum": ""}  # fmt: skip
     return {**fixed, "column": column, "variant": variant, "verdict": verdict, "note": note}
 

@@ -12,7 +12,9 @@ from dpsub import noise, sampling
 from dpsub.amplification import amplify
 from dpsub.experiments import REGISTRY
 from dpsub.experiments.distinct_counts import extreme_intervals
-from tests.experiment_runs import only, printed_cells, rounds_to, run
+from dpsub.sampling.frame import Frame
+from dpsub.streams import stream
+from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run
 from tests.statistical import budget
 
 
@@ -43,13 +45,13 @@ class TestAmplificationGrid:
 
     def test_table_3(self, grid: pd.DataFrame) -> None:
         """All cells but the last row's delta', which is the Laplace row again (E9)."""
-        keys = ("ratio", "mechanism", "scheme", "epsilon")
+        keys = ("ratio", "mechanism", "sampler", "epsilon")
         table = {tuple(row[name] for name in keys): row for row in grid.to_dict("records")}
         wrong = []
         cells = printed_cells("table3", "epsilon", "delta", "epsilon_amplified", "delta_amplified")
         for fields, column, text, errata in cells:
-            scheme = "wor" if fields["scheme"] == "none" else fields["scheme"]
-            key = (float(fields["ratio"]), fields["mechanism"], scheme, float(fields["epsilon"]))
+            sampler = "wor" if fields["sampler"] == "none" else fields["sampler"]
+            key = (float(fields["ratio"]), fields["mechanism"], sampler, float(fields["epsilon"]))
             value = table[key][column]
             if not rounds_to(value, text):
                 wrong.append((fields, column, errata, value))
@@ -61,20 +63,20 @@ class TestAmplificationGrid:
         assert [round(value, 3) for *_, value in wrong] == [0.129, 0.105, 0.083, 0.053, 0.037, 0.023]
 
     def test_must_wo_is_wr(self, grid: pd.DataFrame) -> None:
-        wr, wo = (grid[grid["scheme"] == name] for name in ("wr", "must_wo"))
+        wr, wo = (grid[grid["sampler"] == name] for name in ("wr", "must_wo"))
         for column in ("epsilon_amplified", "delta_amplified", "eta"):
             assert wo[column].to_numpy() == pytest.approx(wr[column].to_numpy(), rel=1e-12, abs=0)
 
     def test_categories(self, grid: pd.DataFrame) -> None:
         assert set(grid["category"]) == {"strong", "weak_type_1", "boundary"}
         boundary = grid[grid["category"] == "boundary"]
-        assert set(boundary["scheme"]) == {"poisson", "wor"} and set(boundary["mechanism"]) == {"laplace"}
+        assert set(boundary["sampler"]) == {"poisson", "wor"} and set(boundary["mechanism"]) == {"laplace"}
         assert (boundary["epsilon"] >= boundary["ratio"]).all()
 
 
 class TestAmplificationCrossings:
     def test_thresholds(self, exact: pd.DataFrame) -> None:
-        found = exact[exact["kind"] == "threshold"].set_index(["mechanism", "scheme"])["delta"].round(4)
+        found = exact[exact["kind"] == "threshold"].set_index(["mechanism", "sampler"])["delta"].round(4)
         assert found.to_dict() == {
             ("laplace", "wr"): 0.0376, ("laplace", "must_ow"): 0.0572, ("laplace", "must_ww"): 0.0642,
             ("gaussian", "wr"): 0.0353, ("gaussian", "must_ow"): 0.0596, ("gaussian", "must_ww"): 0.0691,
@@ -86,7 +88,7 @@ class TestAmplificationCrossings:
         printed = {fields["claim"]: text for fields, _, text, _ in printed_cells("claims", "delta_threshold")}
         labels = {"wr": "WR", "must_ow": "MUST.OW", "must_ww": "MUST.WW"}
         for row in grid.to_dict("records"):
-            assert rounds_to(row["delta"], printed[f"s8_threshold_{row['mechanism']}_{labels[row['scheme']]}"])
+            assert rounds_to(row["delta"], printed[f"s8_threshold_{row['mechanism']}_{labels[row['sampler']]}"])
             assert row["delta_amplified"] < row["delta"]
 
     def test_roots_are_roots(self, exact: pd.DataFrame) -> None:
@@ -96,7 +98,7 @@ class TestAmplificationCrossings:
         }
         for row in exact.to_dict("records"):
             profile = noise.of(row["mechanism"], 1)
-            ours = amplify(laws[row["scheme"]], profile, row["epsilon"])
+            ours = amplify(laws[row["sampler"]], profile, row["epsilon"])
             if row["kind"] == "threshold":
                 theirs = ours.delta
             else:
@@ -108,13 +110,13 @@ class TestAmplificationCrossings:
         ranges = {"laplace": (0.190, 0.272, 0.088, 0.109), "gaussian": (0.216, 0.314, 0.101, 0.126)}
         for mechanism, expected in ranges.items():
             found = exact[(exact["kind"] == "crossover") & (exact["mechanism"] == mechanism)]
-            assert len(found) == len(set(zip(found["scheme"], found["other"], strict=True))) == 6
+            assert len(found) == len(set(zip(found["sampler"], found["other"], strict=True))) == 6
             ends = (f(found[c]) for c in ("delta", "delta_amplified") for f in (min, max))
             assert tuple(round(end, 3) for end in ends) == expected
 
     def test_twins_do_not_cross(self) -> None:
-        found = run("amplification_crossings", schemes=["wr", "must_wo", "poisson", "wor"])
-        pairs = set(zip(found["scheme"], found["other"], strict=True))
+        found = run("amplification_crossings", samplers=["wr", "must_wo", "poisson", "wor"])
+        pairs = set(zip(found["sampler"], found["other"], strict=True))
         assert ("wr", "must_wo") not in pairs and ("poisson", "wor") not in pairs
 
 
@@ -124,24 +126,24 @@ class TestDesignSurface:
             (100, 150, "eta", 0.0732), (150, 150, "eta", 0.0950),
             (100, 150, "delta_difference", 0.0097), (100, 200, "delta_difference", 0.0078),
         ):  # fmt: skip
-            row = only(surface, scheme="must_ow", mechanism="laplace", m=m, b=b)
+            row = only(surface, sampler="must_ow", mechanism="laplace", m=m, b=b)
             assert round(row[column], 4) == expected
         assert len(surface) == 2 * 2 * 6 * 6
 
     def test_directions(self, surface: pd.DataFrame) -> None:
         """E12: eta increases with m, the difference decreases with b, and is larger for MUST.WW."""
-        for (_, _), part in surface.groupby(["scheme", "mechanism"]):
+        for (_, _), part in surface.groupby(["sampler", "mechanism"]):
             eta = part.pivot(index="m", columns="b", values="eta").to_numpy()
             assert (np.diff(eta, axis=0) > 0).all() and (np.diff(eta, axis=1) > 0).all()
             difference = part.pivot(index="m", columns="b", values="delta_amplified").to_numpy()
             assert (np.diff(difference, axis=1) < 0).all()
-        wide = surface.pivot(index=["mechanism", "m", "b"], columns="scheme", values=["eta", "delta_difference"])
+        wide = surface.pivot(index=["mechanism", "m", "b"], columns="sampler", values=["eta", "delta_difference"])
         assert (wide["delta_difference", "must_ww"] > wide["delta_difference", "must_ow"]).all()
         assert (wide["eta", "must_ww"] < wide["eta", "must_ow"]).all()
 
     def test_is_the_general_amplification(self, surface: pd.DataFrame) -> None:
         for row in surface.sample(12, random_state=1).to_dict("records"):
-            law = sampling.of_sizes(row["scheme"], n=1000, m=row["m"], b=row["b"]).multiplicity_law(1000)
+            law = sampling.of_sizes(row["sampler"], n=1000, m=row["m"], b=row["b"]).multiplicity_law(1000)
             point = amplify(law, noise.of(row["mechanism"], 1), 1.0)
             assert row["delta_amplified"] == pytest.approx(float(point.delta_amplified), rel=1e-13)
             assert row["delta"] == pytest.approx(float(point.delta), rel=1e-14)
@@ -153,21 +155,21 @@ class TestDistinctCounts:
         """50 of 54 cells fit; the other four are interchanged (E7)."""
         outside = []
         for fields, column, text, errata in printed_cells("table9", "distinct_min", "distinct_mean", "distinct_max"):
-            row = only(counts, experiment=int(fields["experiment"]), scheme=fields["scheme"])
+            row = only(counts, experiment=int(fields["experiment"]), sampler=fields["sampler"])
             end = column.removeprefix("distinct_")
             if end == "mean":
                 fits = rounds_to(row["law_mean"], text)
             else:
                 fits = row[f"{end}_lower"] <= int(text) <= row[f"{end}_upper"]
             if not fits:
-                outside.append((fields["experiment"], fields["scheme"], end, int(text), errata))
+                outside.append((fields["experiment"], fields["sampler"], end, int(text), errata))
         assert outside == [
             ("2", "must_ow", "min", 79, "E7"), ("2", "must_ww", "min", 76, "E7"),
             ("2", "must_ow", "mean", 65, "E7"), ("2", "must_ww", "mean", 63, "E7"),
         ]  # fmt: skip
         # read the other way round, all four fit
-        for scheme, minimum, mean in (("must_ow", 65, 79), ("must_ww", 63, 76)):
-            row = only(counts, experiment=2, scheme=scheme)
+        for sampler, minimum, mean in (("must_ow", 65, 79), ("must_ww", 63, 76)):
+            row = only(counts, experiment=2, sampler=sampler)
             assert row["min_lower"] <= minimum <= row["min_upper"] and round(row["law_mean"]) == mean
 
     def test_our_draws_fit_their_law(self, counts: pd.DataFrame) -> None:
@@ -175,7 +177,7 @@ class TestDistinctCounts:
         # four tails of extremes and two of the mean for each of 18 cells
         alpha = budget.level("distinct counts", 6 * len(counts))
         for row in counts.to_dict("records"):
-            law = sampling.of_sizes(row["scheme"], n=row["n"], b=row["b"], m=row["m"]).distinct_law(row["n"])
+            law = sampling.of_sizes(row["sampler"], n=row["n"], b=row["b"], m=row["m"]).distinct_law(row["n"])
             minimum, maximum = extreme_intervals(law, row["draws"], side=alpha)
             assert minimum[0] <= row["distinct_min"] <= minimum[1]
             assert maximum[0] <= row["distinct_max"] <= maximum[1]
@@ -188,7 +190,7 @@ class TestDistinctCounts:
 
     def test_efficiency(self, counts: pd.DataFrame) -> None:
         """E10: 33 % is 300 / 225 - 1; the gradients saved are 25 %."""
-        mean = counts[counts["experiment"] == 3].set_index("scheme")["law_mean"]
+        mean = counts[counts["experiment"] == 3].set_index("sampler")["law_mean"]
         assert round(100 * (mean["wor"] / mean["must_ww"] - 1)) == 33
         assert round(100 * (1 - mean["must_ww"] / mean["wor"])) == 25
 
@@ -214,10 +216,19 @@ class TestSamplingTime:
     def test_records(self) -> None:
         found = run("sampling_time", draws=250, settings=[{"n": 300, "b": 50, "m": 30}])
         assert REGISTRY.get("sampling_time").timed and not REGISTRY.get("distinct_counts").timed
-        assert list(zip(found["scheme"], found["naive"], strict=True)) == [
+        assert list(zip(found["sampler"], found["naive"], strict=True)) == [
             ("poisson", 1), ("poisson", 0), ("wor", 0), ("wr", 0), ("must_wo", 0), ("must_ow", 0), ("must_ww", 0),
         ]  # fmt: skip
         assert (found["seconds"] > 0).all() and (found["seconds"] < 1).all()
 
     def test_few_draws(self) -> None:
         assert (run("sampling_time", draws=1, settings=[{"n": 20, "b": 9, "m": 5}])["seconds"] > 0).all()
+
+
+def test_streams_keep_their_first_key() -> None:
+    """Draws are those of the first release: the key of a stream calls the sampler a scheme."""
+    sizes = {"n": 30, "b": 10, "m": 5}
+    (record,) = run("distinct_counts", draws=20, settings=[sizes], samplers=["must_ow"]).to_dict("records")
+    key = {"scheme": "must_ow", **sizes, "draws": 20}
+    rng = stream(CONFIG["seed"], experiment="distinct_counts", cell=key, role="sample", replicate=0)
+    assert record["distinct_mean"] == sampling.MustOW(10, 5).draw_block(Frame(30), 20, rng).distinct.mean()

@@ -37,21 +37,21 @@ class TestNoiseCalibration:
         assert len(cells) == 39
         for fields, column, text, _ in cells:
             statistic = column.removeprefix("sigma_") if column != "delta_amplified" else "mean"
-            row = only(noise["stated"], table="table4", scheme=fields["scheme"], b=int(fields.get("b", 0)),
+            row = only(noise["stated"], table="table4", sampler=fields["sampler"], b=int(fields.get("b", 0)),
                        statistic=statistic)  # fmt: skip
             assert rounds_to(row["delta_amplified" if column == "delta_amplified" else "sigma"], text)
 
     def test_delta_does_not_depend_on_the_statistic(self, noise: dict[str, pd.DataFrame]) -> None:
         for frame in (noise["stated"], noise["consistent"]):
-            found = frame[(frame["table"] == "table4") & ~((frame["scheme"] == "poisson") & (frame["sigma"] > 5))]
-            for _, pair in found.groupby(["scheme", "b"]):
+            found = frame[(frame["table"] == "table4") & ~((frame["sampler"] == "poisson") & (frame["sigma"] > 5))]
+            for _, pair in found.groupby(["sampler", "b"]):
                 assert pair["delta_amplified"].max() == pytest.approx(pair["delta_amplified"].min(), rel=1e-9)
 
     def test_seventy_is_as_the_others(self, noise: dict[str, pd.DataFrame]) -> None:
         """E15: b = 70 is in Table 5 only."""
-        for scheme, expected in (("must_ow", (0.111, 0.888, 3.25e-4)), ("must_ww", (0.108, 0.865, 4.39e-4))):
-            mean = only(noise["stated"], table="table4", scheme=scheme, b=70, statistic="mean")
-            variance = only(noise["stated"], table="table4", scheme=scheme, b=70, statistic="variance")
+        for sampler, expected in (("must_ow", (0.111, 0.888, 3.25e-4)), ("must_ww", (0.108, 0.865, 4.39e-4))):
+            mean = only(noise["stated"], table="table4", sampler=sampler, b=70, statistic="mean")
+            variance = only(noise["stated"], table="table4", sampler=sampler, b=70, statistic="variance")
             assert (round(mean["sigma"], 3), round(variance["sigma"], 3)) == expected[:2]
             assert round(mean["delta_amplified"], 6) == expected[2]
 
@@ -59,19 +59,19 @@ class TestNoiseCalibration:
         """E5: base epsilon is above 1 at b = 10 and b = 20."""
         frame = noise["stated"]
         invalid = frame[(frame["epsilon_valid"] == 0) & (frame["statistic"] == "mean")]
-        assert invalid.set_index(["scheme", "b"])["epsilon"].round(2).to_dict() == {
+        assert invalid.set_index(["sampler", "b"])["epsilon"].round(2).to_dict() == {
             ("must_ow", 10): 1.46, ("must_ow", 20): 1.10, ("must_ww", 10): 1.47, ("must_ww", 20): 1.12,
         }  # fmt: skip
 
     def test_tables_6_and_8(self, noise: dict[str, pd.DataFrame]) -> None:
         """sigma as stated; delta' as stated where nominal, with C in place of C / n elsewhere (E3)."""
-        cells = [c for c in printed_cells("table6", "sigma", "delta_amplified") if c[0]["scheme"] != "nonprivate"]
+        cells = [c for c in printed_cells("table6", "sigma", "delta_amplified") if c[0]["sampler"] != "nonprivate"]
         assert len(cells) == 20
         as_stated = 0
         for fields, column, text, errata in cells:
             target = float(fields["epsilon_amplified"])
             stated, as_done = (
-                only(noise[variant], table="table6", scheme=fields["scheme"], epsilon_amplified=target)[column]
+                only(noise[variant], table="table6", sampler=fields["sampler"], epsilon_amplified=target)[column]
                 for variant in ("stated", "as_done")
             )
             assert rounds_to(as_done, text)
@@ -79,7 +79,7 @@ class TestNoiseCalibration:
             as_stated += rounds_to(stated, text)
         assert as_stated == 14
         for fields, _, text, _ in printed_cells("table8", "sigma_times_m"):
-            row = only(noise["stated"], table="table8", scheme=fields["scheme"])
+            row = only(noise["stated"], table="table8", sampler=fields["sampler"])
             assert rounds_to(300 * row["sigma"], text)
         assert set(noise["as_done"]["table"]) == {"table6"}
 
@@ -89,9 +89,9 @@ class TestNoiseCalibration:
             0.01: {"wr": "3.55e-6", "must_ow": "2.87e-5", "must_ww": "3.89e-5"},
             0.001: {"wr": "3.54e-7", "must_ow": "2.86e-6", "must_ww": "3.87e-6"},
         }
-        for target, by_scheme in expected.items():
-            for scheme, text in by_scheme.items():
-                row = only(noise["stated"], table="table6", scheme=scheme, epsilon_amplified=target)
+        for target, by_sampler in expected.items():
+            for sampler, text in by_sampler.items():
+                row = only(noise["stated"], table="table6", sampler=sampler, epsilon_amplified=target)
                 assert rounds_to(row["delta_amplified"], text)
 
     def test_nominal_against_exact_delta(self) -> None:
@@ -121,7 +121,7 @@ class TestNoiseCalibration:
         for row in frame.to_dict("records"):
             exact = float(profiles.of("gaussian", row["sensitivity"] / row["sigma"]).delta(row["epsilon"]))
             assert exact <= row["delta"] * (1 + 1e-12) and exact == pytest.approx(row["delta"], rel=1e-9)
-        single = frame[frame["scheme"].isin(["poisson", "wor"])]
+        single = frame[frame["sampler"].isin(["poisson", "wor"])]
         assert single["delta_amplified"].to_numpy() == pytest.approx((single["eta"] * single["delta"]).to_numpy())
         assert (frame["delta_amplified"] >= frame["eta"] * frame["delta"] * (1 - 1e-9)).all()
 
@@ -130,16 +130,16 @@ class TestNoiseCalibration:
         self, noise: dict[str, pd.DataFrame], variant: str
     ) -> None:
         for cell in SubsetStatistics().cells(settings_of("subset_statistics"), variant):
-            if cell.scheme == "nonprivate":
+            if cell.sampler == "nonprivate":
                 continue
             for statistic, sigma in (("mean", cell.sigma_mean), ("variance", cell.sigma_variance)):
-                row = only(noise[variant], table="table4", scheme=cell.scheme, b=cell.b, statistic=statistic)
+                row = only(noise[variant], table="table4", sampler=cell.sampler, b=cell.b, statistic=statistic)
                 assert row["sigma"] == pytest.approx(sigma, rel=1e-14)
         for table, name in (("table6", "linear_regression"), ("table8", "adult_logistic")):
             n = CONFIG["experiments"]["noise_calibration"]["tables"][table]["n"]
             for step in gradient_cells(settings_of(name), variant, n, {"residual": squared_error_residual}):
-                if step.scheme != "nonprivate":
-                    row = only(noise[variant], table=table, scheme=step.scheme,
+                if step.sampler != "nonprivate":
+                    row = only(noise[variant], table=table, sampler=step.sampler,
                                epsilon_amplified=step.epsilon_amplified)  # fmt: skip
                     assert row["sigma"] == pytest.approx(step.sigma, rel=1e-14)
 
@@ -151,13 +151,13 @@ class TestComposition:
         cells = printed_cells("table8", "delta_c_lower", "delta_c_upper")
         assert len(cells) == 10
         for fields, column, text, _ in cells:
-            assert rounds_to(only(table, scheme=fields["scheme"])[column.replace("delta_c", "delta")], text)
-        assert table.set_index("scheme")["delta_upper"].map(lambda value: float(f"{value:.3e}")).to_dict() == {
+            assert rounds_to(only(table, sampler=fields["sampler"])[column.replace("delta_c", "delta")], text)
+        assert table.set_index("sampler")["delta_upper"].map(lambda value: float(f"{value:.3e}")).to_dict() == {
             "poisson": 4.172e-06, "wor": 3.795e-07, "wr": 1.283e-06, "must_ow": 8.488e-06, "must_ww": 1.374e-05,
         }  # fmt: skip
 
     def test_figure_s2(self, as_done: pd.DataFrame) -> None:
-        curve = as_done[(as_done["table"] == "figure_s2") & (as_done["scheme"] == "must_ow")]
+        curve = as_done[(as_done["table"] == "figure_s2") & (as_done["sampler"] == "must_ow")]
         bounds = [
             (float(f"{low:.2e}"), float(f"{high:.2e}"))
             for low, high in zip(curve["delta_lower"], curve["delta_upper"], strict=True)
@@ -165,14 +165,14 @@ class TestComposition:
         assert bounds == [
             (9.07e-9, 2.04e-8), (4.21e-8, 2.16e-7), (8.53e-7, 9.95e-6), (5.32e-6, 1.40e-4), (1.49e-5, 8.88e-4),
         ]  # fmt: skip
-        ww = as_done[(as_done["table"] == "figure_s2") & (as_done["scheme"] == "must_ww")]["delta_upper"]
+        ww = as_done[(as_done["table"] == "figure_s2") & (as_done["sampler"] == "must_ww")]["delta_upper"]
         assert (float(f"{ww.iloc[0]:.2e}"), float(f"{ww.iloc[-1]:.2e}")) == (4.05e-8, 9.08e-4)
 
     def test_scales_as_printed(self) -> None:
         experiment: Any = REGISTRY.get("composition")()
-        stated = {t.scheme: t for t in experiment.tasks(settings_of("composition"), "stated") if t.table == "table8"}
+        stated = {t.sampler: t for t in experiment.tasks(settings_of("composition"), "stated") if t.table == "table8"}
         consistent = {
-            t.scheme: t for t in experiment.tasks(settings_of("composition"), "consistent") if t.table == "table8"
+            t.sampler: t for t in experiment.tasks(settings_of("composition"), "consistent") if t.table == "table8"
         }
         expected = {"poisson": 2.6536, "wor": 2.6536, "wr": 2.6411, "must_ow": 2.0131, "must_ww": 2.0061}
         assert {name: round(task.pair.scale, 4) for name, task in stated.items()} == expected
@@ -183,7 +183,7 @@ class TestComposition:
         """E2: Algorithm 1 as printed gives 8.4e-8 (MUST.OW) and 1.4e-7 (MUST.WW), 0 up to round-off for the rest."""
         figure = settings_of("composition")["figure_s2"] | {"grid_size": 1000, "n_compositions": [1]}
         table = run("composition", figure_s2=figure)
-        lower = table[table["table"] == "table8"].set_index("scheme")["delta_lower"]
+        lower = table[table["table"] == "table8"].set_index("sampler")["delta_lower"]
         assert (lower[["poisson", "wor", "wr"]] == 0).all()
         assert [float(f"{lower[name]:.1e}") for name in ("must_ow", "must_ww")] == [8.4e-8, 1.4e-7]
 
@@ -195,10 +195,10 @@ class TestComposition:
             "composition", "consistent", table8=settings["table8"] | coarse,
             figure_s2=settings["figure_s2"] | {"grid_size": 1000, "n_compositions": [1]},
         )  # fmt: skip
-        table = found[found["table"] == "table8"].set_index("scheme")
+        table = found[found["table"] == "table8"].set_index("sampler")
         expected = {"poisson": 6.41e-5, "wor": 3.148e-3, "wr": 3.620e-3, "must_ow": 0.4135, "must_ww": 0.4221}
-        for scheme, delta in expected.items():
-            row = table.loc[scheme]
+        for sampler, delta in expected.items():
+            row = table.loc[sampler]
             assert row["delta_lower"] < delta < row["delta_upper"]
             assert row["delta"] == pytest.approx(delta, rel=0.01)
             assert 2 * row["half_width"] / row["grid_size"] == pytest.approx(12 / 60_000)
@@ -220,7 +220,7 @@ class TestComposition:
             "composition", "consistent",
             table8=settings["table8"] | {"grid_size": 1000, "grid_size_wr": 1000, "n_compositions": 1},
             figure_s2=settings["figure_s2"] | sizes
-            | {"schemes": ["poisson"], "scale": 2, "n_compositions": [1], "grid_size": 200_000},
+            | {"samplers": ["poisson"], "scale": 2, "n_compositions": [1], "grid_size": 200_000},
         )  # fmt: skip
         row = found[found["table"] == "figure_s2"].iloc[0]
         assert row["delta_lower"] <= exact <= row["delta_upper"]

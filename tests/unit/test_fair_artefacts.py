@@ -54,7 +54,7 @@ def said(found: list[Statement], heading: str) -> str:
 
 
 def test_pairing_takes_the_seed_out(made: Tables) -> None:
-    where = {"dataset": "adult", "epsilon": "0.5", "scheme": "must_ow"}
+    where = {"dataset": "adult", "epsilon": "0.5", "sampler": "must_ow"}
     value, lower, upper = (
         made.number("winners", "difference_to_poisson", f"rigorous{end}", **where) for end in ("", "_lower", "_upper")
     )
@@ -83,18 +83,18 @@ def test_coverage_has_the_exact_interval() -> None:
 
 
 def test_winners_are_ties_where_nothing_tells_them_apart(made: Tables) -> None:
-    cells = made.rows("winners", "among_the_best", dataset="*", epsilon="*", scheme="*")
-    best = cells.groupby("scheme")["rigorous"].mean()
+    cells = made.rows("winners", "among_the_best", dataset="*", epsilon="*", sampler="*")
+    best = cells.groupby("sampler")["rigorous"].mean()
     assert best["poisson"] == best["wor"] == best["must_oo"] == 1 and best["must_ow"] == 0
     assert cells["note"].str.contains("not told apart").all()
-    reverse = cells.groupby("scheme")["consistent"].mean()
+    reverse = cells.groupby("sampler")["consistent"].mean()
     assert reverse["must_ow"] == 1 and reverse["poisson"] == 0
 
 
 def test_rankings_count_the_reversals(made: Tables) -> None:
     where = {"dataset": "digits", "epsilon": "2"}
-    assert made.number("rankings", "rank", "rigorous", **where, scheme="must_ow") == 4
-    assert made.number("rankings", "rank", "consistent", **where, scheme="must_ow") == 1
+    assert made.number("rankings", "rank", "rigorous", **where, sampler="must_ow") == 4
+    assert made.number("rankings", "rank", "consistent", **where, sampler="must_ow") == 1
     assert made.number("rankings", "pairs_separated", "rigorous", **where) == 3
     assert made.number("rankings", "pairs_reversed", "consistent", **where) == 3
 
@@ -142,7 +142,7 @@ def test_the_words_follow_from_the_numbers(made: Tables, tmp_path: Path) -> None
     assert said(found, "Which sampler").startswith("Use any of Poisson, WOR and MUST.OO, a tie: in all 8 comparisons")
     shown = re.match(r"Of 24 paired 95 % intervals against Poisson, (\d+) lie", said(found, "How much it matters"))
     assert shown and 8 <= int(shown[1]) <= 11, "MUST.OW's 8, and of 16 others what chance gives"
-    assert said(found, "The papers' convention").endswith("Do not calibrate noise by that pair.")
+    assert said(found, "The papers' pair").endswith("Do not calibrate noise by that pair.")
     assert "24 are told apart the other way" in said(found, "Rankings")
     other = {"poisson": 0.3, "wor": 0.3, "must_oo": 0.3, "must_ow": 0.0}
     turned = statements(tables(tmp_path, fair_comparison=made_up_fair.fair_comparison(worse=other)))
@@ -150,7 +150,7 @@ def test_the_words_follow_from_the_numbers(made: Tables, tmp_path: Path) -> None
     honest = made_up_fair.fair_comparison()
     honest["epsilon_lower"] = 0.5 * honest["target_epsilon"]
     assert "No attack known here" in said(
-        statements(tables(tmp_path, fair_comparison=honest)), "The papers' convention"
+        statements(tables(tmp_path, fair_comparison=honest)), "The papers' pair"
     )
 
 
@@ -160,7 +160,7 @@ def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:
     for cell in (cell for statement in found for cell in statement.evidence):
         where = {"dataset": cell.dataset, "epsilon": cell.epsilon}
         if cell.sampler:
-            where["scheme"] = cell.sampler
+            where["sampler"] = cell.sampler
         if cell.table == "noise":
             where |= {"steps": "50", "m": "*"}
             values = made.rows("noise", cell.column, **where)[cell.source]

@@ -29,7 +29,7 @@ GOOD: dict[str, Any] = {
         ({"convention": "papers"}, "unknown convention 'papers'; did you mean 'paper'?"),
         ({"sampler": "wor:50,wr:30"}, "m must be the 30 slots that the chain 'wor:50,wr:30' leaves, got m = 40"),
         ({"sampler": "wor:50,wx:40"}, "unknown kind of stage 'wx'; "),
-        ({"sampler": "wor:fifty"}, "a stage must be kind:size, got 'wor:fifty'; write stages as wor:500,wr:400"),
+        ({"sampler": "wor:fifty"}, "the size of a stage must be a number, got 'wor:fifty'"),
         ({"target_delta": 1.0}, "target_delta must be below 1, got target_delta = 1"),
         ({"steps": 0}, "steps must be at least 1, got steps = 0"),
     ],

@@ -20,8 +20,8 @@ from dpsub.artefacts.base import Artefact
 from dpsub.artefacts.must.figure3 import QUADRANTS
 from dpsub.artefacts.must.traces import curves
 from dpsub.errors import DataError
-from dpsub.figures import figure_bytes, finish, new, scheme_style, styled
-from dpsub.labels import scheme_label
+from dpsub.figures import figure_bytes, finish, new, sampler_style, styled
+from dpsub.labels import sampler_label
 from dpsub.sampling import REGISTRY as SAMPLERS
 from tests.unit import made_up_records
 
@@ -90,22 +90,22 @@ def test_missing_records_are_named(name: str) -> None:
 
 def test_colours_are_safe_distinct_and_the_samplers_own() -> None:
     names = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
-    styles = [scheme_style(name) for name in (*names, "nonprivate")]
+    styles = [sampler_style(name) for name in (*names, "nonprivate")]
     assert len({style["color"] for style in styles}) == len({style["marker"] for style in styles}) == 7
-    assert scheme_style("nonprivate")["color"] == "black"
+    assert sampler_style("nonprivate")["color"] == "black"
     for name in names:
-        assert scheme_style(name)["color"] == SAMPLERS.get(name).colour
+        assert sampler_style(name)["color"] == SAMPLERS.get(name).colour
         assert SAMPLERS.get(name).colour in OKABE_ITO
-        assert scheme_label(name) == SAMPLERS.get(name).label
+        assert sampler_label(name) == SAMPLERS.get(name).label
 
 
 def test_a_sampler_keeps_its_colour_in_all_figures(records: dict[str, pd.DataFrame]) -> None:
     for name in ("must/figure4", "must/figure6", "must/figureS3", "must/figureS4"):
         for axes in panels(drawn(name, records)[0]):
             for line in axes.get_lines():
-                for scheme in ("wor", "wr", "must_ow", "must_ww"):
-                    if line.get_label() == scheme_label(scheme):
-                        assert to_hex(line.get_color()).upper() == SAMPLERS.get(scheme).colour
+                for sampler in ("wor", "wr", "must_ow", "must_ww"):
+                    if line.get_label() == sampler_label(sampler):
+                        assert to_hex(line.get_color()).upper() == SAMPLERS.get(sampler).colour
 
 
 def test_figure3_names_the_quadrants_by_their_conditions() -> None:
@@ -122,15 +122,15 @@ def test_figure4_has_the_printed_ranges_and_the_recorded_points(records: dict[st
     assert [axes.get_xlim() for axes in panels(figure)] == [(0.2, 0.9)] * 4
     assert [axes.get_ylim() for axes in panels(figure)] == [(-0.1, 0.1), (-0.3, 0.3)] * 2
     line = next(line for line in panels(figure)[3].get_lines() if line.get_label() == "MUST.OW")
-    here = numbers.query("mechanism == 'gaussian' and ratio == 1 and scheme == 'must_ow'").sort_values("epsilon")
+    here = numbers.query("mechanism == 'gaussian' and ratio == 1 and sampler == 'must_ow'").sort_values("epsilon")
     np.testing.assert_array_equal(line.get_xdata(), here["epsilon_ratio"])
     np.testing.assert_array_equal(line.get_ydata(), here["delta_difference"])
 
 
 def test_figure4_values_know_strong_amplification(records: dict[str, pd.DataFrame]) -> None:
     values = made("must/figure4").values(records).set_index(["row", "column"])["value"]
-    assert values["ratio=1; mechanism=gaussian; scheme=wor", "never_weak"] == 1
-    assert values["ratio=1; mechanism=gaussian; scheme=must_ww", "never_weak"] == 0
+    assert values["ratio=1; mechanism=gaussian; sampler=wor", "never_weak"] == 1
+    assert values["ratio=1; mechanism=gaussian; sampler=must_ww", "never_weak"] == 0
 
 
 def test_figure5_and_s1_show_the_same_surfaces(records: dict[str, pd.DataFrame]) -> None:
@@ -142,8 +142,8 @@ def test_figure5_and_s1_show_the_same_surfaces(records: dict[str, pd.DataFrame])
     assert panels(flat)[0].get_xlim() == (10, 15)
     assert panels(flat)[0].get_ylim() == (16, 23)
     values = made("must/figure5").values(records).set_index(["row", "column"])["value"]
-    assert values["scheme=must_ow; quantity=eta; mechanism=laplace", "rises_with_m"] == 1
-    assert values["scheme=must_ow; quantity=delta_difference; mechanism=laplace", "rises_with_b"] == 0
+    assert values["sampler=must_ow; quantity=eta; mechanism=laplace", "rises_with_m"] == 1
+    assert values["sampler=must_ow; quantity=delta_difference; mechanism=laplace", "rises_with_b"] == 0
 
 
 def test_a_surface_over_a_prime_number_of_steps_is_drawn(records: dict[str, pd.DataFrame]) -> None:
@@ -186,8 +186,8 @@ def test_replicates_give_bands() -> None:
 
 
 def test_an_interval_is_students() -> None:
-    frame = pd.DataFrame({"scheme": "wor", "iteration": 1, "loss": [1.0, 2.0, 4.0]})
-    found = curves(frame, "loss", ["scheme"]).iloc[0]
+    frame = pd.DataFrame({"sampler": "wor", "iteration": 1, "loss": [1.0, 2.0, 4.0]})
+    found = curves(frame, "loss", ["sampler"]).iloc[0]
     half = 4.302652729911275 * frame["loss"].std() / np.sqrt(3)
     assert (found["lower"], found["upper"]) == pytest.approx((7 / 3 - half, 7 / 3 + half))
 
@@ -209,8 +209,8 @@ def test_bands_lie_between_attack_and_proof(records: dict[str, pd.DataFrame]) ->
     ):
         figure, numbers = drawn(name, records)
         (axes,) = panels(figure)
-        wor = numbers.query("scheme == 'wor'").sort_values(x)
-        line = next(line for line in axes.get_lines() if line.get_label() == scheme_label("wor"))
+        wor = numbers.query("sampler == 'wor'").sort_values(x)
+        line = next(line for line in axes.get_lines() if line.get_label() == sampler_label("wor"))
         np.testing.assert_array_equal(line.get_ydata(), wor["proved"])
         (band,) = (band for band in axes.collections if to_hex(band.get_facecolor()[0][:3]).upper()
                    == SAMPLERS.get("wor").colour)  # fmt: skip

@@ -27,7 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     },
     "proved_steps": {**SIZES, "n_compositions": [1, 20]},
     "proved_noise": {**SIZES, "n_compositions": 20, "target_epsilons": [4], "accuracy": 0.05,
-                     "schemes": ["poisson", "wor", "must_ow"]},
+                     "samplers": ["poisson", "wor", "must_ow"]},
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_attack_is_below_proof_and_the_pair_is_not_above_it(found: dict[str, pd.
 
 
 def test_poisson_comes_under_both_relations(found: dict[str, pd.DataFrame]) -> None:
-    poisson = found["proved_steps"].query("scheme == 'poisson' and n_compositions == 20").set_index("adjacency")
+    poisson = found["proved_steps"].query("sampler == 'poisson' and n_compositions == 20").set_index("adjacency")
     assert set(poisson.index) == {"add_remove", "substitute"}
     assert poisson.loc["add_remove", "proved"] < poisson.loc["substitute", "attack"]
     assert np.isnan(poisson.loc["substitute", "pair_upper"])
@@ -75,7 +75,7 @@ def test_poisson_comes_under_both_relations(found: dict[str, pd.DataFrame]) -> N
 
 def test_the_noise_of_table8_is_in_units_of_the_clipping_bound() -> None:
     experiment = REGISTRY.get("proved_composition")()
-    asked = {(a.table, a.scheme, a.denominator): a for a in experiment.questions(settings_of("proved_composition"))}
+    asked = {(a.table, a.sampler, a.denominator): a for a in experiment.questions(settings_of("proved_composition"))}
     assert asked["table8", "wor", "fixed"].noise_multiplier == pytest.approx(0.885, abs=5e-4)
     assert asked["table8_printed_scale", "wor", "fixed"].noise_multiplier == pytest.approx(2.654, abs=5e-4)
     assert asked["table8", "must_ow", "fixed"].noise_multiplier == pytest.approx(0.671, abs=5e-4)
@@ -90,9 +90,9 @@ def test_settings_agree_with_those_of_the_papers_composition() -> None:
 
 
 def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(found: dict[str, pd.DataFrame]) -> None:
-    for scheme, adjacency in (("poisson", "substitute"), ("wor", "substitute")):
-        row = only(found["proved_noise"], scheme=scheme, adjacency=adjacency)
-        sampler = sampling.of_sizes(scheme, **SIZES)
+    for sampler, adjacency in (("poisson", "substitute"), ("wor", "substitute")):
+        row = only(found["proved_noise"], sampler=sampler, adjacency=adjacency)
+        sampler = sampling.of_sizes(sampler, **SIZES)
         question = {"steps": 20, "delta": row["delta"], "adjacency": adjacency, "width": 1e-3}
         assert dpsub.account(sampler, 300, noise_multiplier=row["proved"], **question).upper <= 4
         assert dpsub.account(sampler, 300, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
@@ -168,7 +168,7 @@ def test_bad_settings_are_refused(name: str, changes: dict[str, Any], message: s
 class TestPeers:
     """Answers of other accountants, where they are installed."""
 
-    case: ClassVar[dict[str, Any]] = {"scheme": "poisson", "n": 100, "m": 10, "noise_multiplier": 2,
+    case: ClassVar[dict[str, Any]] = {"sampler": "poisson", "n": 100, "m": 10, "noise_multiplier": 2,
                                       "n_compositions": 5, "adjacency": "add_remove", "width": 1e-3,
                                       "prv_error": 0.1}  # fmt: skip
 
@@ -185,7 +185,7 @@ class TestPeers:
 
         monkeypatch.setattr(other_accountants, "import_module", absent)
         other_accountants.load()
-        wor = {**self.case, "scheme": "wor", "adjacency": "substitute"}
+        wor = {**self.case, "sampler": "wor", "adjacency": "substitute"}
         found = self.run("peer_bounds", self.case, wor).set_index("tool")
         assert (found.loc["dpsub", "note"] == "").all()
         others = found.drop(index="dpsub")
@@ -203,7 +203,7 @@ class TestPeers:
 
     def test_a_relation_without_a_proof_is_refused(self) -> None:
         with pytest.raises(ArgumentError, match="adjacency"):
-            self.run("peer_bounds", {**self.case, "scheme": "wor"})
+            self.run("peer_bounds", {**self.case, "sampler": "wor"})
 
 
 def test_every_question_has_its_sizes_from_the_configuration() -> None:

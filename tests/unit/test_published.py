@@ -61,23 +61,23 @@ def test_kinds_of_the_tables() -> None:
 @pytest.mark.parametrize(
     ("artefact", "row", "column", "printed"),
     [
-        ("table3", "ratio=0.25; mechanism=laplace; scheme=none; epsilon=0.05", "epsilon", "0.050"),
-        ("table3", "ratio=0.25; mechanism=laplace; scheme=wr; epsilon=4.5", "delta_amplified", "1.22e-26"),
-        ("table3", "ratio=0.25; mechanism=gaussian; scheme=wor; epsilon=3", "delta_amplified", "6.50e-35"),
-        ("table3", "ratio=1; mechanism=laplace; scheme=must_ow; epsilon=2", "delta_amplified", "0.010"),
-        ("table4", "scheme=wr", "delta_amplified", "5.73e-05"),
-        ("table4", "scheme=must_ow; b=50", "sigma_mean", "0.11"),
-        ("table4", "scheme=must_ww; b=100", "sigma_variance", "0.90"),
-        ("table5", "parameter=mean; scheme=must_ww; b=10", "sd", "0.060"),
-        ("table5", "parameter=variance; scheme=nonprivate", "mean", "0.990"),
-        ("table6", "epsilon_amplified=0.01; scheme=poisson", "rmse_mean", "1.000"),
-        ("table6", "scheme=nonprivate", "rmse_sd", "0.024"),
-        ("table7", "epsilon_amplified=0.001; scheme=wr; coefficient=beta2", "bias", "-0.0200"),
-        ("table7", "scheme=nonprivate; coefficient=beta1", "rmse", "0.034"),
-        ("table8", "scheme=must_ow", "delta_c_upper", "8.49e-06"),
-        ("table8", "scheme=poisson", "npv", "0.970"),
-        ("table9", "experiment=2; scheme=must_ow", "distinct_mean", "65"),
-        ("table10", "experiment=2; scheme=poisson", "time_increase_percent", "350.00"),
+        ("table3", "ratio=0.25; mechanism=laplace; sampler=none; epsilon=0.05", "epsilon", "0.050"),
+        ("table3", "ratio=0.25; mechanism=laplace; sampler=wr; epsilon=4.5", "delta_amplified", "1.22e-26"),
+        ("table3", "ratio=0.25; mechanism=gaussian; sampler=wor; epsilon=3", "delta_amplified", "6.50e-35"),
+        ("table3", "ratio=1; mechanism=laplace; sampler=must_ow; epsilon=2", "delta_amplified", "0.010"),
+        ("table4", "sampler=wr", "delta_amplified", "5.73e-05"),
+        ("table4", "sampler=must_ow; b=50", "sigma_mean", "0.11"),
+        ("table4", "sampler=must_ww; b=100", "sigma_variance", "0.90"),
+        ("table5", "parameter=mean; sampler=must_ww; b=10", "sd", "0.060"),
+        ("table5", "parameter=variance; sampler=nonprivate", "mean", "0.990"),
+        ("table6", "epsilon_amplified=0.01; sampler=poisson", "rmse_mean", "1.000"),
+        ("table6", "sampler=nonprivate", "rmse_sd", "0.024"),
+        ("table7", "epsilon_amplified=0.001; sampler=wr; coefficient=beta2", "bias", "-0.0200"),
+        ("table7", "sampler=nonprivate; coefficient=beta1", "rmse", "0.034"),
+        ("table8", "sampler=must_ow", "delta_c_upper", "8.49e-06"),
+        ("table8", "sampler=poisson", "npv", "0.970"),
+        ("table9", "experiment=2; sampler=must_ow", "distinct_mean", "65"),
+        ("table10", "experiment=2; sampler=poisson", "time_increase_percent", "350.00"),
         ("claims", "fa_r_WR", "r", "2e+05"),
     ],
 )
@@ -88,13 +88,13 @@ def test_numbers_stand_as_printed(artefact: str, row: str, column: str, printed:
 @pytest.mark.parametrize(
     ("artefact", "row", "column", "erratum"),
     [
-        ("table8", "scheme=nonprivate", "accuracy", "E1"),
-        ("table8", "scheme=must_ww", "accuracy", "E1 E6"),
-        ("table8", "scheme=wor", "delta_c_upper", "E2"),
-        ("table6", "epsilon_amplified=0.01; scheme=wr", "delta_amplified", "E3"),
-        ("table9", "experiment=2; scheme=must_ww", "distinct_min", "E7"),
-        ("table6", "epsilon_amplified=0.001; scheme=must_ow", "rmse_mean", "E8"),
-        ("table3", "ratio=1; mechanism=gaussian; scheme=must_ww; epsilon=1", "delta_amplified", "E9"),
+        ("table8", "sampler=nonprivate", "accuracy", "E1"),
+        ("table8", "sampler=must_ww", "accuracy", "E1 E6"),
+        ("table8", "sampler=wor", "delta_c_upper", "E2"),
+        ("table6", "epsilon_amplified=0.01; sampler=wr", "delta_amplified", "E3"),
+        ("table9", "experiment=2; sampler=must_ww", "distinct_min", "E7"),
+        ("table6", "epsilon_amplified=0.001; sampler=must_ow", "rmse_mean", "E8"),
+        ("table3", "ratio=1; mechanism=gaussian; sampler=must_ww; epsilon=1", "delta_amplified", "E9"),
         ("claims", "sgd_k", "iterations_k", "E10"),
         ("claims", "s8_threshold_laplace_WR", "delta_threshold", "E11"),
         ("claims", "fig5_eta_m", "holds", "E12"),
@@ -113,9 +113,9 @@ def test_suspect_cells_are_as_many_as_the_errata_say() -> None:
 
 
 def test_means_carry_the_spread_behind_them() -> None:
-    mean = one("table5", "parameter=mean; scheme=wr", "mean")
+    mean = one("table5", "parameter=mean; sampler=wr", "mean")
     assert (mean["replicates"], mean["spread"]) == (200, 0.058)
-    deviation = one("table5", "parameter=mean; scheme=wr", "sd")
+    deviation = one("table5", "parameter=mean; sampler=wr", "sd")
     assert deviation["replicates"] == 200
     assert str(deviation["spread"]) == "nan"
 
@@ -158,9 +158,9 @@ def test_a_text_that_is_no_number_is_refused(text: str) -> None:
 
 
 def test_row_keys_are_in_the_shortest_form_and_read_back() -> None:
-    key = published.row_key(ratio=0.25, scheme="must_ow", b=np.float64(10.0), epsilon=np.int64(2))
-    assert key == "ratio=0.25; scheme=must_ow; b=10; epsilon=2"
-    assert published.parse_row_key(key) == {"ratio": "0.25", "scheme": "must_ow", "b": "10", "epsilon": "2"}
+    key = published.row_key(ratio=0.25, sampler="must_ow", b=np.float64(10.0), epsilon=np.int64(2))
+    assert key == "ratio=0.25; sampler=must_ow; b=10; epsilon=2"
+    assert published.parse_row_key(key) == {"ratio": "0.25", "sampler": "must_ow", "b": "10", "epsilon": "2"}
     assert published.row_key(epsilon_amplified=0.0005) == "epsilon_amplified=0.0005"
 
 
@@ -181,8 +181,8 @@ def test_a_malformed_row_key_is_refused(text: str) -> None:
 
 
 def test_a_value_that_would_break_a_row_key_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="without '=' and ';', got scheme = 'a;b'"):
-        published.row_key(scheme="a;b")
+    with pytest.raises(ArgumentError, match="without '=' and ';', got sampler = 'a;b'"):
+        published.row_key(sampler="a;b")
     with pytest.raises(ArgumentError, match="must be finite, got b = nan"):
         published.row_key(b=float("nan"))
 
@@ -195,7 +195,7 @@ def test_every_row_key_is_spelled_canonically() -> None:
             assert published.row_key(**numbers) == row
 
 
-NAMES = ("scheme", "mechanism", "parameter", "coefficient")
+NAMES = ("sampler", "mechanism", "parameter", "coefficient")
 
 
 def test_the_converter_keeps_the_text_of_numbers_and_gives_deviations_rows(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_the_converter_keeps_the_text_of_numbers_and_gives_deviations_rows(tmp_p
     zero = published.load("must", "table8", tmp_path).iloc[0]
     assert (zero["printed"], zero["kind"], zero["spread"], zero["erratum"]) == ("0", "exact", 1e-12, "E2")
     assert published.load("must", "table3", tmp_path).iloc[0][["row", "printed"]].tolist() == [
-        "ratio=0.25; mechanism=laplace; scheme=wr; epsilon=4.5", "1.20e-26",
+        "ratio=0.25; mechanism=laplace; sampler=wr; epsilon=4.5", "1.20e-26",
     ]  # fmt: skip
     assert published.load("must", "table5", tmp_path)[["column", "printed", "spread"]].fillna(0).values.tolist() == [
         ["mean", "0.0020", 0.06], ["sd", "0.060", 0],

@@ -13,7 +13,7 @@ import pytest
 from dpsub import records
 from dpsub.errors import DataError
 
-COLUMNS = {"replicate": "int64", "scheme": "str", "step": "int64", "mean": "float64"}
+COLUMNS = {"replicate": "int64", "sampler": "str", "step": "int64", "mean": "float64"}
 
 
 def origin(variant: str, part: str, first: int, stop: int) -> records.Origin:

@@ -105,7 +105,7 @@ def test_every_printed_number_has_a_line_and_its_verdict(text: str, made: Made) 
     assert Counter(value.split()[0] for value in shown) == Counter(cells["verdict"])
     addresses = {anchors.of_row(*cell) for cell in cells[["paper", "artefact", "row", "column"]].to_numpy()}
     assert addresses == {value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-cell")}
-    assert addresses >= {"must/table9/experiment=1/scheme=poisson/distinct_mean"}
+    assert addresses >= {"must/table9/experiment=1/sampler=poisson/distinct_mean"}
     in_tables = {address for address in addresses if "/table6/" in address}
     assert in_tables and in_tables <= set(page.ids)
 
@@ -114,7 +114,7 @@ def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
     artefact = made.run.artefacts[1]
     cells = read_cells(made.run.dirs.files(artefact)["csv"])
     blocks = tables.blocks(artefact, cells)
-    assert [row.reading for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
+    assert [row.label for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
     rows = [row for block in blocks for group in block.groups for row in group.rows]
     entries = [entry for row in rows for entry in row.entries if entry.mark]
     found = cells[cells["verdict"].isin(["differs", "fails"]) | cells["verdict"].str.endswith("_as_done")]
@@ -228,7 +228,7 @@ def test_an_empty_run_says_so(tmp_path: Path) -> None:
 
 def test_numbers_of_the_takeaways_come_from_the_tables(made: Made, text: str) -> None:
     found = Tables({"table6": read_cells(made.run.dirs.files(made.run.artefacts[1])["csv"])})
-    where = {"epsilon_amplified": "0.001", "scheme": "must_ow"}
+    where = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
     value = found.number("table6", "rmse_mean", "consistent", **where)
     error = found.number("table6", "rmse_mean", "consistent_standard_error", **where)
     assert f"MUST.OW {value:.4g} ± {error:.2g}" in text

@@ -27,13 +27,13 @@ def test_takeaways_leave_out_what_a_run_lacks() -> None:
 def test_composed_privacy_is_judged_by_its_brackets() -> None:
     def sentence(upper: float) -> str:
         rows = []
-        for scheme, noise, low, high in (
+        for sampler, noise, low, high in (
             ("poisson", 2.6, 1e-5, upper), ("wor", 2.6, 1e-3, 2e-3), ("wr", 2.6, 1e-3, 2e-3),
             ("must_ow", 2.1, 0.4, 0.5), ("must_ww", 2.0, 0.4, 0.5),
         ):  # fmt: skip
-            rows += [(scheme, "sigma_times_m", noise, np.nan), (scheme, "delta_c_lower", np.nan, low),
-                     (scheme, "delta_c_upper", np.nan, high)]  # fmt: skip
-        cells = pd.DataFrame(rows, columns=["scheme", "column", "stated", "consistent"])
+            rows += [(sampler, "sigma_times_m", noise, np.nan), (sampler, "delta_c_lower", np.nan, low),
+                     (sampler, "delta_c_upper", np.nan, high)]  # fmt: skip
+        cells = pd.DataFrame(rows, columns=["sampler", "column", "stated", "consistent"]).assign(printed="1")
         (text,) = MustTakeaways().sentences(Tables({"table8": cells}))
         return text
 
@@ -44,14 +44,14 @@ def test_composed_privacy_is_judged_by_its_brackets() -> None:
 
 def test_what_is_proved_stands_with_what_is_not() -> None:
     rows = [
-        (scheme, column, value)
-        for scheme, low, high in (
+        (sampler, column, value)
+        for sampler, low, high in (
             ("poisson", 0.377, 1.0), ("wor", 0.369, 0.571), ("wr", 0.39, 0.58), ("must_ow", 0.9, 0.95),
             ("must_ww", 0.9, 0.96),
         )
         for column, value in (("delta_c_lower", low), ("delta_c_upper", high))
     ]  # fmt: skip
-    cells = pd.DataFrame(rows, columns=["scheme", "column", "rigorous"])
+    cells = pd.DataFrame(rows, columns=["sampler", "column", "rigorous"]).assign(printed="1")
     (text,) = MustTakeaways().sentences(Tables({"table8": cells}))
     assert "Poisson at least 0.37 (nothing is proved: its sums are divided by the realised size)" in text
     assert "WOR 0.36 to 0.58," in text  # .369 to .571, each rounded to its safe side
@@ -60,21 +60,21 @@ def test_what_is_proved_stands_with_what_is_not() -> None:
 
 def test_noise_is_compared_at_equal_proved_privacy() -> None:
     rows = [
-        (target, scheme, "substitute", "noise_over_wor", ratio)
-        for target, scheme, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))
+        (target, sampler, "substitute", "noise_over_wor", ratio)
+        for target, sampler, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))
     ]
-    cells = pd.DataFrame(rows, columns=["target_epsilon", "scheme", "adjacency", "column", "rigorous"])
+    cells = pd.DataFrame(rows, columns=["target_epsilon", "sampler", "adjacency", "column", "rigorous"])
     (text,) = MustTakeaways().sentences(Tables({"noise_at_equal_privacy": cells}))
     assert "that of MUST.OW is 1.4 to 2.9 times and that of MUST.WW is 1.7 to 1.7 times that of WOR" in text
 
 
 def test_look_up_needs_exactly_one_cell() -> None:
     tables = Tables({"table9": _law_means()})
-    assert tables.number("table9", "law_mean", "stated", experiment="3", scheme="wor") == 300
+    assert tables.number("table9", "law_mean", "stated", experiment="3", sampler="wor") == 300
     assert np.isnan(tables.number("table9", "law_mean", "stated", experiment="3"))
-    assert np.isnan(tables.number("table9", "law_mean", "rigorous", experiment="3", scheme="wor"))
-    assert np.isnan(tables.number("table9", "law_mean", "stated", experiment="3", scheme="wor", b="1"))
-    assert len(tables.rows("table9", "law_mean", experiment="3", scheme="*")) == 2
+    assert np.isnan(tables.number("table9", "law_mean", "rigorous", experiment="3", sampler="wor"))
+    assert np.isnan(tables.number("table9", "law_mean", "stated", experiment="3", sampler="wor", b="1"))
+    assert len(tables.rows("table9", "law_mean", experiment="3", sampler="*")) == 2
     assert tables.rows("table1", "law_mean").empty
 
 
@@ -87,6 +87,6 @@ def test_a_table_without_cells_is_refused(tmp_path: Path) -> None:
 
 def _law_means() -> pd.DataFrame:
     return pd.DataFrame({
-        "experiment": "3", "scheme": ["wor", "must_ww"], "column": "law_mean", "printed": "", "stated": [300.0, 225.0],
+        "experiment": "3", "sampler": ["wor", "must_ww"], "column": "law_mean", "printed": "", "stated": [300.0, 225.0],
         "verdict": "", "erratum": "", "note": "",
     })  # fmt: skip

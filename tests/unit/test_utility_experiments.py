@@ -29,7 +29,7 @@ ROOT = 7
 REPLICATES = range(1, 3)
 TARGETS = [0.01, 0.1]
 BETA, START = np.array([1.0, 0.5, 0.2]), np.array([-1.0, -1.0, -1.0])
-SCHEMES = ("nonprivate", "poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
+SAMPLERS = ("nonprivate", "poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 VARIANTS = ("stated", "as_done", "consistent")
 
 
@@ -42,13 +42,13 @@ def records(
     )
 
 
-def inclusion(scheme: str, n: int, m: int, b: int) -> float:
+def inclusion(sampler: str, n: int, m: int, b: int) -> float:
     """Probability that a record is drawn, from the closed forms of Table 2."""
-    if scheme in ("poisson", "wor"):
+    if sampler in ("poisson", "wor"):
         return m / n
-    if scheme in ("wr", "must_wo"):
+    if sampler in ("wr", "must_wo"):
         return 1 - (1 - 1 / n) ** m
-    if scheme == "must_ow":
+    if sampler == "must_ow":
         return b / n * (1 - (1 - 1 / b) ** m)
     return sum(math.comb(b, j) / n**j * (1 - 1 / n) ** (b - j) * (1 - (1 - j / b) ** m) for j in range(1, b + 1))
 
@@ -66,9 +66,9 @@ def noise_scale(variant: str, target: float, eta: float, n: int, sensitivity: fl
     return sensitivity / float(brentq(excess, 1e-3, 50, xtol=1e-14))
 
 
-def sampler_of(scheme: str, variant: str, n: int, m: int, b: int) -> sampling.Sampler:
-    drawn = "poisson" if scheme == "nonprivate" else scheme
-    if variant == "as_done" and scheme == "must_ww":
+def sampler_of(sampler: str, variant: str, n: int, m: int, b: int) -> sampling.Sampler:
+    drawn = "poisson" if sampler == "nonprivate" else sampler
+    if variant == "as_done" and sampler == "must_ww":
         drawn = "must_ow"
     return sampling.of_sizes(drawn, n=n, m=m, b=b)
 
@@ -102,23 +102,23 @@ class TestLinearRegression:
         return stream(ROOT, experiment="linear_regression", cell=cell, role=role, replicate=replicate)
 
     def path(
-        self, variant: str, scheme: str, target: float | None, replicate: int
+        self, variant: str, sampler: str, target: float | None, replicate: int
     ) -> Iterator[tuple[np.ndarray, float]]:
         """Yield beta and the mean squared error of all records after each iteration."""
         n, m, b = self.n, self.m, self.b
-        key = {"scheme": scheme, "epsilon_amplified": target}
+        key = {"scheme": sampler, "epsilon_amplified": target}  # "scheme": see SAMPLER_KEY
         rng = self.rng("data", {"n": n, "beta": BETA, **(key if variant == "as_done" else {})}, replicate)
         x = np.column_stack([np.ones(n), rng.standard_normal((n, 2))])
         y = x @ BETA + rng.standard_normal(n)
         cell = {**key, "n": n, "m": m, "b": b, "iterations": self.iterations}
-        block = sampler_of(scheme, variant, n, m, b).draw_block(
+        block = sampler_of(sampler, variant, n, m, b).draw_block(
             Frame(n), self.iterations, self.rng("sample", cell, replicate)
         )
         noise = np.zeros((self.iterations, 3))
-        fixed = variant == "consistent" and scheme == "poisson"
+        fixed = variant == "consistent" and sampler == "poisson"
         if target is not None:
-            moved = (3 if scheme == "poisson" else 6) / m if variant == "consistent" else 3 / n
-            sigma = noise_scale(variant, target, inclusion(scheme, n, m, b), n, moved)
+            moved = (3 if sampler == "poisson" else 6) / m if variant == "consistent" else 3 / n
+            sigma = noise_scale(variant, target, inclusion(sampler, n, m, b), n, moved)
             noise = sigma * self.rng("noise", cell, replicate).standard_normal((self.iterations, 3))
         beta = START
         for t in range(self.iterations):
@@ -129,14 +129,14 @@ class TestLinearRegression:
             yield beta, float(np.mean((y - x @ beta) ** 2))
 
     @pytest.mark.parametrize("variant", VARIANTS)
-    @pytest.mark.parametrize("scheme", SCHEMES)
-    def test_equals_the_loop(self, variant: str, scheme: str) -> None:
+    @pytest.mark.parametrize("sampler", SAMPLERS)
+    def test_equals_the_loop(self, variant: str, sampler: str) -> None:
         frame = self.found(variant)
         frame = frame.assign(epsilon_amplified=frame["epsilon_amplified"].fillna(-1))
-        for target in [None] if scheme == "nonprivate" else TARGETS:
+        for target in [None] if sampler == "nonprivate" else TARGETS:
             for replicate in REPLICATES:
-                row = only(frame, scheme=scheme, epsilon_amplified=target or -1, replicate=replicate)
-                betas, errors = zip(*self.path(variant, scheme, target, replicate), strict=True)
+                row = only(frame, sampler=sampler, epsilon_amplified=target or -1, replicate=replicate)
+                betas, errors = zip(*self.path(variant, sampler, target, replicate), strict=True)
                 last = np.mean(errors[-16:]) if variant == "as_done" else errors[-1]
                 assert row["rmse"] == pytest.approx(math.sqrt(last), rel=1e-9)
                 assert [row[f"error_beta{i}"] for i in range(3)] == pytest.approx(betas[-1] - BETA, rel=1e-8, abs=1e-12)
@@ -144,7 +144,7 @@ class TestLinearRegression:
     @pytest.mark.parametrize("variant", VARIANTS)
     def test_the_trace_is_the_path(self, variant: str) -> None:
         trace = self.found(variant, "linear_regression_trace")
-        curve = trace[(trace["scheme"] == "must_ww") & (trace["epsilon_amplified"] == 0.1) & (trace["replicate"] == 1)]
+        curve = trace[(trace["sampler"] == "must_ww") & (trace["epsilon_amplified"] == 0.1) & (trace["replicate"] == 1)]
         errors = [error for _, error in self.path(variant, "must_ww", 0.1, 1)]
         assert curve["mse"].tolist() == pytest.approx(errors, rel=1e-9)
 
@@ -170,14 +170,14 @@ class TestSubsetStatistics:
     def test_equals_the_loop(self, variant: str) -> None:
         n, m, consistent = self.n, self.m, variant == "consistent"
         for row in self.found(variant).to_dict("records"):
-            scheme, b, replicate = row["scheme"], row["b"], row["replicate"]
+            sampler, b, replicate = row["sampler"], row["b"], row["replicate"]
             data = stream(ROOT, experiment="subset_statistics", cell={"n": n}, role="data", replicate=replicate)
             x = data.standard_normal(n)
             x = np.clip(x, -1, 2) if consistent else x
-            key = {"scheme": scheme, "b": b, "n": n, "m": m, "subsets": self.subsets}
+            key = {"scheme": sampler, "b": b, "n": n, "m": m, "subsets": self.subsets}
             rng = stream(ROOT, experiment="subset_statistics", cell=key, role="sample", replicate=replicate)
-            block = sampler_of(scheme, variant, n, m, b or n).draw_block(Frame(n), self.subsets, rng)
-            fixed = m if consistent and scheme == "poisson" else None
+            block = sampler_of(sampler, variant, n, m, b or n).draw_block(Frame(n), self.subsets, rng)
+            fixed = m if consistent and sampler == "poisson" else None
             means, variances = [], []
             drawn = [block[i] for i in range(self.subsets)]
             for subset in drawn:
@@ -187,11 +187,11 @@ class TestSubsetStatistics:
             noise = stream(ROOT, experiment="subset_statistics", cell=key, role="noise", replicate=replicate)
             for name, statistics in (("mean", means), ("variance", variances)):
                 sigma = 0.0
-                if scheme != "nonprivate":
+                if sampler != "nonprivate":
                     moved = {"mean": 3, "variance": 9}[name] / (m if consistent else n)
                     if fixed:
                         moved = {"mean": 2 / m, "variance": 9 / (m - 1)}[name]
-                    sigma = noise_scale(variant, 0.1, inclusion(scheme, n, m, b), n, moved)
+                    sigma = noise_scale(variant, 0.1, inclusion(sampler, n, m, b), n, moved)
                 assert row[f"sigma_{name}"] == pytest.approx(sigma, rel=1e-8)
                 noisy = np.array(statistics) + (sigma * noise.standard_normal(self.subsets) if sigma else 0)
                 assert row[name] == pytest.approx(noisy.mean(), rel=1e-9)
@@ -227,7 +227,7 @@ class TestAdultLogistic:
     m, b, iterations = ADULT_SIZES["m"], ADULT_SIZES["b"], ADULT_SIZES["iterations"]
 
     @pytest.mark.parametrize(
-        ("variant", "scheme", "solver"),
+        ("variant", "sampler", "solver"),
         [
             ("stated", "nonprivate", "dp_sgd"), ("stated", "poisson", "dp_sgd"), ("stated", "must_ww", "dp_sgd"),
             ("as_done", "must_ow", "dp_sgd"), ("as_done", "must_ww", "dp_sgd"), ("consistent", "poisson", "dp_sgd"),
@@ -235,30 +235,30 @@ class TestAdultLogistic:
         ],
     )  # fmt: skip
     def test_equals_the_loop(
-        self, found: dict[str, pd.DataFrame], table: pd.DataFrame, variant: str, scheme: str, solver: str
+        self, found: dict[str, pd.DataFrame], table: pd.DataFrame, variant: str, sampler: str, solver: str
     ) -> None:
         n, replicate = adult.N_TRAIN, 2
-        target = None if scheme == "nonprivate" else 0.01
+        target = None if sampler == "nonprivate" else 0.01
         y = table[adult.TARGET].to_numpy(float)
         x = np.column_stack([np.ones(len(table)), table[list(adult.FEATURES)], *([y] if variant == "as_done" else [])])
-        cell = {"scheme": scheme, "epsilon_amplified": target, "m": self.m, "b": self.b, "iterations": self.iterations}
+        cell = {"scheme": sampler, "epsilon_amplified": target, "m": self.m, "b": self.b, "iterations": self.iterations}
         rng = stream(ROOT, experiment="adult_logistic", cell=cell, role="sample", replicate=replicate)
-        block = sampler_of(scheme, variant, n, self.m, self.b).draw_block(Frame(n), self.iterations, rng)
+        block = sampler_of(sampler, variant, n, self.m, self.b).draw_block(Frame(n), self.iterations, rng)
         consistent = variant == "consistent"
         noise = np.zeros((self.iterations, x.shape[1]))
         if target is not None:
-            moved = (3 if scheme == "poisson" else 6) / self.m if consistent else 3 / n
-            sigma = noise_scale(variant, target, inclusion(scheme, n, self.m, self.b), n, moved)
+            moved = (3 if sampler == "poisson" else 6) / self.m if consistent else 3 / n
+            sigma = noise_scale(variant, target, inclusion(sampler, n, self.m, self.b), n, moved)
             rng = stream(ROOT, experiment="adult_logistic", cell=cell, role="noise", replicate=replicate)
             noise = sigma * rng.standard_normal((self.iterations, x.shape[1]))
         beta = np.full(x.shape[1], 0.2)
         for t in range(self.iterations):
             rows = block[t].indices
             gradients = x[rows] * (1 / (1 + np.exp(-x[rows] @ beta)) - y[rows])[:, None]
-            divisor = self.m if consistent and scheme == "poisson" else None
+            divisor = self.m if consistent and sampler == "poisson" else None
             moved_by = step(beta, gradients, block[t], None if target is None else 3.0, divisor) + noise[t]
             beta = beta - (2 if solver == "converged" else 0.01) * moved_by
-        row = only(found[variant], scheme=scheme, solver=solver, replicate=replicate)
+        row = only(found[variant], sampler=sampler, solver=solver, replicate=replicate)
         score, actual = x[n:] @ beta, y[n:] == 1
         predicted = score > 0
         assert row["accuracy"] == (predicted == actual).mean()

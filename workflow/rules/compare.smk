@@ -1,4 +1,4 @@
-"""Every printed number beside ours, and the verdicts against those that are known.
+"""Every printed number next to ours, and the verdicts against those that are known.
 
 REQUIRED INPUTS: <results>/comparison/<paper>/<artefact>.csv, data/expected_verdicts.csv
 OUTPUTS: <results>/comparison.csv, <results>/run/verdicts.txt

@@ -13,7 +13,7 @@ import sys
 from dpsub import provenance, threads
 
 os.environ.update(threads.ONE)
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the jobs compiles the package anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the jobs compiles the package again
 os.environ["DPSUB_JOB"] = str(os.getpid())  # a job ends with the process that started it
 os.environ["PATH"] = os.pathsep.join(
     (os.path.dirname(sys.executable), os.environ.get("PATH", ""))

@@ -15,7 +15,7 @@ def main() -> None:
     """Write the file and say what it holds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--comparison", type=Path, required=True, help="comparison.csv of the run")
-    parser.add_argument("--expected", type=Path, required=True, help="data/expected_verdicts.csv, written anew")
+    parser.add_argument("--expected", type=Path, required=True, help="data/expected_verdicts.csv, written again")
     options = parser.parse_args()
     there = options.expected.exists()
     present = expected.read_expected(options.expected) if there else pd.DataFrame(columns=expected.COLUMNS)

@@ -2,7 +2,7 @@
 
 The source folder holds one CSV a table with the fields of that table, `quantity`, `value` (text as printed), `sd`,
 `digits_shown`, `ulp` and `kind`; the target gets one row a printed number in the layout of `dpsub.published`.
-Statements that the paper prints in words stand in `must_statements.csv` beside this script. Run by hand:
+Statements that the paper prints in words stand in `must_statements.csv` next to this script. Run by hand:
 
     python workflow/scripts/convert_published.py --source DIR --target data/published/must
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dpsub import published
 
-SCHEMES = {
+SAMPLERS = {
     "none": "none", "Poisson (non-private)": "nonprivate", "Poisson": "poisson", "WOR": "wor", "WR": "wr",
     "MUST.WO": "must_wo", "MUST.OW": "must_ow", "MUST.WW": "must_ww",
 }  # fmt: skip
@@ -45,23 +45,23 @@ CLAIM_ERRATA = {
 
 def row_of(table: str, fields: dict[str, str]) -> str:
     """Return the row key of one line of the transcription."""
-    scheme = SCHEMES[fields["scheme"]]
+    sampler = SAMPLERS[fields["scheme"]]  # as the transcription calls it
     b = {"b": float(fields["b"])} if table in ("table4", "table5") and fields["b"] else {}
     match table:
         case "table3":
             return published.row_key(
-                ratio=float(fields["delta_over_sigma"]), mechanism=fields["base_mechanism"].lower(), scheme=scheme,
+                ratio=float(fields["delta_over_sigma"]), mechanism=fields["base_mechanism"].lower(), sampler=sampler,
                 epsilon=float(fields["base_epsilon"]),
             )  # fmt: skip
         case "table5":
-            return published.row_key(parameter=PARAMETERS[fields["parameter"]], scheme=scheme, **b)
+            return published.row_key(parameter=PARAMETERS[fields["parameter"]], sampler=sampler, **b)
         case "table6" | "table7":
             level = {"epsilon_amplified": float(fields["epsilon_prime"])} if fields["epsilon_prime"] else {}
             coefficient = {"coefficient": fields["coefficient"]} if table == "table7" else {}
-            return published.row_key(**level, scheme=scheme, **coefficient)
+            return published.row_key(**level, sampler=sampler, **coefficient)
         case "table9" | "table10":
-            return published.row_key(experiment=int(fields["experiment"]), scheme=scheme)
-    return published.row_key(scheme=scheme, **b)
+            return published.row_key(experiment=int(fields["experiment"]), sampler=sampler)
+    return published.row_key(sampler=sampler, **b)
 
 
 def kind_of(table: str, column: str, old: str) -> str:
@@ -74,33 +74,33 @@ def kind_of(table: str, column: str, old: str) -> str:
 def remark(table: str, row: str, column: str) -> tuple[str, str, str]:
     """Return status, errata and note of a table's cell (errata are described in the documentation of deviations)."""
     fields = published.parse_row_key(row)
-    scheme, b = fields["scheme"], fields.get("b", "")
-    if column == "delta_amplified" and row.startswith("ratio=1; mechanism=gaussian; scheme=must_ww"):
+    sampler, b = fields["sampler"], fields.get("b", "")
+    if column == "delta_amplified" and row.startswith("ratio=1; mechanism=gaussian; sampler=must_ww"):
         return "suspect", "E9", "repeats the row of the Laplace mechanism"
     if column in ("sigma_mean", "sigma_variance", "sigma", "sigma_times_m"):
         if b in ("10", "20"):
             return "as_printed", "E4 E5", "sensitivity over n, not m; Eq. (9) needs a base epsilon below 1"
         return "as_printed", "E4", "sensitivity over n, not m"
-    if column == "delta_amplified" and table == "table6" and scheme in MULTISETS:
+    if column == "delta_amplified" and table == "table6" and sampler in MULTISETS:
         return "suspect", "E3", "sensitivity C against a sigma scaled for C/n"
-    if column == "delta_amplified" and table in ("table4", "table6") and scheme in ("poisson", "wor"):
+    if column == "delta_amplified" and table in ("table4", "table6") and sampler in ("poisson", "wor"):
         return "as_printed", "E5", "nominal delta = 1/n; the others use the exact profile"
     if table == "table5" and b == "70":
         return "as_printed", "E15", "b = 70 is absent from Table 4"
-    if table == "table6" and column == "rmse_mean" and row == "epsilon_amplified=0.001; scheme=must_ow":
+    if table == "table6" and column == "rmse_mean" and row == "epsilon_amplified=0.001; sampler=must_ow":
         return "suspect", "E8", "fits the law of WR; Table 7 implies a smaller value"
-    if table in ("table6", "table7") and scheme == "must_ww":
+    if table in ("table6", "table7") and sampler == "must_ww":
         return "as_printed", "E6", "drawn with MUST.OW in the public code"
     if table == "table8":
         if column.startswith("delta_c"):
             return "suspect", "E2", "scale m sigma where the unit-shift pair needs m sigma / C"
-        errata = "E1 E6" if scheme == "must_ww" else "E1"
+        errata = "E1 E6" if sampler == "must_ww" else "E1"
         return "suspect", errata, "the label stays among the predictors"
-    if row in ("experiment=2; scheme=must_ow", "experiment=2; scheme=must_ww") and column in INTERCHANGED:
+    if row in ("experiment=2; sampler=must_ow", "experiment=2; sampler=must_ww") and column in INTERCHANGED:
         return "suspect", "E7", "minimum and mean are interchanged"
-    if table == "table10" and scheme == "poisson":
+    if table == "table10" and sampler == "poisson":
         return "as_printed", "E18", "drawn by a Bernoulli loop"
-    if table == "table10" and scheme == "must_wo":
+    if table == "table10" and sampler == "must_wo":
         return "as_printed", "", "printed in the note under the table"
     return "as_printed", "", ""
 

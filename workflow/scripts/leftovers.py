@@ -2,7 +2,7 @@
 
 Snakemake's books do not say what such a file was made from, so Snakemake would take it, and not make it again when the
 code changes. Records say it themselves, in their sidecars: those that this run would make the same way are kept and
-entered; everything else is removed and made anew, which takes seconds.
+entered; everything else is removed and made again, which takes seconds.
 """
 
 from __future__ import annotations

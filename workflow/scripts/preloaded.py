@@ -1,6 +1,6 @@
 """Start jobs as copies of one process, which has loaded the libraries: loading them takes longer than most jobs.
 
-`running` starts that process beside a run on this machine. It listens on a socket; `start_job.py` hands it the
+`running` starts that process next to a run on this machine. It listens on a socket; `start_job.py` hands it the
 arguments, folder, environment and standard streams of a job, and ends with the job's exit status. What a job does is
 in its script alone: without the process (on a cluster, with plain snakemake) the same command starts Python as usual.
 """

@@ -15,9 +15,9 @@ def options(description: str | None, *, example: str) -> argparse.Namespace:
     parser.add_argument("--folder", default="", help=f"a folder of yours laid out as <folder>/{example}")
     parser.add_argument("--raw", type=Path, default=Path("data/raw"), help="folder of downloads (default: %(default)s)")
     parser.add_argument("--download", action=argparse.BooleanOptionalAction, default=True, help="ask the addresses")
-    parser.add_argument("--fallback", choices=fetch.FALLBACKS, default="synthetic", help="if the files cannot be had")
+    parser.add_argument("--fallback", choices=fetch.FALLBACKS, default="synthetic", help="without the files")
     parser.add_argument("--sources", type=Path, default=Path("data/SOURCES.csv"), help="default: %(default)s")
-    parser.add_argument("--output", type=Path, required=True, help="the Parquet file to write; a JSON goes beside it")
+    parser.add_argument("--output", type=Path, required=True, help="the Parquet file to write; a JSON goes next to it")
     return parser.parse_args()
 
 

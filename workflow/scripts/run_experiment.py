@@ -37,7 +37,7 @@ def label_of(path: Path) -> str:
     try:
         return str(json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["label"])
     except (OSError, ValueError, KeyError):
-        raise DataError(f"the prepared data {path} must have a description beside it; prepare the data again") from None
+        raise DataError(f"the prepared data {path} must have its description next to it; prepare it again") from None
 
 
 def main() -> None:

@@ -116,7 +116,7 @@ class SweepRun(Run):
             first,
             f"records: {results / 'records'}",
             f"one row a cell: {', '.join(files)}",
-            f"differences to Poisson sampling: {', '.join(paired)}",
+            f"differences from Poisson sampling: {', '.join(paired)}",
         ]
 
 

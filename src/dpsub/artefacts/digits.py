@@ -1,4 +1,4 @@
-"""Numbers as text: with the digits of the printed number beside them, so that they can be compared by eye."""
+"""Numbers as text: with the digits of the printed number next to them, so that they can be compared by eye."""
 
 from __future__ import annotations
 

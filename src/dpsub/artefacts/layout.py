@@ -20,7 +20,7 @@ class Layout:
     """
 
     panels: tuple[str, ...] = ()
-    stub: tuple[str, ...] = ("scheme",)
+    stub: tuple[str, ...] = ("sampler",)
     heads: tuple[str, ...] = ("column",)
     first: tuple[str, ...] = ()
 

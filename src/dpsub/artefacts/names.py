@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dpsub.errors import ArgumentError
-from dpsub.labels import VARIANT_LABELS, scheme_label
+from dpsub.labels import VARIANT_LABELS, sampler_label
 
 # name -> (plain text with Greek letters, LaTeX)
 QUANTITIES = {
@@ -55,7 +55,7 @@ WORDS = {
     "scikit_learn": "scikit-learn",
     "converged": "solver run to convergence",
     "sd_over_seeds": "standard deviation over seeds",
-    "difference_to_poisson": "paired difference to Poisson",
+    "difference_to_poisson": "paired difference from Poisson",
     "delta_of_the_consistent_noise": "composed privacy of the consistent noise",
     "sparse": "sparse draw",
     "epsilon_of_the_consistent_noise": "composed privacy of the consistent noise, both sides",
@@ -70,7 +70,7 @@ WORDS = {
     "wr": "WR",
 }
 # In these fields the value says it all; elsewhere "name = value".
-SELF_EXPLAINING = ("scheme", "other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
+SELF_EXPLAINING = ("other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
                    "parameter", "draw", "adjacency", "tool", "theorem", "sampler", "base_relation", "relation",
                    "groups", "statement", "case", "topic", "design", "method", "accountant", "task")
 _LATEX = {
@@ -95,8 +95,8 @@ def display(field: str, value: str, *, latex: bool = False, plain: bool = False)
     escape = str if plain else escape_latex if latex else escape_markdown
     if value == "":
         return ""
-    if field in ("scheme", "other") and value not in WORDS:
-        return escape(_scheme(value))
+    if field in ("sampler", "other") and value not in WORDS:
+        return escape(_sampler(value))
     if value in QUANTITIES and field in SELF_EXPLAINING:
         return QUANTITIES[value][1] if latex else QUANTITIES[value][0]
     shown = escape(WORDS.get(value, value.replace("_", " ") if field in SELF_EXPLAINING else value))
@@ -111,8 +111,8 @@ def variant_name(variant: str) -> str:
     return VARIANT_LABELS.get(variant, variant.replace("_", " "))
 
 
-def _scheme(name: str) -> str:
+def _sampler(name: str) -> str:
     try:
-        return scheme_label(name)
+        return sampler_label(name)
     except ArgumentError:
-        return name
+        return name.replace("_", " ")

@@ -14,7 +14,7 @@ import pandas as pd
 from dpsub.verdicts import VARIANTS
 
 Frames = Mapping[str, pd.DataFrame]
-EQUAL = 1e-9  # relative: two formulas of one number, evaluated along different roads
+EQUAL = 1e-9  # relative: two formulas of one number, evaluated in different ways
 
 
 class LackingError(Exception):
@@ -106,16 +106,16 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
     return frame
 
 
-def by_scheme(frame: pd.DataFrame, value: str, index: Sequence[str], schemes: Sequence[str]) -> pd.DataFrame:
-    """Return `value` with one row for each combination of `index` and one column a scheme, complete.
+def by_sampler(frame: pd.DataFrame, value: str, index: Sequence[str], samplers: Sequence[str]) -> pd.DataFrame:
+    """Return `value` with one row for each combination of `index` and one column a sampler, complete.
 
     Raises
     ------
     LackingError
-        If a scheme is absent at some combination.
+        If a sampler is absent at some combination.
     """
-    chosen = pick(frame, scheme=tuple(schemes))
-    wide = chosen.pivot_table(index=list(index), columns="scheme", values=value, aggfunc="first")[list(schemes)]
+    chosen = pick(frame, sampler=tuple(samplers))
+    wide = chosen.pivot_table(index=list(index), columns="sampler", values=value, aggfunc="first")[list(samplers)]
     if wide.isna().to_numpy().any():
         raise LackingError(f"this run lacks {value} of a sampler at some {', '.join(index)}")
     return wide
@@ -131,6 +131,6 @@ def equal(a: np.ndarray | pd.Series, b: np.ndarray | pd.Series) -> bool:
     return bool(np.allclose(np.asarray(a), np.asarray(b), rtol=EQUAL, atol=0))
 
 
-def per_scheme(values: pd.Series, form: str = "g") -> str:
+def per_sampler(values: pd.Series, form: str = "g") -> str:
     """Return "name value, name value", without NaN."""
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if not math.isnan(value))

@@ -87,7 +87,7 @@ def interval(estimate: Estimate, *, level: float = 0.95) -> tuple[float, float]:
 def _values(values: np.ndarray) -> np.ndarray:
     x = checks.finite_array("the replicates", values, ndim=1)
     if x.size == 0:
-        raise ArgumentError("a summary needs at least one replicate, got none; check the records' variant and scheme")
+        raise ArgumentError("a summary needs at least one replicate, got none; check the records' variant and sampler")
     return x
 
 

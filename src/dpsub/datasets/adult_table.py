@@ -51,7 +51,7 @@ class AdultData:
 def write(
     table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, str], n_train: int = N_TRAIN
 ) -> None:
-    """Write a prepared `table` to `path` (Parquet) and its description beside it (JSON).
+    """Write a prepared `table` to `path` (Parquet) and its description next to it (JSON).
 
     Both files get their names only when they are complete, and the description holds the checksum of the table, so
     that no interruption leaves a pair that :func:`load` accepts. The same table gives the same bytes.

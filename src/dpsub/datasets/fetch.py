@@ -1,4 +1,4 @@
-"""How raw files are had: from a folder of the user, from ``data/raw``, by download; else a stand-in is announced."""
+"""Obtain raw files: from a folder of the user, from ``data/raw``, by download; else a stand-in is announced."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def obtain(
     download : bool
         Whether to ask the addresses.
     fallback : {"synthetic", "error"}
-        What to do if the files cannot be had: announce a stand-in, or stop.
+        What to do if the files cannot be obtained: announce a stand-in, or stop.
     limits : Limits, optional
         Time limits of downloads.
     folders : bool
@@ -105,7 +105,7 @@ def obtain(
     ------
     DataError
         If a file is there but is another one than it should be (whatever `fallback` says), if a folder of the user is
-        missing or lacks a file, or if nothing can be had and `fallback` is "error".
+        missing or lacks a file, or if nothing can be obtained and `fallback` is "error".
     """
     checks.one_of("fallback", fallback, FALLBACKS)
     wanted = tables.of(dataset, sources, files=files)

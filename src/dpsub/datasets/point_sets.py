@@ -116,7 +116,7 @@ def _accept(name: str, label: str, result: Centred) -> None:
 
 
 def write(points: np.ndarray, path: Path, facts: Mapping[str, Any]) -> None:
-    """Write rows (NumPy format, single precision) and their description with the checksum beside them.
+    """Write rows (NumPy format, single precision) and their description with the checksum next to them.
 
     Both files get their names only when they are complete.
     """

@@ -1,4 +1,4 @@
-"""Where the files of the data sets to be clustered come from, and which of them can be had.
+"""Where the files of the data sets to be clustered come from, and which of them can be obtained.
 
 Most of them have no published SHA-256 sum. These are never downloaded: a file of the user's is taken if what it gives
 is the paper's Table 1, number by number (`dpsub.datasets.described`).
@@ -96,7 +96,8 @@ def find(
     Raises
     ------
     DataError
-        If a file has another checksum than the table of sources says, or none can be had and `fallback` is "error".
+        If a file has another checksum than the table of sources says, or none can be obtained and `fallback`
+        is "error".
     """
     origin = ORIGINS[checks.one_of("data set", name, ORIGINS)]
     known = {source.file: source for source in sources.read(sources_table) if source.dataset == name}

@@ -20,7 +20,7 @@ def sidecar(path: Path) -> Path:
 
 
 def write(table: pd.DataFrame, path: Path, description: Mapping[str, Any]) -> None:
-    """Write `table` to `path` (Parquet) and `description` beside it (JSON), as :func:`write_pair` does.
+    """Write `table` to `path` (Parquet) and `description` next to it (JSON), as :func:`write_pair` does.
 
     The same table gives the same bytes.
     """
@@ -28,7 +28,7 @@ def write(table: pd.DataFrame, path: Path, description: Mapping[str, Any]) -> No
 
 
 def write_pair(path: Path, pieces: Iterable[bytes | memoryview], description: Mapping[str, Any]) -> None:
-    """Write `pieces`, one after the other, to `path`, and `description`, with their checksum, beside it (JSON).
+    """Write `pieces`, one after the other, to `path`, and `description`, with their checksum, next to it (JSON).
 
     Both files get their names only when they are complete, so that no interruption leaves a pair that :func:`read`
     accepts; what cannot be completed is removed, as on a full disk.

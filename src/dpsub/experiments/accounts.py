@@ -29,7 +29,7 @@ class Asked:
     ----------
     table : str
         What the answer is for.
-    scheme : str
+    sampler : str
     n, b, m : int
     noise_multiplier : float
         Scale of the noise on the sum over the norm bound of one record.
@@ -44,7 +44,7 @@ class Asked:
     """
 
     table: str
-    scheme: str
+    sampler: str
     n: int
     b: int
     m: int
@@ -64,7 +64,7 @@ class Asked:
 
     def release(self) -> accounting.Release:
         """The releases, checked."""
-        sampler = sampling.of_sizes(self.scheme, n=self.n, m=self.m, b=self.b)
+        sampler = sampling.of_sizes(self.sampler, n=self.n, m=self.m, b=self.b)
         return accounting.Release(
             sampler, self.n, self.noise_multiplier, self.n_compositions, denominator=self.denominator
         )
@@ -78,7 +78,7 @@ class Asked:
         release = self.release()
         known = {"delta": "epsilon", "epsilon": "delta"}[self.quantity]
         found = accounting.Ledger([release]).account(adjacency=self.adjacency, **{known: self.given})
-        if self.scheme != "poisson" or self.adjacency == Relation.ADD_REMOVE:
+        if self.adjacency == release.sampler.relation:
             pair = accounting.account(
                 release.sampler, self.n, noise_multiplier=self.noise_multiplier, steps=self.n_compositions,
                 variant="paper", width=PAIR_WIDTH, **{known: self.given},
@@ -97,7 +97,7 @@ class AccountsExperiment(Experiment):
     """
 
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "table": "str", "scheme": "str", "adjacency": "str", "denominator": "str",
+        "replicate": "int64", "table": "str", "sampler": "str", "adjacency": "str", "denominator": "str",
         "noise_multiplier": "float64", "n_compositions": "int64", "quantity": "str", "given": "float64", "kind": "str",
         "pair_lower": "float64", "pair_upper": "float64", "attack": "float64", "proved": "float64",
     }  # fmt: skip
@@ -125,6 +125,7 @@ class AccountsExperiment(Experiment):
         return self.frame(rows)
 
 
-def adjacencies(scheme: str) -> tuple[Relation, ...]:
-    """Return the relations under which a scheme has a proof: both for Poisson, whose size does not depend on n."""
-    return (Relation.ADD_REMOVE, Relation.SUBSTITUTE) if scheme == "poisson" else (Relation.SUBSTITUTE,)
+def adjacencies(sampler: str) -> tuple[Relation, ...]:
+    """Return the relations under which a sampler has a proof: both for Poisson, whose size does not depend on n."""
+    own = sampling.REGISTRY.get(sampler).relation
+    return (own,) if own == Relation.SUBSTITUTE else (own, Relation.SUBSTITUTE)

@@ -28,7 +28,7 @@ def design_matrix(features: np.ndarray, label: np.ndarray, variant: str) -> np.n
 
 
 class AdultLogistic(Experiment):
-    """DP-SGD for logistic regression on Adult; a record is one seed of one scheme.
+    """DP-SGD for logistic regression on Adult; a record is one seed of one sampler.
 
     Variants: `stated` predicts income from the 13 features; `as_done` keeps income among the predictors (E1) and draws
     MUST.WW with the MUST.OW sampler (E6); `consistent` scales the noise to the gradient's sensitivity (E4) and adds a
@@ -38,7 +38,7 @@ class AdultLogistic(Experiment):
 
     name: ClassVar[str] = "adult_logistic"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "solver": "str", "sigma": "float64",
+        "replicate": "int64", "sampler": "str", "solver": "str", "sigma": "float64",
         **dict.fromkeys(METRICS, "float64"), "train_loss": "float64", "gradients": "float64",
         "n_train": "int64", "n_test": "int64", "n_parameters": "int64",
     }  # fmt: skip
@@ -76,7 +76,7 @@ class AdultLogistic(Experiment):
                 beta = current
             for i, replicate in enumerate(replicates):
                 rows.append({
-                    "replicate": replicate, "scheme": cell.scheme, "solver": solver, "sigma": cell.sigma,
+                    "replicate": replicate, "sampler": cell.sampler, "solver": solver, "sigma": cell.sigma,
                     **binary_metrics(x_test @ beta[i] > 0, table.y_test),
                     "train_loss": cross_entropy(x_train @ beta[i], table.y_train), "gradients": distinct[i],
                     **sizes,
@@ -88,7 +88,7 @@ class AdultLogistic(Experiment):
             fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8)
             beta = fit.fit(x_train, table.y_train).coef_[0]
             rows.append({
-                "replicate": 0, "scheme": "nonprivate", "solver": "scikit_learn", "sigma": 0.0,
+                "replicate": 0, "sampler": "nonprivate", "solver": "scikit_learn", "sigma": 0.0,
                 **binary_metrics(x_test @ beta > 0, table.y_test),
                 "train_loss": cross_entropy(x_train @ beta, table.y_train), "gradients": float("nan"),
                 **sizes,
@@ -104,12 +104,12 @@ class AdultLogistic(Experiment):
         blocks, noise = [], None if cell.sigma == 0 else np.empty((len(replicates), iterations, p))
         for i, replicate in enumerate(replicates):
             rng = stream(root, experiment="adult_logistic", cell=key, role="sample", replicate=replicate)
-            blocks.append(cell.sampler.draw_block(Frame(len(x)), iterations, rng))
+            blocks.append(cell.drawn.draw_block(Frame(len(x)), iterations, rng))
             if noise is not None:
                 rng = stream(root, experiment="adult_logistic", cell=key, role="noise", replicate=replicate)
                 noise[i] = cell.sigma * rng.standard_normal((iterations, p))
         initial = np.full(p, float(settings["initial"]))
-        width = batch_width(cell.sampler, len(x))
+        width = batch_width(cell.drawn, len(x))
         distinct = np.array([block.distinct.mean() for block in blocks])
         return descend(x, y, blocks, noise, initial, cell.descent, width=width), distinct
 
@@ -119,7 +119,7 @@ class AdultLogisticTrace(AdultLogistic):
 
     name: ClassVar[str] = "adult_logistic_trace"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "iteration": "int64", "loss": "float64",
+        "replicate": "int64", "sampler": "str", "iteration": "int64", "loss": "float64",
     }  # fmt: skip
 
     def run(
@@ -133,7 +133,7 @@ class AdultLogisticTrace(AdultLogistic):
             loss = np.array([[cross_entropy(x @ one, table.y_train) for one in beta] for beta in betas])
             for i, replicate in enumerate(replicates):
                 parts.append(pd.DataFrame({
-                    "replicate": replicate, "scheme": cell.scheme, "iteration": np.arange(1, len(loss) + 1),
+                    "replicate": replicate, "sampler": cell.sampler, "iteration": np.arange(1, len(loss) + 1),
                     "loss": loss[:, i],
                 }))  # fmt: skip
         return self.frame(pd.concat(parts, ignore_index=True))

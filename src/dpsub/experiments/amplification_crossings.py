@@ -1,4 +1,4 @@
-"""Where delta' meets delta, and where the delta' curves of two schemes cross (MUST, Section S8)."""
+"""Where delta' meets delta, and where the delta' curves of two samplers cross (MUST, Section S8)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dpsub.experiments.amplification_grid import epsilon_grid, laws_of
 from dpsub.experiments.base import Experiment
 
 Curve = Callable[[np.ndarray | float], Amplified]
-"""Base epsilon to the amplified point of one scheme."""
+"""Base epsilon to the amplified point of one sampler."""
 
 _EQUAL = 1e-11
-"""Two logarithms of delta closer than this are equal up to rounding: a scheme compared with its twin never crosses."""
+"""Two logarithms of delta closer than this are equal up to rounding: a sampler compared with its twin never crosses."""
 
 
 def crossings(epsilons: np.ndarray, difference: Callable[[np.ndarray], np.ndarray]) -> list[float]:
@@ -46,7 +46,7 @@ def log_ratio(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
 
 
 class AmplificationCrossings(Experiment):
-    """Thresholds of delta above which delta' < delta, and crossovers of the schemes' delta' curves.
+    """Thresholds of delta above which delta' < delta, and crossovers of the samplers' delta' curves.
 
     Variants: `stated` finds the exact roots in epsilon; `as_done` reports thresholds as the last point of the grid of
     epsilon at which delta' < delta (erratum E11).
@@ -54,7 +54,7 @@ class AmplificationCrossings(Experiment):
 
     name: ClassVar[str] = "amplification_crossings"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "mechanism": "str", "kind": "str", "scheme": "str", "other": "str",
+        "replicate": "int64", "mechanism": "str", "kind": "str", "sampler": "str", "other": "str",
         "epsilon": "float64", "delta": "float64", "delta_amplified": "float64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done")
@@ -72,19 +72,19 @@ class AmplificationCrossings(Experiment):
         rows: list[tuple[Any, ...]] = []
         for mechanism in settings["mechanisms"]:
             profile = noise.of(mechanism, settings["ratio"])
-            curves = {scheme: partial(amplify, law, profile) for scheme, law in laws.items()}
+            curves = {sampler: partial(amplify, law, profile) for sampler, law in laws.items()}
             met: list[tuple[str, str, str, list[float]]] = [
-                ("threshold", scheme, "", self._thresholds(curve, epsilons, exact=variant == "stated"))
-                for scheme, curve in curves.items()
+                ("threshold", sampler, "", self._thresholds(curve, epsilons, exact=variant == "stated"))
+                for sampler, curve in curves.items()
             ]
             if variant == "stated":
-                for scheme, other in combinations(curves, 2):
-                    gap = partial(_gap_of_two, curves[scheme], curves[other])
-                    met.append(("crossover", scheme, other, crossings(epsilons, gap)))
-            for kind, scheme, other, places in met:
+                for sampler, other in combinations(curves, 2):
+                    gap = partial(_gap_of_two, curves[sampler], curves[other])
+                    met.append(("crossover", sampler, other, crossings(epsilons, gap)))
+            for kind, sampler, other, places in met:
                 for epsilon in places:
-                    point = curves[scheme](epsilon)
-                    rows.append((0, mechanism, kind, scheme, other, epsilon, float(point.delta),
+                    point = curves[sampler](epsilon)
+                    rows.append((0, mechanism, kind, sampler, other, epsilon, float(point.delta),
                                  float(point.delta_amplified)))  # fmt: skip
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 

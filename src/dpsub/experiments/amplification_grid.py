@@ -31,16 +31,16 @@ def epsilon_grid(settings: Mapping[str, Any]) -> np.ndarray:
 
 
 def laws_of(settings: Mapping[str, Any]) -> dict[str, MultiplicityLaw]:
-    """Return the multiplicity law of each scheme at the sizes n, b, m.
+    """Return the multiplicity law of each sampler at the sizes n, b, m.
 
     Raises
     ------
     ArgumentError
-        If a scheme is unknown or can't have these sizes.
+        If a sampler is unknown or can't have these sizes.
     """
     n, b, m = (settings[name] for name in ("n", "b", "m"))
     return {
-        scheme: sampling.of_sizes(scheme, n=n, m=m, b=b).multiplicity_law(n) for scheme in settings["schemes"]
+        sampler: sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n) for sampler in settings["samplers"]
     }
 
 
@@ -49,7 +49,7 @@ class AmplificationGrid(Experiment):
 
     name: ClassVar[str] = "amplification_grid"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "mechanism": "str", "ratio": "float64", "scheme": "str", "epsilon": "float64",
+        "replicate": "int64", "mechanism": "str", "ratio": "float64", "sampler": "str", "epsilon": "float64",
         "delta": "float64", "epsilon_amplified": "float64", "delta_amplified": "float64", "eta": "float64",
         "category": "str",
     }  # fmt: skip
@@ -70,13 +70,13 @@ class AmplificationGrid(Experiment):
         for mechanism in settings["mechanisms"]:
             for ratio in settings["ratios"]:
                 profile = noise.of(mechanism, ratio)
-                for scheme, law in laws.items():
+                for sampler, law in laws.items():
                     result = amplify(law, profile, epsilons)
                     points = np.column_stack(
                         [result.epsilon, result.delta, result.epsilon_amplified, result.delta_amplified]
                     )
                     parts.append(pd.DataFrame({
-                        "replicate": 0, "mechanism": mechanism, "ratio": float(ratio), "scheme": scheme,
+                        "replicate": 0, "mechanism": mechanism, "ratio": float(ratio), "sampler": sampler,
                         "epsilon": result.epsilon, "delta": result.delta,
                         "epsilon_amplified": result.epsilon_amplified, "delta_amplified": result.delta_amplified,
                         "eta": result.eta, "category": [category(*point) for point in points.tolist()],

@@ -1,4 +1,4 @@
-"""Divergences, couplings and sampling laws (Balle et al., Sections 2 to 5), each identity along two roads."""
+"""Divergences, couplings and sampling laws (Balle et al., Sections 2 to 5), each identity computed twice."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TIE = 1e-12  # optima closer than this are equal up to the solver's accuracy
 
 
 class BalleOptimum(Experiment):
-    """The bound for all (epsilon0, delta0)-DP mechanisms beside the largest divergence that any of them has.
+    """The bound for all (epsilon0, delta0)-DP mechanisms next to the largest divergence that any of them has.
 
     Epsilon is the base epsilon at which both are evaluated, a share of epsilon0.
     """

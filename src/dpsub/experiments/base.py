@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub import checks
+from dpsub import checks, sampling
 from dpsub.errors import PlanError
+
+SAMPLER_KEY = "scheme"
+"""Name of the sampler in the keys of random streams: the word of the first release, since another one would draw other
+numbers."""
+
+
+def takes_first_stage(sampler: str) -> bool:
+    """Return whether a sampler, given by its name or as a chain such as "wor:500,wr:400", needs a size b."""
+    return ":" not in sampler and "b" in sampling.REGISTRY.get(sampler).sizes
+
+
+def with_first_stages(samplers: Iterable[str], b: Sequence[int]) -> list[tuple[str, int]]:
+    """Return every sampler with each size b of its first stage, with b = 0 where it has none."""
+    return [(name, size) for name in samplers for size in (b if takes_first_stage(name) else (0,))]
 
 
 class Experiment(abc.ABC):
@@ -20,7 +34,7 @@ class Experiment(abc.ABC):
     ----------------
     name : identifier in the configuration and of the record files.
     columns : the record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
-    variants : the readings of the paper that the experiment knows (design: stated, as_done, consistent).
+    variants : the variants of the paper's numbers that the experiment knows (design: stated, as_done, consistent).
     needs_data : data sets that `run` reads, by the names under which their prepared files are passed.
     needs_records : experiments whose records `run` reads, from `self.records`.
     timed : True if the records hold clock times, which are kept apart from compared results.

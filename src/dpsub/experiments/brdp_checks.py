@@ -1,4 +1,4 @@
-"""What statements of the paper claim in single cases, beside what is true."""
+"""What statements of the paper claim in single cases, next to what is true."""
 
 from __future__ import annotations
 

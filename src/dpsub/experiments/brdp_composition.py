@@ -1,4 +1,4 @@
-"""Many releases of one recycler: the paper's composition beside exact accounting (Jiang et al., Figure 5)."""
+"""Many releases of one recycler: the paper's composition next to exact accounting (Jiang et al., Figure 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of sampling designs, printed and corrected, each beside the exact worst loss (Bun et al., Sections 2 to 7)."""
+"""Bounds of sampling designs, printed and corrected, each with the exact worst loss (Bun et al., Sections 2 to 7)."""
 
 from __future__ import annotations
 

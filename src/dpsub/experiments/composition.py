@@ -23,8 +23,6 @@ MAX_DOUBLINGS = 4
 CHARGED_SHARE = 0.01
 """Largest share of delta that a bracket may be widened by for losses outside the grid, before the grid is doubled."""
 
-TABLE_8_SCHEMES = ("poisson", "wor", "wr", "must_ow", "must_ww")
-
 CONSISTENT_NOISE = "table8_consistent_noise"
 NOISES = {
     "stated": [("table8", "stated", "classical")],
@@ -39,7 +37,7 @@ class Task:
     """One pair, composed up to several numbers of times."""
 
     table: str
-    scheme: str
+    sampler: str
     pair: GaussianPair
     n_compositions: list[int]
     epsilon: float
@@ -47,12 +45,12 @@ class Task:
     grid_size: int
 
 
-def pair_of(scheme: str, sizes: Mapping[str, Any], scale: float, rate_digits: int | None = None) -> GaussianPair:
-    """Return the paper's pair of a scheme at the sizes n, b, m.
+def pair_of(sampler: str, sizes: Mapping[str, Any], scale: float, rate_digits: int | None = None) -> GaussianPair:
+    """Return the paper's pair of a sampler at the sizes n, b, m.
 
     Parameters
     ----------
-    scheme : str
+    sampler : str
         Identifier of the sampler.
     sizes : mapping
         n, b, m.
@@ -64,27 +62,27 @@ def pair_of(scheme: str, sizes: Mapping[str, Any], scale: float, rate_digits: in
     Raises
     ------
     ArgumentError
-        If the scheme is unknown, or sizes or scale are out of range.
+        If the sampler is unknown, or sizes or scale are out of range.
     """
     n, m = sizes["n"], sizes["m"]
-    sampler = sampling.of_sizes(scheme, n=n, m=m, b=sizes["b"])
-    if scheme not in ("poisson", "wor"):
-        return MixturePair(sampler.multiplicity_law(n), scale)
+    drawn = sampling.of_sizes(sampler, n=n, m=m, b=sizes["b"])
+    if sampler not in ("poisson", "wor"):
+        return MixturePair(drawn.multiplicity_law(n), scale)
     rate = m / n if rate_digits is None else round(m / n, rate_digits)
-    return PoissonPair(rate, scale) if scheme == "poisson" else WorPair(rate, scale)
+    return PoissonPair(rate, scale) if sampler == "poisson" else WorPair(rate, scale)
 
 
-def noise_of_sum(scheme: str, table: Mapping[str, Any], variant: str, calibration: str) -> float:
+def noise_of_sum(sampler: str, table: Mapping[str, Any], variant: str, calibration: str) -> float:
     """Return m sigma of Table 8: the scale of the noise on the sum of a subset's clipped gradients.
 
     Parameters
     ----------
-    scheme : str
+    sampler : str
         Identifier of the sampler.
     table : mapping
         n, b, m, clip, epsilon_amplified.
     variant, calibration : str
-        Reading of the sensitivity, and rule for the scale.
+        Variant of the sensitivity, and rule for the scale.
 
     Raises
     ------
@@ -93,8 +91,8 @@ def noise_of_sum(scheme: str, table: Mapping[str, Any], variant: str, calibratio
     """
     n, m, clip = table["n"], table["m"], checks.real("clip", table["clip"], above=0)
     target = checks.real("epsilon_amplified", table["epsilon_amplified"], above=0)
-    law = sampling.of_sizes(scheme, n=n, m=m, b=table["b"]).multiplicity_law(n)
-    size = subsets.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant)
+    law = sampling.of_sizes(sampler, n=n, m=m, b=table["b"]).multiplicity_law(n)
+    size = subsets.of_gradient(sampler, n=n, m=m, clip=clip, variant=variant)
     plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=calibration)
     return m * plan.sigma
 
@@ -111,7 +109,7 @@ class MustComposition(Experiment):
 
     name: ClassVar[str] = "composition"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "table": "str", "scheme": "str", "method": "str", "n_compositions": "int64",
+        "replicate": "int64", "table": "str", "sampler": "str", "method": "str", "n_compositions": "int64",
         "epsilon": "float64", "scale": "float64", "half_width": "float64", "grid_size": "int64",
         "delta_lower": "float64", "delta": "float64", "delta_upper": "float64",
     }  # fmt: skip
@@ -132,18 +130,18 @@ class MustComposition(Experiment):
         table = settings["table8"]
         clip = checks.real("clip", table["clip"], above=0)
         as_done = variant == "as_done"
-        for scheme in TABLE_8_SCHEMES:
+        for sampler in table["samplers"]:
             for name, noise, calibration in NOISES[variant]:
-                scale = noise_of_sum(scheme, table, noise, calibration) / (clip if variant == "consistent" else 1.0)
-                pair = pair_of(scheme, table, round(scale, 3) if as_done else scale, 2 if as_done else None)
-                grid_size = table["grid_size_wr" if scheme == "wr" else "grid_size"]
+                scale = noise_of_sum(sampler, table, noise, calibration) / (clip if variant == "consistent" else 1.0)
+                pair = pair_of(sampler, table, round(scale, 3) if as_done else scale, 2 if as_done else None)
+                grid_size = table["grid_size_wr" if sampler == "wr" else "grid_size"]
                 k = [table["n_compositions"]]
-                yield Task(name, scheme, pair, k, table["epsilon"], table["half_width"], grid_size)
+                yield Task(name, sampler, pair, k, table["epsilon"], table["half_width"], grid_size)
         figure = settings["figure_s2"]
-        for scheme in figure["schemes"]:
-            pair = pair_of(scheme, figure, figure["scale"])
+        for sampler in figure["samplers"]:
+            pair = pair_of(sampler, figure, figure["scale"])
             yield Task(
-                "figure_s2", scheme, pair, list(figure["n_compositions"]), figure["epsilon"], figure["half_width"],
+                "figure_s2", sampler, pair, list(figure["n_compositions"]), figure["epsilon"], figure["half_width"],
                 figure["grid_size"],
             )  # fmt: skip
 
@@ -159,7 +157,7 @@ class MustComposition(Experiment):
                 grid, found = LossGrid(task.half_width, task.grid_size), by_density(task, method)
             used = (task.epsilon, task.pair.scale, grid.half_width, grid.size)
             rows += [
-                (0, task.table, task.scheme, method, k, *used, *bounds)
+                (0, task.table, task.sampler, method, k, *used, *bounds)
                 for k, bounds in zip(task.n_compositions, found, strict=True)
             ]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

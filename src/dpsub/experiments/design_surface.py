@@ -28,7 +28,7 @@ def sizes(settings: Mapping[str, Any], name: str) -> range:
 
 
 class DesignSurface(Experiment):
-    """eta, delta and delta' of two-stage schemes at one base epsilon, over a grid of m and b.
+    """eta, delta and delta' of two-stage samplers at one base epsilon, over a grid of m and b.
 
     One law a grid point serves all mechanisms: delta' is its product with the vector of group profiles, which depends
     on neither m nor b.
@@ -36,7 +36,7 @@ class DesignSurface(Experiment):
 
     name: ClassVar[str] = "design_surface"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "m": "int64", "b": "int64", "mechanism": "str", "eta": "float64",
+        "replicate": "int64", "sampler": "str", "m": "int64", "b": "int64", "mechanism": "str", "eta": "float64",
         "delta": "float64", "delta_amplified": "float64", "delta_difference": "float64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
@@ -46,8 +46,8 @@ class DesignSurface(Experiment):
         for mechanism in settings["mechanisms"]:
             noise.of(mechanism, settings["ratio"])
         m, b = sizes(settings, "m"), sizes(settings, "b")
-        for scheme, m_end, b_end in product(settings["schemes"], (m[0], m[-1]), (b[0], b[-1])):
-            sampling.of_sizes(scheme, n=settings["n"], m=m_end, b=b_end)
+        for sampler, m_end, b_end in product(settings["samplers"], (m[0], m[-1]), (b[0], b[-1])):
+            sampling.of_sizes(sampler, n=settings["n"], m=m_end, b=b_end)
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -60,9 +60,9 @@ class DesignSurface(Experiment):
         copies = np.arange(1, sizes(settings, "m")[-1] + 1)
         group_deltas = {name: np.exp(profile.group_log_delta(epsilon, copies)) for name, profile in bases.items()}
         deltas = {name: float(profile.delta(epsilon)) for name, profile in bases.items()}
-        for scheme, m, b in product(settings["schemes"], sizes(settings, "m"), sizes(settings, "b")):
-            law = sampling.of_sizes(scheme, n=n, m=m, b=b).multiplicity_law(n)
+        for sampler, m, b in product(settings["samplers"], sizes(settings, "m"), sizes(settings, "b")):
+            law = sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n)
             weights = law.pmf[1:]
             for name, delta in deltas.items():
                 amplified = float(weights @ group_deltas[name][: len(weights)])
-                yield 0, scheme, m, b, name, law.eta, delta, amplified, amplified - delta
+                yield 0, sampler, m, b, name, law.eta, delta, amplified, amplified - delta

@@ -1,4 +1,4 @@
-"""How many distinct records a subset has: draws beside the exact law (MUST, Table 9)."""
+"""How many distinct records a subset has: draws next to the exact law (MUST, Table 9)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, sampling
-from dpsub.experiments.base import Experiment
+from dpsub.experiments.base import SAMPLER_KEY, Experiment
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
-
-SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 
 SIDE = 0.001
 """Probability left out on each side of the interval of an extreme: 99.8 % in the middle."""
@@ -62,7 +60,7 @@ class DistinctCounts(Experiment):
 
     name: ClassVar[str] = "distinct_counts"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "experiment": "int64", "n": "int64", "b": "int64", "m": "int64", "scheme": "str",
+        "replicate": "int64", "experiment": "int64", "n": "int64", "b": "int64", "m": "int64", "sampler": "str",
         "draws": "int64", "distinct_min": "int64", "distinct_mean": "float64", "distinct_max": "int64", "sd": "float64",
         "law_mean": "float64", "min_lower": "int64", "min_upper": "int64", "max_lower": "int64", "max_upper": "int64",
     }  # fmt: skip
@@ -71,8 +69,8 @@ class DistinctCounts(Experiment):
     def check(self, settings: Mapping[str, Any]) -> None:
         checks.integer("draws", settings["draws"], at_least=2)
         for sizes in settings["settings"]:
-            for scheme in SCHEMES:
-                sampling.of_sizes(scheme, n=sizes["n"], m=sizes["m"], b=sizes["b"])
+            for sampler in settings["samplers"]:
+                sampling.of_sizes(sampler, n=sizes["n"], m=sizes["m"], b=sizes["b"])
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -82,14 +80,14 @@ class DistinctCounts(Experiment):
         for replicate in replicates:
             for experiment, sizes in enumerate(settings["settings"], start=1):
                 n, b, m = sizes["n"], sizes["b"], sizes["m"]
-                for scheme in SCHEMES:
-                    sampler = sampling.of_sizes(scheme, n=n, m=m, b=b)
-                    cell = {"scheme": scheme, "n": n, "b": b, "m": m, "draws": draws}
+                for name in settings["samplers"]:
+                    sampler = sampling.of_sizes(name, n=n, m=m, b=b)
+                    cell = {SAMPLER_KEY: name, "n": n, "b": b, "m": m, "draws": draws}
                     rng = stream(root, experiment=self.name, cell=cell, role="sample", replicate=replicate)
                     distinct = sampler.draw_block(Frame(n), draws, rng).distinct
                     minimum, maximum = extreme_intervals(sampler.distinct_law(n), draws)
                     rows.append((
-                        replicate, experiment, n, b, m, scheme, draws, distinct.min(), distinct.mean(), distinct.max(),
+                        replicate, experiment, n, b, m, name, draws, distinct.min(), distinct.mean(), distinct.max(),
                         distinct.std(ddof=1), sampler.expected_distinct(n), *minimum, *maximum,
                     ))  # fmt: skip
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

@@ -10,9 +10,10 @@ from typing import Any
 from dpsub import checks, sampling
 from dpsub.accounting.account import Account, account
 from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.experiments.base import takes_first_stage
 from dpsub.experiments.fair_tasks import TASKS, Task
 from dpsub.sampling import Multistage
-from dpsub.sampling.base import PoissonStage, Stage, StagedSampler, WithoutReplacement, WithReplacement
+from dpsub.sampling.base import PoissonStage, StagedSampler
 
 CONVENTIONS = {"rigorous": "rigorous", "consistent": "paper"}
 """Variant of the experiments -> convention by which the noise is calibrated."""
@@ -124,11 +125,6 @@ def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute"
     )  # fmt: skip
 
 
-def takes_first_stage(sampler: str) -> bool:
-    """Return whether a sampler's name is one of two stages, which needs a size b."""
-    return ":" not in sampler and "b" in sampling.REGISTRY.get(sampler).sizes
-
-
 def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:
     """Return the sampler that a cell names, for n records.
 
@@ -148,27 +144,15 @@ def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:
     """
     if ":" not in text:
         sampler = sampling.of_sizes(text, n=n, m=m, b=b)
-        assert isinstance(sampler, StagedSampler)  # all that a size alone describes are
+        if not isinstance(sampler, StagedSampler):
+            raise ArgumentError(f"a sampler of the comparison must be a chain of stages, got {text}; name another")
         return sampler
-    stages = [_stage(part.strip()) for part in text.split(",")]
-    chain = Multistage(stages)
-    slots, last = chain.slots(n)[-1], stages[-1]
-    left = slots * last.rate if isinstance(last, PoissonStage) else last.size  # type: ignore[attr-defined]
+    chain = Multistage.of_text(text)
+    slots, last = chain.slots(n)[-1], chain.stages[-1]
+    left = slots * last.rate if isinstance(last, PoissonStage) else last.size
     if abs(left - m) > 1e-9 * m:
         raise ArgumentError(f"m must be the {left:g} slots that the chain {text!r} leaves, got m = {m}")
     return chain
-
-
-def _stage(text: str) -> Stage:
-    kind, _, size = text.partition(":")
-    checks.one_of("kind of stage", kind, ("wor", "wr", "poisson"))
-    try:
-        number = float(size)
-    except ValueError:
-        raise ArgumentError(f"a stage must be kind:size, got {text!r}; write stages as wor:500,wr:400") from None
-    if kind == "poisson":
-        return PoissonStage(number)
-    return WithoutReplacement(int(number)) if kind == "wor" else WithReplacement(int(number))
 
 
 def expanded(grid: Sequence[Mapping[str, Any]], convention: str) -> Iterator[Cell]:

@@ -14,11 +14,11 @@ from dpsub.experiments.base import Experiment
 from dpsub.streams import stream
 
 Pair = tuple[str, str, float, float]
-"""Name of the check, its case, what the paper's formula gives, and what another road gives."""
+"""Name of the check, its case, what the paper's formula gives, and what another computation gives."""
 
 
 class IdentityChecks(Experiment):
-    """One record a case of a check: `computed` by the paper's formula in this variant, `reference` by another road."""
+    """One record a case of a check: `computed` by the paper's formula in this variant, `reference` by another one."""
 
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "check": "str", "case": "str", "computed": "float64", "reference": "float64",

@@ -25,7 +25,7 @@ class ImportanceClustering(OnPointSets):
     """One record a repeat of a cell: the size of its sample and the mean squared distance of all rows to its centres.
 
     The cost is NaN where a run fails (an empty cluster without noise, in all variants but `consistent`) and where the
-    size cannot be had at the target. One repeat means the same uniform numbers and the same numbers for the first
+    size cannot be obtained at the target. One repeat means the same uniform numbers and the same numbers for the first
     centres for all samplers, sizes, targets and variants; noise is each cell's own. Variants: as_done is the released
     code, stated the text, consistent the repaired algorithm.
     """
@@ -84,7 +84,7 @@ class ImportanceClustering(OnPointSets):
         self, points: PointSet, group: _Group, sample: WeightedSample, settings: Mapping[str, Any], variant: str,
         initial: np.random.Generator, replicate: int, root: int,
     ) -> np.ndarray:  # fmt: skip
-        """Last centres of all cells of a group, shape (cells, k, d); NaN where the size cannot be had."""
+        """Last centres of all cells of a group, shape (cells, k, d); NaN where the size cannot be obtained."""
         k, d, mode = int(settings["clusters"]), points.points.shape[1], MODES[variant]
         if not group.feasible:
             return np.full((len(group.cells), k, d), math.nan)

@@ -19,7 +19,7 @@ class ImportanceProfiles(Experiment):
     """Losses after sampling over inclusion probabilities, on grids.
 
     Topics: "power", psi(q) of eps(w) = c w^exponent, `helps` says whether Proposition 16 (some q < 1 lowers the loss)
-    applies, `never_helps` whether Proposition 17 does; "uniform", a profile that ignores weights: psi beside the
+    applies, `never_helps` whether Proposition 17 does; "uniform", a profile that ignores weights: psi next to the
     approximation eps - log(1/p) and Proposition 3; "rounds", a loss A over T rounds with a sample drawn once (psi) or
     in every round (other).
     """
@@ -66,7 +66,7 @@ class ImportanceProfiles(Experiment):
         for epsilon in settings["epsilons"]:
             for p in settings["rates"]:
                 psi = float(Power(np.array([float(epsilon)]), 0.0).sampled(p)[0])
-                # Proposition 3, written out; the other road is Theorem 6 with a profile that ignores weights
+                # Proposition 3, written out; the other computation is Theorem 6 with a profile that ignores weights
                 closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else epsilon + math.log(p)
                 yield {"topic": "uniform", "exponent": 0.0, "scale": float(epsilon), "q": float(p), "psi": psi,
                        "added": closed, "unsampled": float(epsilon), "other": epsilon + math.log(p), "helps": 1,

@@ -24,7 +24,7 @@ SAMPLERS = ("unif", "opt", "var", "water")
 class ImportanceSums(Experiment):
     """Topic "weight": the weight of each point at one size. Topic "curve": largest loss and error over noise scales.
 
-    Topic "pareto": at one noise scale, the least error by target and size (water-filling), beside uniform sampling.
+    Topic "pareto": at one noise scale, the least error by target and size (water-filling), next to uniform sampling.
 
     The text does not state the target at which privacy-constrained weights are computed. Rules: free, the largest loss
     without sampling; fixed_eps, one target for all noise scales; b1, weights from the profile as printed, w |x|_1,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpsub import checks, sampling
 from dpsub.datasets.simulated import linear_datasets
-from dpsub.experiments.base import Experiment
+from dpsub.experiments.base import SAMPLER_KEY, Experiment
 from dpsub.learning import subsets
 from dpsub.learning.descent import Descent, batch_width, descend, squared_error_residual
 from dpsub.learning.subsets import plan_noise
@@ -20,28 +20,27 @@ from dpsub.sampling import Sampler
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
-SCHEMES = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 AVERAGED_ITERATIONS = 16
 """How many of the last iterations the published RMSE averages over (as_done)."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One scheme at one ε' (NaN: no privacy)."""
+    """One sampler at one ε' (NaN: no privacy)."""
 
-    scheme: str
+    sampler: str
     epsilon_amplified: float
-    sampler: Sampler
+    drawn: Sampler
     sigma: float
     descent: Descent
 
     @property
     def key(self) -> dict[str, Any]:
-        return {"scheme": self.scheme, "epsilon_amplified": None if self.sigma == 0 else self.epsilon_amplified}
+        return {SAMPLER_KEY: self.sampler, "epsilon_amplified": None if self.sigma == 0 else self.epsilon_amplified}
 
 
 def gradient_cells(settings: Mapping[str, Any], variant: str, n: int, descent: Mapping[str, Any]) -> Iterator[Cell]:
-    """Yield the non-private baseline and each scheme at each ε', with the noise of the variant.
+    """Yield the non-private baseline and each sampler at each ε', with the noise of the variant.
 
     `stated` and `as_done` scale the noise to C / n (Algorithm 2, step 2) and, in `as_done`, draw MUST.WW with the
     MUST.OW sampler (erratum E6). `consistent` scales it to 2C / m, the change that one copy of a substituted record
@@ -53,21 +52,21 @@ def gradient_cells(settings: Mapping[str, Any], variant: str, n: int, descent: M
     yield Cell("nonprivate", float("nan"), poisson, 0.0, Descent(clip=None, learning_rate=rate, **descent))
     targets = settings["epsilon_amplified"]
     for epsilon_amplified in targets if isinstance(targets, list) else [targets]:
-        for scheme in SCHEMES:
-            sampler = sampling.of_sizes(scheme, n=n, m=m, b=b)
+        for sampler in settings["samplers"]:
+            drawn = sampling.of_sizes(sampler, n=n, m=m, b=b)
             consistent = variant == "consistent"
             plan = plan_noise(
-                sampler.multiplicity_law(n),
+                drawn.multiplicity_law(n),
                 epsilon_amplified=epsilon_amplified,
                 delta=1 / n,
-                sensitivity=subsets.of_gradient(scheme, n=n, m=m, clip=clip, variant=variant),
+                sensitivity=subsets.of_gradient(sampler, n=n, m=m, clip=clip, variant=variant),
                 calibration="analytic" if consistent else "classical",
             )
-            if variant == "as_done" and scheme == "must_ww":
-                sampler = sampling.of_sizes("must_ow", n=n, m=m, b=b)
-            divisor = float(m) if consistent and scheme == "poisson" else None
+            if variant == "as_done" and sampler == "must_ww":
+                drawn = sampling.of_sizes("must_ow", n=n, m=m, b=b)
+            divisor = float(m) if consistent and sampler == "poisson" else None
             steps = Descent(clip=clip, learning_rate=rate, divisor=divisor, **descent)
-            yield Cell(scheme, float(epsilon_amplified), sampler, plan.sigma, steps)
+            yield Cell(sampler, float(epsilon_amplified), drawn, plan.sigma, steps)
 
 
 @dataclass(frozen=True)
@@ -95,14 +94,15 @@ class Moments:
 class LinearRegression(Experiment):
     """DP-SGD for y = x'beta + N(0, 1), x = (1, x1, x2), x1 and x2 independent N(0, 1).
 
-    Variants: `stated` and `consistent` meet all schemes with the same data sets and report the RMSE of the last
-    iterate; `as_done` draws a fresh data set for each scheme, ε' and replicate, and reports the square root of the mean
-    of the mean squared errors after each of the last 16 iterations. See :func:`gradient_cells` for noise and sampler.
+    Variants: `stated` and `consistent` meet all samplers with the same data sets and report the RMSE of the last
+    iterate; `as_done` draws a fresh data set for each sampler, ε' and replicate, and reports the square root of the
+    mean of the mean squared errors after each of the last 16 iterations. See :func:`gradient_cells` for noise and
+    sampler.
     """
 
     name: ClassVar[str] = "linear_regression"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "epsilon_amplified": "float64", "sigma": "float64",
+        "replicate": "int64", "sampler": "str", "epsilon_amplified": "float64", "sigma": "float64",
         "error_beta0": "float64", "error_beta1": "float64", "error_beta2": "float64", "rmse": "float64",
         "gradients": "float64",
     }  # fmt: skip
@@ -130,7 +130,7 @@ class LinearRegression(Experiment):
             last = sum(tail) / AVERAGED_ITERATIONS if variant == "as_done" else moments.mean_squared_error(beta)
             error = beta - np.asarray(settings["beta"], dtype=float)
             parts.append(pd.DataFrame({
-                "replicate": list(replicates), "scheme": cell.scheme, "epsilon_amplified": cell.epsilon_amplified,
+                "replicate": list(replicates), "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
                 "sigma": cell.sigma, "error_beta0": error[:, 0], "error_beta1": error[:, 1],
                 "error_beta2": error[:, 2], "rmse": np.sqrt(last), "gradients": distinct,
             }))  # fmt: skip
@@ -154,17 +154,17 @@ class LinearRegression(Experiment):
                 ])  # fmt: skip
                 moments = Moments.of(x, y)
             blocks, noise = [], None if cell.sigma == 0 else np.empty((len(replicates), iterations, 3))
-            # the noise and the batches of a scheme are the same in all variants, so that these differ in nothing else
+            # the noise and the batches of a sampler are the same in all variants, so that these differ in nothing else
             for i, replicate in enumerate(replicates):
                 rng = stream(root, experiment="linear_regression", cell=key, role="sample", replicate=replicate)
-                blocks.append(cell.sampler.draw_block(Frame(n), iterations, rng))
+                blocks.append(cell.drawn.draw_block(Frame(n), iterations, rng))
                 if noise is not None:
                     rng = stream(root, experiment="linear_regression", cell=key, role="noise", replicate=replicate)
                     noise[i] = cell.sigma * rng.standard_normal((iterations, 3))
             distinct = np.array([block.distinct.mean() for block in blocks])
             betas = descend(
                 x, y, blocks, noise, np.asarray(settings["initial"], dtype=float), cell.descent,
-                width=batch_width(cell.sampler, n),
+                width=batch_width(cell.drawn, n),
             )  # fmt: skip
             yield cell, moments, betas, distinct
 
@@ -174,7 +174,7 @@ class LinearRegressionTrace(LinearRegression):
 
     name: ClassVar[str] = "linear_regression_trace"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "epsilon_amplified": "float64", "iteration": "int64", "mse": "float64",
+        "replicate": "int64", "sampler": "str", "epsilon_amplified": "float64", "iteration": "int64", "mse": "float64",
     }  # fmt: skip
 
     def run(
@@ -185,7 +185,7 @@ class LinearRegressionTrace(LinearRegression):
             mse = np.array([moments.mean_squared_error(beta) for beta in betas])
             for i, replicate in enumerate(replicates):
                 parts.append(pd.DataFrame({
-                    "replicate": replicate, "scheme": cell.scheme, "epsilon_amplified": cell.epsilon_amplified,
+                    "replicate": replicate, "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
                     "iteration": np.arange(1, len(mse) + 1), "mse": mse[:, i],
                 }))  # fmt: skip
         return self.frame(pd.concat(parts, ignore_index=True))

@@ -1,4 +1,4 @@
-"""The bounds of other accountants beside ours, on the same questions."""
+"""The bounds of other accountants next to ours, on the same questions."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def tools(case: Mapping[str, Any], delta: float) -> Iterator[Comparison]:
     replacing a record moves the sum.
     """
     n, m, s, k, adjacency = (case[name] for name in ("n", "m", "noise_multiplier", "n_compositions", "adjacency"))
-    sampler = sampling.of_sizes(case["scheme"], n=n, m=m)
+    drawn = sampling.of_sizes(case["sampler"], n=n, m=m)
 
     def ours() -> Ends:
         found = account(
-            sampler, n, noise_multiplier=s, steps=k, delta=delta, adjacency=adjacency, width=case["width"]
+            drawn, n, noise_multiplier=s, steps=k, delta=delta, adjacency=adjacency, width=case["width"]
         )
         return found.lower, found.upper
 
-    poisson = case["scheme"] == "poisson"
+    poisson = case["sampler"] == "poisson"
     yield Comparison(case, "dpsub", "one number, bracketed" if poisson else "attack and proof", s, ours)
     if poisson:
         ask = partial(other_accountants.dots, m / n, s, k, delta, adjacency)
@@ -53,7 +53,7 @@ def tools(case: Mapping[str, Any], delta: float) -> Iterator[Comparison]:
             error = case["prv_error"]
             ask = partial(other_accountants.intervals, m / n, s, k, delta, error)
             yield Comparison(case, f"prv-accountant, error {error:g}", "interval", s, ask)
-    elif case["scheme"] == "wor":
+    elif case["sampler"] == "wor":
         for unit, noise in (("C", s), ("2 C", s / 2)):
             ask = partial(other_accountants.moments, n, m, noise, k, delta)
             yield Comparison(case, f"dp-accounting, RDP, unit {unit}", "upper value", noise, ask)
@@ -67,7 +67,7 @@ class PeerBounds(Experiment):
 
     name: ClassVar[str] = "peer_bounds"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "adjacency": "str", "n": "int64", "m": "int64",
+        "replicate": "int64", "sampler": "str", "adjacency": "str", "n": "int64", "m": "int64",
         "noise_multiplier": "float64", "n_compositions": "int64", "delta": "float64", "tool": "str", "kind": "str",
         "tool_noise": "float64", "lower": "float64", "upper": "float64", "note": "str",
     }  # fmt: skip
@@ -87,8 +87,7 @@ class PeerBounds(Experiment):
             checks.integer("n_compositions", case["n_compositions"], at_least=1)
             for name in ("width", "prv_error"):
                 checks.real(name, case[name], above=0)
-            checks.one_of("scheme", case["scheme"], ("poisson", "wor", "wr"))
-            if case["scheme"] != "poisson":
+            if case["sampler"] != "poisson":
                 checks.one_of("adjacency", case["adjacency"], ("substitute",))
         self.comparisons(settings)
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from dpsub import checks
 from dpsub.experiments.accounts import AccountsExperiment, Asked, adjacencies
-from dpsub.experiments.composition import CONSISTENT_NOISE, NOISES, TABLE_8_SCHEMES, noise_of_sum
+from dpsub.experiments.composition import CONSISTENT_NOISE, NOISES, noise_of_sum
 
 PRINTED_SCALE = "table8_printed_scale"
 """m sigma used as if it were in units of the clipping bound, which is how the printed bounds were made (erratum E2)."""
 
 
 class ProvedComposition(AccountsExperiment):
-    """delta(epsilon) after k compositions from both sides, beside the paper's pair; epsilon(1/n) where delta is tiny.
+    """delta(epsilon) after k compositions from both sides, next to the paper's pair; epsilon(1/n) where delta is tiny.
 
     "table8" is experiment 3 as it was run: noise as stated in units of the clipping bound, Poisson divided by the
     realised size of its samples, and by the fixed m as well; PRINTED_SCALE is the scale that made the printed bounds;
@@ -35,21 +35,21 @@ class ProvedComposition(AccountsExperiment):
             ("table8", stated, clip), (PRINTED_SCALE, stated, 1.0), (CONSISTENT_NOISE, consistent, clip)
         ):  # fmt: skip
             asked = ("epsilon", 1 / table["n"]) if name == CONSISTENT_NOISE else ("delta", table["epsilon"])
-            for scheme in TABLE_8_SCHEMES:
-                scale = noise_of_sum(scheme, table, noise[1], noise[2]) / unit
-                divided = ("realised", "fixed") if name == "table8" and scheme == "poisson" else ("fixed",)
+            for sampler in table["samplers"]:
+                scale = noise_of_sum(sampler, table, noise[1], noise[2]) / unit
+                divided = ("realised", "fixed") if name == "table8" and sampler == "poisson" else ("fixed",)
                 for denominator in divided:
                     yield Asked(
-                        table=name, scheme=scheme, **sizes, noise_multiplier=scale,
+                        table=name, sampler=sampler, **sizes, noise_multiplier=scale,
                         n_compositions=table["n_compositions"], quantity=asked[0], given=asked[1],
-                        adjacency=adjacencies(scheme)[0], denominator=denominator,
+                        adjacency=adjacencies(sampler)[0], denominator=denominator,
                     )  # fmt: skip
 
     def _figure_s2(self, figure: Mapping[str, Any]) -> Iterator[Asked]:
         sizes = {name: figure[name] for name in ("n", "b", "m")}
         for k in figure["n_compositions"]:
-            for scheme in figure["schemes"]:
+            for sampler in figure["samplers"]:
                 yield Asked(
-                    table="figure_s2", scheme=scheme, **sizes, noise_multiplier=figure["scale"], n_compositions=k,
-                    quantity="delta", given=figure["epsilon"], adjacency=adjacencies(scheme)[0],
+                    table="figure_s2", sampler=sampler, **sizes, noise_multiplier=figure["scale"], n_compositions=k,
+                    quantity="delta", given=figure["epsilon"], adjacency=adjacencies(sampler)[0],
                 )  # fmt: skip

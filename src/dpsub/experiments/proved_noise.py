@@ -28,8 +28,8 @@ _DIGITS = 4
 class Target:
     """What one noise multiplier must meet."""
 
-    scheme: str
-    sampler: Sampler
+    sampler: str
+    drawn: Sampler
     adjacency: Relation
     epsilon: float
 
@@ -44,7 +44,7 @@ class ProvedNoise(Experiment):
 
     name: ClassVar[str] = "proved_noise"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "adjacency": "str", "n_compositions": "int64", "delta": "float64",
+        "replicate": "int64", "sampler": "str", "adjacency": "str", "n_compositions": "int64", "delta": "float64",
         "target_epsilon": "float64", "proved": "float64", "refuted": "float64", "pair": "float64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
@@ -55,11 +55,11 @@ class ProvedNoise(Experiment):
         checks.integer("n_compositions", settings["n_compositions"], at_least=1)
         checks.real("delta", settings["delta"], above=0, below=1)
         return [
-            Target(scheme, sampling.of_sizes(scheme, n=n, m=m, b=b), adjacency,
+            Target(sampler, sampling.of_sizes(sampler, n=n, m=m, b=b), adjacency,
                    checks.real("target_epsilon", epsilon, above=0))
             for epsilon in settings["target_epsilons"]
-            for scheme in settings["schemes"]
-            for adjacency in adjacencies(scheme)
+            for sampler in settings["samplers"]
+            for adjacency in adjacencies(sampler)
         ]  # fmt: skip
 
     def replicates(self, settings: Mapping[str, Any]) -> int:
@@ -78,13 +78,13 @@ class ProvedNoise(Experiment):
         for replicate in replicates:
             target = targets[replicate]
             found = calibrate(
-                target.sampler, n, epsilon=target.epsilon, delta=delta, steps=k,
+                target.drawn, n, epsilon=target.epsilon, delta=delta, steps=k,
                 adjacency=target.adjacency, accuracy=accuracy,
             )  # fmt: skip
-            in_the_paper = target.scheme != "poisson" or target.adjacency == Relation.ADD_REMOVE
+            in_the_paper = target.adjacency == target.drawn.relation
             pair = noise_of_pair(target, n, k, delta, accuracy, found.noise_multiplier) if in_the_paper else np.nan
             rows.append((
-                replicate, target.scheme, target.adjacency, k, delta, target.epsilon,
+                replicate, target.sampler, target.adjacency, k, delta, target.epsilon,
                 rounded(found.noise_multiplier, math.ceil), rounded(found.refuted or 0.0, math.floor), pair,
             ))  # fmt: skip
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
@@ -96,7 +96,7 @@ def noise_of_pair(target: Target, n: int, k: int, delta: float, accuracy: float,
     def upper(scale: float) -> float:
         width = target.epsilon * accuracy
         return account(
-            target.sampler, n, noise_multiplier=scale, steps=k, delta=delta, variant="paper", width=width
+            target.drawn, n, noise_multiplier=scale, steps=k, delta=delta, variant="paper", width=width
         ).upper
 
     found = smallest_noise(

@@ -20,10 +20,10 @@ class ProvedSteps(AccountsExperiment):
         sizes = {name: settings[name] for name in ("n", "b", "m")}
         return [
             Asked(
-                table=self.name, scheme=scheme, **sizes, noise_multiplier=settings["noise_multiplier"],
+                table=self.name, sampler=sampler, **sizes, noise_multiplier=settings["noise_multiplier"],
                 n_compositions=k, quantity="epsilon", given=settings["delta"], adjacency=adjacency,
             )
             for k in settings["n_compositions"]
-            for scheme in settings["schemes"]
-            for adjacency in adjacencies(scheme)
+            for sampler in settings["samplers"]
+            for adjacency in adjacencies(sampler)
         ]  # fmt: skip

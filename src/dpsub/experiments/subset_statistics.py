@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,31 +13,39 @@ import pandas as pd
 
 from dpsub import checks, sampling
 from dpsub.datasets.simulated import normal_datasets
-from dpsub.experiments.base import Experiment
+from dpsub.errors import ArgumentError
+from dpsub.experiments.base import SAMPLER_KEY, Experiment, with_first_stages
 from dpsub.learning import subsets as sensitivity
 from dpsub.learning.subsets import plan_noise, release, subset_statistics
-from dpsub.sampling import Sampler
+from dpsub.sampling.base import StagedSampler, WithReplacement
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
-
-ONE_STAGE = ("nonprivate", "poisson", "wor", "wr")
-TWO_STAGE = ("must_ow", "must_ww")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One scheme at one first-stage size (b = 0: none), with its noise."""
+    """One sampler at one first-stage size (b = 0: none), with its noise."""
 
-    scheme: str
+    sampler: str
     b: int
-    sampler: Sampler
+    drawn: StagedSampler
     sigma_mean: float
     sigma_variance: float
     expected_variance: float
 
     @property
     def key(self) -> dict[str, Any]:
-        return {"scheme": self.scheme, "b": self.b}
+        return {SAMPLER_KEY: self.sampler, "b": self.b}
+
+
+def expected_variance(sampler: StagedSampler, n: int) -> float:
+    """Return what the variance of a subset's slots is expected to be where that of the data is 1.
+
+    It is the probability that two slots of a subset hold different records: a stage with replacement from N slots
+    multiplies it by 1 - 1/N, any other stage leaves it.
+    """
+    slots = zip(sampler.slots(n), sampler.stages, strict=True)
+    return math.prod((1 - 1 / before for before, stage in slots if isinstance(stage, WithReplacement)), start=1.0)
 
 
 class SubsetStatistics(Experiment):
@@ -45,12 +54,12 @@ class SubsetStatistics(Experiment):
     Variants: `stated` scales the noise to range / n and does not clip, as the paper says; `consistent` clips the data
     to [lower, upper], scales to the sensitivity of a subset's statistic (range / m) and calibrates analytically;
     Poisson then divides by the fixed m and is calibrated under add_remove (erratum E4).
-    All schemes of a replicate see the same data set.
+    All samplers of a replicate see the same data set.
     """
 
     name: ClassVar[str] = "subset_statistics"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "scheme": "str", "b": "int64", "sigma_mean": "float64", "sigma_variance": "float64",
+        "replicate": "int64", "sampler": "str", "b": "int64", "sigma_mean": "float64", "sigma_variance": "float64",
         "mean": "float64", "variance": "float64", "expected_variance": "float64", "distinct": "float64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
@@ -66,13 +75,14 @@ class SubsetStatistics(Experiment):
     def cells(self, settings: Mapping[str, Any], variant: str) -> Iterator[Cell]:
         """Yield the cells in the order of Table 5."""
         n, m, lower, upper = settings["n"], settings["m"], float(settings["lower"]), float(settings["upper"])
-        grid = [(scheme, 0) for scheme in ONE_STAGE] + [(scheme, b) for scheme in TWO_STAGE for b in settings["b"]]
-        for scheme, b in grid:
-            sampler = sampling.of_sizes("poisson" if scheme == "nonprivate" else scheme, n=n, m=m, b=b or None)
-            sensitivities = sensitivity.of_statistics(scheme, n=n, m=m, lower=lower, upper=upper, variant=variant)
+        for sampler, b in [("nonprivate", 0), *with_first_stages(settings["samplers"], settings["b"])]:
+            drawn = sampling.of_sizes("poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None)
+            if not isinstance(drawn, StagedSampler):
+                raise ArgumentError(f"the samplers of Table 5 must be chains of stages, got {sampler}; name another")
+            sensitivities = sensitivity.of_statistics(sampler, n=n, m=m, lower=lower, upper=upper, variant=variant)
             sigmas = [0.0, 0.0]
-            if scheme != "nonprivate":
-                law = sampler.multiplicity_law(n)
+            if sampler != "nonprivate":
+                law = drawn.multiplicity_law(n)
                 sigmas = [
                     plan_noise(
                         law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=size,
@@ -80,8 +90,7 @@ class SubsetStatistics(Experiment):
                     ).sigma
                     for size in sensitivities.values()
                 ]  # fmt: skip
-            expected = {"wr": 1 - 1 / n, "must_ow": 1 - 1 / (b or n), "must_ww": (1 - 1 / (b or n)) * (1 - 1 / n)}
-            yield Cell(scheme, b, sampler, sigmas[0], sigmas[1], expected.get(scheme, 1.0))
+            yield Cell(sampler, b, drawn, sigmas[0], sigmas[1], expected_variance(drawn, n))
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
@@ -97,14 +106,14 @@ class SubsetStatistics(Experiment):
             sets = np.clip(sets, settings["lower"], settings["upper"])
         for cell in self.cells(settings, variant):
             key = {**cell.key, "n": n, "m": m, "subsets": subsets}
-            fixed = m if variant == "consistent" and cell.scheme == "poisson" else None
+            fixed = m if variant == "consistent" and cell.sampler == "poisson" else None
             for x, replicate in zip(sets, replicates, strict=True):
                 rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
-                samples = cell.sampler.draw_block(frame, subsets, rng)
+                samples = cell.drawn.draw_block(frame, subsets, rng)
                 mean, variance = subset_statistics(x, samples, fixed)
                 noise = stream(root, experiment=self.name, cell=key, role="noise", replicate=replicate)
                 rows.append((
-                    replicate, cell.scheme, cell.b, cell.sigma_mean, cell.sigma_variance,
+                    replicate, cell.sampler, cell.b, cell.sigma_mean, cell.sigma_variance,
                     release(mean, cell.sigma_mean, noise), release(variance, cell.sigma_variance, noise),
                     cell.expected_variance, float(samples.distinct.mean()),
                 ))  # fmt: skip

@@ -5,7 +5,7 @@ Matplotlib is loaded where something is drawn and not before: it takes long, and
 
 from __future__ import annotations
 
-from dpsub.figures.style import axis, finish, new, panel_letter, scheme_style, styled
+from dpsub.figures.style import axis, finish, new, panel_letter, sampler_style, styled
 from dpsub.figures.writing import figure_bytes
 
-__all__ = ["axis", "figure_bytes", "finish", "new", "panel_letter", "scheme_style", "styled"]
+__all__ = ["axis", "figure_bytes", "finish", "new", "panel_letter", "sampler_style", "styled"]

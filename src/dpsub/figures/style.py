@@ -16,17 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NONPRIVATE = {"label": NONPRIVATE_LABEL, "color": "black", "marker": "*"}
-# Curves that lie on each other stay visible by their dashes.
-DASHES: dict[str, Any] = {
-    "nonprivate": "-",
-    "poisson": (0, (6, 1.5)),
-    "wor": "-",
-    "wr": (0, (4, 1.5)),
-    "must_wo": (0, (1, 1.2)),
-    "must_ow": (0, (5, 1.2, 1, 1.2)),
-    "must_ww": (0, (2.5, 1)),
-}
+NONPRIVATE = {"label": NONPRIVATE_LABEL, "color": "black", "marker": "*", "linestyle": "-"}
 
 
 def sheet() -> str:
@@ -53,17 +43,15 @@ def new(rows: int, columns: int, *, width: float, height: float, **options: Any)
     return figure, axes
 
 
-def scheme_style(scheme: str) -> dict[str, Any]:
-    """Return label, colour, marker and dashes of a sampler as keyword arguments of ``Axes.plot``."""
-    if scheme == "nonprivate":
-        return {**NONPRIVATE, "linestyle": DASHES[scheme]}
-    sampler = REGISTRY.get(scheme)
-    return {
-        "label": sampler.label,
-        "color": sampler.colour,
-        "marker": sampler.marker,
-        "linestyle": DASHES.get(scheme, "-"),
-    }
+def sampler_style(sampler: str) -> dict[str, Any]:
+    """Return label, colour, marker and dashes of a sampler as keyword arguments of ``Axes.plot``.
+
+    Curves that lie on each other stay visible by their dashes.
+    """
+    if sampler == "nonprivate":
+        return dict(NONPRIVATE)
+    kind = REGISTRY.get(sampler)
+    return {"label": kind.label, "color": kind.colour, "marker": kind.marker, "linestyle": kind.line_style}
 
 
 def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> None:

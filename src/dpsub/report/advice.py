@@ -15,7 +15,7 @@ from dpsub.artefacts.fair.labels import label_of, listed
 from dpsub.artefacts.fair.paired import REFERENCE
 from dpsub.report.takeaways import Tables
 
-BLOCK = {"dataset": "*", "epsilon": "*", "scheme": "*"}
+BLOCK = {"dataset": "*", "epsilon": "*", "sampler": "*"}
 SAME_LAW = ("wor", "must_oo")
 
 
@@ -44,7 +44,7 @@ class Statement:
 def statements(tables: Tables) -> list[Statement]:
     """Return what the tables say, most useful first."""
     parts: tuple[Callable[[Tables], Statement | None], ...] = (
-        recommendation, size_of_the_difference, noise_at_equal_privacy, cost, papers_convention, reversals, adjacency,
+        recommendation, size_of_the_difference, noise_at_equal_privacy, cost, papers_pair, reversals, adjacency,
         coverage, control,
     )  # fmt: skip
     return [found for part in parts if (found := part(tables)) is not None]
@@ -55,7 +55,7 @@ def _cells(tables: Tables, table: str, column: str, source: str = "rigorous", **
     if source not in rows.columns:
         return []
     return [
-        Evidence(table, row["dataset"], row["epsilon"], row["scheme"], column, source, float(row[source]))
+        Evidence(table, row["dataset"], row["epsilon"], row["sampler"], column, source, float(row[source]))
         for row in rows.to_dict("records")
         if not pd.isna(row[source])
     ]
@@ -99,7 +99,7 @@ def recommendation(tables: Tables) -> Statement | None:
 
 
 def size_of_the_difference(tables: Tables) -> Statement | None:
-    """Say how large the differences to Poisson are, and how many intervals leave zero out."""
+    """Say how large the differences from Poisson are, and how many intervals leave zero out."""
     differences = _cells(tables, "winners", "difference_to_poisson")
     lower = _cells(tables, "winners", "difference_to_poisson", "rigorous_lower")
     upper = _cells(tables, "winners", "difference_to_poisson", "rigorous_upper")
@@ -163,14 +163,14 @@ def cost(tables: Tables) -> Statement | None:
     better = sum(upper[key].value < 0 for key in keys if key in upper)
     text = (
         f"{label_of(cell.sampler)} evaluates the fewest distinct gradients: {100 * (1 - ratio):.0f} % fewer than "
-        f"Poisson at best ({cell.dataset}). At equal proved privacy the 95 % interval of its difference to Poisson's "
+        f"Poisson at best ({cell.dataset}). At equal proved privacy the 95 % interval of its difference from Poisson's "
         f"loss lies above zero in {worse} of {len(own)} comparisons and below zero in {better}."
     )
     used = [part for key in keys for part in (lower.get(key), upper.get(key)) if part is not None]
     return Statement("Cost", text, (cell, base, *used))
 
 
-def papers_convention(tables: Tables) -> Statement | None:
+def papers_pair(tables: Tables) -> Statement | None:
     """Say what the noise that the papers' pair asks for is worth."""
     found = _cells(tables, "measures", "epsilon_lower", "consistent")
     # for Poisson that pair is about adding a record, so that it breaks no promise where a record is replaced
@@ -188,11 +188,11 @@ def papers_convention(tables: Tables) -> Statement | None:
         f"{worst.value:.3g}, and {proof.value:.3g} is what is proved. "
     )
     text += "Do not calibrate noise by that pair." if broken else "No attack known here contradicts that pair."
-    return Statement("The papers' convention", text, (worst, proof))
+    return Statement("The papers' pair", text, (worst, proof))
 
 
 def reversals(tables: Tables) -> Statement | None:
-    """Count the pairs of samplers whose order turns round at equal proved privacy."""
+    """Count the pairs of samplers whose order is reversed at equal proved privacy."""
     lines, used = [], []
     for source, words in (
         ("stated", "the main paper's own comparison, equal epsilon' a query"),
@@ -221,7 +221,7 @@ def _pairs(tables: Tables, column: str, source: str) -> list[Evidence]:
 
 def adjacency(tables: Tables) -> Statement | None:
     """Say what Poisson would need if a record were added or removed instead of replaced."""
-    fields = {"dataset": "*", "epsilon": "*", "steps": "*", "scheme": REFERENCE, "m": "*"}
+    fields = {"dataset": "*", "epsilon": "*", "steps": "*", "sampler": REFERENCE, "m": "*"}
     other = _cells(tables, "noise", "noise_add_remove", **fields)
     own = _cells(tables, "noise", "noise_multiplier", **fields)
     if not other or len(other) != len(own):

@@ -1,4 +1,4 @@
-"""Addresses within the report: #must, #must/table8, #must/table8/scheme=wor/accuracy, #E3."""
+"""Addresses within the report: #must, #must/table8, #must/table8/sampler=wor/accuracy, #E3."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def loose(tables: Tables) -> str:
     parts = listed([f"{name} {found[name]:.2g} times" for name in covering])
     return (
         f"**Exact losses.** Upper bounds that hold can be far above the exact worst loss: at most {parts} it in the "
-        f"cases tried. The exact losses cost little to compute and are what `dpsub advise` shows beside them."
+        f"cases tried. The exact losses cost little to compute and are what `dpsub advise` shows next to them."
     )
 
 

@@ -37,6 +37,6 @@ def _sentence(statement: Statement) -> str:
 def _line(cell: Evidence) -> dict[str, str]:
     return {
         "table": f"{PAPER}/{cell.table}", "data set": cell.dataset, "ε": cell.epsilon, "sampler": cell.sampler,
-        "quantity": cell.column.replace("_", " "), "reading": cell.source.replace("_", " "),
+        "quantity": cell.column.replace("_", " "), "variant": cell.source.replace("_", " "),
         "number": f"{cell.value:.6g}",
     }  # fmt: skip

@@ -24,7 +24,7 @@ from dpsub.report.takeaways import REGISTRY, Tables, read_cells
 from dpsub.verdicts import VARIANTS
 
 OPEN_LINES = 60  # a longer table is closed until it is asked for
-READINGS = {
+VARIANT_MEANINGS = {
     "stated": "what the paper's text says",
     "as_done": "what made the printed number, where that differs and is known",
     "consistent": "the paper's method with its contradictions resolved",
@@ -43,7 +43,7 @@ class Run:
     dirs : OutputDirs
         Where their files are.
     comparison : DataFrame
-        All printed numbers beside ours, as in ``results/comparison.csv``.
+        All printed numbers next to ours, as in ``results/comparison.csv``.
     data : sequence of mappings
         Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...).
     errata : Path
@@ -117,7 +117,7 @@ def write_report(output: Path, run: Run) -> None:
         "twins": list(run.twins),
         "remarks": list(run.remarks),
         "meanings": MEANINGS, "good": numbers.GOOD, "bad": numbers.BAD, "kinds": KINDS,
-        "readings": READINGS, "variants": VARIANTS,
+        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS,
         "variant_name": variant_name, "anchors": anchors,
         "provenance": run.provenance, "environment": run.environment, "configuration": run.configuration,
         "stages": times.stages(run.logs) if run.logs is not None else [],
@@ -186,12 +186,12 @@ def _erratum(one: errata.Erratum, lines: Sequence[Line]) -> dict[str, Any]:
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
     """Return by what the list of numbers can be filtered: property -> value -> how many lines have it."""
     verdicts = Counter(name for line in lines for name in line.verdicts)
-    readings = Counter(name for line in lines for name in line.values)
+    variants = Counter(name for line in lines for name in line.values)
     return {
         "verdict": {name: verdicts[name] for name in dict.fromkeys([*MEANINGS, *verdicts])},
         "paper": _counted(line.paper for line in lines),
         "kind": _counted(line.kind for line in lines),
-        "reading": {name: readings[name] for name in VARIANTS},
+        "variant": {name: variants[name] for name in VARIANTS},
         "data": _counted(line.data for line in lines),
         "artefact": _counted(line.place for line in lines),
         "erratum": _counted(name for line in lines for name in line.errata),

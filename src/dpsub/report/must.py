@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-from dpsub.labels import scheme_label
+from dpsub.artefacts.must.labels import MUST
+from dpsub.labels import sampler_label
 from dpsub.report.takeaways import Tables, Takeaways
 
-SCHEMES = ("poisson", "wor", "wr", "must_ow", "must_ww")
+REFERENCE = "poisson"
 
 
 class MustTakeaways(Takeaways):
@@ -26,45 +27,47 @@ class MustTakeaways(Takeaways):
 
 def composed_privacy(tables: Tables) -> str:
     """Compare the noise saved with the privacy spent, in the units in which the pair is defined."""
-    noise = {scheme: tables.number("table8", "sigma_times_m", "stated", scheme=scheme) for scheme in SCHEMES}
-    lower = {scheme: tables.number("table8", "delta_c_lower", "consistent", scheme=scheme) for scheme in SCHEMES}
-    upper = {scheme: tables.number("table8", "delta_c_upper", "consistent", scheme=scheme) for scheme in SCHEMES}
+    samplers = _printed(tables, "table8", "sigma_times_m")
+    noise = {name: tables.number("table8", "sigma_times_m", "stated", sampler=name) for name in samplers}
+    lower = {name: tables.number("table8", "delta_c_lower", "consistent", sampler=name) for name in samplers}
+    upper = {name: tables.number("table8", "delta_c_upper", "consistent", sampler=name) for name in samplers}
     limit = tables.number("claims", "one_over_n", "stated", claim="adult_inv_n")
-    if _unknown(*noise.values(), *lower.values(), *upper.values()):
+    if not samplers or _unknown(*noise.values(), *lower.values(), *upper.values()):
         return ""
-    least = min(SCHEMES[1:], key=lambda scheme: noise[scheme])
-    saved = 100 * (1 - noise[least] / noise["poisson"])
-    spans = ", ".join(f"{scheme_label(name)} {lower[name]:.2g} to {upper[name]:.2g}" for name in SCHEMES)
+    least = min(_others(samplers), key=lambda name: noise[name])
+    saved = 100 * (1 - noise[least] / noise[REFERENCE])
+    spans = ", ".join(f"{sampler_label(name)} {lower[name]:.2g} to {upper[name]:.2g}" for name in samplers)
     text = (
-        f"**Noise and composed privacy.** In experiment 3 {scheme_label(least)} adds {saved:.0f} % less noise than "
+        f"**Noise and composed privacy.** In experiment 3 {sampler_label(least)} adds {saved:.0f} % less noise than "
         f"Poisson for the same stated epsilon' of one query. Over all iterations, with the noise as stated and one "
         f"occurrence measured in the units of that noise, the paper's own pair has delta at epsilon = 2 between: "
         f"{spans}. These bracket the pair; they are no guarantee for the samplers. "
     )
     text += (
-        f"Even by that measure {scheme_label(least)} pays for the smaller noise with privacy."
-        if lower[least] > upper["poisson"]
-        else f"The brackets of {scheme_label(least)} and Poisson do not separate the two."
+        f"Even by that measure {sampler_label(least)} pays for the smaller noise with privacy."
+        if lower[least] > upper[REFERENCE]
+        else f"The brackets of {sampler_label(least)} and Poisson do not separate the two."
     )
     if math.isfinite(limit):
-        below = [scheme_label(name) for name in SCHEMES if upper[name] < limit]
+        below = [sampler_label(name) for name in samplers if upper[name] < limit]
         text += f" Upper bounds below 1/n = {limit:.2g}: {', '.join(below) or 'none'}."
     return text
 
 
 def proved_privacy(tables: Tables) -> str:
     """Say what is refuted and what is proved for experiment 3 as it was run."""
-    attack = {name: tables.number("table8", "delta_c_lower", "rigorous", scheme=name) for name in SCHEMES}
-    proved = {name: tables.number("table8", "delta_c_upper", "rigorous", scheme=name) for name in SCHEMES}
-    if _unknown(*attack.values(), *proved.values()):
+    samplers = _printed(tables, "table8", "delta_c_lower")
+    attack = {name: tables.number("table8", "delta_c_lower", "rigorous", sampler=name) for name in samplers}
+    proved = {name: tables.number("table8", "delta_c_upper", "rigorous", sampler=name) for name in samplers}
+    if not samplers or _unknown(*attack.values(), *proved.values()):
         return ""
     low = {name: _two_digits(bound, ROUND_FLOOR) for name, bound in attack.items()}
     high = {name: _two_digits(bound, ROUND_CEILING) for name, bound in proved.items()}
     ends = ", ".join(
-        f"{scheme_label(name)} {low[name]} to {high[name]}"
-        if proved[name] < 1
-        else f"{scheme_label(name)} at least {low[name]} (nothing is proved: its sums are divided by the realised size)"
-        for name in SCHEMES
+        f"{sampler_label(name)} "
+        + (f"{low[name]} to {high[name]}" if proved[name] < 1 else
+           f"at least {low[name]} (nothing is proved: its sums are divided by the realised size)")
+        for name in samplers
     )
     return (
         f"**What can be proved.** The paper's pair is not the worst one. For experiment 3 as it was run delta at "
@@ -76,14 +79,14 @@ def proved_privacy(tables: Tables) -> str:
 
 def noise_for_equal_privacy(tables: Tables) -> str:
     """Say how much noise MUST needs for the privacy that WOR is proved to have."""
-    cells = tables.rows("noise_at_equal_privacy", "noise_over_wor", target_epsilon="*", scheme="*", adjacency="*")
+    cells = tables.rows("noise_at_equal_privacy", "noise_over_wor", target_epsilon="*", sampler="*", adjacency="*")
     if "rigorous" not in cells.columns:
         return ""
     parts = []
-    for name in ("must_ow", "must_ww"):
-        ratios = cells.loc[(cells["scheme"] == name), "rigorous"].dropna()
+    for name in MUST:
+        ratios = cells.loc[(cells["sampler"] == name), "rigorous"].dropna()
         if len(ratios):
-            parts.append(f"that of {scheme_label(name)} is {ratios.min():.2g} to {ratios.max():.2g} times")
+            parts.append(f"that of {sampler_label(name)} is {ratios.min():.2g} to {ratios.max():.2g} times")
     if not parts:
         return ""
     return (
@@ -95,10 +98,10 @@ def noise_for_equal_privacy(tables: Tables) -> str:
 def prediction(tables: Tables) -> str:
     """Say what the printed test metrics are made of."""
     got = {
-        source: tables.number("table8", "accuracy", source, scheme="poisson")
+        source: tables.number("table8", "accuracy", source, sampler="poisson")
         for source in ("printed", "as_done", "stated")
     }
-    f1 = tables.number("table8", "f1", "stated", scheme="poisson")
+    f1 = tables.number("table8", "f1", "stated", sampler="poisson")
     if _unknown(*got.values(), f1):
         return ""
     text = (
@@ -106,7 +109,7 @@ def prediction(tables: Tables) -> str:
         f"printed {got['printed']:.3f}); without it, as the text describes the study, it is {got['stated']:.3f} with "
         f"an F1 score of {f1:.2f}."
     )
-    where = {"scheme": "nonprivate", "solver": "scikit_learn"}
+    where = {"sampler": "nonprivate", "solver": "scikit_learn"}
     reference = tables.number("table8", "accuracy", "consistent", **where)
     if math.isfinite(reference):
         text += (
@@ -115,12 +118,13 @@ def prediction(tables: Tables) -> str:
             if reference > got["stated"]
             else f" Logistic regression fitted to convergence without privacy reaches {reference:.3f}."
         )
+    samplers = _printed(tables, "table8", "sigma_times_m")
     settled = {
-        name: tables.number("table8", "accuracy", "consistent", scheme=name, solver="converged")
-        for name in ("nonprivate", *SCHEMES)
+        name: tables.number("table8", "accuracy", "consistent", sampler=name, solver="converged")
+        for name in ("nonprivate", *samplers)
     }
-    if not _unknown(*settled.values()):
-        private = [settled[name] for name in SCHEMES]
+    if samplers and not _unknown(*settled.values()):
+        private = [settled[name] for name in samplers]
         text += (
             f" Longer steps come close to convergence without noise ({settled['nonprivate']:.3f}), but with noise that "
             f"fits the released mean (*consistent*) they give {min(private):.3f} to {max(private):.3f}: the noise, "
@@ -131,24 +135,25 @@ def prediction(tables: Tables) -> str:
 
 def equal_epsilon(tables: Tables) -> str:
     """Give the prediction errors at one epsilon' of a query, and say what keeps them from being a ranking."""
-    cells = tables.rows("table6", "rmse_mean", epsilon_amplified="*", scheme="*")
+    cells = tables.rows("table6", "rmse_mean", epsilon_amplified="*", sampler="*")
     if cells.empty or "consistent" not in cells.columns:
         return ""
     epsilon = min(cells["epsilon_amplified"], key=float)
     where = {"epsilon_amplified": epsilon}
-    error = {name: tables.number("table6", "rmse_mean", "consistent", scheme=name, **where) for name in SCHEMES}
+    samplers = _printed(tables, "table6", "rmse_mean", **where)
+    error = {name: tables.number("table6", "rmse_mean", "consistent", sampler=name, **where) for name in samplers}
     margin = {
-        name: tables.number("table6", "rmse_mean", "consistent_standard_error", scheme=name, **where)
-        for name in SCHEMES
+        name: tables.number("table6", "rmse_mean", "consistent_standard_error", sampler=name, **where)
+        for name in samplers
     }
-    if _unknown(*error.values(), *margin.values()):
+    if not samplers or _unknown(*error.values(), *margin.values()):
         return ""
-    best = min(SCHEMES[1:], key=lambda name: error[name])
-    listed = ", ".join(f"{scheme_label(name)} {error[name]:.4g} ± {margin[name]:.2g}" for name in SCHEMES)
+    best = min(_others(samplers), key=lambda name: error[name])
+    listed = ", ".join(f"{sampler_label(name)} {error[name]:.4g} ± {margin[name]:.2g}" for name in samplers)
     text = (
         f"**Samplers at one epsilon' per query.** With noise that fits the sensitivity of the released mean "
         f"(*consistent*), the root mean squared error of experiment 2 at epsilon' = {epsilon} is {listed} (standard "
-        f"errors). Among those calibrated for substituting a record {scheme_label(best)} has the smallest. Poisson is "
+        f"errors). Among those calibrated for substituting a record {sampler_label(best)} has the smallest. Poisson is "
         f"calibrated for adding or removing one, which moves a gradient sum by C and not by up to 2C a copy, so it "
         f"gets half the noise by definition. Nor is this a ranking at equal privacy: delta', and the privacy of all "
         f"steps together, differ between samplers."
@@ -158,14 +163,14 @@ def equal_epsilon(tables: Tables) -> str:
 
 
 def _differences(tables: Tables) -> str:
-    """Return the paired differences of accuracy to Poisson in the consistent reading, all of them."""
+    """Return the paired differences of accuracy from Poisson's in the consistent variant, all of them."""
     found = []
-    for name in SCHEMES[1:]:
-        where = {"scheme": name, "statistic": "difference_to_poisson"}
+    for name in _others(_printed(tables, "table8", "sigma_times_m")):
+        where = {"sampler": name, "statistic": "difference_to_poisson"}
         sources = ("consistent", "consistent_lower", "consistent_upper")
         value, lower, upper = (tables.number("table8", "accuracy", source, **where) for source in sources)
         if not _unknown(value, lower, upper):
-            found.append(f"{scheme_label(name)} {value:+.4f} [{lower:+.4f}, {upper:+.4f}]")
+            found.append(f"{sampler_label(name)} {value:+.4f} [{lower:+.4f}, {upper:+.4f}]")
     if not found:
         return ""
     return (
@@ -176,7 +181,7 @@ def _differences(tables: Tables) -> str:
 
 def per_query_delta(tables: Tables) -> str:
     """Say what delta' becomes with the sensitivity of the released mean."""
-    cells = tables.rows("table6", "delta_amplified", epsilon_amplified="*", scheme="*")
+    cells = tables.rows("table6", "delta_amplified", epsilon_amplified="*", sampler="*")
     if "stated" not in cells.columns:
         return ""
     cells = cells[cells["verdict"].str.endswith("_as_done") & (cells["printed"] != "")]
@@ -195,12 +200,12 @@ def per_query_delta(tables: Tables) -> str:
 def cost(tables: Tables) -> str:
     """Say how many gradients each sampler saves."""
     mean = {
-        name: tables.number("table9", "law_mean", "stated", experiment="3", scheme=name) for name in ("wor", "must_ww")
+        name: tables.number("table9", "law_mean", "stated", experiment="3", sampler=name) for name in ("wor", "must_ww")
     }
     if _unknown(*mean.values()):
         return ""
     return (
-        f"**Fewer gradients.** In the sizes of experiment 3 a subset drawn by {scheme_label('must_ww')} has "
+        f"**Fewer gradients.** In the sizes of experiment 3 a subset drawn by {sampler_label('must_ww')} has "
         f"{mean['must_ww']:.1f} distinct records on average where WOR has {mean['wor']:.0f}: "
         f"{100 * (1 - mean['must_ww'] / mean['wor']):.0f} % fewer gradients to evaluate."
     )
@@ -208,20 +213,30 @@ def cost(tables: Tables) -> str:
 
 def bias(tables: Tables) -> str:
     """Say where the downward bias of the variance estimates comes from."""
-    cells = tables.rows("table5", "expected", parameter="variance", scheme="must_ow", b="*")
+    cells = tables.rows("table5", "expected", parameter="variance", sampler="must_ow", b="*")
     if cells.empty or "stated" not in cells.columns:
         return ""
     smallest = min(cells["b"], key=float)
-    where = {"parameter": "variance", "scheme": "must_ow", "b": smallest}
+    where = {"parameter": "variance", "sampler": "must_ow", "b": smallest}
     exact, got = (tables.number("table5", column, "stated", **where) for column in ("expected", "mean"))
     error = tables.number("table5", "mean", "stated_standard_error", **where)
     if _unknown(exact, got, error):
         return ""
     return (
         f"**Bias of variances.** Sampling with replacement from b records lowers a variance by exactly 1/b: at b = "
-        f"{smallest} {scheme_label('must_ow')} expects {exact:.4g} where 1 is true, and gave {got:.3f} ± {error:.1g}. "
+        f"{smallest} {sampler_label('must_ow')} expects {exact:.4g} where 1 is true, and gave {got:.3f} ± {error:.1g}. "
         f"Multiply by b / (b - 1) to remove it."
     )
+
+
+def _printed(tables: Tables, table: str, column: str, **fields: str) -> list[str]:
+    """Return the samplers for which the paper prints a quantity, in its order."""
+    cells = tables.rows(table, column, sampler="*", **fields)
+    return [] if cells.empty else list(cells.loc[cells["printed"] != "", "sampler"])
+
+
+def _others(samplers: list[str]) -> list[str]:
+    return [name for name in samplers if name != REFERENCE]
 
 
 def _two_digits(bound: float, rounding: str) -> str:

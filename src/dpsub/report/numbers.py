@@ -1,4 +1,4 @@
-"""Every printed number as one line: ours beside it in every variant, the verdict, and what it can be filtered by."""
+"""Every printed number as one line: ours next to it in every variant, the verdict, and what it can be filtered by."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEANINGS = {
     "used": "a setting of the paper, used here",
     "not_compared": "no comparable number in this run",
     "structure_only": "a figure's property",
-    "shown": "values of other readings stand beside it and are not judged",
+    "shown": "values of other variants stand next to it and are not judged",
 }
 GOOD = ("reproduced", "within_error", "holds")
 BAD = ("differs", "fails")
@@ -56,7 +56,7 @@ class Line:
     values : mapping
         Ours by variant.
     verdicts : tuple of str
-        The verdict of the cell, and "shown" if values stand beside it that are not judged.
+        The verdict of the cell, and "shown" if values stand next to it that are not judged.
     anchor : str
         Its address in the report.
     """

@@ -21,7 +21,7 @@ _KEY = ("paper", "artefact", "row", "column")
 
 
 def refreshed(document: Path, printed: Path, verdicts: pd.DataFrame) -> str:
-    """Return the text of the document of errata with its tables made anew.
+    """Return the text of the document of errata with its tables made again.
 
     Parameters
     ----------

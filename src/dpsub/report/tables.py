@@ -49,16 +49,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Row:
-    """One reading (printed, as stated, ...) of a line of the paper's table."""
+    """One source (printed, as stated, ...) of a line of the paper's table."""
 
-    reading: str
+    label: str
     variant: str
     entries: list[Entry]
 
 
 @dataclass(frozen=True)
 class Group:
-    """A line of the paper's table: its labels, and a row for each reading that has a number."""
+    """A line of the paper's table: its labels, and a row for each source that has a number."""
 
     labels: list[str]
     rows: list[Row]

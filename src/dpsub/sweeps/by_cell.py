@@ -36,7 +36,7 @@ def summary_file(results: Path, experiment: str) -> Path:
 
 
 def differences_file(results: Path, experiment: str) -> Path:
-    """Return the file of an experiment's differences to Poisson sampling, one row a cell that has a partner."""
+    """Return the file of an experiment's differences from Poisson sampling, one row a cell that has a partner."""
     return results / "summary" / f"differences={experiment}.parquet"
 
 

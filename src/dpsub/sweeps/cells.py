@@ -31,7 +31,7 @@ AXES = {
     "datasets": ("dataset",),
     "conventions": ("convention",),
 }
-"""Axes of a grid that an experiment may have beside samplers and sizes, with the fields that each sets."""
+"""Axes of a grid that an experiment may have besides samplers and sizes, with the fields that each sets."""
 
 
 @dataclass(frozen=True, slots=True)

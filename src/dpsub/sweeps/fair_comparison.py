@@ -22,7 +22,7 @@ _IN_THE_KEY = [name for name in FairComparison.columns if name in KEYS]
 class FairSweep(CellExperiment):
     """`dpsub.experiments.fair_comparison.FairComparison`; the job of a cell calibrates it, once for its seeds there.
 
-    Cells have no row of the scheme "nonprivate".
+    Cells have no row of the sampler "nonprivate".
     """
 
     name: ClassVar[str] = EXPERIMENT

@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from dpsub import checks, sampling
 from dpsub.errors import ArgumentError, PlanError, UnsupportedError
-from dpsub.sweeps.cells import AXES, Cell, CellExperiment
-
-KINDS = ("wor", "wr", "poisson")
-"""Kinds of stage in the text of a chain, such as "wor:500,wr:400"."""
+from dpsub.experiments.base import takes_first_stage
+from dpsub.sampling.base import STAGES
+from dpsub.sweeps.cells import AXES, KEYS, Cell, CellExperiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +74,16 @@ def _check_axes(grid: Mapping[str, Any], experiment: CellExperiment) -> None:
 def _canonical(sampler: str) -> str:
     """Return a chain's text without blanks; refuse a name that nobody knows."""
     if ":" not in sampler:
-        checks.one_of("sampler", sampler, [name for name in sampling.REGISTRY.names() if name != "multistage"])
+        checks.one_of("sampler", sampler, sampling.names_of_sizes())
+        unknown = {name: what for name, what in sampling.REGISTRY.get(sampler).sizes.items() if name not in KEYS}
+        for name, what in unknown.items():
+            raise PlanError(f"{sampler} needs {name}, the {what}, and the sizes of a sweep are n, m and b; "
+                            "write its stages as a chain, such as wor:500,wr:400")
         return sampler
     parts = [part.partition(":") for part in sampler.split(",")]
     for kind, _, _ in parts:
-        checks.one_of("kind of stage", kind.strip(), KINDS)
+        checks.one_of("kind of stage", kind.strip(), STAGES)
     return ",".join(f"{kind.strip()}:{size.strip()}" for kind, _, size in parts)
-
-
-@cache
-def _two_stages(sampler: str) -> bool:
-    return ":" not in sampler and "b" in sampling.REGISTRY.get(sampler).sizes
 
 
 def _cells(grid: Mapping[str, Any], experiment: CellExperiment) -> Iterator[Cell]:
@@ -100,7 +97,7 @@ def _cells(grid: Mapping[str, Any], experiment: CellExperiment) -> Iterator[Cell
                 "sampler": sampler,
                 "n": _records(experiment, dataset, size),
                 "m": size["m"],
-                "b": size.get("b") if _two_stages(sampler) else None,
+                "b": size.get("b") if takes_first_stage(sampler) else None,
                 "dataset": dataset,
             }
             for steps, target, convention in itertools.product(*axes):

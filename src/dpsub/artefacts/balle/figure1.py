@@ -9,7 +9,7 @@ import pandas as pd
 from dpsub.artefacts.balle.figure_properties import CURVES, PROPERTIES
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.predicates import LackingError, of_variant
-from dpsub.figures import axis, finish, new, panel_letter, scheme_style
+from dpsub.figures import axis, finish, new, panel_letter, sampler_style
 from dpsub.published import row_key
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def _bases(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _sampled(axes: Axes, frame: pd.DataFrame, text: str) -> None:
-    for scheme in ("wor", "wr"):
-        curve = frame[frame["curve"] == scheme]
-        style = {**scheme_style(scheme), "label": f"{scheme.upper()}, m = {int(curve['m'].iloc[0])}"}
+    for sampler in ("wor", "wr"):
+        curve = frame[frame["curve"] == sampler]
+        style = {**sampler_style(sampler), "label": f"{sampler.upper()}, m = {int(curve['m'].iloc[0])}"}
         axes.plot(curve["x"], curve["delta"], markevery=0.12, **style)
     axis(axes, x="ε′", y="δ′", xlim=(0, frame["x"].max()), ylim=(0, None))
     start = frame.loc[frame["curve"] == "none", "delta"].max()

@@ -20,7 +20,7 @@ class Optimum(Artefact):
     name = "optimum"
     kind = "table"
     caption = (
-        "Bounds for all (epsilon0, delta0)-DP base mechanisms on designs of n = 4 records beside the largest loss of "
+        "Bounds for all (epsilon0, delta0)-DP base mechanisms on designs of n = 4 records next to the largest loss of "
         "any such mechanism, a linear program in one event whose dual gives the same value; the ratio is 1 where the "
         "bound is tight for the design. Evaluated at base epsilon 0, epsilon0/2 and epsilon0. Empty: both are 0."
     )

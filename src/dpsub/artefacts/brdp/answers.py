@@ -124,6 +124,6 @@ class Figure8(_Answers):
     experiments = ("brdp_gowalla",)
     caption = (
         "As Figure 7, on check-ins of Gowalla (days from a user's first to last check-in, clipped to [0, 22] or [0, "
-        "12]; count: more than 150 days). Where the full file cannot be had, users of one city stand for it (seven "
-        f"subsets of 1,000), labelled so. {OURS}the attribute and the range of epsilon."
+        "12]; count: more than 150 days). Where the full file cannot be obtained, users of one city stand for it (seven"
+        f" subsets of 1,000), labelled so. {OURS}the attribute and the range of epsilon."
     )

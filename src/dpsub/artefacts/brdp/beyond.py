@@ -130,7 +130,7 @@ class Audit(Artefact):
     kind = "figure"
     caption = (
         "Delta of Algorithm 1's parameters from draws of the literal loop on two neighbours (Clopper-Pearson "
-        "intervals; each end is missed with a chance of at most 0.1 %), beside the exact delta (line) and the delta "
+        "intervals; each end is missed with a chance of at most 0.1 %), next to the exact delta (line) and the delta "
         "that was asked for (dashed). A lower end above the dashed line refutes the guarantee by experiment."
     )
     experiments = ("brdp_audit",)

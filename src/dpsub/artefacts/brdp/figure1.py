@@ -24,7 +24,7 @@ class Figure1(Artefact):
     caption = (
         "Budget recycling: the kernel adds noise N to the answer y; the recycler tests N, not the release, against "
         "public bounds and lets it pass if it lies inside, else with probability 1 - q. What is sent back is drawn "
-        "anew."
+        "again."
     )
 
     def values(self, records: Records) -> pd.DataFrame:

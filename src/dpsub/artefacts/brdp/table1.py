@@ -53,7 +53,7 @@ class Table1Times(Artefact):
     caption = (
         "Seconds of choosing a release's parameters, of epsilon by Theorem 3, and of both ends of the exact epsilon, "
         "by method and number of releases; slope of the logarithms of time and T; and the quotients of whole runtimes "
-        "at T = 1000 that stand beside the printed 5.14, 5.74, 63.8 and 66.6 (unit not stated)."
+        "at T = 1000 that stand next to the printed 5.14, 5.74, 63.8 and 66.6 (unit not stated)."
     )
     experiments = ("brdp_times",)
     layout = Layout(panels=("column",), stub=("method",), heads=("task", "n_compositions"))

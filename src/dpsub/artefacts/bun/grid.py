@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 TOLERANCE = 2e-6
-"""Two roads to one loss, of which one is certified to 1e-6 nats, agree within this."""
+"""Two computations of one loss, of which one is certified to 1e-6 nats, agree within this."""
 
 
 @dataclass(frozen=True)

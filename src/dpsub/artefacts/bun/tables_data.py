@@ -10,7 +10,7 @@ from dpsub.published import row_key
 
 
 class TableC(Artefact):
-    """Advantage of the best private test of two sizes, beside its limits and a noisy count."""
+    """Advantage of the best private test of two sizes, next to its limits and a noisy count."""
 
     paper = "bun"
     name = "tableC"

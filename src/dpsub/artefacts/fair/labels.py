@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.artefacts.privacy import number_kind
-from dpsub.figures import new, scheme_style
-from dpsub.labels import scheme_label
+from dpsub.figures import new, sampler_style
+from dpsub.labels import sampler_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,17 +23,17 @@ MEASURES = {
     "log_loss": "test log loss (nats)", "coefficient_error": "error of coefficients",
     "estimate_error": "error of the mean",
 }  # fmt: skip
-CONVENTIONS = {"rigorous": "proved", "consistent": "papers' pair, no guarantee", "stated": "as the paper"}
+VARIANT_NAMES = {"rigorous": "proved", "consistent": "papers' pair, no guarantee", "stated": "as the paper"}
 
 
 def style_of(sampler: str) -> dict[str, Any]:
     """Return how a sampler is drawn; a chain looks like a multistage sampler and is labelled by its stages."""
-    return scheme_style("multistage") | {"label": sampler} if ":" in sampler else scheme_style(sampler)
+    return sampler_style("multistage") | {"label": sampler} if ":" in sampler else sampler_style(sampler)
 
 
 def label_of(sampler: str) -> str:
     """Return a sampler's display name, the stages themselves for a chain."""
-    return sampler if ":" in sampler else scheme_label(sampler)
+    return sampler if ":" in sampler else sampler_label(sampler)
 
 
 def dataset_label(dataset: str, frame: pd.DataFrame) -> str:
@@ -61,7 +61,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def proved_of_noise(column: str, variant: str) -> str:
-    """Return what a privacy number is; epsilon is attained or proved of a noise whatever convention chose it."""
+    """Return what a privacy number is; epsilon is attained or proved of a noise whatever variant chose it."""
     if column.startswith("epsilon"):
         return number_kind(column, "rigorous")
     return number_kind("noise_proved" if column == "noise_add_remove" else column, variant)

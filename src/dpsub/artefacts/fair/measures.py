@@ -31,11 +31,11 @@ class Measures(Artefact):
         "as expected, the noise multiplier (scale of the noise on the sum over the norm bound), and at this noise the "
         "epsilon that an attack attains (lower) and that is proved (upper) at delta of the target under substitution. "
         "Means over seeds with standard errors and 95 % intervals (Student's; of coverage Clopper and Pearson's). "
-        "The non-private rows clip but add no noise. The papers' convention (consistent) is no guarantee: its "
+        "The non-private rows clip but add no noise. The papers' pair (consistent) is no guarantee: its "
         "upper epsilon says what its noise is worth."
     )
     experiments = ("fair_comparison",)
-    layout = Layout(panels=("dataset", "epsilon"), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
         return proved_of_noise(column, variant)
@@ -46,7 +46,7 @@ class Measures(Artefact):
         for (variant, dataset, _, sampler), part in frame.groupby(KEY, sort=False, dropna=False):
             epsilon = float(part["target_epsilon"].iloc[0])
             target = {} if math.isnan(epsilon) else {"epsilon": epsilon}
-            row = row_key(dataset=str(dataset), **target, scheme=str(sampler))
+            row = row_key(dataset=str(dataset), **target, sampler=str(sampler))
             for measure in MEANS:
                 found = part[measure].dropna().to_numpy()
                 if found.size:

@@ -1,4 +1,4 @@
-"""Table of the noise that one proved privacy takes, for every sampler and both conventions and adjacencies."""
+"""Table of the noise that one proved privacy takes, for every sampler and both variants and adjacencies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Noise(Artefact):
         "is proved of the same noise when a record is added or removed, and the noise that this weaker relation needs."
     )
     experiments = ("fair_noise",)
-    layout = Layout(panels=("dataset", "epsilon", "steps"), stub=("scheme", "m", "b"), heads=("column",))
+    layout = Layout(panels=("dataset", "epsilon", "steps"), stub=("sampler", "m", "b"), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
         return proved_of_noise(column, variant)
@@ -38,7 +38,7 @@ class Noise(Artefact):
         ).to_dict("records"):  # fmt: skip
             first_stage = {"b": record["b"]} if record["b"] else {}
             row = row_key(dataset=record["dataset"], epsilon=record["target_epsilon"], steps=record["steps"],
-                          scheme=record["sampler"], m=record["m"], **first_stage)  # fmt: skip
+                          sampler=record["sampler"], m=record["m"], **first_stage)  # fmt: skip
             for column in COLUMNS:
                 value = float(record[column])
                 if value == value and (column != "necessary" or value > 0):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.fair.labels import CONVENTIONS, style_of
+from dpsub.artefacts.fair.labels import VARIANT_NAMES, style_of
 from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
 
@@ -56,8 +56,7 @@ class NoiseSizes(Artefact):
         "Noise multiplier that one target takes, (a) against the size b of the first stage, where levels are samplers "
         "with one stage, (b) against the batch size m. Markers on lines: proved under substitution; the bar below each "
         "reaches down to the noise with which an attack exceeds the target, so the best proof lies on it. "
-        "Crosses: noise for which the papers' pair meets the target, no guarantee. Samplers stand a little beside "
-        "each other."
+        "Crosses: noise for which the papers' pair meets the target, no guarantee. Samplers stand slightly apart."
     )
     experiments = ("fair_noise",)
 
@@ -105,7 +104,7 @@ def _signs() -> tuple[Line2D, Line2D]:
 
     bar: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": BAR}
     return (
-        Line2D([], [], color="0.35", label=CONVENTIONS["consistent"], **PAIR),
+        Line2D([], [], color="0.35", label=VARIANT_NAMES["consistent"], **PAIR),
         Line2D([], [], color="0.35", label="from attack up to proof", **bar),
     )
 

@@ -1,4 +1,4 @@
-"""Paired comparisons over seeds: differences to Poisson, who is not worse than the best, rankings with ties."""
+"""Paired comparisons over seeds: differences from Poisson, who is not worse than the best, rankings with ties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpsub.errors import DataError
 from dpsub.verdicts import holm
 
 LEVEL = 0.05
-"""Family-wise error of the tests within one data set, target and convention (Holm's procedure)."""
+"""Family-wise error of the tests within one data set, target and variant (Holm's procedure)."""
 
 REFERENCE = "poisson"
 NONPRIVATE = "nonprivate"

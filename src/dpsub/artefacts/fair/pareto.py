@@ -65,7 +65,7 @@ class Pareto(Artefact):
     kind = "figure"
     caption = (
         "Loss against the expected number of distinct gradients a step, at proved privacy; one line a target, from "
-        "cheap to dear samplers, and the loss without privacy as a dotted level. Bars are 95 % Student intervals over "
+        "cheap to costly ones, and the loss without privacy as a dotted level. Bars are 95 % Student intervals over "
         "seeds. Filled: on the front of epsilon, loss and cost; hollow: another sampler at no more epsilon and cost "
         "has a smaller loss, beyond the 95 % interval of the paired difference."
     )
@@ -74,7 +74,7 @@ class Pareto(Artefact):
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "fair_comparison", variants=("rigorous",))
         return values_frame([
-            {"row": row_key(dataset=row["dataset"], epsilon=row["epsilon"], scheme=row["sampler"]),
+            {"row": row_key(dataset=row["dataset"], epsilon=row["epsilon"], sampler=row["sampler"]),
              "column": "on_front", "variant": "rigorous", "value": float(row["on_front"])}
             for row in points(frame).to_dict("records")
         ])  # fmt: skip
@@ -107,7 +107,7 @@ class Pareto(Artefact):
 
 
 def _paint(axes: Axes, part: pd.DataFrame, dashes: Mapping[float, Any]) -> None:
-    """Draw one line a target; points at one cost stand beside each other, so that all of them can be seen."""
+    """Draw one line a target; points at one cost stand next to each other, so that all of them can be seen."""
     width = float(part["gradients"].max() - part["gradients"].min()) or 1.0
     same = part[["sampler", "gradients"]].drop_duplicates("sampler").sort_values("gradients", kind="stable")
     rounded = (same["gradients"] / width).round(3)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.fair.labels import CONVENTIONS, dataset_label, label_of, new_grid
+from dpsub.artefacts.fair.labels import VARIANT_NAMES, dataset_label, label_of, new_grid
 from dpsub.artefacts.fair.paired import REFERENCE, Group, groups
 from dpsub.artefacts.layout import Layout
 from dpsub.figures import axis, finish, panel_letter
@@ -30,20 +30,20 @@ def papers_losses(records: Records) -> dict[str, pd.DataFrame]:
     (training log loss, the one that the paper shows).
     """
     linear = records["linear_regression"]
-    linear = linear[(linear["variant"] == "stated") & (linear["scheme"] != "nonprivate")]
+    linear = linear[(linear["variant"] == "stated") & (linear["sampler"] != "nonprivate")]
     linear = linear[linear["epsilon_amplified"] == linear["epsilon_amplified"].min()]
     errors = linear[[f"error_beta{i}" for i in range(3)]].to_numpy()
     adult = records["adult_logistic"]
-    adult = adult[(adult["variant"] == "stated") & (adult["scheme"] != "nonprivate") & (adult["solver"] == "dp_sgd")]
+    adult = adult[(adult["variant"] == "stated") & (adult["sampler"] != "nonprivate") & (adult["solver"] == "dp_sgd")]
     return {
         "linear": linear.assign(loss=np.sqrt((errors**2).sum(axis=1))).pivot(
-            index="replicate", columns="scheme", values="loss"
+            index="replicate", columns="sampler", values="loss"
         ),
-        "adult": adult.pivot(index="replicate", columns="scheme", values="train_loss"),
+        "adult": adult.pivot(index="replicate", columns="sampler", values="train_loss"),
     }
 
 
-def readings(records: Records) -> list[Group]:
+def in_variants(records: Records) -> list[Group]:
     """Return the groups of the fair comparison, and for each of its targets the paper's own as variant `stated`."""
     fair = list(groups(records["fair_comparison"]))
     papers = papers_losses(records)
@@ -70,18 +70,18 @@ class Rankings(Artefact):
         "samplers are told apart; pairs reversed: how many of these the rigorous comparison tells apart the other way."
     )
     experiments = EXPERIMENTS
-    layout = Layout(panels=("dataset", "epsilon"), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         for experiment in EXPERIMENTS:
             self.needed(records, experiment)
         rows: list[dict[str, Any]] = []
-        found = readings(records)
+        found = in_variants(records)
         proved = {(g.dataset, g.epsilon): g.separated() for g in found if g.variant == "rigorous"}
         for group in found:
             shown, ranks = group.separated(), group.ranks()
             for sampler in group.samplers:
-                row = row_key(dataset=group.dataset, epsilon=group.epsilon, scheme=sampler)
+                row = row_key(dataset=group.dataset, epsilon=group.epsilon, sampler=sampler)
                 rows.append({"row": row, "column": "rank", "variant": group.variant, "value": ranks[sampler]})
             row = row_key(dataset=group.dataset, epsilon=group.epsilon)
             rows.append({"row": row, "column": "pairs_separated", "variant": group.variant,
@@ -97,13 +97,13 @@ class Rankings(Artefact):
 
 
 class RankingsFigure(Artefact):
-    """Paired differences to Poisson under the three readings, a panel a data set."""
+    """Paired differences from Poisson in the three variants, a panel a data set."""
 
     paper = "fair"
     name = "figure_rankings"
     kind = "figure"
     caption = (
-        "Paired difference of the loss to Poisson, in percent of Poisson's, at each data set's smallest target, with "
+        "Paired difference of the loss from Poisson, in percent of Poisson's, at each data set's smallest target, with "
         "95 % Student intervals over seeds; left of the line is better than Poisson. Squares: the main paper's own "
         "comparison at equal epsilon' a query; circles: noise for which the papers' pair meets the target, no "
         "guarantee (for Poisson a pair of data sets that differ by one record more, for the others by a shift both "
@@ -116,7 +116,7 @@ class RankingsFigure(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "fair_comparison")
-        found = [group for group in readings(records) if REFERENCE in group.samplers]
+        found = [group for group in in_variants(records) if REFERENCE in group.samplers]
         names = dict.fromkeys(group.dataset for group in found)
         least = {name: min(group.epsilon for group in found if group.dataset == name) for name in names}
         numbers = pd.DataFrame([row for g in found if g.epsilon == least[g.dataset] for row in _relative(g)])
@@ -130,13 +130,13 @@ class RankingsFigure(Artefact):
                 at = [order.index(name) + 0.22 * (VARIANTS.index(variant) - 1) for name in chosen["sampler"]]
                 errors = [chosen["percent"] - chosen["lower"], chosen["upper"] - chosen["percent"]]
                 axes.errorbar(chosen["percent"], at, xerr=errors, fmt=marker, color=colour, markersize=3.5,
-                              elinewidth=0.8, capsize=1.5, label=CONVENTIONS[variant])  # fmt: skip
+                              elinewidth=0.8, capsize=1.5, label=VARIANT_NAMES[variant])  # fmt: skip
             axes.axvline(0, color="black", linewidth=0.7)
             axes.set_yticks(range(len(order)), [label_of(name).replace(",", ",\n") for name in order])
             for text, name in zip(axes.get_yticklabels(), order, strict=True):
                 text.set_fontsize(5 if ":" in name else 7)
             axes.invert_yaxis()
-            axis(axes, x="difference to Poisson (%)", y="")
+            axis(axes, x="difference from Poisson (%)", y="")
             panel_letter(axes, f"({letter}) {dataset_label(dataset, frame)}, ε = {epsilon:g}")
         figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
         return finish(figure, labels), numbers

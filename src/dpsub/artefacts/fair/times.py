@@ -17,17 +17,17 @@ class Times(Artefact):
     kind = "table"
     caption = (
         "Clock time of one step of training, batch, gradients and noise together, on this machine (microseconds, one "
-        "seed at a time, median of several runs), beside the distinct gradients that it evaluates."
+        "seed at a time, median of several runs), next to the distinct gradients that it evaluates."
     )
     experiments = ("fair_times",)
     timed = True
-    layout = Layout(panels=("dataset",), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("dataset",), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "fair_times")
         rows = []
         for (variant, dataset, sampler), part in frame.groupby(["variant", "dataset", "sampler"], sort=False):
-            row = row_key(dataset=str(dataset), scheme=str(sampler))
+            row = row_key(dataset=str(dataset), sampler=str(sampler))
             found = {
                 "microseconds_per_step": 1e6 * float(part["seconds_per_step"].mean()),
                 "gradients_expected": float(part["gradients_expected"].iloc[0]),

@@ -24,13 +24,13 @@ class Winners(Artefact):
     caption = (
         "Samplers at one target for all steps together, noise by the proved bound under substitution (rigorous) and by "
         "the papers' pair, which is no guarantee (consistent). Loss: test log loss for classification, Euclidean error "
-        "of the coefficients or of the mean else; means over seeds with standard errors and 95 % Student intervals. "
-        "Differences to Poisson are paired by seed; each interval by itself has the level 95 %. A sampler is among the "
-        "best (1) unless another one is shown to be better by Holm's procedure over all pairs of samplers of a block "
-        "at 5 %; more than one 1 in a block is a tie."
+        "of the coefficients or of the mean otherwise; means over seeds with standard errors and 95 % Student "
+        "intervals. Differences from Poisson are paired by seed; each interval by itself has the level 95 %. A sampler "
+        "is among the best (1) unless another one is shown to be better by Holm's procedure over all pairs of samplers "
+        "of a block at 5 %; more than one 1 in a block is a tie."
     )
     experiments = ("fair_comparison",)
-    layout = Layout(panels=("dataset", "epsilon"), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
@@ -45,7 +45,7 @@ def _rows(group: Group) -> list[dict[str, Any]]:
     best = [name for name in group.samplers if ranks[name] == 1]
     tie = f"the best: {listed(map(label_of, best))}" + (", not told apart" if len(best) > 1 else "")
     for sampler in group.samplers:
-        row = row_key(dataset=group.dataset, epsilon=group.epsilon, scheme=sampler)
+        row = row_key(dataset=group.dataset, epsilon=group.epsilon, sampler=sampler)
         loss = with_interval(statistics.mean(group.losses[sampler].to_numpy()))
         note = first_measure(group.dataset).replace("_", " ")
         rows.append(estimate_row(row, "loss", group.variant, loss, note))

@@ -14,7 +14,7 @@ from dpsub.published import row_key
 
 
 class Gain(Artefact):
-    """Pure epsilon beside what is proved at a delta."""
+    """Pure epsilon next to what is proved at a delta."""
 
     paper = "importance"
     name = "gain"

@@ -35,7 +35,7 @@ class Costs(OnData):
         "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
         "a sample, with quartiles (lower, upper), by data set, expected size m (as in the paper; samples of stand-ins "
         "have the same rates), target epsilon and sampler. As done: the released code; as stated: the text; "
-        "consistent: the repaired algorithm. Without epsilon: no noise. Empty: the size cannot be had at the target."
+        "consistent: the repaired algorithm. Without epsilon: no noise. Empty: no such size meets the target."
     )
     experiments = (EXPERIMENT,)
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))

@@ -29,9 +29,9 @@ class NoiseScales(OnData):
     caption = (
         "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
         "counts, the loss psi that results (as done: of the released weights and grid, which may exceed the target), "
-        "and the largest size that can be had at the target. Full data, uniform and core-set sampling follow from the "
+        "and the largest size that meets the target. Full data, uniform and core-set sampling follow from the "
         "radius and mean square of Table 1; the privacy-optimal sampler needs all norms, here those of the data "
-        "named. Empty: the size cannot be had."
+        "named. Empty: no such size meets the target."
     )
     experiments = (EXPERIMENT,)
     layout = Layout(panels=("dataset", "data"), stub=("sampler", "m", "epsilon"), heads=("column",))
@@ -61,7 +61,7 @@ class NoiseAtlas(OnData):
         "Scale of the noise on sums over the radius (decimal logarithm), calibrated as in the text, by data set and "
         "expected size (down) and target epsilon (across); right: the scale of uniform over that of core-set "
         "sampling. Uniform and core-set from Table 1 alone; privacy-optimal from the norms of the data in this run, "
-        "which need not be the paper's. White: the size cannot be had at the target."
+        "which need not be the paper's. White: no such size meets the target."
     )
     experiments = (EXPERIMENT,)
 

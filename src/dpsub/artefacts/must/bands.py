@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import new, scheme_style
-from dpsub.labels import scheme_label
+from dpsub.figures import new, sampler_style
+from dpsub.labels import sampler_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,12 +29,12 @@ def by_sampler(frame: pd.DataFrame, x: str) -> Iterator[tuple[pd.DataFrame, dict
 
     A sampler under the second of two relations has open markers and names the relation.
     """
-    ordered = in_order(frame, by=("scheme",))
-    several = ordered.groupby("scheme")["adjacency"].nunique()
-    for (scheme, adjacency), part in ordered.groupby(["scheme", "adjacency"], sort=False):
-        style = scheme_style(str(scheme)) | {"linestyle": "-"}
-        if several.loc[str(scheme)] > 1:
-            style["label"] = f"{scheme_label(str(scheme))}, {_RELATIONS[str(adjacency)]}"
+    ordered = in_order(frame, by=("sampler",))
+    several = ordered.groupby("sampler")["adjacency"].nunique()
+    for (sampler, adjacency), part in ordered.groupby(["sampler", "adjacency"], sort=False):
+        style = sampler_style(str(sampler)) | {"linestyle": "-"}
+        if several.loc[str(sampler)] > 1:
+            style["label"] = f"{sampler_label(str(sampler))}, {_RELATIONS[str(adjacency)]}"
             style["markerfacecolor"] = "white" if adjacency == "substitute" else style["color"]
         yield part.sort_values(x), style
 

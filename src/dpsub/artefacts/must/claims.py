@@ -12,12 +12,13 @@ import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
+from dpsub.artefacts.must.labels import MULTISETS
 from dpsub.artefacts.must.statements_amplification import AMPLIFICATION
 from dpsub.artefacts.must.statements_noise import NOISE_AND_COMPOSITION
 from dpsub.artefacts.must.statements_utility import UTILITY, is_real
 from dpsub.artefacts.predicates import Frames, LackingError, of_variant, pick
+from dpsub.labels import sampler_label
 
-THRESHOLD_SCHEMES = {"WR": "wr", "MUST.OW": "must_ow", "MUST.WW": "must_ww"}
 EXAMPLE_B, EXAMPLE_M = 10, 20  # the example of Section 3.1, n = 100
 BOUND = 4  # data of experiment 1 are taken to lie in [-4, 4]
 
@@ -69,12 +70,12 @@ def claims_values(records: Records) -> pd.DataFrame:
 def _thresholds(records: Frames) -> Iterator[dict[str, Any]]:
     """Section S8: delta above which delta' < delta, as roots (stated) and as last grid points (as done)."""
     for mechanism in ("laplace", "gaussian"):
-        for label, scheme in THRESHOLD_SCHEMES.items():
-            base = {"row": f"s8_threshold_{mechanism}_{label}", "column": "delta_threshold"}
+        for sampler in MULTISETS:
+            base = {"row": f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "column": "delta_threshold"}
             for variant in ("stated", "as_done"):
                 try:
                     crossings = of_variant(records, "amplification_crossings", variant)
-                    found = pick(crossings, kind="threshold", mechanism=mechanism, scheme=scheme)
+                    found = pick(crossings, kind="threshold", mechanism=mechanism, sampler=sampler)
                     yield {**base, "variant": variant, "value": float(found["delta"].iloc[0])}
                 except LackingError as reason:
                     if variant == "stated":
@@ -94,13 +95,13 @@ def _numbers(records: Frames) -> Iterator[dict[str, Any]]:
     """Numbers of the text that are no settings."""
 
     def efficiency(frames: Frames) -> float:
-        counts = pick(of_variant(frames, "distinct_counts", "stated"), experiment=3, scheme=("wor", "must_ww"))
-        mean = counts.set_index("scheme")["law_mean"]
+        counts = pick(of_variant(frames, "distinct_counts", "stated"), experiment=3, sampler=("wor", "must_ww"))
+        mean = counts.set_index("sampler")["law_mean"]
         return float(100 * (mean["wor"] / mean["must_ww"] - 1))
 
     def largest_ratio(frames: Frames) -> float:
         noise = pick(of_variant(frames, "noise_calibration", "stated"), table="table4", statistic="mean")
-        sigma = pick(noise, scheme=("poisson", "must_ow")).groupby("scheme")["sigma"].min()
+        sigma = pick(noise, sampler=("poisson", "must_ow")).groupby("sampler")["sigma"].min()
         return float(sigma["poisson"] / sigma["must_ow"])
 
     def one_over_n(frames: Frames) -> float:
@@ -140,8 +141,8 @@ def _settings(records: Frames) -> Iterator[dict[str, Any]]:
         "adult_T": ("iterations_k", "n_compositions", {**table8}),
         "eps_c": ("epsilon_c", "epsilon", {**table8}),
         "fa_L": ("L", "half_width", {**table8}),
-        "fa_r_WR": ("r", "grid_size", {**table8, "scheme": "wr"}),
-        "fa_r_other": ("r", "grid_size", {**table8, "scheme": "must_ow"}),
+        "fa_r_WR": ("r", "grid_size", {**table8, "sampler": "wr"}),
+        "fa_r_other": ("r", "grid_size", {**table8, "sampler": "must_ow"}),
         "s2_sigma": ("sigma", "scale", {**figure}),
         "s2_L": ("L", "half_width", {**figure}),
         "s2_r": ("r", "grid_size", {**figure}),

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import axis, finish, new, panel_letter, scheme_style
+from dpsub.artefacts.must.labels import in_order, without_twins
+from dpsub.figures import axis, finish, new, panel_letter, sampler_style
 from dpsub.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMES = ("wor", "wr", "must_ow", "must_ww")
 LIMITS = {0.25: 0.1, 1.0: 0.3}  # printed range of delta' - delta
 MECHANISMS = {"laplace": ("Laplace", "Δ₁"), "gaussian": ("Gaussian", "Δ₂")}
 
@@ -35,10 +34,10 @@ class Figure4(Artefact):
         """Return, for each curve, whether it stays in the strong quadrant or on its border, and its highest point."""
         rows = []
         frame = in_order(self.needed(records, "amplification_grid"))
-        for (variant, mechanism, ratio, scheme), cell in frame.groupby(
-            ["variant", "mechanism", "ratio", "scheme"], sort=False
+        for (variant, mechanism, ratio, sampler), cell in frame.groupby(
+            ["variant", "mechanism", "ratio", "sampler"], sort=False
         ):
-            row = row_key(ratio=ratio, mechanism=mechanism, scheme=scheme)
+            row = row_key(ratio=ratio, mechanism=mechanism, sampler=sampler)
             above = cell["delta_amplified"] - cell["delta"]
             rows += [
                 {"row": row, "column": "never_weak", "variant": variant, "value": float((above <= 0).all())},
@@ -47,8 +46,7 @@ class Figure4(Artefact):
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = self.needed(records, "amplification_grid", variants=("stated",))
-        frame = frame[frame["scheme"].isin(SCHEMES)]
+        frame = without_twins(self.needed(records, "amplification_grid", variants=("stated",)))
         frame = frame.assign(
             epsilon_ratio=frame["epsilon_amplified"] / frame["epsilon"],
             delta_difference=frame["delta_amplified"] - frame["delta"],
@@ -59,14 +57,14 @@ class Figure4(Artefact):
         for letter, axes, (mechanism, ratio) in zip("abcdefgh", grid.flat, panels, strict=False):
             here = frame[(frame["mechanism"] == mechanism) & (frame["ratio"] == ratio)]
             axes.axhline(0, color="black", linewidth=0.6)
-            for scheme in SCHEMES:
-                curve = here[here["scheme"] == scheme].sort_values("epsilon")
+            for sampler in frame["sampler"].unique():
+                curve = here[here["sampler"] == sampler].sort_values("epsilon")
                 axes.plot(curve["epsilon_ratio"], curve["delta_difference"], markevery=0.09,
-                          **scheme_style(scheme))
+                          **sampler_style(sampler))
             limit = LIMITS.get(ratio)
             axis(axes, x="ε′ / ε", y="δ′ − δ", xlim=(0.2, 0.9), ylim=None if limit is None else (-limit, limit))
             name, sensitivity = MECHANISMS[mechanism]
             panel_letter(axes, f"({letter}) {name}, {sensitivity}/σ = {ratio:g}")
         grid[0, 0].legend(loc="upper right")
-        kept = ["mechanism", "ratio", "scheme", "epsilon", "epsilon_ratio", "delta_difference", "category"]
-        return finish(figure, self.labels(records)), in_order(frame, by=("scheme",))[kept].reset_index(drop=True)
+        kept = ["mechanism", "ratio", "sampler", "epsilon", "epsilon_ratio", "delta_difference", "category"]
+        return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)

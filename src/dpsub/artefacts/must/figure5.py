@@ -10,14 +10,13 @@ import pandas as pd
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.errors import DataError
 from dpsub.figures import axis, finish, new, panel_letter
-from dpsub.labels import scheme_label
+from dpsub.labels import sampler_label
 from dpsub.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SCHEMES = ("must_ow", "must_ww")
 MAP = "viridis"
 LEVELS = 7
 # panel -> (mechanism whose rows are read, column, label); eta does not depend on the mechanism
@@ -28,7 +27,7 @@ PANELS = (
 )
 
 
-def surface(frame: pd.DataFrame, scheme: str, mechanism: str, column: str) -> pd.DataFrame:
+def surface(frame: pd.DataFrame, sampler: str, mechanism: str, column: str) -> pd.DataFrame:
     """Return the values of one panel, one row a b and one column an m.
 
     Raises
@@ -36,11 +35,11 @@ def surface(frame: pd.DataFrame, scheme: str, mechanism: str, column: str) -> pd
     DataError
         If there are fewer than two sizes of a stage: no surface.
     """
-    here = frame[(frame["scheme"] == scheme) & (frame["mechanism"] == mechanism)]
+    here = frame[(frame["sampler"] == sampler) & (frame["mechanism"] == mechanism)]
     table = here.pivot(index="b", columns="m", values=column)
     if min(table.shape) < 2:
         raise DataError(f"a surface needs at least 2 sizes of each stage, got {table.shape[1]} of m and "
-                        f"{table.shape[0]} of b for {scheme}; take a smaller step")
+                        f"{table.shape[0]} of b for {sampler}; take a smaller step")
     return table
 
 
@@ -51,7 +50,7 @@ class Figure5(Artefact):
     kind = "figure"
     caption = (
         "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
-        "1) over the sizes of the second stage, m, and of the first, b; upper row MUST.OW, lower row MUST.WW."
+        "1) over the sizes of the second stage, m, and of the first, b; one row of panels a sampler."
     )
     experiments = ("design_surface",)
 
@@ -59,10 +58,10 @@ class Figure5(Artefact):
         """Return the share of grid steps in m, and in b, along which each surface rises."""
         frame = self.needed(records, "design_surface", variants=("stated",))
         rows = []
-        for scheme in SCHEMES:
+        for sampler in frame["sampler"].unique():
             for mechanism, column, _ in PANELS:
-                table = surface(frame, scheme, mechanism, column).to_numpy()
-                row = row_key(scheme=scheme, quantity=column, mechanism=mechanism)
+                table = surface(frame, sampler, mechanism, column).to_numpy()
+                row = row_key(sampler=sampler, quantity=column, mechanism=mechanism)
                 rows += [
                     {"row": row, "column": f"rises_with_{name}", "variant": "stated",
                      "value": float(np.mean(np.diff(table, axis=direction) > 0))}
@@ -72,7 +71,8 @@ class Figure5(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "design_surface", variants=("stated",))
-        figure, grid = new(2, 3, width=7.2, height=4.6, sharex=True, sharey=True)
+        rows = frame["sampler"].nunique()
+        figure, grid = new(rows, 3, width=7.2, height=2.3 * rows, sharex=True, sharey=True)
         _panels(frame, grid, _contours)
         return finish(figure, self.labels(records)), _plotted(frame)
 
@@ -84,7 +84,7 @@ class FigureS1(Artefact):
     kind = "figure"
     caption = (
         "The surfaces of Figure 5: eta and delta' - delta at epsilon = 1 over the sizes m and b of the two stages; "
-        "upper row MUST.OW, lower row MUST.WW."
+        "one row of panels a sampler."
     )
     experiments = ("design_surface",)
 
@@ -93,20 +93,22 @@ class FigureS1(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "design_surface", variants=("stated",))
-        figure, grid = new(2, 3, width=7.4, height=5.0, subplot_kw={"projection": "3d"})
+        rows = frame["sampler"].nunique()
+        figure, grid = new(rows, 3, width=7.4, height=2.5 * rows, subplot_kw={"projection": "3d"})
         _panels(frame, grid, _surface)
         return finish(figure, self.labels(records)), _plotted(frame)
 
 
 def _panels(frame: pd.DataFrame, grid: np.ndarray, paint: Any) -> None:
-    """Fill the panels; both samplers share the levels of a quantity, so that the rows compare by eye."""
+    """Fill the panels; the samplers share the levels of a quantity, so that the rows compare by eye."""
+    samplers = frame["sampler"].unique()
     for column, (mechanism, quantity, label) in enumerate(PANELS):
-        tables = [surface(frame, scheme, mechanism, quantity) for scheme in SCHEMES]
+        tables = [surface(frame, sampler, mechanism, quantity) for sampler in samplers]
         low, high = min(table.min().min() for table in tables), max(table.max().max() for table in tables)
-        for row, (scheme, table) in enumerate(zip(SCHEMES, tables, strict=True)):
+        for row, (sampler, table) in enumerate(zip(samplers, tables, strict=True)):
             axes = grid[row, column]
             paint(axes, table, float(low), float(high))
-            panel_letter(axes, f"{scheme_label(scheme)}: {label}", height=0.9 if hasattr(axes, "zaxis") else 1.0)
+            panel_letter(axes, f"{sampler_label(sampler)}: {label}", height=0.9 if hasattr(axes, "zaxis") else 1.0)
 
 
 def _contours(axes: Axes, table: pd.DataFrame, low: float, high: float) -> None:
@@ -149,5 +151,5 @@ def _stride(intervals: int) -> int:
 
 
 def _plotted(frame: pd.DataFrame) -> pd.DataFrame:
-    kept = ["scheme", "m", "b", "mechanism", "eta", "delta", "delta_amplified", "delta_difference"]
-    return frame.loc[frame["scheme"].isin(SCHEMES), kept].reset_index(drop=True)
+    kept = ["sampler", "m", "b", "mechanism", "eta", "delta", "delta_amplified", "delta_difference"]
+    return frame[kept].reset_index(drop=True)

@@ -16,7 +16,6 @@ from dpsub.verdicts import VARIANTS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SCHEMES = ("nonprivate", "poisson", "wor", "wr", "must_ow", "must_ww")
 TOP = 9.0  # of the printed axis
 LATE = 0.5  # share of the iterations after which a curve counts as settled
 
@@ -28,7 +27,7 @@ class Figure6(Artefact):
     kind = "figure"
     caption = (
         "Mean squared error on the full data after each iteration of experiment 2, one run, at two levels of epsilon' "
-        "and in every reading of the paper; curves may leave the printed range of the axis. Bands, where there are "
+        "and in every variant; curves may leave the printed range of the axis. Bands, where there are "
         "replicates, are 95 % Student intervals."
     )
     experiments = ("linear_regression_trace",)
@@ -37,18 +36,18 @@ class Figure6(Artefact):
         """Return the mean error of each curve over the second half of its iterations."""
         frame = self.needed(records, "linear_regression_trace")
         late = frame[frame["iteration"] > LATE * frame["iteration"].max()]
-        groups = late.groupby(["variant", "epsilon_amplified", "scheme"], sort=False, dropna=False)["mse"].mean()
+        groups = late.groupby(["variant", "epsilon_amplified", "sampler"], sort=False, dropna=False)["mse"].mean()
         rows = []
-        for (variant, epsilon, scheme), error in groups.items():
+        for (variant, epsilon, sampler), error in groups.items():
             fields = {} if pd.isna(epsilon) else {"epsilon_amplified": epsilon}
-            rows.append({"row": row_key(**fields, scheme=scheme), "column": "settled_mse", "variant": variant,
+            rows.append({"row": row_key(**fields, sampler=sampler), "column": "settled_mse", "variant": variant,
                          "value": error})
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "linear_regression_trace")
-        frame = frame[frame["scheme"].isin(SCHEMES)]
-        lines = curves(frame, "mse", ["variant", "scheme", "epsilon_amplified"])
+        frame = frame[frame["sampler"] != "must_wo"]  # as printed: its law is that of WR
+        lines = curves(frame, "mse", ["variant", "sampler", "epsilon_amplified"])
         variants = [name for name in VARIANTS if name in set(frame["variant"])]
         epsilons = sorted(frame["epsilon_amplified"].dropna().unique(), reverse=True)
         figure, grid = new(len(variants), len(epsilons), width=6.8, height=0.5 + 2.2 * len(variants), sharex=True)

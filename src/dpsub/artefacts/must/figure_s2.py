@@ -1,7 +1,8 @@
-"""Figure S2: bounds of delta after k compositions, beside what is refuted and proved."""
+"""Figure S2: bounds of delta after k compositions, next to what is refuted and proved."""
 
 from __future__ import annotations
 
+import string
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -9,8 +10,8 @@ import pandas as pd
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.bands import draw_band
 from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import axis, finish, new, panel_letter, scheme_style
-from dpsub.labels import scheme_label
+from dpsub.figures import axis, finish, new, panel_letter, sampler_style
+from dpsub.labels import sampler_label
 from dpsub.published import row_key
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ PRINTED = {
     "as_done": ("as done: with the aliasing term", "--", "#777777", -0.06),
     "printed": ("as printed: Algorithm 1", ":", "black", 0.06),
 }
-"""Method -> label, dashes, colour, and how far its points stand beside k, as a share of the spacing."""
+"""Method -> label, dashes, colour, and how far its points stand to the side of k, as a share of the spacing."""
 BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": ("attack", "proved")}
 """Method -> columns of its ends in the proved records."""
 
@@ -45,7 +46,7 @@ class FigureS2(Artefact):
         """Return both bounds, keyed by sampler, method and number of compositions."""
         rows = []
         for record in self._numbers(records).to_dict("records"):
-            row = row_key(scheme=record["scheme"], method=record["method"], n_compositions=record["n_compositions"])
+            row = row_key(sampler=record["sampler"], method=record["method"], n_compositions=record["n_compositions"])
             rows += [
                 {"row": row, "column": column, "variant": record["variant"], "value": record[column]}
                 for column in ("delta_lower", "delta_upper")
@@ -55,27 +56,27 @@ class FigureS2(Artefact):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self._numbers(records)
         frame = frame[frame["method"].isin([*PRINTED, *BOTH_SIDES])].reset_index(drop=True)
-        schemes = list(in_order(frame, by=("scheme",))["scheme"].unique())
-        figure, grid = new(1, len(schemes), width=1.2 + 2.6 * len(schemes), height=3.4, sharey=True)
-        for letter, axes, scheme in zip("abcd", grid[0], schemes, strict=False):
-            _curves(axes, frame[frame["scheme"] == scheme], str(scheme))
+        samplers = list(in_order(frame, by=("sampler",))["sampler"].unique())
+        figure, grid = new(1, len(samplers), width=1.2 + 2.6 * len(samplers), height=3.4, sharey=True)
+        for letter, axes, sampler in zip(string.ascii_lowercase, grid[0], samplers, strict=False):
+            _curves(axes, frame[frame["sampler"] == sampler], str(sampler))
             axis(axes, x="number of compositions k", y="δ(1)")
             axes.label_outer()
-            panel_letter(axes, f"({letter}) {scheme_label(str(scheme))}")
+            panel_letter(axes, f"({letter}) {sampler_label(str(sampler))}")
         lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"]
         grid[0, 0].set_yscale("log")
         grid[0, 0].set_ylim(bottom=min(lowest.min() if len(lowest) else 1.0, frame["delta_upper"].min()) / 3, top=1)
         for column, axes in enumerate(grid[0]):
             for line in axes.get_lines() if column else ():
                 # the legend names each kind of curve once, and the bands of both samplers
-                if not str(line.get_label()).startswith(scheme_label(str(schemes[column]))):
+                if not str(line.get_label()).startswith(sampler_label(str(samplers[column]))):
                     line.set_label("_")
         figure.legend(loc="outside lower center", ncols=2)
         return finish(figure, self.labels(records)), frame
 
     def _numbers(self, records: Records) -> pd.DataFrame:
-        """Return all bounds as rows of variant, scheme, method, n_compositions, delta_lower, delta_upper."""
-        kept = ["variant", "scheme", "method", "n_compositions", "delta_lower", "delta_upper"]
+        """Return all bounds as rows of variant, sampler, method, n_compositions, delta_lower, delta_upper."""
+        kept = ["variant", "sampler", "method", "n_compositions", "delta_lower", "delta_upper"]
         composed = self.needed(records, "composition")
         frames = [composed[composed["table"] == "figure_s2"][kept]]
         proved = self.needed(records, "proved_composition")
@@ -83,10 +84,10 @@ class FigureS2(Artefact):
         for method, (lower, upper) in BOTH_SIDES.items():
             ends = {"delta_lower": proved[lower], "delta_upper": proved[upper]}
             frames.append(proved.assign(method=method, **ends)[kept])
-        return in_order(pd.concat(frames, ignore_index=True), by=("variant", "scheme")).reset_index(drop=True)
+        return in_order(pd.concat(frames, ignore_index=True), by=("variant", "sampler")).reset_index(drop=True)
 
 
-def _curves(axes: Axes, frame: pd.DataFrame, scheme: str) -> None:
+def _curves(axes: Axes, frame: pd.DataFrame, sampler: str) -> None:
     """Draw the printed methods as bars, the pair as a line, attack and proof as a band."""
     steps = frame["n_compositions"].drop_duplicates().sort_values().diff().dropna()
     spacing = float(steps.min()) if len(steps) else 100.0
@@ -106,5 +107,5 @@ def _curves(axes: Axes, frame: pd.DataFrame, scheme: str) -> None:
                   label="the paper's pair, exact: no guarantee")
     if "attack_and_proof" in by_method:
         part = by_method["attack_and_proof"]
-        style = scheme_style(scheme) | {"linestyle": "-", "label": f"{scheme_label(scheme)}: attack to proof"}
+        style = sampler_style(sampler) | {"linestyle": "-", "label": f"{sampler_label(sampler)}: attack to proof"}
         draw_band(axes, part["n_compositions"], part["delta_lower"], part["delta_upper"], style)

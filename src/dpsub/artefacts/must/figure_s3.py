@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
-from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import axis, finish, new, panel_letter, scheme_style
+from dpsub.artefacts.must.labels import in_order, without_twins
+from dpsub.figures import axis, finish, new, panel_letter, sampler_style
 from dpsub.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SCHEMES = ("wor", "wr", "must_ow", "must_ww")
 # panel -> (mechanism, ratio, printed range of both axes)
 DELTA_PANELS = (
     ("laplace", 1.0, 0.4),
@@ -42,10 +41,10 @@ class FigureS3(Artefact):
         """Return whether epsilon' stays below epsilon, and the share of the curve with delta' below delta."""
         rows = []
         grid = in_order(self.needed(records, "amplification_grid"))
-        for (variant, mechanism, ratio, scheme), cell in grid.groupby(
-            ["variant", "mechanism", "ratio", "scheme"], sort=False
+        for (variant, mechanism, ratio, sampler), cell in grid.groupby(
+            ["variant", "mechanism", "ratio", "sampler"], sort=False
         ):
-            row = row_key(mechanism=mechanism, ratio=ratio, scheme=scheme)
+            row = row_key(mechanism=mechanism, ratio=ratio, sampler=sampler)
             smaller = (
                 ("epsilon_smaller", float((cell["epsilon_amplified"] < cell["epsilon"]).all())),
                 ("share_delta_smaller", float((cell["delta_amplified"] < cell["delta"]).mean())),
@@ -54,8 +53,7 @@ class FigureS3(Artefact):
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = self.needed(records, "amplification_grid", variants=("stated",))
-        frame = frame[frame["scheme"].isin(SCHEMES)]
+        frame = without_twins(self.needed(records, "amplification_grid", variants=("stated",)))
         figure, grid = new(2, 3, width=7.0, height=4.7)
         first = frame.iloc[0]
         any_mechanism = frame[(frame["mechanism"] == first["mechanism"]) & (frame["ratio"] == first["ratio"])]
@@ -70,14 +68,14 @@ class FigureS3(Artefact):
         handles, labels = grid[0, 0].get_legend_handles_labels()
         grid[1, 0].axis("off")
         grid[1, 0].legend(handles, labels, loc="center", fontsize=8)
-        kept = ["mechanism", "ratio", "scheme", "epsilon", "delta", "epsilon_amplified", "delta_amplified"]
-        return finish(figure, self.labels(records)), in_order(frame, by=("scheme",))[kept].reset_index(drop=True)
+        kept = ["mechanism", "ratio", "sampler", "epsilon", "delta", "epsilon_amplified", "delta_amplified"]
+        return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
 
 
 def _curves(axes: Axes, frame: pd.DataFrame, name: str, top: float) -> None:
     axes.plot([0, top], [0, top], color="black", linewidth=0.8, label="no amplification")
-    for position, scheme in enumerate(SCHEMES):
-        curve = frame[frame["scheme"] == scheme].sort_values(name)
+    for position, sampler in enumerate(frame["sampler"].unique()):
+        curve = frame[frame["sampler"] == sampler].sort_values(name)
         axes.plot(curve[name], curve[f"{name}_amplified"], markevery=(0.03 * position, 0.14),
-                  **scheme_style(scheme))
+                  **sampler_style(sampler))
     axes.set(xlim=(0, top), ylim=(0, top))

@@ -35,13 +35,13 @@ class NoiseAtEqualPrivacy(Artefact):
         "which is no guarantee. Proved numbers are rounded up, refuted ones down."
     )
     experiments = ("proved_noise",)
-    layout = Layout(panels=("target_epsilon",), stub=("scheme", "adjacency"), heads=("column",))
+    layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = noise_records(self, records)
         rows = []
         for record in frame.to_dict("records"):
-            row = row_key(**{name: record[name] for name in ("target_epsilon", "scheme", "adjacency")})
+            row = row_key(**{name: record[name] for name in ("target_epsilon", "sampler", "adjacency")})
             rows += [
                 {"row": row, "column": column, "variant": "rigorous", "value": record[source],
                  "note": f"{record['n_compositions']} steps, delta {record['delta']:g}"}
@@ -73,12 +73,12 @@ class NoiseByTarget(Artefact):
             place.set_major_formatter("{x:g}")
             place.set_minor_formatter("")
         axis(axes, x=f"target ε at δ = {short(float(frame['delta'].iloc[0]))}", y="noise multiplier s")
-        kept = ["scheme", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair"]
+        kept = ["sampler", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
 
 
 def noise_records(artefact: Artefact, records: Records) -> pd.DataFrame:
     """Return the records in order, with the proved noise over that of WOR at the same target."""
-    frame = in_order(artefact.needed(records, "proved_noise"), by=("target_epsilon", "scheme", "adjacency"))
-    wor = frame[frame["scheme"] == "wor"].set_index("target_epsilon")["proved"]
+    frame = in_order(artefact.needed(records, "proved_noise"), by=("target_epsilon", "sampler", "adjacency"))
+    wor = frame[frame["sampler"] == "wor"].set_index("target_epsilon")["proved"]
     return frame.assign(over_wor=frame["proved"] / frame["target_epsilon"].map(wor))

@@ -1,4 +1,4 @@
-"""Other accountants beside ours: their bounds, and apart from them their times."""
+"""Other accountants next to ours: their bounds, and apart from them their times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
 from dpsub.published import row_key
 
-QUESTION = ("scheme", "adjacency", "n", "m", "noise_multiplier", "n_compositions")
+QUESTION = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions")
 
 
 class PeerBoundsTable(Artefact):

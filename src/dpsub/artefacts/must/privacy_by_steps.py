@@ -33,7 +33,7 @@ class PrivacyBySteps(Artefact):
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self._records(records).to_dict("records"):
-            fields = {name: record[name] for name in ("scheme", "adjacency", "n_compositions")}
+            fields = {name: record[name] for name in ("sampler", "adjacency", "n_compositions")}
             rows += proved_rows(row_key(**fields), "epsilon", record)
         return values_frame(rows)
 
@@ -44,9 +44,9 @@ class PrivacyBySteps(Artefact):
         axes.set_yscale("log")
         delta = float(frame["given"].iloc[0])
         axis(axes, x="number of steps k", y=f"ε at δ = {short(delta)}")
-        kept = ["scheme", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", "attack",
+        kept = ["sampler", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", "attack",
                 "proved"]
         return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
 
     def _records(self, records: Records) -> pd.DataFrame:
-        return in_order(self.needed(records, "proved_steps"), by=("scheme", "adjacency", "n_compositions"))
+        return in_order(self.needed(records, "proved_steps"), by=("sampler", "adjacency", "n_compositions"))

@@ -9,10 +9,10 @@ from typing import Any
 from dpsub.published import row_key
 
 
-def scheme_key(record: Mapping[Any, Any], **before: object) -> str:
-    """Return the key "scheme=...; b=..." of a record, without b where the sampler has none (b = 0)."""
+def sampler_key(record: Mapping[Any, Any], **before: object) -> str:
+    """Return the key "sampler=...; b=..." of a record, without b where the sampler has none (b = 0)."""
     after = {"b": int(record["b"])} if int(record["b"]) > 0 else {}
-    return row_key(**before, scheme=record["scheme"], **after)
+    return row_key(**before, sampler=record["sampler"], **after)
 
 
 def proved_rows(row: str, column: str, record: Mapping[Any, Any]) -> list[dict[str, Any]]:

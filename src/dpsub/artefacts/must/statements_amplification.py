@@ -7,20 +7,19 @@ import itertools
 import numpy as np
 import pandas as pd
 
+from dpsub.artefacts.must.labels import MULTISETS, MUST, samplers
 from dpsub.artefacts.predicates import (
     Answer,
     Frames,
     LackingError,
     Statement,
-    by_scheme,
+    by_sampler,
     equal,
     increasing,
-    per_scheme,
+    per_sampler,
     pick,
 )  # fmt: skip
 
-MUST = ("must_ow", "must_ww")
-MULTISETS = ("wr", "must_ow", "must_ww")
 PANEL = ["mechanism", "ratio"]
 TABLE3_EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
 SMALL_EPSILON = 1.0  # Table 3 calls the pairs before its third column small
@@ -32,7 +31,7 @@ def _grid(frames: Frames) -> pd.DataFrame:
 
 def eta_ordering(frames: Frames) -> Answer:
     """Proposition 7 and the sentence after it."""
-    eta = by_scheme(_grid(frames), "eta", PANEL, ("must_ow", "must_wo", "wr", "wor", "poisson")).iloc[0]
+    eta = by_sampler(_grid(frames), "eta", PANEL, ("must_ow", "must_wo", "wr", "wor", "poisson")).iloc[0]
     ordered = eta["must_ow"] < eta["wr"] < eta["wor"]
     same = equal(eta[["must_wo"]], eta[["wr"]]) and equal(eta[["wor"]], eta[["poisson"]])
     return Answer(bool(ordered) and same, ", ".join(f"{name} {value:.4f}" for name, value in eta.items()))
@@ -45,15 +44,15 @@ def epsilon_decreases(frames: Frames) -> Answer:
 
 
 def weak_counts(frames: Frames) -> pd.DataFrame:
-    """Number of grid points in the type-I weak quadrant, a row a panel of Figure 4, a column a scheme."""
-    grid = pick(_grid(frames), scheme=("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww"))
+    """Number of grid points in the type-I weak quadrant, a row a panel of Figure 4, a column a sampler."""
+    grid = pick(_grid(frames), sampler=samplers())
     weak = (grid["category"] == "weak_type_1").astype(int)
-    return weak.groupby([grid["mechanism"], grid["ratio"], grid["scheme"]]).sum().unstack("scheme")
+    return weak.groupby([grid["mechanism"], grid["ratio"], grid["sampler"]]).sum().unstack("sampler")
 
 
 def wor_always_strong(frames: Frames) -> Answer:
     """Figure 4, first remark, by the strict inequalities of Definition 5."""
-    grid = pick(_grid(frames), scheme=("wor", "poisson"))
+    grid = pick(_grid(frames), sampler=("wor", "poisson"))
     others = grid["category"] != "strong"
     boundary = (grid["category"] == "boundary").sum()
     return Answer(not others.any(), f"{others.sum()} of {len(grid)} points are not strong, {boundary} of them boundary")
@@ -63,7 +62,7 @@ def only_wor_strong(frames: Frames) -> Answer:
     """Figure 4, first remark, weak quadrant."""
     counts = weak_counts(frames)
     never = bool((counts[["wor", "poisson"]] == 0).all(axis=None))
-    return Answer(never and bool((counts[list(MULTISETS)] > 0).all(axis=None)), per_scheme(counts.sum()))
+    return Answer(never and bool((counts[list(MULTISETS)] > 0).all(axis=None)), per_sampler(counts.sum()))
 
 
 def weak_order(frames: Frames) -> Answer:
@@ -71,7 +70,7 @@ def weak_order(frames: Frames) -> Answer:
     counts = weak_counts(frames)
     order = [counts[name] for name in ("must_ww", "must_ow", "wr", "wor")]
     holds = all(bool((longer >= shorter).all()) for longer, shorter in itertools.pairwise(order))
-    return Answer(holds and bool((counts["wr"] == counts["must_wo"]).all()), per_scheme(counts.sum()))
+    return Answer(holds and bool((counts["wr"] == counts["must_wo"]).all()), per_sampler(counts.sum()))
 
 
 def starts_strong(frames: Frames) -> Answer:
@@ -86,7 +85,7 @@ def converges_faster(frames: Frames) -> Answer:
     """Figure 4, second remark: |delta' - delta| at the largest eps, smaller Delta/sigma against larger."""
     grid = _grid(frames)
     last = grid[grid["epsilon"] == grid["epsilon"].max()]
-    gap = (last["delta_amplified"] - last["delta"]).abs().groupby([last["mechanism"], last["scheme"], last["ratio"]])
+    gap = (last["delta_amplified"] - last["delta"]).abs().groupby([last["mechanism"], last["sampler"], last["ratio"]])
     wide = gap.first().unstack("ratio")
     if wide.shape[1] < 2:
         raise LackingError("this run has one ratio only")
@@ -96,7 +95,7 @@ def converges_faster(frames: Frames) -> Answer:
 
 def epsilon_order(frames: Frames) -> Answer:
     """Table 3, first remark (all grid points)."""
-    wide = by_scheme(_grid(frames), "epsilon_amplified", [*PANEL, "epsilon"], ("must_ww", "must_ow", "wr", "wor"))
+    wide = by_sampler(_grid(frames), "epsilon_amplified", [*PANEL, "epsilon"], ("must_ww", "must_ow", "wr", "wor"))
     return Answer(increasing([wide[name] for name in wide]), f"{len(wide)} points")
 
 
@@ -106,7 +105,7 @@ def delta_order(frames: Frames) -> Answer:
     wanted = np.isclose(grid["epsilon"].to_numpy()[:, None], TABLE3_EPSILONS, rtol=0, atol=1e-9).any(axis=1)
     if not wanted.any():
         raise LackingError("this run has none of the base eps of Table 3")
-    wide = by_scheme(grid[wanted], "delta_amplified", [*PANEL, "epsilon"], ("wor", "wr", *MUST))
+    wide = by_sampler(grid[wanted], "delta_amplified", [*PANEL, "epsilon"], ("wor", "wr", *MUST))
     smaller = (wide[list(MUST)].min(axis=1) <= wide[["wor", "wr"]].max(axis=1)).to_numpy()
     exceptions = wide[smaller].reset_index()
     allowed = (exceptions["ratio"] == 1) & (exceptions["epsilon"] < SMALL_EPSILON)
@@ -116,12 +115,12 @@ def delta_order(frames: Frames) -> Answer:
 
 def shifts_once(frames: Frames) -> Answer:
     """Table 3, third remark: strong up to some eps, type-I weak from there on."""
-    grid = pick(_grid(frames), scheme=MULTISETS).sort_values("epsilon")
+    grid = pick(_grid(frames), sampler=MULTISETS).sort_values("epsilon")
     faults = []
-    for (mechanism, ratio, scheme), curve in grid.groupby([*PANEL, "scheme"]):
+    for (mechanism, ratio, sampler), curve in grid.groupby([*PANEL, "sampler"]):
         weak = (curve["category"] == "weak_type_1").to_numpy()
         if not (set(curve["category"]) == {"strong", "weak_type_1"} and bool(np.all(np.diff(weak.astype(int)) >= 0))):
-            faults.append(f"{mechanism} ratio {ratio:g} {scheme}")
+            faults.append(f"{mechanism} ratio {ratio:g} {sampler}")
     return Answer(not faults, f"exceptions: {', '.join(faults) or 'none'}")
 
 
@@ -133,7 +132,7 @@ def order_flips(frames: Frames) -> Answer:
     for mechanism, crossing in crossings.groupby("mechanism"):
         low, high = crossing["delta"].min(), crossing["delta"].max()
         index = ["epsilon", "delta"]
-        wide = by_scheme(pick(grid, mechanism=mechanism), "delta_amplified", index, ("wor", "wr", "must_ow", "must_ww"))
+        wide = by_sampler(pick(grid, mechanism=mechanism), "delta_amplified", index, ("wor", *MULTISETS))
         delta = wide.index.get_level_values("delta")
         curves = [wide[name] for name in wide]
         holds &= increasing([curve[delta < low] for curve in curves])
@@ -167,9 +166,9 @@ def surface(column: str, along: str, sign: int) -> Statement:
 
 
 def _steps(frames: Frames, column: str, along: str) -> np.ndarray:
-    """Changes of a quantity from one m (or b) to the next, for all schemes and mechanisms."""
+    """Changes of a quantity from one m (or b) to the next, for all samplers and mechanisms."""
     changes = []
-    for _, panel in pick(frames["design_surface"], scheme=MUST).groupby(["scheme", "mechanism"]):
+    for _, panel in pick(frames["design_surface"], sampler=MUST).groupby(["sampler", "mechanism"]):
         wide = panel.pivot(index=along, columns="b" if along == "m" else "m", values=column)
         changes.append(np.diff(wide.to_numpy(), axis=0).ravel())
     steps = np.concatenate(changes)
@@ -182,7 +181,7 @@ def ww_below_ow(column: str) -> Statement:
     """Return the statement of Figure 5 that MUST.WW has the smaller eta, or delta' - delta."""
 
     def ask(frames: Frames) -> Answer:
-        wide = by_scheme(frames["design_surface"], column, ["mechanism", "m", "b"], MUST)
+        wide = by_sampler(frames["design_surface"], column, ["mechanism", "m", "b"], MUST)
         share = float((wide["must_ww"] < wide["must_ow"]).mean())
         return Answer(share == 1, f"smaller at {100 * share:.0f} % of the points")
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from dpsub.artefacts.must.labels import MULTISETS, MUST
 from dpsub.artefacts.predicates import (
     Answer,
     Frames,
     LackingError,
     Statement,
-    by_scheme,
+    by_sampler,
     increasing,
-    per_scheme,
+    per_sampler,
     pick,
 )  # fmt: skip
-
-MUST = ("must_ow", "must_ww")
-MULTISETS = ("wr", "must_ow", "must_ww")
 
 
 def _noise(frames: Frames, table: str) -> pd.DataFrame:
@@ -25,10 +23,10 @@ def _noise(frames: Frames, table: str) -> pd.DataFrame:
 
 
 def _widest(frames: Frames) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Sigma of Table 4: one-stage schemes by statistic, MUST by statistic and b."""
+    """Sigma of Table 4: one-stage samplers by statistic, MUST by statistic and b."""
     noise = _noise(frames, "table4")
-    one_stage = by_scheme(noise, "sigma", ["statistic"], ("poisson", "wor", "wr"))
-    return one_stage, by_scheme(noise, "sigma", ["statistic", "b"], MUST)
+    one_stage = by_sampler(noise, "sigma", ["statistic"], ("poisson", "wor", "wr"))
+    return one_stage, by_sampler(noise, "sigma", ["statistic", "b"], MUST)
 
 
 def ow_smallest(frames: Frames) -> Answer:
@@ -58,10 +56,10 @@ def sigma_order(table: str) -> Statement:
     """Return the statement that MUST.WW needs the smallest sigma, then MUST.OW, WR, WOR and Poisson."""
 
     def ask(frames: Frames) -> Answer:
-        schemes = ("must_ww", "must_ow", "wr", "wor", "poisson")
-        wide = by_scheme(_noise(frames, table), "sigma", ["epsilon_amplified"], schemes)
-        ordered = increasing([wide[name] for name in schemes[:4]]) and increasing([wide["wr"], wide["poisson"]])
-        return Answer(ordered, per_scheme(wide.iloc[0], ".4g"))
+        samplers = ("must_ww", "must_ow", "wr", "wor", "poisson")
+        wide = by_sampler(_noise(frames, table), "sigma", ["epsilon_amplified"], samplers)
+        ordered = increasing([wide[name] for name in samplers[:4]]) and increasing([wide["wr"], wide["poisson"]])
+        return Answer(ordered, per_sampler(wide.iloc[0], ".4g"))
 
     return Statement(f"{table}_sigma_order", ("noise_calibration",), ask)
 
@@ -77,22 +75,22 @@ def sigma_gap(frames: Frames) -> Answer:
 
 
 def delta_larger(frames: Frames) -> Answer:
-    """Section 4.2.2: delta' of the schemes that give multisets against that of Poisson and WOR."""
-    schemes = ("poisson", "wor", *MULTISETS)
-    wide = by_scheme(_noise(frames, "table6"), "delta_amplified", ["epsilon_amplified"], schemes)
+    """Section 4.2.2: delta' of the samplers that give multisets against that of Poisson and WOR."""
+    samplers = ("poisson", "wor", *MULTISETS)
+    wide = by_sampler(_noise(frames, "table6"), "delta_amplified", ["epsilon_amplified"], samplers)
     holds = (wide[list(MULTISETS)].min(axis=1) > wide[["poisson", "wor"]].max(axis=1)).all()
-    return Answer(bool(holds), f"{per_scheme(wide.iloc[-1], '.2e')} at eps' = {wide.index[-1]:g}")
+    return Answer(bool(holds), f"{per_sampler(wide.iloc[-1], '.2e')} at eps' = {wide.index[-1]:g}")
 
 
 def bounds_below(frames: Frames) -> Answer:
     """Section 4.2.3: upper bounds of delta_c of Table 8 against delta = 1/n."""
-    upper = pick(frames["composition"], table="table8").set_index("scheme")["delta_upper"]
+    upper = pick(frames["composition"], table="table8").set_index("sampler")["delta_upper"]
     limit = float(pick(frames["stated"], table="table8")["delta"].iloc[0])
     return Answer(bool((upper < limit).all()), f"largest {upper.max():.3g} ({upper.idxmax()}), 1/n = {limit:.3g}")
 
 
-def _curves(frames: Frames, scheme: str) -> pd.DataFrame:
-    return pick(frames["composition"], table="figure_s2", scheme=scheme).sort_values("n_compositions")
+def _curves(frames: Frames, sampler: str) -> pd.DataFrame:
+    return pick(frames["composition"], table="figure_s2", sampler=sampler).sort_values("n_compositions")
 
 
 def delta_increases(frames: Frames) -> Answer:
@@ -123,18 +121,18 @@ def bounds_contain(frames: Frames) -> Answer:
 def proved_below(frames: Frames) -> Answer:
     """Section 4.2.3, experiment 3 as it was run: the proved bounds, where there are any, and the attacks."""
     table = pick(frames["proved_composition"], table="table8")
-    as_run = table[(table["scheme"] != "poisson") | (table["denominator"] == "realised")].set_index("scheme")
+    as_run = table[(table["sampler"] != "poisson") | (table["denominator"] == "realised")].set_index("sampler")
     limit = float(pick(frames["stated"], table="table8")["delta"].iloc[0])
     over = as_run.index[as_run["attack"] > limit]
-    attacks, proofs = (per_scheme(as_run[end], ".3g") for end in ("attack", "proved"))
+    attacks, proofs = (per_sampler(as_run[end], ".3g") for end in ("attack", "proved"))
     note = f"attacks (lower) {attacks}; proved (upper) {proofs}"
     none = ", ".join(as_run.index[as_run["proved"].isna()])
     note += f"; nothing is proved for {none}" if none else ""
     return Answer(bool((as_run["proved"] < limit).all()), f"refuted for {', '.join(over) or 'none'}; {note}")
 
 
-def _band(frames: Frames, scheme: str) -> pd.DataFrame:
-    return pick(frames["proved_composition"], table="figure_s2", scheme=scheme).sort_values("n_compositions")
+def _band(frames: Frames, sampler: str) -> pd.DataFrame:
+    return pick(frames["proved_composition"], table="figure_s2", sampler=sampler).sort_values("n_compositions")
 
 
 def proved_increases(frames: Frames) -> Answer:

@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 
+from dpsub.artefacts.must.labels import MUST, samplers
 from dpsub.artefacts.predicates import (
     Answer,
     Frames,
@@ -13,13 +14,12 @@ from dpsub.artefacts.predicates import (
     Statement,
     equal,
     of_variant,
-    per_scheme,
+    per_sampler,
     pick,
 )
 from dpsub.comparison import NOT_REAL
 
 ONE_STAGE = ("poisson", "wor", "wr")
-MUST = ("must_ow", "must_ww")
 PRIVATE = (*ONE_STAGE, *MUST)
 COEFFICIENTS = ("error_beta0", "error_beta1", "error_beta2")
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
@@ -28,21 +28,21 @@ SUBSET_SIZE = 30  # m of experiment 1: b <= m is where the paper speaks of a sma
 
 def bias_of_mean(frames: Frames) -> Answer:
     """Section 4.2.1: bias of order 1e-3, read as below 1e-2."""
-    mean = pick(frames["subset_statistics"], scheme=PRIVATE).groupby(["scheme", "b"])["mean"].mean()
+    mean = pick(frames["subset_statistics"], sampler=PRIVATE).groupby(["sampler", "b"])["mean"].mean()
     return Answer(bool((mean.abs() < 1e-2).all()), f"largest |mean| {mean.abs().max():.2g}")
 
 
 def bias_of_variance(frames: Frames) -> Answer:
     """Section 4.2.1: bias of order 1e-2, read as below 1e-1, where b is not small."""
-    frame = pick(frames["subset_statistics"], scheme=PRIVATE)
-    bias = frame[(frame["b"] == 0) | (frame["b"] > SUBSET_SIZE)].groupby(["scheme", "b"])["variance"].mean() - 1
+    frame = pick(frames["subset_statistics"], sampler=PRIVATE)
+    bias = frame[(frame["b"] == 0) | (frame["b"] > SUBSET_SIZE)].groupby(["sampler", "b"])["variance"].mean() - 1
     return Answer(bool((bias.abs() < 1e-1).all()), f"largest |bias| {bias.abs().max():.2g} outside b <= m")
 
 
 def biased_for_small_b(frames: Frames) -> Answer:
     """Section 4.2.1: every mean estimate for b <= m lies below 1 by more than two standard errors."""
-    frame = pick(frames["subset_statistics"], scheme=MUST)
-    groups = frame[frame["b"] <= SUBSET_SIZE].groupby(["scheme", "b"])
+    frame = pick(frames["subset_statistics"], sampler=MUST)
+    groups = frame[frame["b"] <= SUBSET_SIZE].groupby(["sampler", "b"])
     estimate, error = groups["variance"].mean(), groups["variance"].sem()
     if estimate.empty or bool(error.isna().any()):
         raise LackingError("this run has no b <= m, or one replicate only")
@@ -52,7 +52,7 @@ def biased_for_small_b(frames: Frames) -> Answer:
 
 
 def _spreads(frames: Frames, parameter: str) -> pd.Series:
-    spread = pick(frames["subset_statistics"], scheme=PRIVATE).groupby(["scheme", "b"])[parameter].std()
+    spread = pick(frames["subset_statistics"], sampler=PRIVATE).groupby(["sampler", "b"])[parameter].std()
     if bool(spread.isna().any()):
         raise LackingError("this run has one replicate only")
     return spread
@@ -62,9 +62,9 @@ def steadier(parameter: str) -> Statement:
     """Return the statement that MUST has the smaller SD over repeats; SDs of MUST are averaged over b."""
 
     def ask(frames: Frames) -> Answer:
-        spread = _spreads(frames, parameter).groupby(level="scheme").mean()
+        spread = _spreads(frames, parameter).groupby(level="sampler").mean()
         holds = spread[list(MUST)].max() < spread[list(ONE_STAGE)].min()
-        return Answer(bool(holds), f"SD: {per_scheme(spread, '.4f')}")
+        return Answer(bool(holds), f"SD: {per_sampler(spread, '.4f')}")
 
     return Statement(f"table5_sd_{parameter}", ("subset_statistics",), ask)
 
@@ -72,23 +72,23 @@ def steadier(parameter: str) -> Statement:
 def steadier_at_small_b(frames: Frames) -> Answer:
     """Section 4.2.1: SD of the variance estimate at the smallest and the largest b."""
     spread = _spreads(frames, "variance")
-    pairs = {scheme: spread[scheme].sort_index() for scheme in MUST}
+    pairs = {sampler: spread[sampler].sort_index() for sampler in MUST}
     if any(len(curve) < 2 for curve in pairs.values()):
         raise LackingError("this run has one value of b only")
-    note = ", ".join(f"{scheme} {curve.iloc[0]:.4f} to {curve.iloc[-1]:.4f}" for scheme, curve in pairs.items())
+    note = ", ".join(f"{sampler} {curve.iloc[0]:.4f} to {curve.iloc[-1]:.4f}" for sampler, curve in pairs.items())
     return Answer(all(bool(curve.iloc[0] < curve.iloc[-1]) for curve in pairs.values()), note)
 
 
 def _regression(frames: Frames) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Records of experiment 2: the private schemes, the non-private baseline."""
+    """Records of experiment 2: the private samplers, the non-private baseline."""
     frame = frames["linear_regression"]
-    return pick(frame, scheme=PRIVATE), pick(frame, scheme="nonprivate")
+    return pick(frame, sampler=PRIVATE), pick(frame, sampler="nonprivate")
 
 
 def error_above_baseline(frames: Frames) -> Answer:
     """Section 4.2.2: mean and SD of the RMSE of the predictions."""
     private, baseline = _regression(frames)
-    summary = private.groupby(["epsilon_amplified", "scheme"])["rmse"].agg(["mean", "std"])
+    summary = private.groupby(["epsilon_amplified", "sampler"])["rmse"].agg(["mean", "std"])
     if bool(summary.isna().any(axis=None)):
         raise LackingError("this run has one replicate only")
     limits = (float(baseline["rmse"].mean()), float(baseline["rmse"].std()))
@@ -100,8 +100,8 @@ def error_above_baseline(frames: Frames) -> Answer:
 def ww_lowest(frames: Frames) -> Answer:
     """Section 4.2.2: mean RMSE at the smallest eps'."""
     private, _ = _regression(frames)
-    mean = private[private["epsilon_amplified"] == private["epsilon_amplified"].min()].groupby("scheme")["rmse"].mean()
-    return Answer(mean.idxmin() == "must_ww", per_scheme(mean, ".4f"))
+    mean = private[private["epsilon_amplified"] == private["epsilon_amplified"].min()].groupby("sampler")["rmse"].mean()
+    return Answer(mean.idxmin() == "must_ww", per_sampler(mean, ".4f"))
 
 
 def _coefficient_errors(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -111,8 +111,8 @@ def _coefficient_errors(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 def coefficients_above_baseline(frames: Frames) -> Answer:
     """Section 4.2.2: RMSE of the coefficients."""
     private, baseline = _regression(frames)
-    limit = _coefficient_errors(baseline, ["scheme"]).iloc[0]
-    above = (_coefficient_errors(private, ["epsilon_amplified", "scheme"]) > limit).to_numpy()
+    limit = _coefficient_errors(baseline, ["sampler"]).iloc[0]
+    above = (_coefficient_errors(private, ["epsilon_amplified", "sampler"]) > limit).to_numpy()
     return Answer(bool(above.all()), f"in {above.sum()} of {above.size} cases")
 
 
@@ -120,22 +120,22 @@ def must_coefficients_smaller(frames: Frames) -> Answer:
     """Section 4.2.2: RMSE of the coefficients at the smallest eps'."""
     private, _ = _regression(frames)
     lowest = private[private["epsilon_amplified"] == private["epsilon_amplified"].min()]
-    errors = _coefficient_errors(lowest, ["scheme"])
+    errors = _coefficient_errors(lowest, ["sampler"])
     must, others = errors.loc[list(MUST)].max(), errors.loc[list(ONE_STAGE)].min()
     return Answer(bool((must < others).all()), f"largest ratio {(must / others).max():.2f}")
 
 
 def ow_best(frames: Frames) -> Answer:
     """Section 4.2.3: means over seeds of the metrics on the test part."""
-    frame = pick(frames["adult_logistic"], solver="dp_sgd", scheme=PRIVATE)
+    frame = pick(frames["adult_logistic"], solver="dp_sgd", sampler=PRIVATE)
     labels = sorted(set(frame["data"]) - {"real"})
     if labels:
         raise LackingError(f"{NOT_REAL} but {', '.join(labels)}")
-    mean = frame.groupby("scheme")[list(METRICS)].mean()
+    mean = frame.groupby("sampler")[list(METRICS)].mean()
     if mean.isna().any(axis=None):
         raise LackingError("a metric is undefined, because a classifier never predicts one of the classes")
     best = mean.idxmax()
-    spread = frame[frame["scheme"] == "must_ow"]["accuracy"].std()
+    spread = frame[frame["sampler"] == "must_ow"]["accuracy"].std()
     lead = mean.loc["must_ow", "accuracy"] - mean["accuracy"].drop("must_ow").max()
     note = f"best in {(best == 'must_ow').sum()} of {len(METRICS)} metrics; accuracy {lead:+.4f} on the next best"
     seeds = "" if math.isnan(spread) else f", SD over seeds {spread:.4f}"
@@ -143,26 +143,25 @@ def ow_best(frames: Frames) -> Answer:
 
 
 def _distinct(frames: Frames) -> pd.DataFrame:
-    """Exact mean number of distinct records, a row an experiment, a column a scheme."""
-    frame = pick(frames["distinct_counts"], scheme=(*PRIVATE, "must_wo"))
-    return frame.pivot(index="experiment", columns="scheme", values="law_mean")
+    """Exact mean number of distinct records, a row an experiment, a column a sampler."""
+    frame = pick(frames["distinct_counts"], sampler=samplers())
+    return frame.pivot(index="experiment", columns="sampler", values="law_mean")
 
 
 def fewest_distinct(frames: Frames) -> Answer:
     """Section 4.3."""
     mean = _distinct(frames)
     others = mean[["poisson", "wor", "wr", "must_wo"]].min(axis=1)
-    return Answer(
-        bool(((mean["must_ww"] < mean["must_ow"]) & (mean["must_ow"] < others)).all()), per_scheme(mean.iloc[-1], ".1f")
-    )
+    fewest = (mean["must_ww"] < mean["must_ow"]) & (mean["must_ow"] < others)
+    return Answer(bool(fewest.all()), per_sampler(mean.iloc[-1], ".1f"))
 
 
 def same_distinct(row: str, one: str, other: str) -> Statement:
-    """Return a statement of Section 4.3 that two schemes have the same mean."""
+    """Return a statement of Section 4.3 that two samplers have the same mean."""
 
     def ask(frames: Frames) -> Answer:
         mean = _distinct(frames)
-        return Answer(equal(mean[one], mean[other]), per_scheme(mean[[one, other]].iloc[-1], ".4f"))
+        return Answer(equal(mean[one], mean[other]), per_sampler(mean[[one, other]].iloc[-1], ".4f"))
 
     return Statement(row, ("distinct_counts",), ask)
 
@@ -171,7 +170,7 @@ def wr_between(frames: Frames) -> Answer:
     """Section 4.3."""
     mean = _distinct(frames)
     between = (mean["must_ow"] < mean["wr"]) & (mean["wr"] < mean["wor"])
-    return Answer(bool(between.all()), per_scheme(mean.iloc[-1], ".1f"))
+    return Answer(bool(between.all()), per_sampler(mean.iloc[-1], ".1f"))
 
 
 def is_real(records: Frames) -> str:

@@ -12,7 +12,7 @@ from dpsub.published import row_key
 
 
 class Table10(Artefact):
-    """Clock times on the machine of the run: shown beside the printed ones, never judged."""
+    """Clock times on the machine of the run: shown next to the printed ones, never judged."""
 
     name = "table10"
     kind = "table"
@@ -22,21 +22,21 @@ class Table10(Artefact):
     )
     experiments = ("sampling_time",)
     timed = True
-    layout = Layout(panels=("draw",), stub=("experiment",), heads=("scheme",))
+    layout = Layout(panels=("draw",), stub=("experiment",), heads=("sampler",))
 
     def values(self, records: Records) -> pd.DataFrame:
-        frame = in_order(self.needed(records, "sampling_time"), by=("variant", "experiment", "scheme"))
-        means = frame.groupby(["variant", "experiment", "scheme", "naive"], sort=False)["seconds"].mean().reset_index()
+        frame = in_order(self.needed(records, "sampling_time"), by=("variant", "experiment", "sampler"))
+        means = frame.groupby(["variant", "experiment", "sampler", "naive"], sort=False)["seconds"].mean().reset_index()
         rows = []
         for (variant, experiment), cell in means.groupby(["variant", "experiment"], sort=False):
-            base = cell.loc[cell["scheme"] == "wor", "seconds"]
+            base = cell.loc[cell["sampler"] == "wor", "seconds"]
             if base.empty or not base.iloc[0] > 0:
                 raise DataError(f"times relative to 'wor' need its time above 0 s, got experiment {experiment} "
                                 "without one; time it with more draws")
             loop = bool(cell["naive"].any())
             for record in cell.to_dict("records"):
-                fields = {"experiment": experiment, "scheme": record["scheme"]}
-                if record["scheme"] == "poisson" and loop and not record["naive"]:
+                fields = {"experiment": experiment, "sampler": record["sampler"]}
+                if record["sampler"] == "poisson" and loop and not record["naive"]:
                     fields["draw"] = "sparse"
                 increase = 100 * (record["seconds"] / base.iloc[0] - 1)
                 note = f"{record['seconds'] * 1e6:.3g} microseconds a subset"

@@ -9,7 +9,7 @@ from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.must.labels import in_order
 from dpsub.published import row_key
 
-# scheme -> (eta, delta'), delta_u being the group profile of u copies at the base epsilon
+# sampler -> (eta, delta'), delta_u being the group profile of u copies at the base epsilon
 FORMULAS = {
     "poisson": (r"\gamma", r"\gamma\,\delta"),
     "wor": (r"m/n", r"(m/n)\,\delta"),
@@ -41,20 +41,20 @@ class Table2(Artefact):
 
     def formulas(self) -> dict[tuple[str, str], str]:
         return {
-            (row_key(scheme=scheme), column): formula
-            for scheme, pair in FORMULAS.items()
+            (row_key(sampler=sampler), column): formula
+            for sampler, pair in FORMULAS.items()
             for column, formula in zip(("eta_formula", "delta_amplified_formula"), pair, strict=True)
         }
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         grid = in_order(self.needed(records, "amplification_grid"))
-        for (variant, scheme), cell in grid.groupby(["variant", "scheme"], sort=False):
+        for (variant, sampler), cell in grid.groupby(["variant", "sampler"], sort=False):
             eta = float(cell["eta"].iloc[0])
             formula = np.log1p(eta * np.expm1(cell["epsilon"].to_numpy()))
             departure = float(np.max(np.abs(formula - cell["epsilon_amplified"].to_numpy())))
             rows += [
-                {"row": row_key(scheme=scheme), "column": name, "variant": variant, "value": value}
+                {"row": row_key(sampler=sampler), "column": name, "variant": variant, "value": value}
                 for name, value in (("eta", eta), ("departure", departure))
             ]
         return values_frame(rows)

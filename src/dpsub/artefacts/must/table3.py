@@ -23,7 +23,7 @@ class Table3(Artefact):
         "sampler, at six base epsilons; exact values, no intervals."
     )
     experiments = ("amplification_grid",)
-    layout = Layout(panels=("ratio", "mechanism"), stub=("scheme", "column"), heads=("epsilon",))
+    layout = Layout(panels=("ratio", "mechanism"), stub=("sampler", "column"), heads=("epsilon",))
 
     def values(self, records: Records) -> pd.DataFrame:
         grid = self.needed(records, "amplification_grid")
@@ -34,12 +34,12 @@ class Table3(Artefact):
                 for count, record in enumerate(in_order(here).to_dict("records")):
                     fields = {"ratio": ratio, "mechanism": mechanism}
                     if count == 0:
-                        base = row_key(**fields, scheme="none", epsilon=epsilon)
+                        base = row_key(**fields, sampler="none", epsilon=epsilon)
                         rows += [
                             {"row": base, "column": name, "variant": record["variant"], "value": record[name]}
                             for name in ("epsilon", "delta")
                         ]
-                    row = row_key(**fields, scheme=record["scheme"], epsilon=epsilon)
+                    row = row_key(**fields, sampler=record["sampler"], epsilon=epsilon)
                     rows += [
                         {"row": row, "column": name, "variant": record["variant"], "value": record[name]}
                         for name in ("epsilon_amplified", "delta_amplified")

@@ -7,7 +7,7 @@ import pandas as pd
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.must.labels import in_order
-from dpsub.artefacts.must.rows import scheme_key
+from dpsub.artefacts.must.rows import sampler_key
 
 
 class Table4(Artefact):
@@ -20,14 +20,14 @@ class Table4(Artefact):
         "one query in experiment 1, by sampler and first-stage size b; exact values, no intervals."
     )
     experiments = ("noise_calibration",)
-    layout = Layout(panels=("column",), stub=("scheme",), heads=("b",))
+    layout = Layout(panels=("column",), stub=("sampler",), heads=("b",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "noise_calibration")
         frame = in_order(frame[frame["table"] == "table4"])
         rows = []
         for record in frame.to_dict("records"):
-            row, variant = scheme_key(record), record["variant"]
+            row, variant = sampler_key(record), record["variant"]
             note = "" if record["epsilon_valid"] else f"epsilon = {record['epsilon']:.3g} is outside the rule's range"
             sigma = {"row": row, "variant": variant, "value": record["sigma"], "note": note}
             rows.append({**sigma, "column": f"sigma_{record['statistic']}"})

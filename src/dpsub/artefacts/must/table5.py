@@ -8,12 +8,12 @@ from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
 from dpsub.artefacts.must.labels import in_order
-from dpsub.artefacts.must.rows import scheme_key
+from dpsub.artefacts.must.rows import sampler_key
 from dpsub.artefacts.statistics import Estimate, estimate_row
 
 
 class Table5(Artefact):
-    """Mean and spread of the estimates, with the exact expectation of the variance estimate beside them."""
+    """Mean and spread of the estimates, with the exact expectation of the variance estimate next to them."""
 
     name = "table5"
     kind = "table"
@@ -22,16 +22,16 @@ class Table5(Artefact):
         "(true values 0 and 1), with standard errors, and the exact expectation of the variance estimate."
     )
     experiments = ("subset_statistics",)
-    layout = Layout(panels=("parameter",), stub=("scheme", "b"), heads=("column",))
+    layout = Layout(panels=("parameter",), stub=("sampler", "b"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = in_order(self.needed(records, "subset_statistics"))
         rows = []
         for parameter in ("mean", "variance"):
-            for (variant, _, _), cell in frame.groupby(["variant", "scheme", "b"], sort=False):
+            for (variant, _, _), cell in frame.groupby(["variant", "sampler", "b"], sort=False):
                 first = cell.iloc[0].to_dict()
                 name = str(variant)
-                row, estimates = scheme_key(first, parameter=parameter), cell[parameter].to_numpy()
+                row, estimates = sampler_key(first, parameter=parameter), cell[parameter].to_numpy()
                 rows.append(estimate_row(row, "mean", name, statistics.mean(estimates)))
                 rows.append(estimate_row(row, "sd", name, statistics.deviation(estimates)))
                 if parameter == "variance":

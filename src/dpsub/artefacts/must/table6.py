@@ -24,13 +24,13 @@ class Table6(Artefact):
         "repeated data sets of the root mean squared error of the predictions in experiment 2, with standard errors."
     )
     experiments = ("noise_calibration", "linear_regression")
-    layout = Layout(panels=("epsilon_amplified",), stub=("scheme",), heads=("column",))
+    layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         noise = self.needed(records, "noise_calibration")
         rows = []
         for record in in_order(noise[noise["table"] == "table6"]).to_dict("records"):
-            row = row_key(epsilon_amplified=record["epsilon_amplified"], scheme=record["scheme"])
+            row = row_key(epsilon_amplified=record["epsilon_amplified"], sampler=record["sampler"])
             rows += [
                 {"row": row, "column": name, "variant": record["variant"], "value": record[name]}
                 for name in ("sigma", "delta_amplified")
@@ -44,9 +44,9 @@ class Table6(Artefact):
 def regression_cells(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
     """Return (row key, variant, records) of each cell of experiment 2; the non-private one has no epsilon'."""
     cells = []
-    groups = in_order(frame).groupby(["variant", "scheme", "epsilon_amplified"], sort=False, dropna=False)
-    for (variant, scheme, _), cell in groups:
+    groups = in_order(frame).groupby(["variant", "sampler", "epsilon_amplified"], sort=False, dropna=False)
+    for (variant, sampler, _), cell in groups:
         epsilon = float(cell["epsilon_amplified"].iloc[0])
         fields = {} if math.isnan(epsilon) else {"epsilon_amplified": epsilon}
-        cells.append((row_key(**fields, scheme=scheme), str(variant), cell))
+        cells.append((row_key(**fields, sampler=sampler), str(variant), cell))
     return cells

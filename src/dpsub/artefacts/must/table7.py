@@ -21,7 +21,7 @@ class Table7(Artefact):
         "sets, with standard errors."
     )
     experiments = ("linear_regression",)
-    layout = Layout(panels=("epsilon_amplified",), stub=("scheme",), heads=("column", "coefficient"))
+    layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column", "coefficient"))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []

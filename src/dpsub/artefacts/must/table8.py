@@ -9,7 +9,7 @@ import pandas as pd
 from dpsub.artefacts import statistics
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.labels import SCHEMES, in_order
+from dpsub.artefacts.must.labels import in_order, ranks
 from dpsub.artefacts.must.rows import proved_rows
 from dpsub.artefacts.statistics import estimate_row
 from dpsub.experiments.composition import CONSISTENT_NOISE
@@ -27,7 +27,7 @@ PROVED = {
 class Table8(Artefact):
     """Logistic regression by noisy gradients: noise, six test metrics over seeds, delta after all iterations.
 
-    Beyond the printed columns: standard deviations over seeds, paired differences of each sampler to Poisson, the
+    Beyond the printed columns: standard deviations over seeds, paired differences of each sampler from Poisson, the
     solver run to convergence, and scikit-learn's fit without privacy.
     """
 
@@ -35,27 +35,29 @@ class Table8(Artefact):
     kind = "table"
     caption = (
         "Noise of the summed gradient, metrics on the test part and delta after all iterations at epsilon = 2 in "
-        "experiment 3; metrics are means over seeds with standard errors, and the differences to Poisson are paired by "
-        "seed, with 95 % Student intervals. The bounds of delta in the consistent rows are those of the noise as "
+        "experiment 3; metrics are means over seeds with standard errors, and the differences from Poisson are paired "
+        "by seed, with 95 % Student intervals. The bounds of delta in the consistent rows are those of the noise as "
         "stated, in units of the clipping bound; those of the larger consistent noise stand below. In the rigorous "
         "rows the lower number is attained by explicit data sets (attack), the upper one is proved for clipped sums "
         "when one record is substituted (Poisson: added or removed), for experiment 3 as it was run; for Poisson "
         "divided by its realised size nothing is proved. The bracket of the paper's pair is no guarantee."
     )
     experiments = ("noise_calibration", "composition", "proved_composition", "adult_logistic")
-    layout = Layout(panels=("solver", "statistic"), stub=("scheme",), heads=("column",), first=("sigma_times_m",))
+    layout = Layout(panels=("solver", "statistic"), stub=("sampler",), heads=("column",), first=("sigma_times_m",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = [*self._noise(records), *self._metrics(records), *self._composed(records), *self._proved(records),
                 *self._differences(records)]
-        order = {name: rank for rank, name in enumerate(SCHEMES)}
-        return values_frame(sorted(rows, key=lambda row: order[parse_row_key(str(row["row"]))["scheme"]]))
+        order = ranks()
+        return values_frame(
+            sorted(rows, key=lambda row: order.get(parse_row_key(str(row["row"]))["sampler"], len(order)))
+        )
 
     def _noise(self, records: Records) -> list[dict[str, Any]]:
         noise = self.needed(records, "noise_calibration")
         noise = in_order(noise[noise["table"] == "table8"])
         return [
-            {"row": row_key(scheme=record["scheme"]), "column": "sigma_times_m", "variant": record["variant"],
+            {"row": row_key(sampler=record["sampler"]), "column": "sigma_times_m", "variant": record["variant"],
              "value": record["sigma"] * record["m"]}
             for record in noise.to_dict("records")
         ]
@@ -63,9 +65,9 @@ class Table8(Artefact):
     def _metrics(self, records: Records) -> list[dict[str, Any]]:
         rows = []
         frame = in_order(self.needed(records, "adult_logistic"))
-        for (variant, solver, scheme), cell in frame.groupby(["variant", "solver", "scheme"], sort=False):
+        for (variant, solver, sampler), cell in frame.groupby(["variant", "solver", "sampler"], sort=False):
             fields = {} if solver == "dp_sgd" else {"solver": solver}
-            row = row_key(scheme=scheme, **fields)
+            row = row_key(sampler=sampler, **fields)
             for metric in METRICS:
                 values = cell[metric].dropna().to_numpy()
                 if values.size < len(cell):
@@ -77,7 +79,7 @@ class Table8(Artefact):
                     continue
                 rows.append(estimate_row(row, metric, str(variant), statistics.mean(values), note))
                 if values.size > 1:
-                    spread = row_key(scheme=scheme, **fields, statistic="sd_over_seeds")
+                    spread = row_key(sampler=sampler, **fields, statistic="sd_over_seeds")
                     rows.append(estimate_row(spread, metric, str(variant), statistics.deviation(values), note))
         return rows
 
@@ -86,7 +88,7 @@ class Table8(Artefact):
         names = {"delta_c_lower": "delta_lower", "delta_c_upper": "delta_upper"}
         extra = {"table8": {}, CONSISTENT_NOISE: {"statistic": "delta_of_the_consistent_noise"}}
         return [
-            {"row": row_key(scheme=record["scheme"], **extra[record["table"]]), "column": column,
+            {"row": row_key(sampler=record["sampler"], **extra[record["table"]]), "column": column,
              "variant": record["variant"], "value": record[source],
              "note": f"method {record['method']}, scale {record['scale']:.4g}"}
             for record in frame[frame["table"].isin(extra)].to_dict("records")
@@ -98,9 +100,9 @@ class Table8(Artefact):
         frame = in_order(self.needed(records, "proved_composition"))
         for record in frame[frame["table"].isin(PROVED)].to_dict("records"):
             statistic = PROVED[record["table"]]
-            if record["table"] == "table8" and record["scheme"] == "poisson" and record["denominator"] == "fixed":
+            if record["table"] == "table8" and record["sampler"] == "poisson" and record["denominator"] == "fixed":
                 statistic = "delta_with_a_fixed_denominator"
-            row = row_key(scheme=record["scheme"], **({"statistic": statistic} if statistic else {}))
+            row = row_key(sampler=record["sampler"], **({"statistic": statistic} if statistic else {}))
             rows += proved_rows(row, f"{record['quantity']}_c", record)
         return rows
 
@@ -109,15 +111,15 @@ class Table8(Artefact):
         frame = self.needed(records, "adult_logistic")
         frame = frame[frame["solver"] == "dp_sgd"]
         for variant, runs in in_order(frame).groupby("variant", sort=False):
-            wide = {scheme: cell.set_index("replicate")[list(METRICS)] for scheme, cell in runs.groupby("scheme")}
+            wide = {sampler: cell.set_index("replicate")[list(METRICS)] for sampler, cell in runs.groupby("sampler")}
             if REFERENCE not in wide:
                 continue
-            for scheme in (name for name in runs["scheme"].unique() if name != REFERENCE):
+            for sampler in (name for name in runs["sampler"].unique() if name != REFERENCE):
                 for metric in METRICS:
-                    pairs = pd.concat([wide[scheme][metric], wide[REFERENCE][metric]], axis=1, join="inner").dropna()
+                    pairs = pd.concat([wide[sampler][metric], wide[REFERENCE][metric]], axis=1, join="inner").dropna()
                     if len(pairs) < 2:
                         continue
                     estimate = statistics.paired_difference(pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy())
-                    row = row_key(scheme=scheme, statistic="difference_to_poisson")
+                    row = row_key(sampler=sampler, statistic="difference_to_poisson")
                     rows.append(estimate_row(row, metric, str(variant), estimate))
         return rows

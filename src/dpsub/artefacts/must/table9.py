@@ -11,7 +11,7 @@ from dpsub.published import row_key
 
 
 class Table9(Artefact):
-    """Smallest, mean and largest number of distinct records over many subsets, beside what the exact law says."""
+    """Smallest, mean and largest number of distinct records over many subsets, next to what the exact law says."""
 
     name = "table9"
     kind = "table"
@@ -20,13 +20,13 @@ class Table9(Artefact):
         "experiments; the intervals of the extremes hold 99.8 % of the exact law, whose mean is the law mean."
     )
     experiments = ("distinct_counts",)
-    layout = Layout(panels=("experiment",), stub=("column",), heads=("scheme",))
+    layout = Layout(panels=("experiment",), stub=("column",), heads=("sampler",))
 
     def values(self, records: Records) -> pd.DataFrame:
-        frame = in_order(self.needed(records, "distinct_counts"), by=("variant", "experiment", "scheme"))
+        frame = in_order(self.needed(records, "distinct_counts"), by=("variant", "experiment", "sampler"))
         rows = []
         for record in frame.to_dict("records"):
-            row = row_key(experiment=record["experiment"], scheme=record["scheme"])
+            row = row_key(experiment=record["experiment"], sampler=record["sampler"])
             base = {"row": row, "variant": record["variant"]}
             for end in ("min", "max"):
                 bounds = {"lower": record[f"{end}_lower"], "upper": record[f"{end}_upper"]}

@@ -6,35 +6,36 @@ import pandas as pd
 
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.must.labels import in_order
+from dpsub.artefacts.must.labels import MULTISETS, in_order
+from dpsub.labels import sampler_label
 from dpsub.published import row_key
 
 
 class ThresholdsS8(Artefact):
-    """Exact roots beside the last points of the grid that the printed thresholds come from."""
+    """Exact roots next to the last points of the grid that the printed thresholds come from."""
 
     name = "thresholds_s8"
     kind = "table"
     caption = (
         "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
-        "the same delta', for all six pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
+        "the same delta', for all pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
     )
     experiments = ("amplification_crossings",)
-    layout = Layout(panels=("kind", "mechanism"), stub=("scheme", "other"), heads=("column",))
+    layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
 
     def quotes(self) -> dict[tuple[str, str], tuple[str, str, str]]:
         return {
-            (row_key(mechanism=mechanism, kind="threshold", scheme=scheme), "delta"): (
-                "claims", f"s8_threshold_{mechanism}_{printed}", "delta_threshold",
+            (row_key(mechanism=mechanism, kind="threshold", sampler=sampler), "delta"): (
+                "claims", f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "delta_threshold",
             )
             for mechanism in ("laplace", "gaussian")
-            for scheme, printed in (("wr", "WR"), ("must_ow", "MUST.OW"), ("must_ww", "MUST.WW"))
+            for sampler in MULTISETS
         }
 
     def values(self, records: Records) -> pd.DataFrame:
-        frame = in_order(self.needed(records, "amplification_crossings"), by=("variant", "scheme"))
+        frame = in_order(self.needed(records, "amplification_crossings"), by=("variant", "sampler"))
         # WOR amplifies strongly wherever delta > 0: the last such point of a grid is no threshold.
-        frame = frame[(frame["kind"] != "threshold") | (frame["scheme"] != "wor")]
+        frame = frame[(frame["kind"] != "threshold") | (frame["sampler"] != "wor")]
         rows = []
         for kind, columns in (
             ("threshold", ("epsilon", "delta")),
@@ -42,7 +43,7 @@ class ThresholdsS8(Artefact):
         ):
             for record in frame[frame["kind"] == kind].to_dict("records"):
                 other = {"other": record["other"]} if record["other"] else {}
-                row = row_key(mechanism=record["mechanism"], kind=kind, scheme=record["scheme"], **other)
+                row = row_key(mechanism=record["mechanism"], kind=kind, sampler=record["sampler"], **other)
                 rows += [
                     {"row": row, "column": name, "variant": record["variant"], "value": record[name]}
                     for name in columns

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsub.artefacts import statistics
 from dpsub.artefacts.must.labels import in_order
-from dpsub.figures import scheme_style
+from dpsub.figures import sampler_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,14 +42,14 @@ def curves(frame: pd.DataFrame, value: str, by: list[str]) -> pd.DataFrame:
 
 def paint(axes: Axes, frame: pd.DataFrame, value: str) -> None:
     """Draw the curves of one panel, the non-private one last, and their bands."""
-    order = list(in_order(frame, by=("scheme",))["scheme"].unique())
-    for position, scheme in enumerate([*(name for name in order if name != "nonprivate"),
+    order = list(in_order(frame, by=("sampler",))["sampler"].unique())
+    for position, sampler in enumerate([*(name for name in order if name != "nonprivate"),
                                        *(name for name in order if name == "nonprivate")]):
-        curve = frame[frame["scheme"] == scheme].sort_values("iteration")
+        curve = frame[frame["sampler"] == sampler].sort_values("iteration")
         # Markers are staggered, so that curves on each other can be told apart.
         step = max(1, len(curve) // 8)
         offset = (position * step) // max(1, len(order))
-        style = scheme_style(scheme)
+        style = sampler_style(sampler)
         axes.plot(curve["iteration"], curve[value], markevery=(offset, step), linewidth=0.9, markersize=3.5, **style)
         if np.isfinite(curve["lower"]).any():
             axes.fill_between(curve["iteration"], curve["lower"], curve["upper"], color=style["color"], alpha=0.2,

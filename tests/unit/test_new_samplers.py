@@ -1,0 +1,117 @@
+"""A sampler that experiments, tables, figures and sweeps have never heard of: its own facts are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+import pytest
+
+from dpsub import artefacts, sampling, sweeps
+from dpsub.errors import ArgumentError, PlanError
+from dpsub.experiments import REGISTRY
+from dpsub.figures import sampler_style
+from dpsub.sampling.base import Sampler, Stage, StagedSampler, WithoutReplacement, WithReplacement
+from dpsub.sweeps import grid
+from tests.experiment_runs import run, settings_of
+
+
+@dataclass(frozen=True)
+class Drawn(StagedSampler):
+    """As MUST.WW, under a name of its own."""
+
+    b: int
+    m: int
+
+    name: ClassVar[str] = "drawn"
+    label: ClassVar[str] = "DRAWN"
+    colour: ClassVar[str] = "#332288"
+    marker: ClassVar[str] = "*"
+    line_style: ClassVar[Any] = "--"
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithReplacement, "m": WithReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(4, 3), 7)]
+
+
+@dataclass(frozen=True)
+class Thrice(StagedSampler):
+    """Three stages, of which no experiment has the first one's size."""
+
+    a: int
+    b: int
+    m: int
+
+    name: ClassVar[str] = "thrice"
+    label: ClassVar[str] = "THRICE"
+    colour: ClassVar[str] = "#332288"
+    marker: ClassVar[str] = "*"
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"a": WithoutReplacement, "b": WithReplacement, "m": WithReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(5, 4, 3), 7)]
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    sampling.REGISTRY.names()  # all members are known from here on
+    for member in (Drawn, Thrice):
+        monkeypatch.setitem(sampling.REGISTRY._members, member.name, member)
+        monkeypatch.setitem(sampling.REGISTRY._found, member.name, member)
+    yield
+
+
+SIZES = {"n": 100, "b": 20, "m": 10}
+
+
+def recorded(name: str, **changes: Any) -> pd.DataFrame:
+    return run(name, **changes).assign(variant="stated", data="")
+
+
+def test_tables_and_figures_have_it() -> None:
+    chosen = ["poisson", "wor", "must_ow", "drawn"]
+    records = {
+        "amplification_grid": recorded("amplification_grid", **SIZES, samplers=chosen, epsilon_step=1),
+        "distinct_counts": recorded("distinct_counts", draws=10, settings=[SIZES], samplers=chosen),
+    }
+    for name, column in (("must/table2", "eta"), ("must/table9", "law_mean"), ("must/figure4", "largest_difference")):
+        values = artefacts.REGISTRY.get(name)().values(records)
+        found = values[values["row"].str.endswith("sampler=drawn") & (values["column"] == column)]
+        assert len(found) and found["value"].notna().all(), name
+    figure, plotted = artefacts.REGISTRY.get("must/figure4")().draw(records)  # type: ignore[union-attr]
+    assert list(plotted["sampler"].unique()) == ["wor", "must_ow", "drawn"], "Poisson has the curve of WOR"
+    labels = [line.get_label() for line in figure.axes[0].get_lines()]
+    assert labels[-1] == "DRAWN"
+    assert sampler_style("drawn") == {"label": "DRAWN", "color": "#332288", "marker": "*", "linestyle": "--"}
+
+
+def test_the_expected_variance_follows_from_its_stages() -> None:
+    frame = recorded("subset_statistics", n=100, m=10, b=[20], subsets=5, samplers=["wr", "must_ww", "drawn"])
+    expected = dict(zip(frame["sampler"], frame["expected_variance"], strict=True))
+    assert expected == {
+        "nonprivate": 1, "wr": 1 - 1 / 100, "must_ww": (1 - 1 / 20) * (1 - 1 / 100),
+        "drawn": (1 - 1 / 20) * (1 - 1 / 100),
+    }  # fmt: skip
+
+
+KNOWN = {name: sweeps.REGISTRY.get(name)() for name in sweeps.REGISTRY.names()}
+DRAWS = {"experiment": "distinct_draws", "sizes": [{"n": 50, "m": 5, "b": 10}], "steps": [3], "seeds": 1}
+
+
+def test_a_cell_of_a_sweep_takes_it() -> None:
+    (wanted,) = grid.expand([{**DRAWS, "samplers": ["drawn"]}], KNOWN)
+    assert wanted.cell.fields["b"] == 10
+    assert len(KNOWN["distinct_draws"].run(wanted.cell.fields, range(1), root=1, data={})) == 1
+
+
+def test_a_size_that_nobody_gives_is_named() -> None:
+    lacking = "thrice needs a, the size of the first stage"
+    with pytest.raises(PlanError, match=f"{lacking}, and the sizes of a sweep are n, m and b; write its stages as a"):
+        grid.expand([{**DRAWS, "samplers": ["thrice"]}], KNOWN)
+    for name in ("amplification_grid", "distinct_counts", "linear_regression", "subset_statistics", "proved_steps"):
+        with pytest.raises(ArgumentError, match=f"^{lacking}, got none$"):
+            REGISTRY.get(name)().check(settings_of(name, samplers=["thrice"]))
