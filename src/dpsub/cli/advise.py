@@ -5,7 +5,7 @@ wanted sample size of the record's stratum). lower, upper, exact: epsilon' that 
 mechanism with --epsilon runs on the sample. base: the epsilon that the sample's mechanism may have if the promise is to
 be --epsilon.
 
-JSON: epsilon, rate, upper_limit, designs (a list with design, sampler (what draws it: dpsub.sampling.designs, .pps),
+JSON: epsilon, rate, upper_limit, designs (a list with design, sampler (what draws it, of dpsub.sampling),
 relation, lower, upper, exact, size_mean, size_sd, sampling, noise, total, base, total_at_target, note), left_out.
 """
 

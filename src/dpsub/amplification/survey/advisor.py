@@ -27,20 +27,22 @@ from dpsub.amplification.survey.sizes import (
     rounding_size_aware,
 )
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
-from dpsub.sampling import Poisson, Sampler, Wor
-from dpsub.sampling.allocation import exact_rate, inclusion_probabilities, neyman, proportional, rounded_sizes
-from dpsub.sampling.designs import (
+from dpsub.sampling import (
     ClusterSample,
+    Frame,
     FrameSampler,
+    Poisson,
     PpsCluster,
+    PpsConditionalPoisson,
     RandomSize,
     RoundedRate,
+    Sampler,
     Stratified,
     StratifiedRate,
     Systematic,
+    Wor,
 )
-from dpsub.sampling.frame import Frame
-from dpsub.sampling.pps import PpsConditionalPoisson
+from dpsub.sampling.allocation import exact_rate, inclusion_probabilities, neyman, proportional, rounded_sizes
 
 COLUMNS = ("stratum", "cluster", "size")
 _SHOWN = 40
