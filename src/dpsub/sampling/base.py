@@ -52,11 +52,6 @@ class Stage(abc.ABC):
         """Raise ArgumentError if the stage, its size called `name`, can't be applied to `n_slots` slots."""
         return
 
-    @staticmethod
-    def most_of(n: int, n_slots: int) -> int:
-        """Largest size that is of interest with n records and `n_slots` slots to draw from."""
-        return max(n, n_slots)
-
     @abc.abstractmethod
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
         """Return the largest possible number of copies after j before, and the limits of those worth a term."""
@@ -108,10 +103,6 @@ class WithoutReplacement(_OfSize):
 
     def check_slots(self, name: str, n_slots: int, slots_name: str) -> None:
         checks.integer(name, self.size, at_most=n_slots, at_most_name=slots_name)
-
-    @staticmethod
-    def most_of(n: int, n_slots: int) -> int:
-        return n_slots
 
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
         most = min(int(j.max()), self.size)
@@ -429,8 +420,8 @@ class StagedSampler(Sampler):
             return Family(lambda rate: cls._of({**values, last: rate}), 1.0, "rate")
         n, before = checks.integer("n", n, at_least=1), [*before, last][: [*before, last].index(size)]
         slots = checks.integer(before[-1], values[before[-1]], at_least=1) if before else n
-        most = cls.kinds[size].most_of(n, slots)
-        return Family(lambda found: cls.of_sizes(n, **{**values, size: int(found)}), most, "size")
+        most = slots if cls.kinds[size] is WithoutReplacement else max(n, slots)
+        return Family(lambda found: cls.of_sizes(**{**values, size: int(found)}), most, "size")
 
     def multiplicity_law(self, n: int) -> MultiplicityLaw:
         counts, log_p = np.array([1]), np.array([0.0])

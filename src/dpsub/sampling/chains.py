@@ -225,7 +225,8 @@ class Multistage(StagedSampler):
         kind: Any = type(last)
         if kind is PoissonStage:
             return Family(lambda rate: cls([*before, kind(rate)]), 1.0, "rate")
-        most = kind.most_of(n, before[-1].size if before else n)
+        slots = before[-1].size if before else n
+        most = slots if kind is WithoutReplacement else max(n, slots)
         return Family(lambda size: cls([*before, kind(int(size))]), most, "size")
 
     @classmethod
