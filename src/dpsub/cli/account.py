@@ -1,29 +1,33 @@
 """Privacy of many releases from samples: delta at --epsilon, or epsilon at --delta, from both sides.
 
-JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds or pair), guarantee (true or false), pair,
-adjacency, sensitivity, conditions, seconds.  Infinite numbers are the string "Infinity".
+Several values between commas, as in --delta 1e-5,1e-6, cost little more than one.
+
+JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds, upper, lower or paper), guarantee (true or false),
+pair, adjacency, sensitivity, conditions, seconds; of several values a list of these, each with the epsilon or delta
+that it is for.  Infinite numbers are the string "Infinity".
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from dpsub.cli import accounts
-from dpsub.cli.answers import Answer, near, plural
-from dpsub.cli.parsing import Parser, add_choice, number, whole
-from dpsub.cli.sampler_options import add_sampler, described, sampler_of
+from dpsub.cli.answers import Answer, Line, near, plural
+from dpsub.cli.parsing import Parser, add_choice, number, numbers
+from dpsub.cli.releases import add_releases, asked, steps_of
+from dpsub.cli.samplers import add_sampler, described, sampler_of
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
-    from dpsub.sampling import Sampler
 
-ADJACENCIES = ("add_remove", "substitute")
-CONVENTIONS = ("rigorous", "paper")
+VARIANTS = ("rigorous", "paper")
 DENOMINATORS = ("fixed", "realised")
-MECHANISMS = ("gaussian", "laplace")
+RENAMED = {"--convention": "--variant"}
+TAKES_SEVERAL = True
 
 
 def add_arguments(parser: Parser) -> None:
@@ -31,78 +35,49 @@ def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
     add_releases(parser)
     question = parser.add_mutually_exclusive_group(required=True)
-    question.add_argument("--epsilon", type=number, metavar="E", help="ask for delta at this epsilon, nats")
-    question.add_argument("--delta", type=number, metavar="D", help="ask for epsilon at this delta")
-    conventions = "proof and attack, or the papers' pair, which is NOT a guarantee (default: rigorous)"
-    add_choice(parser, "--convention", CONVENTIONS, conventions, "rigorous")
+    question.add_argument("--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats")
+    question.add_argument("--delta", type=numbers, metavar="D", help="ask for epsilon at this delta")
+    variants = "proof and attack, or the papers' pair, which is NOT a guarantee (default: rigorous)"
+    add_choice(parser, "--variant", VARIANTS, variants, "rigorous")
     denominators = "what the sum is divided by: a fixed number or the realised size (default: fixed)"
     add_choice(parser, "--denominator", DENOMINATORS, denominators, "fixed")
     width = "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; 0.005 where kind is bounds)"
     parser.add_argument("--width", type=number, metavar="W", help=width)
-
-
-def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
-    """Add the options that say what is released."""
-    noise = "noise scale on the sum over the norm bound C of one record"
-    parser.add_argument("--noise-multiplier", type=number, required=required, metavar="S", help=noise)
-    parser.add_argument("--steps", type=whole, required=required, metavar="K", help="number of releases")
-    add_choice(parser, "--adjacency", ADJACENCIES, "default: add_remove for poisson, substitute for the rest")
-    if mechanism:
-        add_choice(parser, "--mechanism", MECHANISMS, "noise (default: gaussian)", "gaussian")
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
     """Account."""
+    import dpsub
+
     started = perf_counter()
     sampler = sampler_of(arguments)
-    account = _paper(arguments, sampler) if arguments.convention == "paper" else _rigorous(arguments, sampler)
+    if arguments.variant == "paper" and arguments.mechanism != "gaussian":
+        raise ArgumentError("the papers' pairs are Gaussian, got --mechanism laplace; use --variant rigorous")
+    if arguments.variant == "paper" and arguments.denominator != "fixed":
+        raise ArgumentError("the papers' pairs do not know the denominator, got --denominator realised; drop it")
+    found = dpsub.account(sampler, steps=steps_of(arguments, sampler), **asked(arguments), variant=arguments.variant)
     seconds = perf_counter() - started
-    given = arguments.epsilon if arguments.delta is None else arguments.delta
-    at = "epsilon" if arguments.delta is None else "delta"
+    at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
+    shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"
     title = (
-        f"{account.quantity} at {at} = {near(given)} of {plural(arguments.steps, 'release')} from "
+        f"{found.quantity} at {shown} of {plural(arguments.steps, 'release')} from "
         f"{described(sampler, arguments.n)}, {arguments.mechanism} noise multiplier {near(arguments.noise_multiplier)}"
     )
-    if not accounts.guaranteed(account):
+    if not accounts.guaranteed(found):
         title = f"NOT A GUARANTEE: {title}, by the papers' pair"
-    return Answer(accounts.values(account, seconds), title, accounts.lines(account, given, seconds))
+    if not isinstance(given, tuple):
+        return Answer(accounts.values(found, seconds), title, accounts.lines(found, given, seconds))
+    return _several(found, at, given, title, seconds)
 
 
-def _rigorous(arguments: Namespace, sampler: Sampler) -> Account:
-    from dpsub.accounting.account import rigorous
-
-    return rigorous(
-        sampler,
-        arguments.n,
-        noise_multiplier=arguments.noise_multiplier,
-        steps=arguments.steps,
-        epsilon=arguments.epsilon,
-        delta=arguments.delta,
-        adjacency=arguments.adjacency,
-        mechanism=arguments.mechanism,
-        denominator=arguments.denominator,
-        width=arguments.width,
-    )
-
-
-def _paper(arguments: Namespace, sampler: Sampler) -> Account:
-    from dpsub.accounting.account import paper
-
-    if arguments.mechanism != "gaussian":
-        raise ArgumentError("the papers' pairs are Gaussian, got --mechanism laplace; use --convention rigorous")
-    if arguments.denominator != "fixed":
-        raise ArgumentError("the papers' pairs do not know the denominator, got --denominator realised; drop it")
-    account = paper(
-        sampler,
-        arguments.n,
-        noise_multiplier=arguments.noise_multiplier,
-        steps=arguments.steps,
-        epsilon=arguments.epsilon,
-        delta=arguments.delta,
-        width=1e-3 if arguments.width is None else arguments.width,
-    )
-    if arguments.adjacency not in (None, account.adjacency):
-        raise ArgumentError(
-            f"the papers state this pair under {account.adjacency}, got --adjacency {arguments.adjacency}; drop it"
-        )
-    return account
+def _several(found: Account, at: str, given: tuple[float, ...], title: str, seconds: float) -> Answer:
+    """A row for each value, and below what holds of all."""
+    each = [replace(found, lower=lower, upper=upper) for lower, upper in zip(found.lower, found.upper, strict=True)]
+    rows: list[Line] = [
+        (f"{at} {near(value)}", "{0}, upper {1}, lower {2}".format(found.quantity, *accounts.ends(one)))
+        for value, one in zip(given, each, strict=True)
+    ]
+    promised = list(dict.fromkeys(accounts.guarantee(one, value) for value, one in zip(given, each, strict=True)))
+    values = [{at: value, **accounts.values(one, seconds)} for value, one in zip(given, each, strict=True)]
+    return Answer(values, title, [*rows, *accounts.facts(each[0], promised, seconds)])

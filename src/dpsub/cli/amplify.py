@@ -7,17 +7,11 @@ boundary).
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from dpsub.cli.answers import Answer, Line, near, up
-from dpsub.cli.parsing import Parser, add_choice, number
-from dpsub.cli.sampler_options import add_sampler, described, sampler_of
-from dpsub.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from dpsub.sampling import Sampler
-
-MECHANISMS = ("gaussian", "laplace")
+from dpsub.cli.parsing import Parser, number, numbers
+from dpsub.cli.releases import add_mechanism
+from dpsub.cli.samplers import add_sampler, described, sampler_of
 
 _CATEGORIES = {
     "strong": "both epsilon and delta shrink",
@@ -31,9 +25,13 @@ _CATEGORIES = {
 def add_arguments(parser: Parser) -> None:
     """Add the options of this command."""
     add_sampler(parser)
-    add_choice(parser, "--mechanism", MECHANISMS, "noise of the release (default: gaussian)", default="gaussian")
-    parser.add_argument("--ratio", type=number, required=True, metavar="R", help="sensitivity over noise scale")
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="epsilon on all data, nats")
+    add_mechanism(parser)
+    noise = parser.add_mutually_exclusive_group(required=True)
+    noise.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
+    multiplier = "noise scale over the norm bound C of one record: ratio 1/S, or 2/S where records are replaced"
+    noise.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data, nats")
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
@@ -44,13 +42,19 @@ def run(arguments: Namespace) -> Answer:
     UnsupportedError
         If no theorem covers the sampler.
     """
-    from dpsub import noise
+    from dpsub import checks, noise
+    from dpsub.accounting.account import Release
+    from dpsub.accounting.amplify import covered
     from dpsub.amplification import amplify, category
 
     sampler = sampler_of(arguments)
-    adjacency, exact = _covered(sampler, arguments.n)
+    adjacency, exact = covered(Release(sampler, arguments.n, 1.0))
+    ratio = arguments.ratio
+    if ratio is None:
+        scale = checks.real("noise_multiplier", arguments.noise_multiplier, above=0)
+        ratio = (1 if adjacency == "add_remove" else 2) / scale
     law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
-    found = amplify(law, noise.of(arguments.mechanism, arguments.ratio), arguments.epsilon)
+    found = amplify(law, noise.of(arguments.mechanism, ratio), arguments.epsilon)
     point = {
         "epsilon": float(found.epsilon),
         "delta": float(found.delta),
@@ -70,29 +74,8 @@ def run(arguments: Namespace) -> Answer:
         ("conditions", "one release from one secret sample; noise fixed in advance; sizes and rates public"),
     ]
     values = {**point, "eta": found.eta, "category": kind}
-    release = f"{arguments.mechanism} release, sensitivity / scale = {near(arguments.ratio)}"
+    release = f"{arguments.mechanism} release, sensitivity / scale = {near(ratio)}"
     return Answer(values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines)
-
-
-def _covered(sampler: Sampler, n: int | None) -> tuple[str, bool]:
-    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once."""
-    from dpsub.accounting.account import Release
-
-    chain = Release(sampler, n, 1.0, 1).chain()
-    kinds = chain.kinds
-    if kinds == ("poisson",):
-        return "add_remove", True
-    if kinds == ("with", "with") and chain.stages[0].size > chain.n:
-        raise UnsupportedError(
-            f"the theorem is proved for a first stage of at most n = {chain.n} draws with replacement, "
-            f"got b = {chain.stages[0].size}; dpsub account bounds this sampler in another way"
-        )
-    if kinds in (("without",), ("with",), ("without", "with"), ("with", "with")):
-        return "substitute", kinds == ("without",)
-    what = "ends with a Poisson stage" if kinds[-1] == "poisson" else "has more than two stages that matter"
-    raise UnsupportedError(
-        f"no amplification theorem is proved for a chain that {what}; dpsub account bounds it in another way"
-    )
 
 
 def _sensitivity(adjacency: str) -> str:

@@ -23,21 +23,21 @@ class Answer:
 
     Attributes
     ----------
-    values : mapping
-        For JSON, in the order of its keys.
+    values : mapping, or list of mappings
+        For JSON, in the order of its keys; a list where several values were asked about.
     title : str
         First line of the text.
     lines : sequence of Line
         Aligned below it.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
     lines: Sequence[Line] = field(default=())
 
     def json(self) -> str:
         """One line of valid JSON: infinite numbers are the strings "Infinity" and "-Infinity", NaN is null."""
-        return json.dumps(_plain(self.values), allow_nan=False, ensure_ascii=False)
+        return as_json(self.values)
 
     def text(self) -> str:
         """A title and aligned lines."""
@@ -50,6 +50,11 @@ class Answer:
                     rows.append(f"  {label:<{width}}  {row}".rstrip())
                     label = ""
         return "\n".join(rows)
+
+
+def as_json(value: Any) -> str:
+    """One line of valid JSON."""
+    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
 
 
 def up(value: float) -> str:

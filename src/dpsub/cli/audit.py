@@ -18,10 +18,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from dpsub.cli import accounts
-from dpsub.cli.account import add_releases
 from dpsub.cli.answers import Answer, Line, down, near, plural, up
-from dpsub.cli.parsing import Parser, number, whole
-from dpsub.cli.sampler_options import add_sampler, described, sampler_of
+from dpsub.cli.parsing import Parser, number, numbers, whole
+from dpsub.cli.releases import add_releases, asked, steps_of
+from dpsub.cli.samplers import add_sampler, described, sampler_of
 
 if TYPE_CHECKING:
     from dpsub.accounting.audit import Attack, Audit, MonteCarlo
@@ -33,24 +33,22 @@ def add_arguments(parser: Parser) -> None:
     """Add the options of this command."""
     add_sampler(parser)
     add_releases(parser, mechanism=False)
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="nats")
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats")
     draws = "runs of all steps on each data set (default: 100 to 100000, by their cost)"
     parser.add_argument("--draws", type=whole, metavar="N", help=draws)
     parser.add_argument("--seed", type=whole, default=0, metavar="SEED", help="of the draws and the noise (default: 0)")
     parser.add_argument("--confidence", type=number, default=0.99, metavar="P", help="of the intervals (default: 0.99)")
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
     """Audit."""
-    from dpsub.accounting.audit import audit
+    import dpsub
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = audit(
-        sampler, arguments.n, noise_multiplier=arguments.noise_multiplier, steps=arguments.steps,
-        epsilon=arguments.epsilon, adjacency=arguments.adjacency, draws=arguments.draws, seed=arguments.seed,
-        confidence=arguments.confidence,
-    )  # fmt: skip
+    drawn = {name: getattr(arguments, name) for name in ("draws", "seed", "confidence")}
+    found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **asked(arguments), **drawn)
     seconds = perf_counter() - started
     order = (1, 0) if found.swapped else (0, 1)
     shown = found.shown

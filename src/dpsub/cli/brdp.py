@@ -2,8 +2,8 @@
 
 Gives the kernel's scale and the recycling rate with the largest acceptance (probability that the noise lies within the
 bound) whose exact privacy keeps the budget, beside plain noise, the parameters of the paper's algorithms with the delta
-that those really have, and, for one release, the ceiling that no symmetric unimodal noise passes.  With --compositions
-the budget is that of all releases together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the
+that those really have, and, for one release, the ceiling that no symmetric unimodal noise passes.  With --steps the
+budget is that of all releases together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the
 delta of that recycler is given.
 
 JSON: kernel, scale, rate, acceptance, sd, plain_scale, plain_acceptance, paper_kernel_epsilon, paper_scale, paper_rate,
@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 from dpsub import checks
 from dpsub.cli import accounts
 from dpsub.cli.answers import Answer, Line, down, near, plural, up
-from dpsub.cli.parsing import Parser, add_choice, number, whole
+from dpsub.cli.parsing import Parser, add_choice, number, numbers, whole
+from dpsub.cli.releases import ADJACENCIES
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dpsub.recycling.law import Recycled
 
 KERNELS = ("gaussian", "laplace")
-RELATIONS = ("add_remove", "substitute")
+RENAMED = {"--compositions": "--steps"}
 _WIDTH = 5e-4
 
 
@@ -40,12 +41,13 @@ def add_arguments(parser: Parser) -> None:
     add_choice(parser, "--kernel", KERNELS, "noise that is recycled (default: gaussian)", "gaussian")
     parser.add_argument("--sensitivity", type=number, required=True, metavar="D", help="above 0, in the query's units")
     parser.add_argument("--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted")
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="nats, above 0")
-    parser.add_argument("--delta", type=number, required=True, metavar="D", help="between 0 and 1")
-    parser.add_argument("--compositions", type=whole, default=1, metavar="T", help="releases that share the budget")
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats, above 0")
+    parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="between 0 and 1")
+    parser.add_argument("--steps", type=whole, default=1, metavar="K", help="releases that share the budget")
     parser.add_argument("--scale", type=number, metavar="S", help="of the kernel, instead of the best one")
     parser.add_argument("--rate", type=number, metavar="Q", help="in [0, 1], with --scale: account, choose nothing")
-    add_choice(parser, "--adjacency", RELATIONS, "what the sensitivity is for (default: substitute)", "substitute")
+    add_choice(parser, "--adjacency", ADJACENCIES, "what the sensitivity is for (default: substitute)", "substitute")
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
@@ -59,7 +61,7 @@ def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     family = kernels.named(arguments.kernel)
     epsilon, delta = budget(arguments.epsilon, arguments.delta)
-    times = checks.integer("compositions", arguments.compositions, at_least=1)
+    times = checks.integer("steps", arguments.steps, at_least=1)
     shared = (epsilon, delta, times, arguments.bound, arguments.sensitivity)
     found: RecyclingAdvice | None = None
     if arguments.scale is None:

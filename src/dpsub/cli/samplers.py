@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from argparse import Namespace
-from collections.abc import Callable
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dpsub.cli.parsing import Parser, nearest, whole
 from dpsub.cli.parsing import number as real_number
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from dpsub.sampling import Sampler
@@ -18,16 +18,41 @@ if TYPE_CHECKING:
 STAGES = ("wor", "wr", "poisson")
 _ASKED = "is what is asked for"
 _OPTIONS = ("m", "b", "rate", "stages")
+_PURPOSES = {
+    "n": "the number of records",
+    "m": "the size of the sample",
+    "b": "the size of the first of two stages",
+    "rate": "the probability of each record",
+    "stages": "the stages, such as wor:500,wr:400",
+}
+
+_ONCE = (
+    "draw each batch afresh, as wor and poisson do, or, if no record is in two batches of an epoch, count the epoch as "
+    "one release from all records: wor --n N --m N --steps EPOCHS"
+)
+_SHUFFLED = f"a batch depends on the others of its epoch, which no theorem here covers; {_ONCE}"
+_IN_ORDER = f"who is in a batch is no secret, so that nothing amplifies; {_ONCE}"
+PRACTICES = dict.fromkeys(
+    ("shuffle", "shuffled", "shuffling", "reshuffling", "random_reshuffling", "random_allocation", "balls_and_bins"),
+    _SHUFFLED,
+) | dict.fromkeys(("cyclic", "sequential", "in_order"), _IN_ORDER)
+"""What people do that is none of the samplers, and why, and the way out."""
+
+_OTHER_NAMES = {
+    "bernoulli": "poisson", "without_replacement": "wor", "uniform": "wor", "srswor": "wor", "fixed_size": "wor",
+    "with_replacement": "wr", "bootstrap": "wr", "srswr": "wr",
+}  # fmt: skip
 
 
 def add_sampler(parser: Parser) -> None:
     """Add the sampler and its options."""
     names = "poisson, wor, wr, must_ow, must_wo, must_ww, must_oo, multistage"
-    parser.add_argument("sampler", metavar="SAMPLER", help=names)
-    parser.add_argument("--n", type=whole, metavar="N", help="number of records")
-    parser.add_argument("--m", type=whole, metavar="M", help="size of the sample (poisson: expected)")
-    parser.add_argument("--b", type=whole, metavar="B", help="size of the first of two stages")
-    parser.add_argument("--rate", type=real_number, metavar="Q", help="probability of each record (poisson)")
+    parser.add_argument("sampler", type=sampler_name, metavar="SAMPLER", help=names)
+    parser.add_argument("--n", type=whole, metavar="N", help=_PURPOSES["n"])
+    size = f"{_PURPOSES['m']} (poisson: expected)"
+    parser.add_argument("--m", "--batch-size", type=whole, metavar="M", help=size)
+    parser.add_argument("--b", type=whole, metavar="B", help=_PURPOSES["b"])
+    parser.add_argument("--rate", "--sample-rate", type=real_number, metavar="Q", help=f"{_PURPOSES['rate']} (poisson)")
     parser.add_argument("--stages", metavar="KIND:SIZE,...", help="of multistage: wor:500,wr:400 or wr:500,poisson:0.1")
 
 
@@ -37,17 +62,15 @@ def sampler_of(arguments: Namespace) -> Sampler:
     Raises
     ------
     ArgumentError
-        If the name is unknown, an option is missing, or one does not apply.
+        If an option is missing, or one does not apply.
     """
-    name = _known(arguments)
+    name = arguments.sampler
     if name == "poisson":
         return _poisson(arguments)
     if name == "multistage":
         return _multistage(arguments, None)
     _needs(arguments, name, _fields(name))
     return _of_sizes(arguments, arguments.m)
-
-
 @dataclasses.dataclass(frozen=True)
 class Family:
     """Samplers that differ in one size or rate only.
@@ -76,7 +99,7 @@ def family_of(arguments: Namespace) -> Family:
     """
     from dpsub.sampling import Poisson
 
-    name = _known(arguments)
+    name = arguments.sampler
     if name == "poisson":
         _refuse(arguments, ("m", "rate"), _ASKED)
         _refuse(arguments, ("b", "stages"), "does not apply to poisson")
@@ -106,11 +129,25 @@ def described(sampler: Sampler, n: int | None) -> str:
     return f"{sampler.label}({', '.join(parts)})"
 
 
-def _known(arguments: Namespace) -> str:
+def sampler_name(name: str) -> str:
+    """Return the name if it is that of a sampler, else say what comes nearest.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is a known practice, but none of the samplers.
+    """
     from dpsub.sampling import REGISTRY
 
-    name = str(arguments.sampler)
-    REGISTRY.get(name)
+    practice = name.lower().replace("-", "_")
+    if practice in PRACTICES:
+        raise UnsupportedError(f"{name!r} is none of the samplers: {PRACTICES[practice]}")
+    if practice in _OTHER_NAMES:
+        raise ArgumentTypeError(f"unknown sampler {name!r}; did you mean {_OTHER_NAMES[practice]!r}?")
+    try:
+        REGISTRY.get(name)
+    except ArgumentError as error:
+        raise ArgumentTypeError(str(error)) from None
     return name
 
 
@@ -166,8 +203,6 @@ def _stages(text: str) -> list[Stage]:
 
 
 def _stage(kind: str, text: str) -> Stage:
-    from argparse import ArgumentTypeError
-
     from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
 
     try:
@@ -195,20 +230,23 @@ def _exact(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
-def _needs(arguments: Namespace, name: str, fields: tuple[str, ...]) -> None:
+def _needs(arguments: Namespace, name: str, fields: Sequence[str]) -> None:
     """Ask for n and `fields`, and for nothing else."""
-    _refuse(arguments, tuple(option for option in _OPTIONS if option not in fields), f"does not apply to {name}")
+    takes = " and ".join(f"--{field}, {_PURPOSES[field]}" for field in ("n", *fields))
+    others = [option for option in _OPTIONS if option not in fields]
+    _refuse(arguments, others, f"does not apply to {name}, which takes {takes}")
     _require(arguments, name, ("n", *fields))
 
 
-def _require(arguments: Namespace, name: str, fields: tuple[str, ...]) -> None:
-    missing = [f"--{field}" for field in fields if getattr(arguments, field) is None]
+def _require(arguments: Namespace, name: str, fields: Sequence[str]) -> None:
+    missing = [field for field in fields if getattr(arguments, field) is None]
     if missing:
         needed = " and ".join(f"--{field}" for field in fields)
-        raise ArgumentError(f"{name} needs {needed}, got no {' and no '.join(missing)}")
+        lacking = " and no ".join(f"--{field} ({_PURPOSES[field]})" for field in missing)
+        raise ArgumentError(f"{name} needs {needed}, got no {lacking}")
 
 
-def _refuse(arguments: Namespace, fields: tuple[str, ...], why: str) -> None:
+def _refuse(arguments: Namespace, fields: Sequence[str], why: str) -> None:
     given = [field for field in fields if getattr(arguments, field) is not None]
     if given:
-        raise ArgumentError(f"--{given[0]} {why}; drop it")
+        raise ArgumentError(f"--{given[0]} {why}; drop --{given[0]}")
