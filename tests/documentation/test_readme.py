@@ -77,7 +77,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
     assert PICTURE.with_suffix(".png").is_file()
     assert len(shown) == 5
     for row in shown.to_dict("records"):
-        sampler = REGISTRY.get(row["scheme"]).of_sizes(10_000, 200, 118)
+        sampler = REGISTRY.get(row["scheme"]).of_sizes(10_000, m=200, b=118)
         found = rigorous(
             sampler, 10_000, noise_multiplier=row["noise_multiplier"], steps=row["n_compositions"],
             delta=1e-5, adjacency=row["adjacency"],

@@ -21,7 +21,7 @@ GOOD: dict[str, Any] = {
     ("change", "message"),
     [
         ({"b": 500}, "b must be at most n = 426, got b = 500"),
-        ({"b": None}, "must_ow needs the size b of its first stage, got none"),
+        ({"b": None}, "must_ow needs b, the size of the first stage, got none"),
         ({"sampler": "wor", "m": 427}, "m must be at most n = 426, got m = 427"),
         ({"sampler": "must_oo", "b": 30}, "m must be at most b = 30, got m = 40"),
         ({"dataset": "breast_cancers"}, "unknown data set 'breast_cancers'; did you mean 'breast_cancer'?"),

@@ -19,7 +19,7 @@ from dpsub.accounting.pairs import WorPair
 from dpsub.accounting.pld import PrivacyLossDistribution, order_indices
 from dpsub.accounting.proofs import GroupLemma
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.sampling import of_sizes
+from dpsub.sampling import Poisson, of_sizes
 
 
 def laplace_mass(left: float, right: float, centre: float) -> mpf:
@@ -72,7 +72,7 @@ def test_losses_of_tiny_rates_are_inverted(rate: float) -> None:
 
 
 def test_a_tiny_rate_is_answered() -> None:
-    sampler = of_sizes("poisson", n=10**250, m=1)
+    sampler = Poisson(1e-250)
     account = rigorous(sampler, noise_multiplier=0.06, steps=10, epsilon=1, adjacency="substitute")
     assert 0 <= account.lower <= account.upper <= 1e-10
 

@@ -111,7 +111,7 @@ def test_an_unknown_module_is_an_error() -> None:
 def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
     modules = {name: experiments.REGISTRY.get(name).__module__ for name in experiments.REGISTRY.names()}
     closures = {name: set(provenance.closure(module)) for name, module in modules.items()}
-    assert {"dpsub.sampling.must", "dpsub.sampling.one_stage"} <= closures["distinct_counts"]
+    assert {"dpsub.sampling.base", "dpsub.sampling.chains"} <= closures["distinct_counts"]
     assert "dpsub.learning.descent" in closures["linear_regression"]
     assert "dpsub.learning.descent" not in closures["distinct_counts"] | closures["subset_statistics"]
     assert modules["adult_logistic"] not in closures["linear_regression"]

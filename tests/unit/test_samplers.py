@@ -106,7 +106,7 @@ class TestOfSizes:
 
     def test_two_stage_samplers_need_b(self) -> None:
         assert of_sizes("must_ww", n=300, m=30, b=50) == MustWW(50, 30)
-        with pytest.raises(ArgumentError, match=r"^must_ow needs the size b of its first stage, got none$"):
+        with pytest.raises(ArgumentError, match=r"^must_ow needs b, the size of the first stage, got none$"):
             of_sizes("must_ow", n=300, m=30)
 
     def test_multistage_has_no_default_stages(self) -> None:
@@ -136,9 +136,8 @@ class TestMultistage:
         assert law.mean == pytest.approx(0.25)
 
     def test_a_stage_must_fit_the_one_before(self) -> None:
-        sampler = Multistage([WithReplacement(5), WithReplacement(4), WithoutReplacement(6)])
-        with pytest.raises(ArgumentError, match=r"must be at most the size of stage 2 = 4, got .* = 6$"):
-            sampler.multiplicity_law(100)
+        with pytest.raises(ArgumentError, match=r"^the size of stage 3 must be at most the size of stage 2 = 4, got "):
+            Multistage([WithReplacement(5), WithReplacement(4), WithoutReplacement(6)])
 
     def test_the_papers_samplers_are_configurations(self) -> None:
         pairs: list[tuple[Sampler, list[base.Stage]]] = [

@@ -14,7 +14,6 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.experiments.fair_tasks import TASKS, Task
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import PoissonStage, Stage, StagedSampler, WithoutReplacement, WithReplacement
-from dpsub.sampling.must import TwoStage
 
 CONVENTIONS = {"rigorous": "rigorous", "consistent": "paper"}
 """Variant of the experiments -> convention by which the noise is calibrated."""
@@ -128,7 +127,7 @@ def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute"
 
 def takes_first_stage(sampler: str) -> bool:
     """Return whether a sampler's name is one of two stages, which needs a size b."""
-    return ":" not in sampler and issubclass(sampling.REGISTRY.get(sampler), TwoStage)
+    return ":" not in sampler and "b" in sampling.REGISTRY.get(sampler).sizes
 
 
 def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dpsub import checks
 from dpsub.registry import Registry
-from dpsub.sampling.base import Multistage, Sampler
+from dpsub.sampling.base import Family, Sampler
+from dpsub.sampling.chains import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
 from dpsub.sampling.designs import FrameSampler
-from dpsub.sampling.must import MustOO, MustOW, MustWO, MustWW
-from dpsub.sampling.one_stage import Poisson, Wor, Wr
 
 __all__ = [
     "FRAME_REGISTRY",
     "REGISTRY",
+    "Family",
     "FrameSampler",
     "Multistage",
     "MustOO",
@@ -22,6 +21,7 @@ __all__ = [
     "Sampler",
     "Wor",
     "Wr",
+    "names_of_sizes",
     "of_sizes",
 ]
 
@@ -30,22 +30,23 @@ FRAME_REGISTRY: Registry[FrameSampler] = Registry("dpsub.sampling", FrameSampler
 """Samplers that need strata, clusters, sizes or an order, or whose size follows from the number of records."""
 
 
-def of_sizes(name: str, *, n: int, m: int, b: int | None = None) -> Sampler:
-    """Return the sampler called `name` of (expected) size m from n records.
+def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
+    """Return the sampler called `name` of these sizes from n records.
 
     Parameters
     ----------
     name : str
         Identifier, e.g. "must_ow".
-    n, m : int
-        Frame and sample size. Poisson gets the rate m / n.
-    b : int, optional
-        Size of the first stage; ignored by one-stage samplers.
+    n : int
+        Number of records.
+    **sizes : int
+        What `REGISTRY.get(name).sizes` names: mostly m, the size of the sample, and b, that of a first stage. Poisson
+        samples get the rate m / n. Sizes that the sampler does not have, and None, are ignored.
 
     Raises
     ------
     ArgumentError
-        Unknown name, or sizes that the sampler can't have.
+        Unknown name, a size that is missing, or sizes that the sampler can't have.
 
     Examples
     --------
@@ -53,5 +54,13 @@ def of_sizes(name: str, *, n: int, m: int, b: int | None = None) -> Sampler:
     MustOW(b=200, m=100)
     >>> of_sizes("poisson", n=1000, m=100)
     Poisson(rate=0.1)
+    >>> REGISTRY.get("must_ow").sizes
+    {'b': 'size of the first stage', 'm': 'size of the sample'}
     """
-    return REGISTRY.get(name).of_sizes(checks.integer("n", n, at_least=1), m, b)
+    return REGISTRY.get(name).of_sizes(n, **sizes)
+
+
+def names_of_sizes() -> tuple[str, ...]:
+    """Names of all samplers that `of_sizes` makes, those with fewer sizes first."""
+    members = REGISTRY.members()
+    return tuple(sorted((name for name in members if members[name].sizes), key=lambda name: len(members[name].sizes)))

@@ -1,20 +1,18 @@
-"""Stages of a multistage sampler, each applied to the slots that the stage before it left.
+"""Samplers as chains of stages, each applied to the slots that the stage before it left.
 
 A stage knows how the copies of one fixed record among its input slots become copies among its output slots: the
-kernel of a Markov chain on counts.
-
-What every sampler offers, and the multistage sampler of which the papers' simple ones are configurations.
-
-Vectorised draws of indices for a block of subsets, at a cost that does not depend on the size of the frame.
+kernel of a Markov chain on counts.  The law of a chain is a product of these kernels; blocks of subsets are drawn
+vectorised, at a cost that does not depend on the size of the frame.
 """
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,23 +20,45 @@ from dpsub import checks
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import laws
-from dpsub.sampling.frame import Frame, Sample, Samples
+from dpsub.sampling.frame import MOST_RECORDS, Frame, Sample, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_DRAWS = 10**7
 """Slots of a stage with replacement: the law of a record's copies has an entry for each number of them."""
+_MOST_TERMS = 2 * 10**7
+"""Of one stage's kernel: some ten seconds."""
 
 
 class Stage(abc.ABC):
-    """One step of a multistage sampler."""
+    """One step of a multistage sampler.
+
+    Attributes
+    ----------
+    kind : {"wor", "wr", "poisson"}
+        As in the text of a chain, "wor:500,wr:400".
+    size : int
+        Number of slots that it leaves; 0 where that is random.
+    """
+
+    kind: ClassVar[str]
+    size: int
+
+    @staticmethod
+    @abc.abstractmethod
+    def checked(name: str, value: Any) -> Any:
+        """Return the size (or rate) of a stage, called `name`, in canonical form, or raise ArgumentError."""
+
+    def check_slots(self, name: str, n_slots: int, slots_name: str) -> None:
+        """Raise ArgumentError if the stage, its size called `name`, can't be applied to `n_slots` slots."""
+        return
 
     @abc.abstractmethod
-    def check(self, n_slots: int, name: str) -> None:
-        """Raise ArgumentError if the stage can't be applied to `n_slots` slots, `name` being what they are called."""
+    def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
+        """Return the largest possible number of copies after j before, and the limits of those worth a term."""
 
     @abc.abstractmethod
-    def log_kernel(self, j: np.ndarray, n_slots: int) -> np.ndarray:
-        """Log P(u copies after | j copies before), shape (len(j), u_max + 1)."""
+    def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
+        """Log P(u copies after | j copies before), shape (len(j), len(u))."""
 
 
 @dataclass(frozen=True)
@@ -47,47 +67,71 @@ class PoissonStage(Stage):
 
     rate: float
 
+    kind: ClassVar[str] = "poisson"
+    size = 0
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0.0, at_most=1.0))
+        object.__setattr__(self, "rate", self.checked("rate", self.rate))
 
-    def check(self, n_slots: int, name: str) -> None:
-        """Every number of slots will do."""
+    @staticmethod
+    def checked(name: str, value: Any) -> float:
+        return checks.real(name, value, at_least=0.0, at_most=1.0)
 
-    def log_kernel(self, j: np.ndarray, n_slots: int) -> np.ndarray:
-        return laws.log_binomial(np.arange(j.max() + 1), j[:, None], self.rate)
+    def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
+        return int(j.max()), 0, int(j.max())
+
+    def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
+        return laws.log_binomial(u, j[:, None], self.rate)
 
 
 @dataclass(frozen=True)
-class WithoutReplacement(Stage):
-    """Take `size` different slots, all subsets equally likely."""
-
+class _OfSize(Stage):
     size: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checks.integer("size", self.size, at_least=1))
+        object.__setattr__(self, "size", self.checked("size", self.size))
 
-    def check(self, n_slots: int, name: str) -> None:
-        checks.integer("size", self.size, at_most=n_slots, at_most_name=name)
 
-    def log_kernel(self, j: np.ndarray, n_slots: int) -> np.ndarray:
-        u = np.arange(min(int(j.max()), self.size) + 1)
+class WithoutReplacement(_OfSize):
+    """Take `size` different slots, all subsets equally likely."""
+
+    kind: ClassVar[str] = "wor"
+
+    @staticmethod
+    def checked(name: str, value: Any) -> int:
+        return checks.integer(name, value, at_least=1)
+
+    def check_slots(self, name: str, n_slots: int, slots_name: str) -> None:
+        checks.integer(name, self.size, at_most=n_slots, at_most_name=slots_name)
+
+    def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
+        most = min(int(j.max()), self.size)
+        return most, 0, most
+
+    def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
         return laws.log_hypergeometric(u, n_slots, j[:, None], self.size)
 
 
-@dataclass(frozen=True)
-class WithReplacement(Stage):
+class WithReplacement(_OfSize):
     """Take `size` slots independently and uniformly, with replacement."""
 
-    size: int
+    kind: ClassVar[str] = "wr"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checks.integer("size", self.size, at_least=1, at_most=MOST_DRAWS))
+    @staticmethod
+    def checked(name: str, value: Any) -> int:
+        return checks.integer(name, value, at_least=1, at_most=MOST_DRAWS)
 
-    def check(self, n_slots: int, name: str) -> None:
-        """Every number of slots will do."""
+    def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
+        if len(j) * self.size < 10**6:
+            return self.size, 0, self.size
+        return self.size, *laws.binomial_range(self.size, int(j.min()) / n_slots, int(j.max()) / n_slots)
 
-    def log_kernel(self, j: np.ndarray, n_slots: int) -> np.ndarray:
-        return laws.log_binomial(np.arange(self.size + 1), self.size, j[:, None] / n_slots)
+    def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
+        return laws.log_binomial(u, self.size, j[:, None] / n_slots)
+
+
+STAGES: dict[str, type[Stage]] = {stage.kind: stage for stage in (WithoutReplacement, WithReplacement, PoissonStage)}
+"""Stages by the name that they have in the text of a chain."""
 
 
 def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> np.ndarray:
@@ -207,26 +251,81 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
     return starts, counts, offsets
 
 
+@dataclass(frozen=True)
+class Family:
+    """Samplers that differ in one size or rate only.
+
+    Attributes
+    ----------
+    make : callable
+        From the size or rate to the sampler.
+    most : float
+        Largest size or rate that is of interest.
+    solved : {"size", "rate"}
+    """
+
+    make: Callable[[float], Sampler]
+    most: float
+    solved: str
+
+
 class Sampler(abc.ABC):
     """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are public facts.
 
     Class attributes
     ----------------
     name : identifier in configuration, records and results.
-    label, colour, marker : how figures and tables show it.
+    label, colour, marker, line_style : how figures and tables show it, the last three in Matplotlib's words.
     relation : the neighbouring relation for which its amplification theorem is stated.
+    sizes : what `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first stage", ...}.
+        A field n is the number of records and no size.
     """
 
     name: ClassVar[str]
     label: ClassVar[str]
     colour: ClassVar[str]
     marker: ClassVar[str]
+    line_style: ClassVar[Any] = "-"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
+    sizes: ClassVar[Mapping[str, str]]
 
     @classmethod
-    @abc.abstractmethod
-    def of_sizes(cls, n: int, m: int, b: int | None) -> Sampler:
-        """Return the sampler of expected size m from n records, with first-stage size b where it has one."""
+    def of_sizes(cls, n: int, **sizes: int | None) -> Self:
+        """Return the sampler of these sizes from n records; what it has no use for is ignored.
+
+        Raises
+        ------
+        ArgumentError
+            If a size is missing, or sizes do not fit.
+        """
+        return cls._of({"n": checks.integer("n", n, at_least=1), **cls._given(sizes, cls.sizes)})
+
+    @classmethod
+    def family(cls, n: int | None, **sizes: int | None) -> Family:
+        """Return the samplers that remain when the last of `sizes` (the rate of Poisson samples) is left open.
+
+        Raises
+        ------
+        ArgumentError
+            If one of the others is missing.
+        """
+        n = checks.integer("n", n, at_least=1)
+        *others, last = cls.sizes
+        given = cls._given(sizes, others)
+        return Family(lambda size: cls.of_sizes(n, **{**given, last: int(size)}), n, "size")
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any]) -> Self:
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        return cls(**{field.name: values[field.name] for field in fields if field.name in values})
+
+    @classmethod
+    def _given(cls, sizes: Mapping[str, int | None], needed: Iterable[str]) -> dict[str, int]:
+        found = {name: size for name in needed if (size := sizes.get(name)) is not None}
+        missing = [f"{name}, the {cls.sizes[name]}" for name in needed if name not in found]
+        if missing:
+            raise ArgumentError(f"{cls.name} needs {' and '.join(missing)}, got none")
+        return found
 
     @classmethod
     @abc.abstractmethod
@@ -258,44 +357,116 @@ class Sampler(abc.ABC):
         return n * self.multiplicity_law(n).eta
 
 
+_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+
 class StagedSampler(Sampler):
-    """A sampler that is a chain of stages; a subclass says which.
+    """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage first.
 
     The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
     number of distinct records is a Markov chain along the stages in reverse.
+
+    Raises
+    ------
+    ArgumentError
+        If a size is no positive whole number, or a stage takes more different slots than the one before leaves.
+    UnsupportedError
+        If a Poisson stage is not the last one.
     """
 
+    kinds: ClassVar[Mapping[str, type[Stage]]]
+
+    def __init_subclass__(cls) -> None:
+        if "kinds" in cls.__dict__:
+            *before, last = cls.kinds
+            sizes = {name: f"size of the {place} stage" for name, place in zip(before, _PLACES, strict=False)}
+            poisson = issubclass(cls.kinds[last], PoissonStage)
+            sizes["m" if poisson else last] = f"{'expected ' if poisson else ''}size of the sample"
+            cls.sizes = {name: what for name, what in sizes.items() if name != "n"}
+
+    def __post_init__(self) -> None:
+        for name, kind in self.kinds.items():
+            object.__setattr__(self, name, kind.checked(name, getattr(self, name)))
+        self._check_chain()
+
+    def _check_chain(self) -> None:
+        for position, stage in enumerate(self.stages[:-1]):
+            if isinstance(stage, PoissonStage):
+                raise UnsupportedError(
+                    f"a Poisson stage leaves a random number of slots and can only be the last stage, "
+                    f"got it as stage {position + 1} of {len(self.stages)}"
+                )
+        self._fit(self.stages[0].size, self.stage_names[0], 1)
+
     @cached_property
-    @abc.abstractmethod
     def stages(self) -> tuple[Stage, ...]:
         """The stages, first one first."""
+        return tuple(kind(getattr(self, name)) for name, kind in self.kinds.items())
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """What the size of each stage is called in messages."""
+        return tuple(self.kinds)
+
+    def _fit(self, slots: int, name: str, start: int) -> list[int]:
+        """Number of slots that the stages from `start` on draw from."""
+        found = [slots]
+        for stage, own in zip(self.stages[start:], self.stage_names[start:], strict=True):
+            stage.check_slots(own, found[-1], name)
+            found.append(stage.size)
+            name = own
+        return found[:-1]
 
     def slots(self, n: int) -> list[int]:
-        """Number of slots that each stage draws from; checks that the stages fit together.
+        """Number of slots that each stage draws from, n records for the first one.
 
         Raises
         ------
         ArgumentError
-            If a stage asks for more slots without replacement than there are.
+            If n is out of range, or the first stage asks for more different records than there are.
         """
+        return self._fit(checks.integer("n", n, at_least=1, at_most=MOST_RECORDS), "n", 0)
+
+    @classmethod
+    def of_sizes(cls, n: int, **sizes: int | None) -> Self:
+        """Return the sampler of these sizes; a Poisson stage gets the rate m over the number of slots before it."""
         n = checks.integer("n", n, at_least=1)
-        slots, name = [n], "n"
-        for position, stage in enumerate(self.stages):
-            stage.check(slots[-1], name)
-            if position < len(self.stages) - 1:
-                # a Poisson stage can only be the last one (checked at construction), so this one has a size
-                assert isinstance(stage, WithoutReplacement | WithReplacement)
-                slots.append(stage.size)
-                name = "b" if len(self.stages) == 2 else f"the size of stage {position + 1}"
-        return slots
+        values: dict[str, Any] = {"n": n, **cls._given(sizes, cls.sizes)}
+        *before, last = cls.kinds
+        if cls.kinds[last] is PoissonStage:
+            name = before[-1] if before else "n"
+            slots = checks.integer(name, values[name], at_least=1)
+            values[last] = checks.integer("m", values["m"], at_least=1, at_most=slots, at_most_name=name) / slots
+        sampler = cls._of(values)
+        sampler.slots(n)
+        return sampler
+
+    @classmethod
+    def family(cls, n: int | None, **sizes: int | None) -> Family:
+        *others, size = cls.sizes
+        values = {"n": n, **cls._given(sizes, others)}
+        *before, last = cls.kinds
+        if cls.kinds[last] is PoissonStage:
+            return Family(lambda rate: cls._of({**values, last: rate}), 1.0, "rate")
+        n, before = checks.integer("n", n, at_least=1), [*before, last][: [*before, last].index(size)]
+        slots = checks.integer(before[-1], values[before[-1]], at_least=1) if before else n
+        most = slots if cls.kinds[size] is WithoutReplacement else max(n, slots)
+        return Family(lambda found: cls.of_sizes(n, **{**values, size: int(found)}), most, "size")
 
     def multiplicity_law(self, n: int) -> MultiplicityLaw:
         counts, log_p = np.array([1]), np.array([0.0])
         for stage, n_slots in zip(self.stages, self.slots(n), strict=True):
-            moved = laws.mix_rows(log_p, stage.log_kernel(counts, n_slots))
-            counts = np.arange(len(moved))
-            kept = moved > laws.LOG_NEGLIGIBLE
-            counts, log_p = counts[kept], moved[kept]
+            most, low, high = stage.likely(counts, n_slots)
+            if (terms := len(counts) * (high - low + 1)) > _MOST_TERMS:
+                raise ArgumentError(
+                    f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage, got {terms:.3g}; "
+                    "take smaller stages"
+                )
+            moved = np.full(most + 1, -np.inf)
+            u = np.arange(low, high + 1)
+            moved[low : high + 1] = laws.mix_rows(log_p, stage.log_kernel(counts, u, n_slots))
+            counts = np.flatnonzero(moved > laws.LOG_NEGLIGIBLE)
+            log_p = moved[counts]
         return MultiplicityLaw(moved)
 
     def log_distinct_law(self, n: int) -> np.ndarray:
@@ -306,7 +477,6 @@ class StagedSampler(Sampler):
             kept = np.flatnonzero(log_p > laws.LOG_NEGLIGIBLE)
             log_p = log_p[: kept[-1] + 1]
         else:
-            assert isinstance(last, WithoutReplacement | WithReplacement)
             log_p = np.full(last.size + 1, -np.inf)
             log_p[-1] = 0.0
         for stage, n_slots in zip(reversed(self.stages), reversed(slots), strict=True):
@@ -324,13 +494,8 @@ class StagedSampler(Sampler):
         n_subsets = checks.integer("n_subsets", n_subsets, at_least=1)
         slots = self.slots(frame.n)
         last = self.stages[-1]
-        sizes = None
-        if isinstance(last, PoissonStage):
-            sizes = rng.binomial(slots[-1], last.rate, n_subsets)
-            width = int(sizes.max())
-        else:
-            assert isinstance(last, WithoutReplacement | WithReplacement)
-            width = last.size
+        sizes = rng.binomial(slots[-1], last.rate, n_subsets) if isinstance(last, PoissonStage) else None
+        width = last.size if sizes is None else int(sizes.max())
         # groups of final draws that are copies of one slot; None: every draw is its own
         first: np.ndarray | None = None
         labels = None
@@ -346,73 +511,3 @@ class StagedSampler(Sampler):
         if labels is not None and isinstance(self.stages[0], WithReplacement):
             return Samples(labels.ravel().take(starts), counts, offsets)
         return Samples(distinct_rows(rng, frame.n, np.diff(offsets)), counts, offsets)
-
-
-@dataclass(frozen=True)
-class Multistage(StagedSampler):
-    """A chain of any number of stages (MUST, Definition 4, with r = 1 subset a stage).
-
-    `relation` is that of chains of fixed size. No amplification theorem covers a chain that ends with a Poisson stage
-    under substitution: a mechanism that shows the size of its sample would not be amplified at all.
-
-    Parameters
-    ----------
-    chain : sequence of Stage
-        At least one stage. A Poisson stage leaves a random number of slots and can only be the last one.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no stage or an entry is not a stage.
-    UnsupportedError
-        If a Poisson stage is not the last one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpsub.sampling.frame import Frame
-    >>> from dpsub.sampling.base import WithoutReplacement, WithReplacement
-    >>> sampler = Multistage([WithoutReplacement(50), WithReplacement(100)])
-    >>> round(sampler.multiplicity_law(1000).mean, 12)      # 100 draws over 1000 records
-    0.1
-    >>> sample = sampler.draw(Frame(1000), np.random.default_rng(1))
-    >>> sample.size, len(sample.indices) <= 50
-    (100, True)
-    """
-
-    chain: Sequence[Stage]
-
-    name: ClassVar[str] = "multistage"
-    label: ClassVar[str] = "multistage"
-    colour: ClassVar[str] = "#999999"
-    marker: ClassVar[str] = "P"
-
-    def __post_init__(self) -> None:
-        chain = tuple(self.chain)
-        if not chain or not all(isinstance(stage, Stage) for stage in chain):
-            raise ArgumentError(f"a multistage sampler needs at least one stage, got {self.chain!r}")
-        for position, stage in enumerate(chain[:-1]):
-            if isinstance(stage, PoissonStage):
-                raise UnsupportedError(
-                    f"a Poisson stage leaves a random number of slots and can only be the last stage, "
-                    f"got it as stage {position + 1} of {len(chain)}"
-                )
-        object.__setattr__(self, "chain", chain)
-
-    @cached_property
-    def stages(self) -> tuple[Stage, ...]:
-        return tuple(self.chain)
-
-    @classmethod
-    def of_sizes(cls, n: int, m: int, b: int | None) -> Sampler:
-        raise UnsupportedError("a multistage sampler has no default stages; give them as Multistage([...])")
-
-    @classmethod
-    def examples(cls) -> list[tuple[Sampler, int]]:
-        wo, wr = WithoutReplacement, WithReplacement
-        return [
-            (cls([wr(6), wo(5), wr(4)]), 7),
-            (cls([wo(6), wr(7), wo(3)]), 8),
-            (cls([wr(5), wr(5), wr(5)]), 4),
-            (cls([wo(6), wr(5), PoissonStage(0.4)]), 9),
-        ]

@@ -14,6 +14,9 @@ import numpy as np
 from dpsub import checks
 from dpsub.errors import ArgumentError
 
+MOST_RECORDS = 10**18
+"""More than any frame has, within the range of 64-bit indices."""
+
 
 @dataclass(frozen=True, eq=False)
 class Frame:
@@ -40,7 +43,7 @@ class Frame:
     sizes: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=MOST_RECORDS))
         for name, noun in (("strata", "stratum"), ("clusters", "cluster")):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._labels(noun, getattr(self, name)))

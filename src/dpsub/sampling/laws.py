@@ -5,10 +5,12 @@ The multiplicity law: how often one fixed record occurs in a sample.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, gammaln
+from scipy.special import betaincinv, gammaln, xlogy
 
 from dpsub.errors import ArgumentError
 
@@ -32,8 +34,12 @@ def _stirling_error(n: np.ndarray) -> np.ndarray:
 
 def _deviance(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """x log(x / mean) + mean - x for x, mean > 0, without cancellation where x is near the mean."""
-    d = (x - mean) / mean
-    value = np.asarray(x * np.log(x / mean) + mean - x)
+    with np.errstate(over="ignore"):  # of the least means: their logarithm is taken apart below
+        d, ratio = (x - mean) / mean, x / mean
+        value = np.asarray(x * np.log(ratio) + mean - x)
+    beyond = np.isinf(ratio)
+    if beyond.any():
+        value = np.where(beyond, x * (np.log(x) - np.log(mean)) + mean - x, value)
     close = np.abs(d) < 0.1
     if close.any():
         # (1 + d) log(1 + d) - d = sum over k >= 2 of (-d)^k / (k (k - 1))
@@ -79,6 +85,21 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
         every = np.where(n == 0, 0.0, n * np.log(p))
     edge = np.where(k == 0, none, np.where(k == n, every, -np.inf))
     return np.where(between & proper, body, edge)
+
+
+def binomial_range(n: int, p_low: float, p_high: float) -> tuple[int, int]:
+    """Return limits outside which Binomial(n, p) is negligible for all p between the two (Chernoff's bound)."""
+
+    def likely(k: int, p: float) -> bool:
+        rest = xlogy(n - k, (n - k) / (n * (1 - p))) if p < 1 else 0.0
+        return bool(xlogy(k, k / (n * p)) + rest < 100 - LOG_NEGLIGIBLE)
+
+    low, high = math.floor(n * p_low), math.ceil(n * p_high)
+    if p_low > 0:
+        low = bisect_left(range(low + 1), True, key=lambda k: likely(k, p_low)) if p_low < 1 else n
+    if p_high > 0:
+        high += bisect_left(range(high, n + 1), True, key=lambda k: not likely(k, p_high)) - 1
+    return low, min(max(high, low), n)
 
 
 def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int, drawn: int) -> np.ndarray:

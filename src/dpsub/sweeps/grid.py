@@ -10,7 +10,6 @@ from typing import Any
 
 from dpsub import checks, sampling
 from dpsub.errors import ArgumentError, PlanError, UnsupportedError
-from dpsub.sampling.must import TwoStage
 from dpsub.sweeps.cells import AXES, Cell, CellExperiment
 
 KINDS = ("wor", "wr", "poisson")
@@ -87,7 +86,7 @@ def _canonical(sampler: str) -> str:
 
 @cache
 def _two_stages(sampler: str) -> bool:
-    return ":" not in sampler and issubclass(sampling.REGISTRY.get(sampler), TwoStage)
+    return ":" not in sampler and "b" in sampling.REGISTRY.get(sampler).sizes
 
 
 def _cells(grid: Mapping[str, Any], experiment: CellExperiment) -> Iterator[Cell]:

@@ -1,0 +1,251 @@
+"""The samplers of the papers as chains of stages: one stage, the two stages of MUST (Section 3.1, Table 1), any number.
+
+O is a stage without, W one with replacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from dpsub import checks
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.base import (
+    STAGES,
+    Family,
+    PoissonStage,
+    Sampler,
+    Stage,
+    StagedSampler,
+    WithoutReplacement,
+    WithReplacement,
+)
+
+
+@dataclass(frozen=True)
+class Poisson(StagedSampler):
+    """Include each record independently with probability `rate` (gamma in the papers).
+
+    Drawn as a Binomial(n, rate) number of different records, which has the same law.
+    """
+
+    rate: float
+
+    name: ClassVar[str] = "poisson"
+    label: ClassVar[str] = "Poisson"
+    colour: ClassVar[str] = "#E69F00"
+    marker: ClassVar[str] = "o"
+    line_style: ClassVar[Any] = (0, (6, 1.5))
+    relation: ClassVar[Relation] = Relation.ADD_REMOVE
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"rate": PoissonStage}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(0.3), 10), (cls(0.02), 60), (cls(0.9), 5)]
+
+
+@dataclass(frozen=True)
+class Wor(StagedSampler):
+    """Take m different records, all subsets equally likely: WOR(n, m)."""
+
+    m: int
+
+    name: ClassVar[str] = "wor"
+    label: ClassVar[str] = "WOR"
+    colour: ClassVar[str] = "#0072B2"
+    marker: ClassVar[str] = "s"
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"m": WithoutReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(3), 10), (cls(8), 9), (cls(20), 60)]
+
+
+@dataclass(frozen=True)
+class Wr(StagedSampler):
+    """Take m records independently and uniformly: WR(n, m), the bootstrap when m = n."""
+
+    m: int
+
+    name: ClassVar[str] = "wr"
+    label: ClassVar[str] = "WR"
+    colour: ClassVar[str] = "#009E73"
+    marker: ClassVar[str] = "^"
+    line_style: ClassVar[Any] = (0, (4, 1.5))
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"m": WithReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(4), 5), (cls(12), 6), (cls(20), 60)]
+
+
+@dataclass(frozen=True)
+class _TwoStage(StagedSampler):
+    b: int
+    m: int
+
+
+class MustOW(_TwoStage):
+    """MUST.OW(n, b, m): b different records, then m of them with replacement. With b = n it is WR."""
+
+    name: ClassVar[str] = "must_ow"
+    label: ClassVar[str] = "MUST.OW"
+    colour: ClassVar[str] = "#D55E00"
+    marker: ClassVar[str] = "D"
+    line_style: ClassVar[Any] = (0, (5, 1.2, 1, 1.2))
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithoutReplacement, "m": WithReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(4, 6), 7), (cls(5, 3), 9), (cls(20, 10), 60)]
+
+
+class MustWO(_TwoStage):
+    """MUST.WO(n, b, m), b >= m: b records with replacement, then m of these slots without. Its law is that of WR(n, m).
+
+    References
+    ----------
+    MUST, Corollary 6.
+    """
+
+    name: ClassVar[str] = "must_wo"
+    label: ClassVar[str] = "MUST.WO"
+    colour: ClassVar[str] = "#56B4E9"
+    marker: ClassVar[str] = "v"
+    line_style: ClassVar[Any] = (0, (1, 1.2))
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithReplacement, "m": WithoutReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(6, 4), 5), (cls(3, 3), 7), (cls(25, 10), 60)]
+
+
+class MustWW(_TwoStage):
+    """MUST.WW(n, b, m): b records with replacement, then m of these slots with replacement; aggregated by record."""
+
+    name: ClassVar[str] = "must_ww"
+    label: ClassVar[str] = "MUST.WW"
+    colour: ClassVar[str] = "#CC79A7"
+    marker: ClassVar[str] = "X"
+    line_style: ClassVar[Any] = (0, (2.5, 1))
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithReplacement, "m": WithReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(4, 6), 7), (cls(6, 3), 4), (cls(20, 10), 60)]
+
+
+class MustOO(_TwoStage):
+    """MUST.OO(n, b, m): two stages without replacement. Its law is that of WOR(n, m)."""
+
+    name: ClassVar[str] = "must_oo"
+    label: ClassVar[str] = "MUST.OO"
+    colour: ClassVar[str] = "#0072B2"
+    marker: ClassVar[str] = "p"
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithoutReplacement, "m": WithoutReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(6, 3), 9), (cls(30, 10), 60)]
+
+
+@dataclass(frozen=True)
+class Multistage(StagedSampler):
+    """A chain of any number of stages (MUST, Definition 4, with r = 1 subset a stage).
+
+    `relation` is that of chains of fixed size. No amplification theorem covers a chain that ends with a Poisson stage
+    under substitution: a mechanism that shows the size of its sample would not be amplified at all.
+
+    Parameters
+    ----------
+    chain : sequence of Stage
+        At least one stage. A Poisson stage leaves a random number of slots and can only be the last one.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no stage, an entry is not a stage, or a stage takes more different slots than there are.
+    UnsupportedError
+        If a Poisson stage is not the last one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsub.sampling.frame import Frame
+    >>> sampler = Multistage.of_text("wor:50, wr:100")
+    >>> sampler == Multistage([WithoutReplacement(50), WithReplacement(100)])
+    True
+    >>> round(sampler.multiplicity_law(1000).mean, 12)      # 100 draws over 1000 records
+    0.1
+    >>> sample = sampler.draw(Frame(1000), np.random.default_rng(1))
+    >>> sample.size, len(sample.indices) <= 50
+    (100, True)
+    """
+
+    chain: Sequence[Stage]
+
+    name: ClassVar[str] = "multistage"
+    label: ClassVar[str] = "multistage"
+    colour: ClassVar[str] = "#999999"
+    marker: ClassVar[str] = "P"
+    sizes: ClassVar[Mapping[str, str]] = {}
+
+    def __post_init__(self) -> None:
+        chain = tuple(self.chain)
+        if not chain or not all(isinstance(stage, Stage) for stage in chain):
+            raise ArgumentError(f"a multistage sampler needs at least one stage, got {self.chain!r}")
+        object.__setattr__(self, "chain", chain)
+        self._check_chain()
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(self.chain)
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        return tuple(f"the size of stage {position + 1}" for position in range(len(self.chain)))
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Return the chain that a text such as "wor:500,wr:400" or "wr:500,poisson:0.1" describes.
+
+        Raises
+        ------
+        ArgumentError
+            If an entry is not KIND:SIZE.
+        """
+        chain = []
+        for part in text.split(","):
+            kind, colon, size = (piece.strip() for piece in part.partition(":"))
+            if not colon or not size:
+                raise ArgumentError(f"a stage must be KIND:SIZE, got {part.strip()!r}; write wor:500,wr:400")
+            stage = STAGES[checks.one_of("kind of stage", kind, STAGES)]
+            try:
+                number = int(size) if size.isdecimal() else float(size)
+            except ValueError:
+                raise ArgumentError(f"the size of a stage must be a number, got {part.strip()!r}") from None
+            chain.append(stage(number))  # type: ignore[call-arg]
+        return cls(chain)
+
+    @classmethod
+    def of_sizes(cls, n: int, **sizes: int | None) -> Self:
+        raise UnsupportedError("a multistage sampler has no default stages; give them as Multistage([...])")
+
+    @classmethod
+    def last_open(cls, chain: Sequence[Stage], n: int) -> Family:
+        """Return the chains that remain when the size or rate of the last stage is left open."""
+        *before, last = chain
+        kind: Any = type(last)
+        if kind is PoissonStage:
+            return Family(lambda rate: cls([*before, kind(rate)]), 1.0, "rate")
+        slots = before[-1].size if before else n
+        most = slots if kind is WithoutReplacement else max(n, slots)
+        return Family(lambda size: cls([*before, kind(int(size))]), most, "size")
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        chains = ("wr:6,wor:5,wr:4", 7), ("wor:6,wr:7,wor:3", 8), ("wr:5,wr:5,wr:5", 4), ("wor:6,wr:5,poisson:0.4", 9)
+        return [(cls.of_text(text), n) for text, n in chains]
