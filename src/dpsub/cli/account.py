@@ -75,7 +75,7 @@ def _several(found: Account, at: str, given: tuple[float, ...], title: str, seco
     """A row for each value, and below what holds of all."""
     each = [replace(found, lower=lower, upper=upper) for lower, upper in zip(found.lower, found.upper, strict=True)]
     rows: list[Line] = [
-        (f"{at} {near(value)}", "{0}, upper {1}, lower {2}".format(found.quantity, *accounts.ends(one)))
+        (f"{at} {near(value)}", "{}, upper {}, lower {}".format(found.quantity, *accounts.ends(one)))
         for value, one in zip(given, each, strict=True)
     ]
     promised = list(dict.fromkeys(accounts.guarantee(one, value) for value, one in zip(given, each, strict=True)))

@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
-        raise ArgumentError(f"{message.removeprefix('argument ')}{way_out}")
+        raise ArgumentError(f"{message.removeprefix('argument ').removeprefix('SAMPLER: ')}{way_out}")
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from dpsub.cli.parsing import Parser, nearest, whole
-from dpsub.cli.parsing import number as real_number
+from dpsub.cli.parsing import Parser, number, whole
 from dpsub.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from dpsub.sampling import Sampler
-    from dpsub.sampling.base import Stage
+    from dpsub.sampling import Family, Sampler
 
-STAGES = ("wor", "wr", "poisson")
-_ASKED = "is what is asked for"
-_OPTIONS = ("m", "b", "rate", "stages")
-_PURPOSES = {
-    "n": "the number of records",
-    "m": "the size of the sample",
-    "b": "the size of the first of two stages",
-    "rate": "the probability of each record",
-    "stages": "the stages, such as wor:500,wr:400",
-}
+_OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
+_PURPOSES = {"n": "number of records", "rate": "probability of each record", "stages": "as wor:500,wr:400"}
 
 _ONCE = (
     "draw each batch afresh, as wor and poisson do, or, if no record is in two batches of an epoch, count the epoch as "
@@ -37,7 +27,6 @@ PRACTICES = dict.fromkeys(
     _SHUFFLED,
 ) | dict.fromkeys(("cyclic", "sequential", "in_order"), _IN_ORDER)
 """What people do that is none of the samplers, and why, and the way out."""
-
 _OTHER_NAMES = {
     "bernoulli": "poisson", "without_replacement": "wor", "uniform": "wor", "srswor": "wor", "fixed_size": "wor",
     "with_replacement": "wr", "bootstrap": "wr", "srswr": "wr",
@@ -45,88 +34,22 @@ _OTHER_NAMES = {
 
 
 def add_sampler(parser: Parser) -> None:
-    """Add the sampler and its options."""
-    names = "poisson, wor, wr, must_ow, must_wo, must_ww, must_oo, multistage"
+    """Add the sampler, and the sizes that any sampler needs."""
+    from dpsub.sampling import REGISTRY, names_of_sizes
+
+    several = [name for name in REGISTRY.names() if name not in names_of_sizes()]
+    names = ", ".join([*names_of_sizes(), *several])
     parser.add_argument("sampler", type=sampler_name, metavar="SAMPLER", help=names)
-    parser.add_argument("--n", type=whole, metavar="N", help=_PURPOSES["n"])
-    size = f"{_PURPOSES['m']} (poisson: expected)"
-    parser.add_argument("--m", "--batch-size", type=whole, metavar="M", help=size)
-    parser.add_argument("--b", type=whole, metavar="B", help=_PURPOSES["b"])
-    parser.add_argument("--rate", "--sample-rate", type=real_number, metavar="Q", help=f"{_PURPOSES['rate']} (poisson)")
+    sizes: dict[str, dict[str, None]] = {"n": {_PURPOSES["n"]: None}}
+    for name in names_of_sizes():
+        for size, purpose in REGISTRY.get(name).sizes.items():
+            sizes.setdefault(size, {})[purpose] = None
+    for size, purposes in sizes.items():
+        also = _OTHER_WORDS.get(size, [])
+        parser.add_argument(f"--{size}", *also, type=whole, metavar=size.upper(), help=", or ".join(purposes))
+    parser.add_argument("--rate", "--sample-rate", type=number, metavar="Q", help=f"{_PURPOSES['rate']} (poisson)")
     parser.add_argument("--stages", metavar="KIND:SIZE,...", help="of multistage: wor:500,wr:400 or wr:500,poisson:0.1")
-
-
-def sampler_of(arguments: Namespace) -> Sampler:
-    """The sampler that the options describe.
-
-    Raises
-    ------
-    ArgumentError
-        If an option is missing, or one does not apply.
-    """
-    name = arguments.sampler
-    if name == "poisson":
-        return _poisson(arguments)
-    if name == "multistage":
-        return _multistage(arguments, None)
-    _needs(arguments, name, _fields(name))
-    return _of_sizes(arguments, arguments.m)
-@dataclasses.dataclass(frozen=True)
-class Family:
-    """Samplers that differ in one size or rate only.
-
-    Attributes
-    ----------
-    make : callable
-        From the size or rate to the sampler.
-    most : float
-        Largest size or rate.
-    solved : {"size", "rate"}
-    """
-
-    make: Callable[[float], Sampler]
-    most: float
-    solved: str
-
-
-def family_of(arguments: Namespace) -> Family:
-    """The samplers that remain when the size of the last stage, or the rate, is left open.
-
-    Raises
-    ------
-    ArgumentError
-        As `sampler_of`, or if the size that is asked for is given.
-    """
-    from dpsub.sampling import Poisson
-
-    name = arguments.sampler
-    if name == "poisson":
-        _refuse(arguments, ("m", "rate"), _ASKED)
-        _refuse(arguments, ("b", "stages"), "does not apply to poisson")
-        return Family(Poisson, 1.0, "rate")
-    if name == "multistage":
-        _needs(arguments, name, ("stages",))
-        stages = _stages(arguments.stages)
-        kind, before = STAGES[_position(stages[-1])], stages[:-1]
-        if kind == "poisson":
-            return Family(lambda rate: _multistage(arguments, rate), 1.0, "rate")
-        slots = getattr(before[-1], "size", arguments.n) if before else arguments.n
-        most = slots if kind == "wor" else max(arguments.n, slots)
-        return Family(lambda size: _multistage(arguments, size), most, "size")
-    needed = tuple(field for field in _fields(name) if field != "m")
-    _refuse(arguments, ("m",), _ASKED)
-    _needs(arguments, name, needed)
-    most = min(arguments.n, arguments.b) if name in ("must_wo", "must_oo") else arguments.n
-    return Family(lambda size: _of_sizes(arguments, int(size)), most, "size")
-
-
-def described(sampler: Sampler, n: int | None) -> str:
-    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
-    parts = [] if n is None else [f"n = {n}"]
-    for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
-        value = getattr(sampler, field.name)
-        parts.append(_chain_text(value) if field.name == "chain" else f"{field.name} = {_exact(value)}")
-    return f"{sampler.label}({', '.join(parts)})"
+    parser.set_defaults(sampler_options=[*sizes, "rate", "stages"])
 
 
 def sampler_name(name: str) -> str:
@@ -151,102 +74,112 @@ def sampler_name(name: str) -> str:
     return name
 
 
-def _fields(name: str) -> tuple[str, ...]:
-    from dpsub.sampling import REGISTRY
+def sampler_of(arguments: Namespace) -> Sampler:
+    """The sampler that the options describe.
 
-    return tuple(field.name for field in dataclasses.fields(REGISTRY.get(name)))  # type: ignore[arg-type]
+    Raises
+    ------
+    ArgumentError
+        If an option is missing, or one does not apply.
+    """
+    from dpsub.sampling import REGISTRY, Multistage
 
-
-def _of_sizes(arguments: Namespace, m: int) -> Sampler:
-    from dpsub.sampling import of_sizes
-
-    return of_sizes(arguments.sampler, n=arguments.n, m=m, b=arguments.b)
-
-
-def _poisson(arguments: Namespace) -> Sampler:
-    from dpsub.sampling import Poisson
-
-    _refuse(arguments, ("b", "stages"), "does not apply to poisson")
-    if (arguments.rate is None) == (arguments.m is None):
-        got = "neither" if arguments.rate is None else "both"
-        raise ArgumentError(f"poisson needs either --rate, or --n and --m for the rate m / n, got {got}; give one")
-    if arguments.rate is not None:
-        return Poisson(arguments.rate)
-    _require(arguments, "poisson with --m", ("n",))
-    return _of_sizes(arguments, arguments.m)
-
-
-def _multistage(arguments: Namespace, last: float | None) -> Sampler:
-    """The chain; with the size or rate of its last stage replaced where `last` is given."""
-    from dpsub.sampling import Multistage
-
-    _needs(arguments, "multistage", ("stages",))
-    stages = _stages(arguments.stages)
-    if last is not None:
-        kind = STAGES[_position(stages[-1])]
-        stages[-1] = _stage(kind, str(last) if kind == "poisson" else str(int(last)))
-    sampler = Multistage(stages)
-    sampler.slots(arguments.n)
-    return sampler
+    kind = REGISTRY.get(arguments.sampler)
+    options = _options(kind)
+    _refuse_others(arguments, kind, options)
+    if "stages" in options:
+        _require(arguments, options)
+        chain = Multistage.of_text(arguments.stages)
+        chain.slots(arguments.n)  # they must fit n
+        return chain
+    if "rate" in options:
+        if (arguments.rate is None) == (arguments.m is None):
+            got = "neither" if arguments.rate is None else "both"
+            raise ArgumentError(
+                f"{kind.name} needs either --rate, or --n and --m for the rate m / n, got {got}; give one"
+            )
+        if arguments.rate is not None:
+            return _remarked(arguments, kind(arguments.rate))  # type: ignore[call-arg]
+        options = {name: what for name, what in options.items() if name != "rate"}
+    _require(arguments, options)
+    return _remarked(arguments, kind.of_sizes(arguments.n, **_sizes(arguments, kind)))
 
 
-def _stages(text: str) -> list[Stage]:
-    stages = []
-    for part in text.split(","):
-        kind, colon, size = part.strip().partition(":")
-        if not colon or not size.strip():
-            raise ArgumentError(f"a stage must be KIND:SIZE, got {part.strip()!r}; write --stages wor:500,wr:400")
-        if kind not in STAGES:
-            raise ArgumentError(f"unknown kind of stage {kind!r}; {nearest(kind, list(STAGES))}")
-        stages.append(_stage(kind, size.strip()))
-    return stages
+def family_of(arguments: Namespace) -> Family:
+    """The samplers that remain when the size of the last stage, or the rate, is left open.
+
+    Raises
+    ------
+    ArgumentError
+        As `sampler_of`, or if the size that is asked for is given.
+    """
+    from dpsub.sampling import REGISTRY, Multistage
+
+    kind = REGISTRY.get(arguments.sampler)
+    options = _options(kind)
+    open_ones = [*list(kind.sizes)[-1:], *(["rate"] if "rate" in options else [])]
+    for name in open_ones:
+        if getattr(arguments, name) is not None:
+            raise ArgumentError(f"--{name} is what is asked for; drop it")
+        del options[name]
+    _refuse_others(arguments, kind, options)
+    if "rate" not in open_ones:
+        _require(arguments, options)
+    if "stages" in options:
+        return Multistage.last_open(Multistage.of_text(arguments.stages).chain, arguments.n)
+    return kind.family(arguments.n, **_sizes(arguments, kind))
 
 
-def _stage(kind: str, text: str) -> Stage:
-    from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
-
-    try:
-        if kind == "poisson":
-            return PoissonStage(real_number(text))
-        return WithoutReplacement(whole(text)) if kind == "wor" else WithReplacement(whole(text))
-    except ArgumentTypeError as error:
-        what = "rate" if kind == "poisson" else "size"
-        raise ArgumentError(f"the {what} of stage {kind}:{text} {error}") from None
+def described(sampler: Sampler, n: int | None) -> str:
+    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
+    parts = [] if n is None else [f"n = {n}"]
+    for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
+        value = getattr(sampler, field.name)
+        parts.append(_chain(value) if field.name == "chain" else f"{field.name} = {_exact(value)}")
+    return f"{sampler.label}({', '.join(parts)})"
 
 
-def _position(stage: Stage) -> int:
-    from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
-
-    kinds = (WithoutReplacement, WithReplacement, PoissonStage)
-    return next(i for i, kind in enumerate(kinds) if isinstance(stage, kind))
-
-
-def _chain_text(stages: tuple[Stage, ...]) -> str:
-    sizes = [getattr(stage, "rate" if STAGES[_position(stage)] == "poisson" else "size") for stage in stages]
-    return ", ".join(f"{STAGES[_position(stage)]}:{_exact(size)}" for stage, size in zip(stages, sizes, strict=True))
+def _chain(stages: Sequence[Any]) -> str:
+    sizes = [stage.rate if stage.kind == "poisson" else stage.size for stage in stages]
+    return ", ".join(f"{stage.kind}:{_exact(size)}" for stage, size in zip(stages, sizes, strict=True))
 
 
 def _exact(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
-def _needs(arguments: Namespace, name: str, fields: Sequence[str]) -> None:
-    """Ask for n and `fields`, and for nothing else."""
-    takes = " and ".join(f"--{field}, {_PURPOSES[field]}" for field in ("n", *fields))
-    others = [option for option in _OPTIONS if option not in fields]
-    _refuse(arguments, others, f"does not apply to {name}, which takes {takes}")
-    _require(arguments, name, ("n", *fields))
+def _options(kind: type[Sampler]) -> dict[str, str]:
+    """What the sampler takes, and what for."""
+    if not kind.sizes:
+        return {name: _PURPOSES[name] for name in ("n", "stages")}
+    fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    rate = {"rate": _PURPOSES["rate"]} if fields == ["rate"] else {}
+    return {"n": _PURPOSES["n"], **kind.sizes, **rate}
 
 
-def _require(arguments: Namespace, name: str, fields: Sequence[str]) -> None:
-    missing = [field for field in fields if getattr(arguments, field) is None]
+def _sizes(arguments: Namespace, kind: type[Sampler]) -> dict[str, int | None]:
+    return {name: getattr(arguments, name) for name in kind.sizes}
+
+
+def _remarked(arguments: Namespace, sampler: Sampler) -> Sampler:
+    """Say so where every sample is the whole of the records."""
+    if getattr(sampler, "rate", None) == 1:
+        arguments.remarks.append("rate 1 takes every record: no subsampling, nothing amplifies; is it 1 %, 0.01?")
+    elif sampler.name == "wor" and arguments.m == arguments.n:
+        arguments.remarks.append("m = n takes every record: no subsampling, nothing amplifies")
+    return sampler
+
+
+def _refuse_others(arguments: Namespace, kind: type[Sampler], options: dict[str, str]) -> None:
+    for name in arguments.sampler_options:
+        if name not in options and getattr(arguments, name) is not None:
+            takes = " and ".join(f"--{option} ({purpose})" for option, purpose in options.items())
+            raise ArgumentError(f"--{name} does not apply to {kind.name}, which takes {takes}; drop --{name}")
+
+
+def _require(arguments: Namespace, options: dict[str, str]) -> None:
+    missing = [name for name in options if getattr(arguments, name) is None]
     if missing:
-        needed = " and ".join(f"--{field}" for field in fields)
-        lacking = " and no ".join(f"--{field} ({_PURPOSES[field]})" for field in missing)
-        raise ArgumentError(f"{name} needs {needed}, got no {lacking}")
-
-
-def _refuse(arguments: Namespace, fields: Sequence[str], why: str) -> None:
-    given = [field for field in fields if getattr(arguments, field) is not None]
-    if given:
-        raise ArgumentError(f"--{given[0]} {why}; drop --{given[0]}")
+        needed = " and ".join(f"--{name}" for name in options)
+        lacking = " and no ".join(f"--{name} ({options[name]})" for name in missing)
+        raise ArgumentError(f"{arguments.sampler} needs {needed}, got no {lacking}")
