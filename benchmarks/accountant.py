@@ -17,8 +17,8 @@ import numpy as np
 import peers
 from scipy.stats import binom
 
+import dpsub
 from dpsub import sampling
-from dpsub.accounting import account, search
 from dpsub.accounting.account import Account
 from dpsub.accounting.bracket import Composition, PairEvent, Question
 from dpsub.accounting.compose import ComposedLoss
@@ -77,7 +77,7 @@ def poisson(board: Lines) -> None:
     """epsilon of Poisson sampling, add or remove one record."""
     for k, sharpness, bound in ((1000, 2e-4, 1.0), (10_000, 2e-3, 1.0)):
         ours, found = timed(
-            lambda k=k, sharpness=sharpness: account.rigorous(
+            lambda k=k, sharpness=sharpness: dpsub.account(
                 sampling.Poisson(0.01), noise_multiplier=1.0, steps=k, delta=1e-5, width=sharpness
             )
         )
@@ -86,7 +86,7 @@ def poisson(board: Lines) -> None:
         width(board, tag, found.lower, found.upper, at_most=sharpness)
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
     ours, found = timed(
-        lambda: account.rigorous(
+        lambda: dpsub.account(
             sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1
         ),
         1,
@@ -104,8 +104,8 @@ def two_stage_weights(size: int) -> np.ndarray:
 def mirrored_pair(board: Lines, *, quick: bool) -> None:
     """delta of the papers' pair of MUST.OW, +l against -l."""
     ours, found = timed(
-        lambda: account.paper(
-            sampling.MustOW(B, M), N, noise_multiplier=SCALE, steps=STEPS, epsilon=1.0, width=2e-3
+        lambda: dpsub.account(
+            sampling.MustOW(B, M), N, noise_multiplier=SCALE, steps=STEPS, epsilon=1.0, width=2e-3, variant="paper"
         )
     )
     width(board, "pair +-l of MUST.OW, delta", found.lower, found.upper, at_most=2e-3, relative=True)
@@ -157,7 +157,7 @@ def proved(board: Lines) -> None:
 
 
 def at_s7(sampler: sampling.base.Sampler, asked: dict[str, float]) -> Account:
-    return account.rigorous(sampler, N, noise_multiplier=SCALE, steps=STEPS, **asked)
+    return dpsub.account(sampler, N, noise_multiplier=SCALE, steps=STEPS, **asked)
 
 
 def calibration(board: Lines) -> None:
@@ -170,13 +170,13 @@ def calibration(board: Lines) -> None:
     )
     for name, sampler, n, target in cases:
         whole, found = timed(
-            lambda s=sampler, n=n, t=target: search.calibrate_noise(
-                s, n, steps=STEPS, target_epsilon=t, target_delta=1e-5
+            lambda s=sampler, n=n, t=target: dpsub.calibrate(
+                s, n, steps=STEPS, epsilon=t, delta=1e-5
             ),
             1,
         )
         once, _ = timed(
-            lambda s=sampler, n=n, noise=found.noise_multiplier, t=target: account.rigorous(
+            lambda s=sampler, n=n, noise=found.noise_multiplier, t=target: dpsub.account(
                 s, n, noise_multiplier=noise, steps=STEPS, delta=1e-5, width=t * 1e-3
             ),
             3,

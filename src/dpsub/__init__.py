@@ -1,3 +1,60 @@
-"""dpsub: what does a sampling scheme really buy in differential privacy?"""
+"""dpsub: what does a sampling scheme really buy in differential privacy?
+
+`account` bounds the privacy of many releases from samples, `calibrate` finds the noise for a target, `amplify` and
+`law` describe one release and one sample, `audit` plays the attack, `translate` names the bound between neighbouring
+relations, and a `Ledger` accounts for releases of different kinds.  Nothing is loaded before it is used.
+
+>>> import dpsub
+>>> found = dpsub.account(dpsub.Wor(200), n=10_000, noise_multiplier=4, steps=1000, delta=1e-5)
+>>> found.kind, 1.33 < found.lower < found.upper < 1.54
+('bounds', True)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpsub.accounting.account import Account, Ledger, Release, account
+    from dpsub.accounting.amplify import amplify, law
+    from dpsub.accounting.audit import audit
+    from dpsub.accounting.search import calibrate
+    from dpsub.amplification.bounds import translate
+    from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError, PlanError, UnsupportedError
+    from dpsub.sampling.base import Multistage, PoissonStage, WithoutReplacement, WithReplacement
+    from dpsub.sampling.must import MustOO, MustOW, MustWO, MustWW
+    from dpsub.sampling.one_stage import Poisson, Wor, Wr
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "accounting.account": ("Account", "Ledger", "Release", "account"),
+    "accounting.amplify": ("amplify", "law"),
+    "accounting.audit": ("audit",),
+    "accounting.search": ("calibrate",),
+    "amplification.bounds": ("translate",),
+    "errors": ("ArgumentError", "DataError", "DpsubError", "NumericalError", "PlanError", "UnsupportedError"),
+    "sampling.base": ("PoissonStage", "WithReplacement", "WithoutReplacement"),
+    "sampling": ("Multistage", "MustOO", "MustOW", "MustWO", "MustWW", "Poisson", "Wor", "Wr"),
+}
+_HOME = {name: f"dpsub.{module}" for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Account", "ArgumentError", "DataError", "DpsubError", "Ledger", "Multistage", "MustOO", "MustOW", "MustWO",
+    "MustWW", "NumericalError", "PlanError", "Poisson", "PoissonStage", "Release", "UnsupportedError",
+    "WithReplacement", "WithoutReplacement", "Wor", "Wr", "account", "amplify", "audit", "calibrate", "law",
+    "translate",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dpsub' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsub.accounting.account import rigorous
+import dpsub
 from dpsub.errors import DataError
 from dpsub.sampling import REGISTRY
 from tests.documentation.console import ROOT
@@ -78,7 +78,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
     assert len(shown) == 5
     for row in shown.to_dict("records"):
         sampler = REGISTRY.get(row["scheme"]).of_sizes(10_000, m=200, b=118)
-        found = rigorous(
+        found = dpsub.account(
             sampler, 10_000, noise_multiplier=row["noise_multiplier"], steps=row["n_compositions"],
             delta=1e-5, adjacency=row["adjacency"],
         )  # fmt: skip

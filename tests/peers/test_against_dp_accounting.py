@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import dpsub
 from benchmarks import peers
 from dpsub import sampling
-from dpsub.accounting import account
 from dpsub.accounting.bracket import Composition, PairEvent, Question
 from dpsub.accounting.pairs import FillerPair
 from dpsub.sampling.laws import MultiplicityLaw
@@ -50,7 +50,7 @@ def assert_inside(ours: tuple[float, float], theirs: tuple[float, float], width:
     ],
 )
 def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, width: float) -> None:
-    found = account.rigorous(
+    found = dpsub.account(
         sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, adjacency="add_remove", width=width
     )
     low = peers.gaussian_lower(s, q).self_compose(k).get_epsilon_for_delta(delta)
@@ -63,7 +63,7 @@ def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, w
     ("q", "s", "k", "delta"), [(0.01, 1.0, 1000, 1e-5), (0.05, 2.0, 200, 1e-6), (0.2, 1.0, 3, 1e-4)]
 )
 def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -> None:
-    found = account.rigorous(
+    found = dpsub.account(
         sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, adjacency="substitute", width=WIDTH
     )
     low = peers.gaussian_lower(s, q, replace=True).self_compose(k).get_epsilon_for_delta(delta)
@@ -74,7 +74,7 @@ def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -
 
 @pytest.mark.parametrize(("n", "m", "s", "k", "epsilon"), [(10000, 200, 4.0, 1000, 1.0), (500, 50, 3.0, 40, 0.7)])
 def test_the_papers_pair_of_sampling_without_replacement(n: int, m: int, s: float, k: int, epsilon: float) -> None:
-    found = account.paper(sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=1e-3)
+    found = dpsub.account(sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=1e-3, variant="paper")
     low = peers.gaussian_lower(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
     high = peers.gaussian_upper(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
     assert_inside((found.lower, found.upper), (low, high), 1e-3 * found.upper)
@@ -94,7 +94,7 @@ def test_proved_bound_of_sampling_without_replacement(
     )
     limit = fine - (coarse - fine) / 3
     width = 1e-3
-    found = account.rigorous(
+    found = dpsub.account(
         sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width
     )
     assert limit * (1 - 1e-5) <= found.upper <= fine * (1 + width)
@@ -113,8 +113,8 @@ def test_the_papers_pair_of_two_stages(n: int, b: int, m: int, s: float, k: int,
         peers.self_dual_upper(pair.profile, step, 14.0).self_compose(k).get_delta_for_epsilon(epsilon)
         for step in (2e-4, 4e-4)
     )
-    found = account.paper(
-        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3
+    found = dpsub.account(
+        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3, variant="paper"
     )
     limit = fine - (coarse - fine) / 3
     assert found.lower <= limit * (1 + 1e-5)
@@ -142,7 +142,7 @@ def test_one_sided_mixtures(weights: list[float], s: float, k: int, epsilon: flo
     ("q", "b", "k", "epsilon"), [(0.6, 2.0, 2, 0.1), (0.9, 0.5, 2, 1.0), (0.05, 1.0, 50, 1.0), (0.3, 10.0, 50, 0.2)]
 )
 def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilon: float) -> None:
-    found = account.rigorous(
+    found = dpsub.account(
         sampling.Poisson(q), noise_multiplier=b, steps=k, epsilon=epsilon, mechanism="laplace", width=1e-3
     )
     low = peers.laplace(b, q, upper=False).self_compose(k).get_delta_for_epsilon(epsilon)
@@ -161,7 +161,7 @@ def test_two_releases_with_laplace_noise_by_quadrature() -> None:
         float(np.maximum(mixed - np.exp(epsilon) * base, 0).sum()),
         float(np.maximum(base - np.exp(epsilon) * mixed, 0).sum()),
     )
-    found = account.rigorous(
+    found = dpsub.account(
         sampling.Poisson(q), noise_multiplier=b, steps=2, epsilon=epsilon, mechanism="laplace", width=1e-3
     )
     assert truth * (1 - 1e-4) <= found.upper <= truth * (1 + 2e-3)

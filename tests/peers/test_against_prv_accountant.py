@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import dpsub
 from benchmarks import peers
 from dpsub import sampling
-from dpsub.accounting import account
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from dpsub.accounting import account
 )
 def test_poisson_sampling(q: float, s: float, k: int, delta: float) -> None:
     low, high = peers.interval_poisson(q, s, k, delta, 0.01)
-    found = account.rigorous(sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, width=1e-3)
+    found = dpsub.account(sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, width=1e-3)
     assert low <= found.lower <= found.upper <= high
     assert found.upper - found.lower <= 0.1 * (high - low)
 
@@ -40,8 +40,8 @@ def test_the_papers_pair_of_two_stages(
     counts = np.arange(25)
     weights = b / n * binom.pmf(counts, m, 1 / b)
     weights[0] += 1 - b / n
-    found = account.paper(
-        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3
+    found = dpsub.account(
+        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3, variant="paper"
     )
     low, high = peers.interval_mixture(
         peers.MirroredMixture(counts, weights, s), k, epsilon, 0.01, 1e-3 * found.upper, most

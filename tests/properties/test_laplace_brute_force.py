@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accounting.account import rigorous
+import dpsub
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.proofs import SlotChain, SlotStage
@@ -87,7 +87,7 @@ def test_two_poisson_steps_are_exact(relation: Relation, rate: float, scale: flo
     p, q = cell_masses(*sample_counts(2, [SlotStage("poisson", rate=rate)]), data, other, scale, 0.02, "laplace")
     for epsilon in (0.0, 0.3, 1.0):
         truth = max(_two_steps(p[0], q[0], epsilon), _two_steps(q[0], p[0], epsilon))
-        answer = rigorous(
+        answer = dpsub.account(
             Poisson(rate), noise_multiplier=scale, steps=2, epsilon=epsilon, adjacency=str(relation),
             mechanism="laplace",
         )  # fmt: skip
@@ -108,7 +108,7 @@ def test_two_steps_without_replacement_lie_between_attack_and_proof() -> None:
     )
     for epsilon in (0.0, 0.5, 1.0):
         static = max(_two_steps(p[0], q[0], epsilon), _two_steps(q[0], p[0], epsilon))
-        answer = rigorous(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=epsilon, mechanism="laplace")
+        answer = dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=epsilon, mechanism="laplace")
         assert answer.kind == "bounds"
         assert static * (1 - 5e-3) <= answer.lower <= answer.upper
         assert answer.lower > 0

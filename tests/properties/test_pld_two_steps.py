@@ -16,7 +16,7 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accounting.account import rigorous
+import dpsub
 from dpsub.accounting.proofs import SlotStage
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.streams import stream
@@ -84,7 +84,7 @@ def test_no_bound_of_two_steps_is_below_the_truth(name: str, scale: float) -> No
     p, q = cell_masses(*sample_counts(n, stages), data, other, scale, 0.05 if scale < 0.2 else 0.02)
     truth = two_steps(p, q, EPSILONS)
     for epsilon, value in zip(EPSILONS, truth, strict=True):
-        answer = rigorous(sampler, n, noise_multiplier=scale, steps=2, epsilon=epsilon, width=0.01)
+        answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=2, epsilon=epsilon, width=0.01)
         assert value <= answer.upper + 1e-12
         if name == "wor" and scale < 0.2:
             # two inclusions are told apart almost surely: the truth is near 1 - (1 - q)^2, and so is the bound
@@ -115,13 +115,13 @@ def _random_case(index: int) -> tuple[Sampler, int | None, float, int, float]:
 @pytest.mark.parametrize("index", range(20))
 def test_ends_are_ordered_for_any_noise_and_number_of_steps(index: int) -> None:
     sampler, n, scale, k, epsilon = _random_case(index)
-    answer = rigorous(sampler, n, noise_multiplier=scale, steps=k, epsilon=epsilon, width=0.05)
+    answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=k, epsilon=epsilon, width=0.05)
     assert 0 <= answer.lower <= answer.upper <= 1
     # an inclusion is at most a sure loss
     law_misses = (1 - _eta(sampler, n)) ** k
     assert answer.upper <= 1 - law_misses + 1e-6
     if index < 5:
-        more = rigorous(sampler, n, noise_multiplier=scale, steps=k + k // 2 + 1, epsilon=epsilon, width=0.05)
+        more = dpsub.account(sampler, n, noise_multiplier=scale, steps=k + k // 2 + 1, epsilon=epsilon, width=0.05)
         assert answer.lower <= more.upper
 
 

@@ -15,7 +15,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpsub.accounting.account import rigorous
+import dpsub
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.laplace import laplace_case
@@ -181,7 +181,7 @@ def test_two_adaptive_steps(family: str) -> None:
     truth = two_steps(*cell_masses(*sample_counts(n, chain), data, other, scale, 0.02), epsilons)
     drawn = f"{family}, n = {n}, {chain}, s = {scale}, epsilon = {epsilons}"
     for epsilon, value in zip(epsilons, truth, strict=True):
-        answer = rigorous(
+        answer = dpsub.account(
             sampler_of(chain), n, noise_multiplier=scale, steps=2, epsilon=epsilon, adjacency="substitute",
             width=0.01,
         )  # fmt: skip

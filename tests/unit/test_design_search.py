@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsub.accounting.account import Account, rigorous
+import dpsub
+from dpsub.accounting.account import Account
 from dpsub.accounting.search import largest, largest_sample, largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
@@ -63,15 +64,15 @@ def test_limits() -> None:
 
 
 def test_real_searches_are_safe() -> None:
-    steps = largest_steps(Wor(20), 2000, noise_multiplier=3.0, target_epsilon=1.0, target_delta=1e-6)
-    again = rigorous(Wor(20), 2000, noise_multiplier=3.0, steps=int(steps.value), delta=1e-6, width=1e-4)
+    steps = largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=1.0, delta=1e-6)
+    again = dpsub.account(Wor(20), 2000, noise_multiplier=3.0, steps=int(steps.value), delta=1e-6, width=1e-4)
     assert again.upper <= 1
     rate = largest_sample(
-        Poisson, most=1.0, whole=False, noise_multiplier=3.0, steps=100, target_epsilon=1.0, target_delta=1e-6
+        Poisson, most=1.0, whole=False, noise_multiplier=3.0, steps=100, epsilon=1.0, delta=1e-6
     )
     assert rate.account.upper <= 1
     assert rate.account.upper == pytest.approx(1, rel=3e-3)
-    assert rigorous(Poisson(rate.value), noise_multiplier=3.0, steps=100, delta=1e-6).upper <= 1.001
-    for epsilon, delta in ((0.0, 1e-6), (1.0, 1.0)):
-        with pytest.raises(ArgumentError, match="target"):
-            largest_steps(Wor(20), 2000, noise_multiplier=3.0, target_epsilon=epsilon, target_delta=delta)
+    assert dpsub.account(Poisson(rate.value), noise_multiplier=3.0, steps=100, delta=1e-6).upper <= 1.001
+    for epsilon, delta, name in ((0.0, 1e-6, "epsilon"), (1.0, 1.0, "delta")):
+        with pytest.raises(ArgumentError, match=f"^{name} must be"):
+            largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=epsilon, delta=delta)

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dpsub
 from dpsub import noise, published, sampling
-from dpsub.accounting import account, algorithm1, pairs
+from dpsub.accounting import algorithm1, pairs
 from dpsub.amplification import amplified_epsilon, amplify, category
 from dpsub.datasets import adult, synthetic_adult
 from dpsub.errors import ArgumentError
@@ -101,19 +102,19 @@ def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[s
 
 def test_at_equal_noise_must_is_weaker_than_wor() -> None:
     question = {"noise_multiplier": 4.0, "steps": 1000, "delta": 1e-5, "width": 0.05}
-    must = account.rigorous(sampling.MustOW(118, 200), 10_000, **question)
-    wor = account.rigorous(sampling.Wor(200), 10_000, **question)
+    must = dpsub.account(sampling.MustOW(118, 200), 10_000, **question)
+    wor = dpsub.account(sampling.Wor(200), 10_000, **question)
     assert must.lower > 5 * wor.upper
-    pair_of_must = account.paper(sampling.MustOW(118, 200), 10_000, **question)
-    pair_of_wor = account.paper(sampling.Wor(200), 10_000, **question)
+    pair_of_must = dpsub.account(sampling.MustOW(118, 200), 10_000, **question, variant="paper")
+    pair_of_wor = dpsub.account(sampling.Wor(200), 10_000, **question, variant="paper")
     assert pair_of_must.upper < 1.2 * pair_of_wor.lower
 
 
 def test_one_direction_is_half_of_substitution_for_poisson() -> None:
     question = {"noise_multiplier": 2.654, "steps": 1000, "delta": 1e-5}
     sampler = sampling.Poisson(300 / 30969)
-    one = account.paper(sampler, **question)
-    other = account.rigorous(sampler, adjacency="substitute", **question)
+    one = dpsub.account(sampler, **question, variant="paper")
+    other = dpsub.account(sampler, adjacency="substitute", **question)
     assert (one.upper, other.lower) == pytest.approx((0.424, 0.850), abs=1e-3)
 
 

@@ -10,7 +10,8 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import ndtr
 
-from dpsub.accounting.account import Proof, Release, rigorous
+import dpsub
+from dpsub.accounting.account import Proof, Release
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Question, bracket
 from dpsub.accounting.compose import ComposedLoss
@@ -59,7 +60,7 @@ def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(n: int, 
 
 @pytest.mark.parametrize("epsilon", [1e6, 1e20, 1e300])
 def test_a_huge_epsilon_is_answered_without_a_warning(epsilon: float) -> None:
-    account = rigorous(of_sizes("poisson", n=10, m=1), noise_multiplier=1, steps=10, epsilon=epsilon)
+    account = dpsub.account(of_sizes("poisson", n=10, m=1), noise_multiplier=1, steps=10, epsilon=epsilon)
     assert account.lower == 0
     assert 0 < account.upper < 1e-240
 
@@ -73,7 +74,7 @@ def test_losses_of_tiny_rates_are_inverted(rate: float) -> None:
 
 def test_a_tiny_rate_is_answered() -> None:
     sampler = Poisson(1e-250)
-    account = rigorous(sampler, noise_multiplier=0.06, steps=10, epsilon=1, adjacency="substitute")
+    account = dpsub.account(sampler, noise_multiplier=0.06, steps=10, epsilon=1, adjacency="substitute")
     assert 0 <= account.lower <= account.upper <= 1e-10
 
 
@@ -92,14 +93,14 @@ def test_wide_laws_get_wider_cells_and_stay_above_the_supremum() -> None:
 
 
 def test_losses_that_cannot_be_inverted_on_a_grid_are_taken_from_a_coarser_one() -> None:
-    account = rigorous(of_sizes("must_ww", n=1, m=3, b=3), 1, noise_multiplier=0.05, steps=10, delta=0.1)
+    account = dpsub.account(of_sizes("must_ww", n=1, m=3, b=3), 1, noise_multiplier=0.05, steps=10, delta=0.1)
     assert 5000 < account.lower < account.upper == math.inf
     assert not account.width_met
 
 
 def test_little_noise_is_refuted_on_the_first_coarse_grid() -> None:
     """Two inclusions of ten, each of probability 1/3 and worth 555 nats, are far more likely than delta."""
-    account = rigorous(of_sizes("wor", n=3, m=1), 3, noise_multiplier=0.06, steps=10, delta=1e-40)
+    account = dpsub.account(of_sizes("wor", n=3, m=1), 3, noise_multiplier=0.06, steps=10, delta=1e-40)
     assert account.lower > 2 * 500
     assert not account.width_met
 

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accounting.account import Release, paper, rigorous, rigorous_composition
+import dpsub
+from dpsub.accounting.account import Release
 from dpsub.accounting.attacks import AdaptiveGame, choices
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage, gaussian_profile, log_lift
-from dpsub.accounting.search import calibrate_noise
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.sampling import base as st
@@ -66,7 +66,7 @@ def test_a_table_of_a_long_chain_is_above_what_it_holds_and_near_it(last: SlotSt
 def test_the_papers_pairs(
     sampler: Sampler, n: int, scale: float, k: int, epsilon: float, value: float, digits: float
 ) -> None:
-    answer = paper(sampler, n, noise_multiplier=scale, steps=k, epsilon=epsilon, width=2e-3)
+    answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=k, epsilon=epsilon, width=2e-3, variant="paper")
     assert answer.kind == "paper"
     assert answer.upper - answer.lower <= 2e-3 * answer.upper
     assert answer.lower * (1 - digits) <= value <= answer.upper * (1 + digits)
@@ -89,7 +89,7 @@ def test_the_papers_pairs(
 def test_attack_and_proof(
     sampler: Sampler, n: int, scale: float, k: int, epsilon: float, attack: float, proved: float
 ) -> None:
-    answer = rigorous(sampler, n, noise_multiplier=scale, steps=k, epsilon=epsilon, width=5e-3)
+    answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=k, epsilon=epsilon, width=5e-3)
     assert answer.kind == "bounds"
     assert answer.conditions
     # at least the reference attack up to its own digits; the proof to one per cent of the reference
@@ -100,12 +100,12 @@ def test_attack_and_proof(
 
 def test_poisson_meets_the_reference_bracket() -> None:
     for k, width, low, high in ((1000, 2e-4, 1.82820, 1.82828), (10_000, 2e-3, 6.1863, 6.1881)):
-        answer = rigorous(Poisson(0.01), noise_multiplier=1.0, steps=k, delta=1e-5, width=width)
+        answer = dpsub.account(Poisson(0.01), noise_multiplier=1.0, steps=k, delta=1e-5, width=width)
         assert answer.kind == "exact"
         assert answer.upper - answer.lower <= width
         assert low <= answer.upper <= high
         assert low <= answer.lower
-    substituted = rigorous(
+    substituted = dpsub.account(
         Poisson(300 / ADULT), noise_multiplier=2.654, steps=1000, delta=1e-5, adjacency="substitute"
     )
     assert substituted.lower <= 0.8505
@@ -113,7 +113,7 @@ def test_poisson_meets_the_reference_bracket() -> None:
 
 
 def test_a_million_steps() -> None:
-    answer = rigorous(Poisson(0.001), noise_multiplier=2.0, steps=10**6, delta=1e-5, width=2e-3)
+    answer = dpsub.account(Poisson(0.001), noise_multiplier=2.0, steps=10**6, delta=1e-5, width=2e-3)
     assert 0 < answer.upper - answer.lower <= 2e-3
 
 
@@ -133,7 +133,7 @@ def _two_adaptive_steps() -> float:
 def test_two_adaptive_steps_lie_between_attack_and_proof() -> None:
     truth = _two_adaptive_steps()
     assert truth == pytest.approx(0.51662, abs=1e-5)
-    answer = rigorous(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=0.0)
+    answer = dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=0.0)
     assert truth - 1e-3 < answer.lower <= truth
     assert answer.upper == pytest.approx(0.5379, abs=1e-4)
     fine = AdaptiveGame(choices(FillerPair(MultiplicityLaw.single(0.5), 0.5), 2e-3), 2).played(-20.0, 20.0)
@@ -144,7 +144,7 @@ def test_two_adaptive_steps_lie_between_attack_and_proof() -> None:
 
 def test_equal_laws_give_equal_answers() -> None:
     def upper(sampler: Sampler, n: int) -> float:
-        return rigorous(sampler, n, noise_multiplier=2.0, steps=50, epsilon=0.5, width=5e-3).upper
+        return dpsub.account(sampler, n, noise_multiplier=2.0, steps=50, epsilon=0.5, width=5e-3).upper
 
     assert upper(MustWO(30, 10), 100) == upper(Wr(10), 100)
     assert upper(MustOO(30, 10), 100) == upper(Wor(10), 100)
@@ -154,36 +154,36 @@ def test_equal_laws_give_equal_answers() -> None:
 
 
 def test_one_step_without_replacement_is_exact() -> None:
-    answer = rigorous(Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0, width=1e-3)
+    answer = dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0, width=1e-3)
     assert answer.kind == "exact"
     assert answer.lower <= 0.2104956 <= answer.upper <= answer.lower * 1.002
 
 
 def test_different_releases_compose() -> None:
     many = [Release(Wor(100), 5000, 3.0, 60), Release(MustOW(400, 100), 5000, 5.0, 40)]
-    both = rigorous_composition(many, epsilon=0.5, width=5e-3)
-    alone = [rigorous_composition([release], epsilon=0.5, width=5e-3) for release in many]
+    both = dpsub.Ledger(many).account(epsilon=0.5, width=5e-3)
+    alone = [dpsub.Ledger([release]).account(epsilon=0.5, width=5e-3) for release in many]
     assert both.upper > max(answer.upper for answer in alone)
     assert both.lower > 0
     assert both.kind == "bounds"
     halves = [Release(Wor(100), 5000, 3.0, 30), Release(Wor(100), 5000, 3.0, 30)]
-    whole = rigorous_composition([Release(Wor(100), 5000, 3.0, 60)], delta=1e-6, width=1e-3)
-    assert rigorous_composition(halves, delta=1e-6, width=1e-3).upper == pytest.approx(whole.upper, abs=1e-3)
+    whole = dpsub.Ledger([Release(Wor(100), 5000, 3.0, 60)]).account(delta=1e-6, width=1e-3)
+    assert dpsub.Ledger(halves).account(delta=1e-6, width=1e-3).upper == pytest.approx(whole.upper, abs=1e-3)
 
 
 def test_calibrated_noise_is_safe_and_nearly_least() -> None:
     for sampler, n in ((Poisson(0.01), None), (Wor(200), S7)):
-        found = calibrate_noise(sampler, n, steps=500, target_epsilon=1.0, target_delta=1e-5)
+        found = dpsub.calibrate(sampler, n, steps=500, epsilon=1.0, delta=1e-5)
         assert found.account.upper <= 1.0
-        again = rigorous(
+        again = dpsub.account(
             sampler, n, noise_multiplier=found.noise_multiplier, steps=500, delta=1e-5, width=1e-3
         )
         assert again.upper <= 1.0 + 1e-3
-        refuted = rigorous(sampler, n, noise_multiplier=found.necessary, steps=500, delta=1e-5, width=1e-3)
+        refuted = dpsub.account(sampler, n, noise_multiplier=found.refuted, steps=500, delta=1e-5, width=1e-3)
         assert refuted.lower > 1.0 - 1e-3
-        assert found.necessary < found.noise_multiplier
+        assert found.refuted < found.noise_multiplier
         if n is None:
-            assert found.noise_multiplier <= found.necessary * 1.004
+            assert found.noise_multiplier <= found.refuted * 1.004
         assert found.evaluations <= 10
 
 
@@ -191,7 +191,7 @@ def test_laplace_at_one_step_is_the_amplified_profile() -> None:
     q, b, epsilon = 0.1, 2.0, 0.3
     base = math.log1p(math.expm1(epsilon) / q)
     exact = q * max(0.0, -math.expm1((base - 2 / b) / 2))
-    answer = rigorous(Wor(10), 100, noise_multiplier=b, steps=1, epsilon=0.05, mechanism="laplace", width=1e-4)
+    answer = dpsub.account(Wor(10), 100, noise_multiplier=b, steps=1, epsilon=0.05, mechanism="laplace", width=1e-4)
     near = q * max(0.0, -math.expm1((math.log1p(math.expm1(0.05) / q) - 2 / b) / 2))
     assert exact == 0.0
     assert near * 0.999 <= answer.lower <= near <= answer.upper <= near * 1.001
@@ -200,17 +200,17 @@ def test_laplace_at_one_step_is_the_amplified_profile() -> None:
 
 def test_what_is_not_proved_is_refused_with_the_reason() -> None:
     with pytest.raises(UnsupportedError, match="realised size"):
-        rigorous(Poisson(0.1), noise_multiplier=1.0, steps=1, epsilon=1.0, denominator="realised")
+        dpsub.account(Poisson(0.1), noise_multiplier=1.0, steps=1, epsilon=1.0, denominator="realised")
     with pytest.raises(UnsupportedError, match="substitute"):
-        rigorous(Wor(2), 10, noise_multiplier=1.0, steps=1, epsilon=1.0, adjacency="add_remove")
+        dpsub.account(Wor(2), 10, noise_multiplier=1.0, steps=1, epsilon=1.0, adjacency="add_remove")
     with pytest.raises(UnsupportedError, match="Laplace"):
-        rigorous(Wr(2), 10, noise_multiplier=1.0, steps=1, epsilon=1.0, mechanism="laplace")
+        dpsub.account(Wr(2), 10, noise_multiplier=1.0, steps=1, epsilon=1.0, mechanism="laplace")
     with pytest.raises(UnsupportedError, match="give n"):
-        rigorous(Wor(2), noise_multiplier=1.0, steps=1, epsilon=1.0)
+        dpsub.account(Wor(2), noise_multiplier=1.0, steps=1, epsilon=1.0)
 
 
 def test_losses_beyond_every_order_are_charged() -> None:
     # at this noise one inclusion is a loss of about 555, and e^600 is the last order: most of it counts as infinite
-    answer = rigorous(Wor(300), ADULT, noise_multiplier=0.06, steps=1000, epsilon=2.0)
+    answer = dpsub.account(Wor(300), ADULT, noise_multiplier=0.06, steps=1000, epsilon=2.0)
     included = -math.expm1(1000 * math.log1p(-300 / ADULT))
     assert answer.lower <= included <= answer.upper

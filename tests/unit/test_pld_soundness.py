@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 from scipy.signal import fftconvolve
 
+import dpsub
 from dpsub.accounting import compose
 from dpsub.accounting.account import (
     CONDITIONS,
     LAPLACE_CONDITIONS,
     WIDTH_MISSED,
     Release,
-    paper,
-    rigorous,
-    rigorous_composition,
 )
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, upper_law
@@ -26,7 +24,7 @@ from dpsub.accounting.laplace import included_once, removed_once
 from dpsub.accounting.pairs import LOSS_TOLERANCE, PoissonPair
 from dpsub.accounting.pld import order_indices, symmetric_law, two_sided_law
 from dpsub.accounting.proofs import SlotChain, SlotStage
-from dpsub.accounting.search import calibrate_noise, smallest_noise
+from dpsub.accounting.search import smallest_noise
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import Multistage, Poisson, Wor, base, laws
 
@@ -96,10 +94,10 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
 
 def test_an_answer_says_that_the_width_was_met() -> None:
     # one inclusion is a loss of about 797, beyond the last order of the upper bound and the last point of the attack
-    loud = rigorous(Wor(2), 4, noise_multiplier=0.0501, steps=1, epsilon=2.0)
+    loud = dpsub.account(Wor(2), 4, noise_multiplier=0.0501, steps=1, epsilon=2.0)
     assert 0.4999 < loud.lower <= 0.5 <= loud.upper < 0.5001
     assert loud.width_met
-    met = rigorous(Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0)
+    met = dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0)
     assert met.width_met
     assert met.upper - met.lower <= 1e-3 * met.upper
     assert WIDTH_MISSED not in met.conditions
@@ -108,24 +106,24 @@ def test_an_answer_says_that_the_width_was_met() -> None:
 def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"noise_multiplier": 1.0, "steps": 1000, "delta": 1e-5}
     monkeypatch.setattr(compose, "MAX_GRID", 300)
-    for answer in (rigorous(Poisson(0.01), **asked), paper(Poisson(0.01), **asked)):
+    for answer in (dpsub.account(Poisson(0.01), **asked), dpsub.account(Poisson(0.01), **asked, variant="paper")):
         assert not answer.width_met
         assert answer.upper - answer.lower > 1e-3
         assert answer.lower <= 1.82824
     monkeypatch.setattr(compose, "MAX_GRID", 4000)
-    bounds = rigorous(Wor(10), 1000, **asked, width=1e-5)
+    bounds = dpsub.account(Wor(10), 1000, **asked, width=1e-5)
     assert not bounds.width_met
     assert bounds.conditions[-1] == WIDTH_MISSED
     monkeypatch.undo()
-    assert rigorous(Poisson(0.01), **asked).width_met
-    assert rigorous(Wor(10), 1000, **asked).width_met
+    assert dpsub.account(Poisson(0.01), **asked).width_met
+    assert dpsub.account(Wor(10), 1000, **asked).width_met
 
 
 def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
-    found = calibrate_noise(
-        Wor(10), 100, steps=10, target_epsilon=1.0, target_delta=1e-5, mechanism="laplace", accuracy=0.01
+    found = dpsub.calibrate(
+        Wor(10), 100, steps=10, epsilon=1.0, delta=1e-5, mechanism="laplace", accuracy=0.01
     )
-    assert 0 < found.necessary < found.noise_multiplier
+    assert 0 < found.refuted < found.noise_multiplier
     assert found.account.upper <= 1.0
     text = " ".join(found.account.conditions)
     assert "scalar" in text
@@ -133,7 +131,7 @@ def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
     assert "N(0" not in text
     assert found.account.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
     mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
-    assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(rigorous_composition(mixed, epsilon=1.0).conditions)
+    assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(dpsub.Ledger(mixed).account(epsilon=1.0).conditions)
 
 
 def test_a_search_reports_only_what_it_evaluated() -> None:
@@ -199,6 +197,6 @@ def test_a_chain_that_would_take_minutes_is_refused_at_once() -> None:
     asked = {"noise_multiplier": 3.0, "steps": 100, "epsilon": 1.0}
     for depth in (3, 4):
         with pytest.raises(UnsupportedError, match="fewer stages"):
-            rigorous(Multistage([base.WithReplacement(300)] * depth), 300, **asked)
+            dpsub.account(Multistage([base.WithReplacement(300)] * depth), 300, **asked)
     light = Multistage([base.WithoutReplacement(50), base.WithReplacement(20), base.WithReplacement(10)])
-    assert rigorous(light, 1000, **asked, width=0.05).upper < 1
+    assert dpsub.account(light, 1000, **asked, width=0.05).upper < 1

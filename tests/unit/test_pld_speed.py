@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +14,27 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import binom
 
+import dpsub
 from dpsub.accounting import account, bracket, pld, proofs
-from dpsub.accounting import search as calibrated_noise
-from dpsub.accounting.account import Release, proved, rigorous
+from dpsub.accounting.account import Account, Proof, Release
 from dpsub.accounting.bracket import Composition, PairEvent, Question, sharpened
 from dpsub.accounting.compose import ComposedLoss, minimum
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage, gaussian_profile
-from dpsub.accounting.search import calibrate_noise
+from dpsub.accounting.search import Calibration
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
 
 S7 = 10_000
+
+
+def proved(sampler: Sampler, n: int | None, *, width: float | None = None, **asked: Any) -> Account:
+    """The upper end alone."""
+    epsilon, delta = asked.pop("epsilon", None), asked.pop("delta", None)
+    proof = Proof.of([Release(sampler, n, **asked)])
+    return proof.upper(proof.target(epsilon, delta, width))
 
 
 @pytest.mark.parametrize("side", ["upper", "lower"])
@@ -56,12 +64,12 @@ def test_the_refinement_stops_inside_the_width(k: int, scale: float, width: floa
     truth = GaussianProfile(2 * math.sqrt(k) / scale)
     for epsilon in (0.2, 1.0, 3.0):
         delta = float(truth.delta(epsilon))
-        answer = rigorous(sampler, 4, **asked, epsilon=epsilon, width=width)
+        answer = dpsub.account(sampler, 4, **asked, epsilon=epsilon, width=width)
         assert answer.width_met
         assert delta <= answer.upper <= delta * (1 + width)
         assert delta * (1 - width) <= answer.lower <= delta
     epsilon = float(truth.epsilon(1e-6))
-    answer = rigorous(sampler, 4, **asked, delta=1e-6, width=width)
+    answer = dpsub.account(sampler, 4, **asked, delta=1e-6, width=width)
     assert answer.width_met
     assert epsilon <= answer.upper <= epsilon + width
     assert epsilon - width <= answer.lower <= epsilon
@@ -74,7 +82,7 @@ def test_the_refinement_stops_inside_the_width(k: int, scale: float, width: floa
 def test_what_is_left_is_below_the_width(sampler: Sampler, scale: float, k: int) -> None:
     # no closed form here: eight times finer grids take the place of the truth
     release = Release(sampler, 100, scale, k)
-    book = account.Proof.of([release]).ledger
+    book = account.Proof.of([release]).composition
     for question in (Question(epsilon=1.0, width=5e-3), Question(delta=1e-5, width=1e-2)):
         end = book.bound(question)
         finest = question.ask(book.upper(book.spread / 128, 1e-18, False))
@@ -129,14 +137,14 @@ def test_a_rival_ends_the_search_for_an_attack_only_where_it_will_not_be_overtak
 
 def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0}
-    flipped = rigorous(sampler, 1000, **asked)
+    flipped = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
     monkeypatch.setattr(account.AdaptiveAttack, "answer", lambda self, question: 0.0)
-    static = rigorous(sampler, 1000, **asked)
+    static = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
     assert 0.8 * flipped.lower < static.lower < flipped.lower
-    book = account.Proof.of([Release(sampler, 1000, 4.0, 100)]).ledger
+    book = account.Proof.of([Release(sampler, 1000, 4.0, 100)]).composition
     assert static.lower >= 0.995 * Question(epsilon=1.0).ask(book.lower(book.spread / 200, 1e-18, False))
 
 
@@ -146,7 +154,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
 )
 def test_the_upper_end_alone_is_the_same(sampler: Sampler, n: int | None, kind: str) -> None:
     for asked in ({"epsilon": 0.2}, {"delta": 1e-6, "width": 1e-2}):
-        both = rigorous(sampler, n, noise_multiplier=4.0, steps=100, **asked)
+        both = dpsub.account(sampler, n, noise_multiplier=4.0, steps=100, **asked)
         alone = proved(sampler, n, noise_multiplier=4.0, steps=100, **asked)
         assert alone.upper == both.upper
         assert (alone.quantity, alone.conditions, alone.pair) == (both.quantity, both.conditions, both.pair)
@@ -164,7 +172,7 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(account.AdaptiveAttack, "answer", never)
     assert proved(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):
-        rigorous(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0)
+        dpsub.account(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0)
 
 
 @pytest.mark.parametrize(
@@ -179,35 +187,36 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
 )
 def test_calibrated_noise_is_proved_and_close(sampler: Sampler, n: int | None, target: float, mechanism: str) -> None:
     asked = {"steps": 100, "mechanism": mechanism}
-    found = calibrate_noise(sampler, n, target_epsilon=target, target_delta=1e-6, accuracy=1e-3, **asked)
+    found = dpsub.calibrate(sampler, n, epsilon=target, delta=1e-6, accuracy=1e-3, **asked)
     again = {"delta": 1e-6, "width": 1e-3 * target, **asked}
     # safe: the very bound that is reported is at most the target, and so is a sharper one
-    at = rigorous(sampler, n, noise_multiplier=found.noise_multiplier, **again)
+    at = dpsub.account(sampler, n, noise_multiplier=found.noise_multiplier, **again)
     assert at.upper == found.account.upper <= target
-    assert rigorous(sampler, n, noise_multiplier=found.noise_multiplier, **{**again, "width": 3e-4}).upper <= target
+    sharper = dpsub.account(sampler, n, noise_multiplier=found.noise_multiplier, **{**again, "width": 3e-4})
+    assert sharper.upper <= target
     # tight: a little less noise is not proved
     less = proved(sampler, n, noise_multiplier=found.noise_multiplier / 1.003, **again)
     assert less.upper > target
     # refuted: the attack exceeds the target
-    refuted = rigorous(sampler, n, noise_multiplier=found.necessary, **{**again, "width": 2e-4})
+    refuted = dpsub.account(sampler, n, noise_multiplier=found.refuted, **{**again, "width": 2e-4})
     assert refuted.lower > target
-    assert found.necessary < found.noise_multiplier
+    assert found.refuted < found.noise_multiplier
     if n is None:
-        assert found.noise_multiplier < found.necessary * 1.005
+        assert found.noise_multiplier < found.refuted * 1.005
 
 
 def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"steps": 100, "target_epsilon": 1.0, "target_delta": 1e-6}
-    straight = calibrate_noise(Wor(20), 2000, **asked)
+    asked = {"steps": 100, "epsilon": 1.0, "delta": 1e-6}
+    straight = dpsub.calibrate(Wor(20), 2000, **asked)
     true = Composition.rough
 
-    def misled(factor: float) -> calibrated_noise.NoiseCalibration:
+    def misled(factor: float) -> Calibration:
         def rough(self: Composition, question: Question, side: str, step: float) -> float:
             value = true(self, question, side, step)
             return factor * value if side == "upper" else value
 
         monkeypatch.setattr(Composition, "rough", rough)
-        return calibrate_noise(Wor(20), 2000, **asked)
+        return dpsub.calibrate(Wor(20), 2000, **asked)
 
     for factor in (0.2, 5.0, math.inf):
         found = misled(factor)
@@ -218,7 +227,7 @@ def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.Monke
 def test_calibration_is_cheap() -> None:
     # full accuracy where it decides, and only there
     for sampler, n in ((Poisson(0.02), None), (Wor(200), S7), (MustOW(30, 40), 500)):
-        found = calibrate_noise(sampler, n, steps=200, target_epsilon=2.0, target_delta=1e-6)
+        found = dpsub.calibrate(sampler, n, steps=200, epsilon=2.0, delta=1e-6)
         assert found.evaluations <= 4
 
 
@@ -273,7 +282,7 @@ def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_small_tails_are_not_lost() -> None:
-    answer = rigorous(Wr(10**4), 10**4, noise_multiplier=100, steps=10, epsilon=1)
+    answer = dpsub.account(Wr(10**4), 10**4, noise_multiplier=100, steps=10, epsilon=1)
     assert 1e-60 < answer.lower < answer.upper < 1e3 * answer.lower
 
 
@@ -304,7 +313,7 @@ def test_laws_without_their_impossible_ends_are_the_same() -> None:
 @pytest.mark.parametrize("epsilon", [100.0, 1e3, 1e6])
 def test_epsilons_beyond_all_losses_warn_of_nothing_and_are_never_zero(epsilon: float) -> None:
     for k in (1, 5, 100):
-        answer = rigorous(Wor(5), 100, noise_multiplier=10.0, steps=k, epsilon=epsilon)
+        answer = dpsub.account(Wor(5), 100, noise_multiplier=10.0, steps=k, epsilon=epsilon)
         assert answer.lower == 0.0
         assert 0 < answer.upper < 1e-30
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
+import dpsub
 from dpsub import sampling
 from dpsub.accounting import account
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -93,8 +94,8 @@ def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(found: 
         row = only(found["proved_noise"], scheme=scheme, adjacency=adjacency)
         sampler = sampling.of_sizes(scheme, **SIZES)
         question = {"steps": 20, "delta": row["delta"], "adjacency": adjacency, "width": 1e-3}
-        assert account.rigorous(sampler, 300, noise_multiplier=row["proved"], **question).upper <= 4
-        assert account.rigorous(sampler, 300, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
+        assert dpsub.account(sampler, 300, noise_multiplier=row["proved"], **question).upper <= 4
+        assert dpsub.account(sampler, 300, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
 
 
 def test_noise_is_rounded_to_the_safe_side() -> None:
@@ -135,7 +136,7 @@ class TestRealisedBatches:
         assert honest < self.truth() < self.attack()
 
     def test_it_exceeds_what_a_fixed_denominator_is_proved_to_give(self) -> None:
-        fixed = account.rigorous(
+        fixed = dpsub.account(
             sampling.Poisson(self.rate), self.n, noise_multiplier=self.s, steps=1, epsilon=self.epsilon
         )
         assert self.attack() > fixed.upper

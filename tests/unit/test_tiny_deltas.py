@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.accounting.account import rigorous
+import dpsub
 from dpsub.accounting.bracket import Composition, PairEvent, Question
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
@@ -33,12 +33,12 @@ def test_gaussian_deltas_bracket_the_closed_form(exponent: int) -> None:
 @pytest.mark.parametrize("delta", [1e-12, 1e-30])
 def test_subsampled_deltas_have_two_sides(sampler: Sampler, n: int | None, delta: float) -> None:
     asked = {"noise_multiplier": 4.0, "steps": 50}
-    epsilon = rigorous(sampler, n, **asked, delta=delta)
+    epsilon = dpsub.account(sampler, n, **asked, delta=delta)
     assert 0 < epsilon.lower <= epsilon.upper
     if epsilon.kind == "exact":
         assert epsilon.upper - epsilon.lower <= 1e-3
-    above = rigorous(sampler, n, **asked, epsilon=epsilon.upper)
-    below = rigorous(sampler, n, **asked, epsilon=epsilon.lower)
+    above = dpsub.account(sampler, n, **asked, epsilon=epsilon.upper)
+    below = dpsub.account(sampler, n, **asked, epsilon=epsilon.lower)
     assert above.lower <= delta <= below.upper
     assert above.upper <= delta * 1.02
     # the attack's epsilon is asked for to 5e-3 only, and delta falls fast there
@@ -48,7 +48,7 @@ def test_subsampled_deltas_have_two_sides(sampler: Sampler, n: int | None, delta
 
 def test_what_underflows_is_rounded_up() -> None:
     asked = {"noise_multiplier": 10.0, "steps": 10}
-    answers = [rigorous(Wor(5), 100, **asked, epsilon=epsilon, width=0.1) for epsilon in (50.0, 100.0, 1e4)]
+    answers = [dpsub.account(Wor(5), 100, **asked, epsilon=epsilon, width=0.1) for epsilon in (50.0, 100.0, 1e4)]
     for answer in answers:
         assert 0 <= answer.lower <= answer.upper
         assert 0 < answer.upper < 1e-250
@@ -58,7 +58,7 @@ def test_what_underflows_is_rounded_up() -> None:
 def test_bounded_losses_end() -> None:
     # five Laplace losses of at most 1 each
     for epsilon, empty in ((4.9, False), (5.1, True)):
-        answer = rigorous(Poisson(1.0), noise_multiplier=1.0, steps=5, epsilon=epsilon, mechanism="laplace")
+        answer = dpsub.account(Poisson(1.0), noise_multiplier=1.0, steps=5, epsilon=epsilon, mechanism="laplace")
         assert (answer.upper == 0.0) is empty
         assert (answer.lower > 0) is not empty
 

@@ -1,30 +1,18 @@
-"""What an accountant answers: an interval that says what it is.
+"""Privacy of many releases from subsamples: what is proved, what an attack attains, and what the papers' pair gives.
 
-What the accountant answers about a sampler: an interval with its conditions.
-
-Privacy of many releases from subsamples: what can be proved, refuted, and what the papers' pair gives.
-
-Three kinds of answer, never mixed (`Account.kind`):
-
-exact
-    Both ends bracket the one number that the worst data sets attain.
-bounds
-    Upper end: proved for clipped sums under `Account.conditions`.  Lower end: attained by explicit data sets, perhaps
-    adaptively; no guarantee below it can hold for this sampler, noise and clipping.
-upper
-    As bounds, with the trivial lower end 0.
-paper
-    The value of the papers' pair, bracketed: reproduces a published computation, not a guarantee.
+One question is one `Release` (or a `Ledger` of several) and what is asked of it; `Proof` finds the theorems that apply
+and computes both ends.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.attacks import AdaptiveAttack
@@ -39,52 +27,16 @@ from dpsub.sampling import base
 from dpsub.sampling.base import Sampler, StagedSampler
 from dpsub.sampling.laws import MultiplicityLaw
 
-KINDS = ("exact", "upper", "lower", "bounds", "paper")
-"""exact: the value itself (lower = upper up to rounding); upper, lower: a proved bound on one side, the other side
-trivial; bounds: proved on both sides; paper: what a paper's formula gives, bracketed, and not a guarantee."""
+KINDS = ("exact", "bounds", "upper", "lower", "paper")
+"""exact: both ends bracket the one number that the worst data sets attain.  bounds: the upper end is proved, the lower
+one attained by explicit data sets, perhaps adaptively, so that no guarantee below it can hold.  upper, lower: one of
+these ends, the other being trivial.  paper: brackets what the papers' pair gives, and is not a guarantee."""
+VARIANTS = ("rigorous", "paper")
+MECHANISMS = ("gaussian", "laplace")
+DENOMINATORS = ("fixed", "realised")
 
-
-@dataclass(frozen=True)
-class Interval:
-    """A number that lies in [lower, upper], and what that statement is worth.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Ends of the interval; lower <= upper.
-    kind : str
-        One of `KINDS`.
-    pair : str
-        The two distributions that were compared.
-    adjacency : Relation
-        When two data sets count as neighbours.
-    sensitivity : str
-        What one occurrence of the differing record does to the released value, in words.
-
-    Raises
-    ------
-    ArgumentError
-        If the ends are NaN or reversed, or the kind is unknown.
-    """
-
-    lower: float
-    upper: float
-    kind: str
-    pair: str
-    adjacency: Relation
-    sensitivity: str
-
-    def __post_init__(self) -> None:
-        checks.one_of("kind", self.kind, KINDS)
-        lower, upper = float(self.lower), float(self.upper)
-        if math.isnan(lower) or math.isnan(upper) or lower > upper:
-            raise ArgumentError(f"an interval needs lower <= upper, got [{lower}, {upper}]")
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, (int, float)) and self.lower <= value <= self.upper
-
+MOST_STEPS = 10**9
+"""Largest number of releases of one kind: what rounding adds to a composition grows with it."""
 
 _GENERAL = (
     "the noise does not depend on the sample or its size",
@@ -117,11 +69,21 @@ WIDTH_MISSED = (
 
 
 @dataclass(frozen=True)
-class Account(Interval):
-    """An interval for delta at an epsilon, or epsilon at a delta, of a composed mechanism.
+class Account:
+    """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and what that statement is worth.
 
     Attributes
     ----------
+    lower, upper : float, or ndarray of the shape that was asked for
+        The number lies in [lower, upper]; epsilon in nats.
+    kind : str
+        One of `KINDS`.
+    pair : str
+        What gives the upper end: the two distributions that were compared, or the proved profile.
+    adjacency : Relation
+        When two data sets count as neighbours.
+    sensitivity : str
+        What one occurrence of the differing record does to the released value, in words.
     quantity : {"delta", "epsilon"}
     lower_pair : str
         What attains the lower end.
@@ -130,16 +92,31 @@ class Account(Interval):
     width_met : bool
         Whether both ends came out as sharp as asked for.  If not, `WIDTH_MISSED` is the last condition; both ends are
         valid in either case, and of kind exact then only says that they are about one number.
+
+    Raises
+    ------
+    ArgumentError
+        If an end is NaN, the ends are reversed, or the kind is unknown.
     """
 
-    quantity: str = field(default="epsilon")
-    lower_pair: str = field(default="")
-    conditions: tuple[str, ...] = field(default=())
-    width_met: bool = field(default=True)
+    lower: Any
+    upper: Any
+    kind: str
+    pair: str
+    adjacency: Relation
+    sensitivity: str
+    quantity: str = "epsilon"
+    lower_pair: str = ""
+    conditions: tuple[str, ...] = ()
+    width_met: bool = True
 
-
-MECHANISMS = ("gaussian", "laplace")
-DENOMINATORS = ("fixed", "realised")
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, KINDS)
+        if not np.all(np.less_equal(self.lower, self.upper)):
+            raise ArgumentError(f"an interval needs lower <= upper, got [{self.lower}, {self.upper}]")
+        for name in ("lower", "upper"):
+            end = np.asarray(getattr(self, name), dtype=float)
+            object.__setattr__(self, name, end if end.ndim else float(end))
 
 
 @dataclass(frozen=True)
@@ -159,18 +136,26 @@ class Release:
     mechanism : {"gaussian", "laplace"}
     denominator : {"fixed", "realised"}
         What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is out of range.
     """
 
     sampler: Sampler
     n: int | None
     noise_multiplier: float
-    steps: int
+    steps: int = 1
     mechanism: str = "gaussian"
     denominator: str = "fixed"
 
     def __post_init__(self) -> None:
-        checks.real("noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE)
-        checks.integer("steps", self.steps, at_least=1)
+        noise = checks.real("noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE)
+        object.__setattr__(self, "noise_multiplier", noise)
+        object.__setattr__(self, "steps", checks.integer("steps", self.steps, at_least=1, at_most=MOST_STEPS))
+        if self.n is not None:
+            object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         checks.one_of("mechanism", self.mechanism, MECHANISMS)
         checks.one_of("denominator", self.denominator, DENOMINATORS)
 
@@ -198,32 +183,54 @@ class Release:
         return SlotChain(self.n if self.n is not None else 1, facts)
 
 
-def rigorous(
+def account(
     sampler: Sampler,
     n: int | None = None,
     *,
     noise_multiplier: float,
-    steps: int,
-    epsilon: float | None = None,
-    delta: float | None = None,
+    steps: int = 1,
+    epsilon: ArrayLike | None = None,
+    delta: ArrayLike | None = None,
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    variant: str = "rigorous",
     width: float | None = None,
+    time_limit: float | None = None,
 ) -> Account:
-    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases, from both sides.
+    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from both sides.
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, mechanism, denominator
-        See `Release`.
-    epsilon, delta : float
-        Exactly one of them.
+    sampler : Sampler
+        Who is in each sample, drawn anew at every step.
+    n : int, optional
+        Number of records; Poisson sampling alone needs none.
+    noise_multiplier : float
+        Scale of the noise on the sum over the norm bound of one record, from 0.05 to 1e9.
+    steps : int
+        Number of releases.
+    epsilon, delta : float or array_like
+        Exactly one of them: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more than one value.
     adjacency : {"add_remove", "substitute"}, optional
         Default: add_remove for Poisson sampling alone, substitute for the rest.
+    mechanism : {"gaussian", "laplace"}
+        The noise; Laplace noise is for scalar sums.
+    denominator : {"fixed", "realised"}
+        What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
+    variant : {"rigorous", "paper"}
+        Proof and attack; or what the papers' pair gives (unit shift per occurrence, one direction), which is not a
+        guarantee.
     width : float, optional
         Numerical accuracy wanted of each end: absolute for epsilon, relative for delta.  Default 1e-3 where both ends
         bracket one number, 5e-3 where attack and proof lie apart anyway.
+    time_limit : float, optional
+        Seconds after which the refinement stops: the ends reached by then are valid, and `width_met` is False.
+
+    Returns
+    -------
+    Account
+        With arrays for ends where an array was given.
 
     Raises
     ------
@@ -232,48 +239,127 @@ def rigorous(
     UnsupportedError
         If no theorem covers the case; the message gives the reason.
 
+    Notes
+    -----
+    Poisson sampling has known worst pairs, (1 - q) N(0, s^2) + q N(1, s^2) against N(0, s^2) under add_remove, so that
+    both ends bracket one number.  For samplers of fixed size the upper end composes a proved profile: for one stage
+    without replacement H_a <= q G(1 + (a - 1) / q, 2 / s), q = m / n, where G is the profile of the Gaussian mechanism;
+    other chains by revealing all stages but the last.  The lower end composes the outputs on explicit data sets.
+
+    References
+    ----------
+    balle, Theorems 8 to 11; must, Section 3.4 (variant paper); docs/accounting.md, where each bound is proved.
+
     Examples
     --------
-    >>> from dpsub.sampling import Poisson
-    >>> account = rigorous(Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)
-    >>> account.kind, str(account.adjacency)
+    >>> import dpsub
+    >>> found = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)
+    >>> found.kind, str(found.adjacency)
     ('exact', 'add_remove')
-    >>> 0.71 < account.lower <= account.upper < 0.73
+    >>> 0.71 < found.lower <= found.upper < 0.73
+    True
+    >>> found = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
+    >>> found.upper.round(1).tolist()
+    [1.0, 0.7]
+    >>> question = {"noise_multiplier": 1.0, "epsilon": 1.0}
+    >>> printed = dpsub.account(dpsub.MustOW(2, 2), 4, **question, variant="paper")
+    >>> printed.upper < 0.09 < 0.19 < dpsub.account(dpsub.MustOW(2, 2), 4, **question).lower   # far below an attack
     True
     """
     release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
-    return rigorous_composition([release], epsilon=epsilon, delta=delta, adjacency=adjacency, width=width)
+    if checks.one_of("variant", variant, VARIANTS) == "rigorous":
+        return Ledger([release]).account(
+            epsilon=epsilon, delta=delta, adjacency=adjacency, width=width, time_limit=time_limit
+        )
+    return _answers(_PaperPair(release, adjacency), epsilon, delta, width, time_limit)
 
 
-def rigorous_composition(
-    releases: Sequence[Release],
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    adjacency: str | None = None,
-    width: float | None = None,
+class Ledger:
+    """Releases of different kinds on the same records, in any order fixed in advance.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+        What is in it from the start.
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> ledger = dpsub.Ledger()
+    >>> ledger = ledger.add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
+    >>> ledger = ledger.add(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5)
+    >>> ledger.account(delta=1e-6).kind
+    'exact'
+    >>> [release.steps for release in ledger]
+    [50, 5]
+    """
+
+    def __init__(self, releases: Iterable[Release] = ()) -> None:
+        self._releases = list(releases)
+
+    def add(
+        self,
+        sampler: Sampler,
+        n: int | None = None,
+        *,
+        noise_multiplier: float,
+        steps: int = 1,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+    ) -> Ledger:
+        """Enter `steps` releases of one kind, with parameters as in `account`; returns the ledger itself."""
+        self._releases.append(Release(sampler, n, noise_multiplier, steps, mechanism, denominator))
+        return self
+
+    def account(
+        self,
+        *,
+        epsilon: ArrayLike | None = None,
+        delta: ArrayLike | None = None,
+        adjacency: str | None = None,
+        width: float | None = None,
+        time_limit: float | None = None,
+    ) -> Account:
+        """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as in `account`.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no release, or an argument is out of range.
+        UnsupportedError
+            If no theorem covers the case; the message gives the reason.
+        """
+        return _answers(Proof.of(self._releases, adjacency), epsilon, delta, width, time_limit)
+
+    def __iter__(self) -> Iterator[Release]:
+        return iter(self._releases)
+
+    def __len__(self) -> int:
+        return len(self._releases)
+
+
+def _answers(
+    source: Proof | _PaperPair,
+    epsilon: ArrayLike | None,
+    delta: ArrayLike | None,
+    width: float | None,
+    time_limit: float | None,
 ) -> Account:
-    """As `rigorous`, for releases of different kinds on the same records, in any order fixed in advance."""
-    proof = Proof.of(releases, adjacency)
-    return proof.account(proof.question(epsilon, delta, width))
-
-
-def proved(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    noise_multiplier: float,
-    steps: int,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    width: float | None = None,
-) -> Account:
-    """As `rigorous`, with the same upper end, but without an attack where that costs extra: then kind is upper."""
-    proof = Proof.of([Release(sampler, n, noise_multiplier, steps, mechanism, denominator)], adjacency)
-    return proof.upper(proof.question(epsilon, delta, width))
+    """The account of one target; of an array of them, with the ends in its shape."""
+    if time_limit is not None:
+        checks.real("time_limit", time_limit, above=0)
+    given = delta if epsilon is None else epsilon
+    if np.ndim(given) == 0 or not (epsilon is None or delta is None):
+        return source.account(source.target(epsilon, delta, width))
+    values = checks.finite_array("delta" if epsilon is None else "epsilon", given)
+    targets = [source.target(None, v, width) if epsilon is None else source.target(v, None, width) for v in values.flat]
+    if not targets:
+        raise ArgumentError("an array of epsilon or delta must hold at least one value, got none; give one")
+    accounts = [source.account(target) for target in targets]
+    lower, upper = (np.reshape([getattr(found, end) for found in accounts], values.shape) for end in ("lower", "upper"))
+    loosest = next((found for found in accounts if not found.width_met), accounts[0])
+    attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
+    return replace(loosest, lower=lower, upper=upper, lower_pair=attacks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,13 +372,13 @@ class Proof:
     cases : tuple
         For each release its event, and words for it.
     relation : Relation
-    ledger : Ledger
+    composition : Composition
     """
 
     releases: tuple[Release, ...]
     cases: tuple[_Case, ...]
     relation: Relation
-    ledger: Composition
+    composition: Composition
 
     @classmethod
     def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
@@ -309,94 +395,93 @@ class Proof:
         entries = [(case.event, release.steps) for case, release in zip(cases, releases, strict=True)]
         return cls(tuple(releases), cases, relation, Composition(entries))
 
-    def question(self, epsilon: float | None, delta: float | None, width: float | None) -> Question:
-        """The question, with the default width."""
-        return Question(epsilon, delta, width if width is not None else 1e-3 if self.ledger.one_number else 5e-3)
+    def target(self, epsilon: Any, delta: Any, width: float | None) -> Question:
+        """What is asked, with the default width."""
+        return Question(epsilon, delta, width if width is not None else 1e-3 if self.composition.one_number else 5e-3)
 
-    def account(self, question: Question) -> Account:
+    def account(self, target: Question) -> Account:
         """Both ends."""
-        flipped = self._flipped(question)
-        lower, upper, width_met = self.ledger.answer(question, rival=flipped)
+        adaptive = self._adaptive(target)
+        lower, upper, width_met = self.composition.answer(target, rival=adaptive)
         attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
-        if flipped > lower:
-            lower, attack = flipped, f"{attack}, the fillers' sign chosen adaptively"
+        if adaptive > lower:
+            lower, attack = adaptive, f"{attack}, the fillers' sign chosen adaptively"
         if lower > upper * (1 + 1e-9) + 1e-12:
             raise NumericalError(
                 f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments"
             )
-        return self._account(question, min(lower, upper), upper, width_met, attack)
+        return self._account(target, min(lower, upper), upper, width_met, attack)
 
-    def upper(self, question: Question) -> Account:
-        """The upper end; both where they are computed together."""
-        if self.ledger.one_number:
-            return self.account(question)
-        upper, width_met = self.ledger.bound(question)
-        return self._account(question, 0.0, upper, width_met, "")
+    def upper(self, target: Question) -> Account:
+        """The upper end alone, of kind upper; both where they are computed together."""
+        if self.composition.one_number:
+            return self.account(target)
+        upper, width_met = self.composition.bound(target)
+        return self._account(target, 0.0, upper, width_met, "")
 
-    def _flipped(self, question: Question) -> float:
-        if len(self.releases) > 1 or self.ledger.one_number or self.cases[0].flipped is None:
+    def _adaptive(self, target: Question) -> float:
+        if len(self.releases) > 1 or self.composition.one_number or self.cases[0].flipped is None:
             return 0.0
-        return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answer(question)
+        return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answer(target)
 
-    def _account(self, question: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
+    def _account(self, target: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
             lower=lower,
             upper=upper,
-            kind="exact" if self.ledger.one_number else "bounds" if attack else "upper",
+            kind="exact" if self.composition.one_number else "bounds" if attack else "upper",
             pair="; ".join(dict.fromkeys(case.pair for case in self.cases)),
             adjacency=self.relation,
             sensitivity=self.cases[0].sensitivity,
-            quantity=question.quantity,
+            quantity=target.quantity,
             lower_pair=attack,
             conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
             width_met=width_met,
         )
 
 
-def paper(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    noise_multiplier: float,
-    steps: int,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    width: float = 1e-3,
-) -> Account:
-    """Bracket what the papers' pair gives: unit shift per occurrence, one direction.  Not a guarantee.
+class _PaperPair:
+    """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its supplement)."""
 
-    References
-    ----------
-    MUST, Section 3.4 and Sections S5 and S6 of its supplement.
+    def __init__(self, release: Release, adjacency: str | None) -> None:
+        if release.mechanism != "gaussian":
+            raise ArgumentError(
+                f"the papers' pairs are Gaussian, got mechanism = {release.mechanism}; use variant rigorous"
+            )
+        if release.denominator != "fixed":
+            raise ArgumentError(
+                f"the papers' pairs do not know the denominator, got denominator = {release.denominator}; drop it"
+            )
+        chain, s = release.chain(), release.noise_multiplier
+        self.pair: PoissonPair | WorPair | MixturePair
+        if chain.kinds == ("poisson",):
+            self.pair = PoissonPair(chain.stages[0].rate, s)
+        elif chain.kinds == ("without",):
+            self.pair = WorPair(chain.stages[0].size / chain.n, s)
+        else:
+            self.pair = MixturePair(law_of(chain), s)
+        if adjacency is not None and adjacency != self.pair.relation:
+            raise ArgumentError(
+                f"the papers state this pair under {self.pair.relation}, got adjacency = {adjacency}; drop it"
+            )
+        self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
 
-    Examples
-    --------
-    >>> from dpsub.sampling import MustOW
-    >>> question = {"noise_multiplier": 1.0, "steps": 1, "epsilon": 1.0}
-    >>> printed = paper(MustOW(2, 2), 4, **question)
-    >>> proved = rigorous(MustOW(2, 2), 4, **question)
-    >>> printed.kind, proved.kind
-    ('paper', 'bounds')
-    >>> printed.upper < 0.09 < 0.19 < proved.lower      # data sets attain more than twice what the pair gives
-    True
-    """
-    question = Question(epsilon, delta, width)
-    release = Release(sampler, n, noise_multiplier, steps)
-    chain = release.chain()
-    pair = _papers_pair(chain, noise_multiplier)
-    lower, upper, width_met = Composition([(PairEvent(pair, one_direction=True), steps)]).answer(question)
-    return Account(
-        lower=lower,
-        upper=upper,
-        kind="paper",
-        pair=f"{pair.label}, s = {noise_multiplier:g}",
-        adjacency=pair.relation,
-        sensitivity="one occurrence of the record moves the sum by C",
-        quantity=question.quantity,
-        lower_pair="the same pair",
-        width_met=width_met,
-    )
+    def target(self, epsilon: Any, delta: Any, width: float | None) -> Question:
+        return Question(epsilon, delta, 1e-3 if width is None else width)
+
+    def account(self, target: Question) -> Account:
+        lower, upper, width_met = self.composition.answer(target)
+        return Account(
+            lower=lower,
+            upper=upper,
+            kind="paper",
+            pair=f"{self.pair.label}, s = {self.pair.scale:g}",
+            adjacency=self.pair.relation,
+            sensitivity="one occurrence of the record moves the sum by C",
+            quantity=target.quantity,
+            lower_pair="the same pair",
+            width_met=width_met,
+        )
 
 
 @dataclass(frozen=True)
@@ -421,6 +506,12 @@ def _fact(stage: base.Stage) -> SlotStage:
     raise UnsupportedError(f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones")
 
 
+def law_of(chain: SlotChain) -> MultiplicityLaw:
+    """The multiplicity law of a chain."""
+    with np.errstate(divide="ignore"):
+        return MultiplicityLaw(np.log(chain.multiplicity))
+
+
 def _relation(chains: Sequence[SlotChain], adjacency: str | None) -> Relation:
     poisson = all(chain.kinds == ("poisson",) for chain in chains)
     if adjacency is None:
@@ -436,7 +527,7 @@ def _relation(chains: Sequence[SlotChain], adjacency: str | None) -> Relation:
 
 def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
     if release.mechanism == "laplace":
-        return _laplace_case(release, chain, relation)
+        return _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
     s = release.noise_multiplier
     if chain.kinds == ("poisson",):
         q = chain.stages[0].rate
@@ -445,8 +536,7 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
             return _Case(PairEvent(PoissonPair(q, s)), pair, pair, "one record more or less moves the sum by C")
         pair = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
         return _Case(PairEvent(WorPair(q, s)), pair, pair, "one occurrence replaced moves the sum by up to 2 C")
-    with np.errstate(divide="ignore"):
-        law = MultiplicityLaw(np.log(chain.multiplicity))
+    law = law_of(chain)
     sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
     profile = _profile_maker(chain, s)
     if chain.kinds[-1] == "poisson":
@@ -472,12 +562,3 @@ def _proved(chain: SlotChain) -> str:
 
 def _laplace_case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
     return _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
-
-
-def _papers_pair(chain: SlotChain, scale: float) -> PoissonPair | WorPair | MixturePair:
-    if chain.kinds == ("poisson",):
-        return PoissonPair(chain.stages[0].rate, scale)
-    if chain.kinds == ("without",):
-        return WorPair(chain.stages[0].size / chain.n, scale)
-    with np.errstate(divide="ignore"):
-        return MixturePair(MultiplicityLaw(np.log(chain.multiplicity)), scale)

@@ -40,7 +40,7 @@ from scipy.fft import next_fast_len
 from scipy.optimize import minimize_scalar
 
 from dpsub import checks
-from dpsub.accounting.account import Interval
+from dpsub.accounting.account import Account
 from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair
 from dpsub.errors import ArgumentError, NumericalError
 
@@ -314,17 +314,18 @@ class FourierResult:
     method: str
     pair: GaussianPair
 
-    def interval(self, index: int = 0) -> Interval:
+    def interval(self, index: int = 0) -> Account:
         """The bounds as an interval of kind "paper"; ends below the floor become 0 and the floor itself."""
         floor = float(self.floor[index])
         lower, upper = float(self.delta_lower[index]), float(self.delta_upper[index])
-        return Interval(
+        return Account(
             lower=0.0 if lower < floor else min(lower, 1.0),
             upper=min(max(upper, floor, lower), 1.0),
             kind="paper",
             pair=f"{self.pair.label}, s = {self.pair.scale:g}, k = {int(self.steps[index])}",
             adjacency=self.pair.relation,
             sensitivity="one occurrence of the record moves the mean by 1",
+            quantity="delta",
         )
 
 

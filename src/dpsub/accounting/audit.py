@@ -14,13 +14,13 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting import pairs
-from dpsub.accounting.account import Account, Release, rigorous
+from dpsub.accounting.account import Account, Proof, Release, law_of
 from dpsub.accounting.bracket import DEFAULT_TAIL, Composition, PairEvent, Question, bracket
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.relations import Relation
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
-from dpsub.sampling.laws import MultiplicityLaw, clopper_pearson
+from dpsub.sampling.laws import clopper_pearson
 from dpsub.streams import stream
 
 ANY_N = 100
@@ -96,8 +96,7 @@ def attack_of(release: Release, relation: Relation) -> Attack:
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
         # where no record is left, one of value 0 in its place adds as little
         return Attack((1.0, None), 0.0, (n, max(1, n - 1)), PoissonPair(chain.stages[0].rate, s), 0.0, 1.0, s)
-    with np.errstate(divide="ignore"):
-        law = pairs.capped(MultiplicityLaw(np.log(chain.multiplicity)), _TRIMMED)
+    law = pairs.capped(law_of(chain), _TRIMMED)
     if chain.kinds[-1] == "poisson":
         rate = chain.stages[0].rate
         pair: GaussianPair = WorPair(rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)
@@ -173,7 +172,7 @@ def audit(
     n: int | None = None,
     *,
     noise_multiplier: float,
-    steps: int,
+    steps: int = 1,
     epsilon: float,
     adjacency: str | None = None,
     draws: int | None = None,
@@ -185,7 +184,7 @@ def audit(
     Parameters
     ----------
     sampler, n, noise_multiplier, steps, adjacency
-        As in `dpsub.accounting.account.rigorous`, Gaussian noise on sums or on sums over a fixed number.
+        As in `dpsub.account`; Gaussian noise on sums or on sums over a fixed number.
     epsilon : float
         Nats, >= 0.
     draws : int, optional
@@ -201,25 +200,34 @@ def audit(
     UnsupportedError
         If no attack and no bound are known for the sampler.
 
+    Notes
+    -----
+    The data sets are numbers in [-C, C] that differ in one record; a run draws `steps` samples, sums them, adds noise,
+    and adds up the losses, log of the density on the first data set over that on the second.  A run on the first is
+    accepted with probability (1 - e^(epsilon - loss))+, whose mean is delta.
+
     References
     ----------
     Clopper and Pearson 1934 (intervals).
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> found = dpsub.audit(dpsub.Wor(2), 4, noise_multiplier=1.0, epsilon=0.5, draws=2000)
+    >>> found.shown.lower <= found.computed[1] and found.computed[0] <= found.shown.upper
+    True
+    >>> found.consistent
+    True
     """
     if draws is not None:
         draws = checks.integer("draws", draws, at_least=1)
     seed = checks.integer("seed", seed, at_least=0)
     confidence = checks.real("confidence", confidence, above=0, below=1)
     release = Release(sampler, n, noise_multiplier, steps)
-    account = rigorous(
-        sampler,
-        n,
-        noise_multiplier=noise_multiplier,
-        steps=steps,
-        epsilon=epsilon,
-        adjacency=adjacency,
-    )
-    attack = attack_of(release, Relation(account.adjacency))
-    swapped, computed = _better_direction(attack.pair, steps, Question(epsilon=epsilon))
+    proof = Proof.of([release], adjacency)
+    account = proof.account(proof.target(epsilon, None, None))
+    attack = attack_of(release, account.adjacency)
+    swapped, computed = _better_direction(attack.pair, release.steps, Question(epsilon=epsilon))
     size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
     if draws is None:
         draws = int(min(max(_WORK / (size * steps), _FEWEST), _MOST))
@@ -240,10 +248,10 @@ def audit(
 
 def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tuple[bool, tuple[float, float]]:
     """The direction in which the attack is worth more, and what it is worth there."""
-    ledger = Composition([(PairEvent(pair), steps)])
+    both = Composition([(PairEvent(pair), steps)])
     found = {
-        swapped: bracket(question, ledger.lower, ledger.upper, (swapped,), ledger.spread / 12, DEFAULT_TAIL)
-        for swapped in ledger.directions
+        swapped: bracket(question, both.lower, both.upper, (swapped,), both.spread / 12, DEFAULT_TAIL)
+        for swapped in both.directions
     }
     swapped = max(found, key=lambda way: found[way].lower)
     return swapped, (found[swapped].lower, found[swapped].upper)

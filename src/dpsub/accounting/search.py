@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from dpsub import checks
-from dpsub.accounting.account import Account, Proof, Release, proved, rigorous
+from dpsub.accounting.account import Account, Proof, Release
 from dpsub.accounting.bracket import Question
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.errors import UnsupportedError
@@ -126,15 +126,15 @@ _STEPS_DOWN = 6
 
 
 @dataclass(frozen=True)
-class NoiseCalibration:
+class Calibration:
     """A safe noise multiplier and what is known below it.
 
     Attributes
     ----------
     noise_multiplier : float
         Proved: the upper bound of epsilon at this noise is at most the target.
-    necessary : float
-        Refuted: with this noise multiplier or less an attack exceeds the target; 0 if no attack is known.
+    refuted : float or None
+        With this noise multiplier or less an attack exceeds the target; None if no attack is known.
     evaluations : int
         How many upper bounds of full accuracy were computed.
     account : Account
@@ -142,36 +142,38 @@ class NoiseCalibration:
     """
 
     noise_multiplier: float
-    necessary: float
+    refuted: float | None
     evaluations: int
     account: Account
 
 
-def calibrate_noise(
+def calibrate(
     sampler: Sampler,
     n: int | None = None,
     *,
-    steps: int,
-    target_epsilon: float,
-    target_delta: float,
+    epsilon: float,
+    delta: float,
+    steps: int = 1,
     adjacency: str | None = None,
     mechanism: str = "gaussian",
+    denominator: str = "fixed",
     accuracy: float = 1e-3,
-) -> NoiseCalibration:
-    """Find a noise multiplier for which the releases are proved (target_epsilon, target_delta)-DP.
-
-    Bounds on single coarse grids say where to look; what is returned was computed to full accuracy.
+    time_limit: float | None = None,
+) -> Calibration:
+    """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
     Parameters
     ----------
-    sampler, n, steps, mechanism, adjacency
-        As in `dpsub.accounting.account.rigorous`.
-    target_epsilon : float
-        Nats, above 0.
-    target_delta : float
+    sampler, n, steps, adjacency, mechanism, denominator
+        As in `dpsub.account`.
+    epsilon : float
+        Target in nats, above 0.
+    delta : float
         In (0, 1).
     accuracy : float
         Relative distance between the answer and a smaller multiplier that is not proved.
+    time_limit : float, optional
+        Seconds.
 
     Raises
     ------
@@ -180,40 +182,46 @@ def calibrate_noise(
     UnsupportedError
         If no bound covers the case, or no multiplier up to 1e4 meets the target.
 
+    Notes
+    -----
+    Bounds on single coarse grids say where to look; what is returned was computed to full accuracy.
+
     Examples
     --------
-    >>> from dpsub.sampling import Poisson
-    >>> target = {"steps": 100, "target_epsilon": 1.0, "target_delta": 1e-5}
-    >>> found = calibrate_noise(Poisson(0.01), accuracy=0.01, **target)
-    >>> found.account.upper <= 1.0                  # proved at this noise
+    >>> import dpsub
+    >>> found = dpsub.calibrate(dpsub.Poisson(0.01), epsilon=1.0, delta=1e-5, steps=100, accuracy=0.01)
+    >>> found.account.upper <= 1.0                # proved at this noise
     True
-    >>> found.necessary < found.noise_multiplier    # refuted at this and less
+    >>> found.refuted < found.noise_multiplier    # refuted at this and less
     True
     >>> 0.85 < found.noise_multiplier < 0.95
     True
     """
-    target = checks.real("target_epsilon", target_epsilon, above=0)
+    target = checks.real("epsilon", epsilon, above=0)
     closeness = checks.real("accuracy", accuracy, above=0, below=1)
-    question = Question(delta=target_delta, width=max(target * closeness, 1e-9))
+    if time_limit is not None:
+        checks.real("time_limit", time_limit, above=0)
+    question = Question(delta=delta, width=max(target * closeness, 1e-9))
+    release = Release(sampler, n, 1.0, steps, mechanism, denominator)
     accounts: dict[float, Account] = {}
 
     @cache
     def at(noise: float) -> Proof:
-        return Proof.of([Release(sampler, n, noise, steps, mechanism)], adjacency)
+        return Proof.of([replace(release, noise_multiplier=noise)], adjacency)
 
     def bound(noise: float) -> float:
         accounts[noise] = at(noise).upper(question)
-        return accounts[noise].upper
+        return float(accounts[noise].upper)
 
     def rough(noise: float) -> float:
-        return at(noise).ledger.rough(question, "upper", at(noise).ledger.spread / 4)
+        return at(noise).composition.rough(question, "upper", at(noise).composition.spread / 4)
 
     limits = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
-    spread = 1 / analytic_gaussian_scale(target, target_delta, math.sqrt(steps))
+    spread = 1 / analytic_gaussian_scale(target, delta, math.sqrt(release.steps))
     start, steepness = 1.0, 1.0
     searches: tuple[tuple[Callable[[float], float], float, float], ...] = (
-        (lambda noise: at(noise).ledger.spread, spread, _GUESS),
+        (lambda noise: at(noise).composition.spread, spread, _GUESS),
         (rough, target, _ROUGH),
     )
     for measure, goal, rough_accuracy in searches:
@@ -226,28 +234,26 @@ def calibrate_noise(
             start, steepness = near.root, near.steepness
     found = smallest_noise(bound, target, start=start, accuracy=closeness, steepness=steepness, **limits)
     proof = at(found.safe)
-    exact = proof.ledger.one_number
+    exact = proof.composition.one_number
     account = accounts[found.safe] if exact else proof.account(question)
 
     def attack(noise: float) -> float:
-        return at(noise).ledger.rough(question, "lower", proof.ledger.spread / 24)
+        return at(noise).composition.rough(question, "lower", proof.composition.spread / 24)
 
-    necessary = 0.0
+    refuted: float | None = None
     if found.unsafe > 0 and exact:
         # both ends bracket one number: the attack succeeds where the proof fails, or a little below
         reached = accounts[found.unsafe].lower > target
         tried = (found.unsafe * (1 - closeness * 2**i) for i in range(_STEPS_DOWN) if closeness * 2**i < 1)
-        necessary = found.unsafe if reached else next((noise for noise in tried if attack(noise) > target), 0.0)
-    elif found.unsafe > 0 and proof.ledger.attacked:
+        refuted = found.unsafe if reached else next((noise for noise in tried if attack(noise) > target), None)
+    elif found.unsafe > 0 and proof.composition.attacked:
         below = found.unsafe * (1 - closeness)
-        necessary = smallest_noise(
+        reached = smallest_noise(
             attack, target, start=below, accuracy=closeness, steepness=found.steepness, **limits
         ).unsafe
-    return NoiseCalibration(found.safe, necessary, found.evaluations, account)
+        refuted = reached or None
+    return Calibration(found.safe, refuted, found.evaluations, account)
 
-
-Bounds = Callable[..., Account]
-"""`proved` or `rigorous`."""
 
 MOST_STEPS = 10_000_000
 _LEAST_RATE = 1e-9
@@ -282,21 +288,22 @@ def largest_steps(
     n: int | None = None,
     *,
     noise_multiplier: float,
-    target_epsilon: float,
-    target_delta: float,
+    epsilon: float,
+    delta: float,
     adjacency: str | None = None,
     mechanism: str = "gaussian",
+    denominator: str = "fixed",
     accuracy: float = 1e-3,
 ) -> Found:
-    """Find how many releases are proved (target_epsilon, target_delta)-DP together.
+    """Find how many releases are proved (epsilon, delta)-DP together.
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, adjacency, mechanism
-        As in `dpsub.accounting.account.rigorous`.
-    target_epsilon : float
-        Nats, above 0.
-    target_delta : float
+    sampler, n, noise_multiplier, adjacency, mechanism, denominator
+        As in `dpsub.account`.
+    epsilon : float
+        Target in nats, above 0.
+    delta : float
         In (0, 1).
     accuracy : float
         Relative distance of the answer to a number that is not proved; numbers below 1 / accuracy are told apart.
@@ -308,20 +315,22 @@ def largest_steps(
     UnsupportedError
         If no bound covers the case, or a single release exceeds the target.
     """
-    target = checks.real("target_epsilon", target_epsilon, above=0)
+    target = checks.real("epsilon", epsilon, above=0)
+    release = Release(sampler, n, noise_multiplier, 1, mechanism, denominator)
+    question = Question(delta=delta, width=_width(target, accuracy))
 
-    def account(steps: float, bounds: Bounds = proved) -> Account:
-        return bounds(
-            sampler, n, noise_multiplier=noise_multiplier, steps=int(steps), delta=target_delta,
-            adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
-        )  # fmt: skip
+    def proof(steps: float) -> Proof:
+        return Proof.of([replace(release, steps=int(steps))], adjacency)
 
     # epsilon grows like the root of the number of steps at most and at least linearly in the long run: start low
     mean = sampler.multiplicity_law(1 if n is None else n).mean
-    per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / checks.real("target_delta", target_delta, above=0, below=1)))
-    start = (target * noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
-    found = largest(account, target, "steps", start=start, least=1, most=MOST_STEPS, accuracy=accuracy, whole=True)
-    return _attacked(found, lambda steps: account(steps, rigorous))
+    per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / delta))
+    start = (target * release.noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
+    limits = {"start": start, "least": 1, "most": MOST_STEPS}
+    found = largest(
+        lambda steps: proof(steps).upper(question), target, "steps", **limits, accuracy=accuracy, whole=True
+    )
+    return _attacked(found, lambda steps: proof(steps).account(question))
 
 
 def largest_sample(
@@ -331,14 +340,15 @@ def largest_sample(
     most: float,
     whole: bool,
     noise_multiplier: float,
-    steps: int,
-    target_epsilon: float,
-    target_delta: float,
+    epsilon: float,
+    delta: float,
+    steps: int = 1,
     adjacency: str | None = None,
     mechanism: str = "gaussian",
+    denominator: str = "fixed",
     accuracy: float = 1e-3,
 ) -> Found:
-    """Find how large a sample may be for the releases to be proved (target_epsilon, target_delta)-DP together.
+    """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
 
     Parameters
     ----------
@@ -348,9 +358,9 @@ def largest_sample(
         Largest size or rate that makes a sampler.
     whole : bool
         Whether `make` wants a whole number.
-    n, noise_multiplier, steps, adjacency, mechanism
-        As in `dpsub.accounting.account.rigorous`.
-    target_epsilon, target_delta, accuracy
+    n, noise_multiplier, steps, adjacency, mechanism, denominator
+        As in `dpsub.account`.
+    epsilon, delta, accuracy
         As in `largest_steps`.
 
     Raises
@@ -360,23 +370,20 @@ def largest_sample(
     UnsupportedError
         If no bound covers the case, or the smallest sample exceeds the target.
     """
-    target = checks.real("target_epsilon", target_epsilon, above=0)
-    steps = checks.integer("steps", steps, at_least=1)
-    noise = checks.real("noise_multiplier", noise_multiplier, above=0)
-
-    def account(size: float, bounds: Bounds = proved) -> Account:
-        return bounds(
-            make(size), n, noise_multiplier=noise, steps=steps, delta=target_delta,
-            adjacency=adjacency, mechanism=mechanism, width=_width(target, accuracy),
-        )  # fmt: skip
-
-    spread = 2 * math.sqrt(2 * steps * math.log(1.25 / checks.real("target_delta", target_delta, above=0, below=1)))
-    share = 0.7 * target * noise / spread
+    target = checks.real("epsilon", epsilon, above=0)
     least = 1.0 if whole else _LEAST_RATE
-    start = share * (n or 1) if whole else share
+    release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator)
+    question = Question(delta=delta, width=_width(target, accuracy))
+
+    def proof(size: float) -> Proof:
+        return Proof.of([replace(release, sampler=make(size))], adjacency)
+
+    spread = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
+    share = 0.7 * target * release.noise_multiplier / spread
+    limits = {"start": share * (n or 1) if whole else share, "least": least, "most": most}
     name = "the size of the sample" if whole else "the rate"
-    found = largest(account, target, name, start=start, least=least, most=most, accuracy=accuracy, whole=whole)
-    return _attacked(found, lambda size: account(size, rigorous))
+    found = largest(lambda size: proof(size).upper(question), target, name, **limits, accuracy=accuracy, whole=whole)
+    return _attacked(found, lambda size: proof(size).account(question))
 
 
 def largest(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.noise.base import Profile, nonnegative
+from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw
 
 _CHUNK = 200_000  # group terms evaluated at once; with their temporaries about 30 MB
@@ -35,6 +36,8 @@ class Amplified:
         Inclusion probability of one record.
     log_delta, log_delta_amplified : ndarray
         The same deltas where they underflow; -inf where exactly 0.
+    adjacency : Relation or None
+        When two data sets count as neighbours, where that is known.
     """
 
     epsilon: np.ndarray
@@ -44,6 +47,7 @@ class Amplified:
     eta: float
     log_delta: np.ndarray
     log_delta_amplified: np.ndarray
+    adjacency: Relation | None = None
 
 
 def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Amplified:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, sampling
-from dpsub.accounting import account
+from dpsub.accounting import account as accounting
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.realised_batches import attack_on_realised_batches
 from dpsub.relations import Relation
@@ -62,10 +62,10 @@ class Asked:
             checks.real("delta", self.given, above=0, below=1)
         self.release()
 
-    def release(self) -> account.Release:
+    def release(self) -> accounting.Release:
         """The releases, checked."""
         sampler = sampling.of_sizes(self.scheme, n=self.n, m=self.m, b=self.b)
-        return account.Release(
+        return accounting.Release(
             sampler, self.n, self.noise_multiplier, self.n_compositions, denominator=self.denominator
         )
 
@@ -77,11 +77,11 @@ class Asked:
             return {"kind": "attack", **none, "attack": attack, "proved": np.nan}
         release = self.release()
         known = {"delta": "epsilon", "epsilon": "delta"}[self.quantity]
-        found = account.rigorous_composition([release], adjacency=self.adjacency, **{known: self.given})
+        found = accounting.Ledger([release]).account(adjacency=self.adjacency, **{known: self.given})
         if self.scheme != "poisson" or self.adjacency == Relation.ADD_REMOVE:
-            pair = account.paper(
+            pair = accounting.account(
                 release.sampler, self.n, noise_multiplier=self.noise_multiplier, steps=self.n_compositions,
-                width=PAIR_WIDTH, **{known: self.given},
+                variant="paper", width=PAIR_WIDTH, **{known: self.given},
             )  # fmt: skip
             none = {"pair_lower": pair.lower, "pair_upper": pair.upper}
         return {"kind": found.kind, **none, "attack": found.lower, "proved": found.upper}

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from dpsub import checks, sampling
-from dpsub.accounting import account
-from dpsub.accounting.account import Account
+from dpsub.accounting.account import Account, account
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.experiments.fair_tasks import TASKS, Task
 from dpsub.sampling import Multistage
@@ -119,7 +118,7 @@ class Cell:
 
 def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute", width: float = 0.01) -> Account:
     """Return what is proved of epsilon at the cell's delta with this noise; `width` is relative to the target."""
-    return account.rigorous(
+    return account(
         cell.drawn, cell.task.n, noise_multiplier=noise_multiplier, steps=cell.steps,
         delta=cell.target_delta, adjacency=adjacency, width=width * cell.target_epsilon,
     )  # fmt: skip

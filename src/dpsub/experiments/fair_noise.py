@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub.accounting import account as accounting
+from dpsub.accounting import search
+from dpsub.accounting.account import account
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.search import NoiseCalibration, calibrate_noise, smallest_noise
+from dpsub.accounting.search import Calibration, smallest_noise
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.fair_cells import CONVENTIONS, MOST_NOISE, Cell, check_grid, expanded, proved
 from dpsub.relations import Relation
@@ -66,21 +67,21 @@ def calibrate(cell: Cell) -> Calibrated:
 def _calibrate(cell: Cell) -> Calibrated:
     if cell.convention == "rigorous":
         found = _proved_noise(cell, Relation.SUBSTITUTE)
-        noise, necessary, account = found.noise_multiplier, found.necessary, found.account
+        noise, necessary, bounds = found.noise_multiplier, found.refuted or 0.0, found.account
     else:
         noise, necessary = papers_noise(cell), 0.0
-        account = proved(cell, noise)
+        bounds = proved(cell, noise)
     beside, with_add_remove = float("nan"), float("nan")
     if cell.sampler == "poisson":
         beside = proved(cell, noise, adjacency=Relation.ADD_REMOVE).upper
         with_add_remove = _proved_noise(cell, Relation.ADD_REMOVE).noise_multiplier
-    return Calibrated(noise, necessary, account.lower, account.upper, beside, with_add_remove)
+    return Calibrated(noise, necessary, bounds.lower, bounds.upper, beside, with_add_remove)
 
 
-def _proved_noise(cell: Cell, relation: Relation) -> NoiseCalibration:
-    return calibrate_noise(
-        cell.drawn, cell.task.n, steps=cell.steps, target_epsilon=cell.target_epsilon,
-        target_delta=cell.target_delta, adjacency=relation, accuracy=ACCURACY,
+def _proved_noise(cell: Cell, relation: Relation) -> Calibration:
+    return search.calibrate(
+        cell.drawn, cell.task.n, epsilon=cell.target_epsilon, delta=cell.target_delta, steps=cell.steps,
+        adjacency=relation, accuracy=ACCURACY,
     )  # fmt: skip
 
 
@@ -93,9 +94,9 @@ def papers_noise(cell: Cell) -> float:
     """
 
     def bound(scale: float) -> float:
-        return accounting.paper(
+        return account(
             cell.drawn, cell.task.n, noise_multiplier=scale, steps=cell.steps, delta=cell.target_delta,
-            width=ACCURACY * cell.target_epsilon,
+            variant="paper", width=ACCURACY * cell.target_epsilon,
         ).upper  # fmt: skip
 
     start = max(1.0, 4 * cell.m / cell.task.n * cell.steps**0.5 / cell.target_epsilon)

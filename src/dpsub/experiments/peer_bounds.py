@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpsub import checks, sampling
-from dpsub.accounting import account
+from dpsub.accounting.account import account
 from dpsub.experiments import other_accountants
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.other_accountants import Ends
@@ -39,7 +39,7 @@ def tools(case: Mapping[str, Any], delta: float) -> Iterator[Comparison]:
     sampler = sampling.of_sizes(case["scheme"], n=n, m=m)
 
     def ours() -> Ends:
-        found = account.rigorous(
+        found = account(
             sampler, n, noise_multiplier=s, steps=k, delta=delta, adjacency=adjacency, width=case["width"]
         )
         return found.lower, found.upper

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks, sampling
-from dpsub.accounting import account
+from dpsub.accounting.account import account
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.search import calibrate_noise, smallest_noise
+from dpsub.accounting.search import calibrate, smallest_noise
 from dpsub.experiments.accounts import adjacencies
 from dpsub.experiments.base import Experiment
 from dpsub.relations import Relation
@@ -77,15 +77,15 @@ class ProvedNoise(Experiment):
         rows = []
         for replicate in replicates:
             target = targets[replicate]
-            found = calibrate_noise(
-                target.sampler, n, steps=k, target_epsilon=target.epsilon, target_delta=delta,
+            found = calibrate(
+                target.sampler, n, epsilon=target.epsilon, delta=delta, steps=k,
                 adjacency=target.adjacency, accuracy=accuracy,
             )  # fmt: skip
             in_the_paper = target.scheme != "poisson" or target.adjacency == Relation.ADD_REMOVE
             pair = noise_of_pair(target, n, k, delta, accuracy, found.noise_multiplier) if in_the_paper else np.nan
             rows.append((
                 replicate, target.scheme, target.adjacency, k, delta, target.epsilon,
-                rounded(found.noise_multiplier, math.ceil), rounded(found.necessary, math.floor), pair,
+                rounded(found.noise_multiplier, math.ceil), rounded(found.refuted or 0.0, math.floor), pair,
             ))  # fmt: skip
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
@@ -95,8 +95,8 @@ def noise_of_pair(target: Target, n: int, k: int, delta: float, accuracy: float,
 
     def upper(scale: float) -> float:
         width = target.epsilon * accuracy
-        return account.paper(
-            target.sampler, n, noise_multiplier=scale, steps=k, delta=delta, width=width
+        return account(
+            target.sampler, n, noise_multiplier=scale, steps=k, delta=delta, variant="paper", width=width
         ).upper
 
     found = smallest_noise(

@@ -1,0 +1,135 @@
+"""One release from one sample: the multiplicity law of a record, and the amplification theorem where it is proved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from dpsub import noise
+from dpsub.accounting.account import Release
+from dpsub.amplification import theorem
+from dpsub.amplification.theorem import Amplified
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.base import PoissonStage, Sampler, StagedSampler
+from dpsub.sampling.laws import MultiplicityLaw
+
+
+def law(sampler: Sampler, n: int | None = None) -> MultiplicityLaw:
+    """Return how often one fixed record occurs in a sample.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    n : int, optional
+        Number of records; Poisson sampling alone needs none.
+
+    Returns
+    -------
+    MultiplicityLaw
+        `pmf`: P(L = l) for l = 0, 1, ..., shape (m + 1,); `eta` = P(L >= 1); `mean`.
+
+    Raises
+    ------
+    ArgumentError
+        If the sampler asks for more records than there are, or needs their number and it is not given.
+
+    Notes
+    -----
+    The count of a record is a Markov chain along the stages: j copies among N slots become Binomial(j, rate),
+    Hypergeometric(N, j, size) or Binomial(size, j / N).
+
+    References
+    ----------
+    must, Theorem 5 and Table 2.
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> dpsub.law(dpsub.Wr(2), 4).pmf
+    array([0.5625, 0.375 , 0.0625])
+    """
+    if n is None:
+        if not (isinstance(sampler, StagedSampler) and all(isinstance(s, PoissonStage) for s in sampler.stages)):
+            raise ArgumentError("the number of records n is needed for samplers of fixed size, got none; give n")
+        n = 1  # a record's chance does not depend on the others
+    return sampler.multiplicity_law(n)
+
+
+def amplify(
+    sampler: Sampler,
+    n: int | None = None,
+    *,
+    epsilon: ArrayLike,
+    noise_multiplier: float,
+    mechanism: str = "gaussian",
+) -> Amplified:
+    """Return the (epsilon', delta') of one release from a sample that would be (epsilon, delta)-DP on all data.
+
+    Parameters
+    ----------
+    sampler, n, noise_multiplier, mechanism
+        As in `dpsub.account`.
+    epsilon : array_like
+        Nats on all data, >= 0, any shape.
+
+    Returns
+    -------
+    Amplified
+        An upper bound, with arrays of the shape of `epsilon`, and the adjacency for which it holds.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If the theorem is not proved for the sampler.
+
+    Notes
+    -----
+    With eta = P(L >= 1): epsilon' = log(1 + eta (exp(epsilon) - 1)) and delta' = sum over l >= 1 of P(L = l)
+    delta_l(epsilon), where delta_l is the profile at l times the sensitivity: C under add_remove (Poisson sampling),
+    2 C for each occurrence under substitute (the rest).
+
+    References
+    ----------
+    must, Theorem 5; balle, Theorems 8 to 11.
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> found = dpsub.amplify(dpsub.Poisson(0.01), epsilon=1.0, noise_multiplier=2.0)
+    >>> float(found.epsilon_amplified.round(6)), str(found.adjacency)
+    (0.017037, 'add_remove')
+    """
+    release = Release(sampler, n, noise_multiplier, 1, mechanism)
+    adjacency, _ = covered(release)
+    sensitivity = 1.0 if adjacency is Relation.ADD_REMOVE else 2.0
+    profile = noise.of(mechanism, sensitivity / release.noise_multiplier)
+    return replace(theorem.amplify(law(sampler, n), profile, epsilon), adjacency=adjacency)
+
+
+def covered(release: Release) -> tuple[Relation, bool]:
+    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is not proved; the message gives the reason.
+    """
+    chain = release.chain()
+    kinds = chain.kinds
+    if kinds == ("poisson",):
+        return Relation.ADD_REMOVE, True
+    if kinds == ("with", "with") and chain.stages[0].size > chain.n:
+        raise UnsupportedError(
+            f"the theorem is proved for a first stage of at most n = {chain.n} draws with replacement, "
+            f"got b = {chain.stages[0].size}; dpsub account bounds this sampler in another way"
+        )
+    if kinds in (("without",), ("with",), ("without", "with"), ("with", "with")):
+        return Relation.SUBSTITUTE, kinds == ("without",)
+    what = "ends with a Poisson stage" if kinds[-1] == "poisson" else "has more than two stages that matter"
+    raise UnsupportedError(
+        f"no amplification theorem is proved for a chain that {what}; dpsub account bounds it in another way"
+    )
