@@ -28,7 +28,7 @@ import sys
 ALLOWED = {"numpy", "scipy", "dpsub", *sys.stdlib_module_names}
 class Nothing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] not in ALLOWED:
+        if name.partition(".")[0] not in ALLOWED and not name.startswith("_"):
             raise ModuleNotFoundError(f"{name} is not installed", name=name)
 sys.meta_path.insert(0, Nothing())
 from dpsub.cli import main

@@ -350,7 +350,7 @@ def test_as_a_process_without_what_it_does_not_need() -> None:
     values = json.loads(found.stdout)
     assert 1.8 < values["lower"] <= values["upper"] < 1.9
     imported = {line.rpartition("|")[2].strip() for line in found.stderr.splitlines()}
-    assert "dpsub.accounting.account" in imported
+    assert "dpsub.noise" in imported
     slow = {"matplotlib", "pandas", "pyarrow", "sklearn", "jsonschema", "scipy.stats", "scipy.signal"}
     assert imported & slow == set()
     refusal = subprocess.run(

@@ -103,7 +103,7 @@ def test_plain_laplace_noise_is_not_called_as_good_at_a_large_delta(capsys: pyte
         ([*COMMON, "--scale", "1"], "the budget must allow for the kernel"),
         ([*COMMON, "--scale", "1", "--compositions", "3"], "the budget must allow for the kernel"),
         ([*COMMON, "--scale", "1e200"], "scale must be at most 1e+150"),
-        ([*COMMON, "--compositions", "0"], "compositions must be at least 1"),
+        ([*COMMON, "--compositions", "0"], "steps must be at least 1"),
     ],
 )
 def test_bad_input_is_refused(capsys: pytest.CaptureFixture[str], words: list[str], sentence: str) -> None:

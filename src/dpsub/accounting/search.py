@@ -275,12 +275,15 @@ class Found:
         How many upper bounds were computed.
     account : Account
         Bounds of epsilon at `value` and the target delta.
+    refuted : float or None
+        At this value an attack exceeds the target; None if it does at none that was tried.
     """
 
     value: float
     not_proved: float | None
     evaluations: int
     account: Account
+    refuted: float | None = None
 
 
 def largest_steps(
@@ -330,7 +333,7 @@ def largest_steps(
     found = largest(
         lambda steps: proof(steps).upper(question), target, "steps", **limits, accuracy=accuracy, whole=True
     )
-    return _attacked(found, lambda steps: proof(steps).account(question))
+    return _attacked(found, lambda steps: proof(steps).account(question), target, MOST_STEPS, True)
 
 
 def largest_sample(
@@ -383,7 +386,7 @@ def largest_sample(
     limits = {"start": share * (n or 1) if whole else share, "least": least, "most": most}
     name = "the size of the sample" if whole else "the rate"
     found = largest(lambda size: proof(size).upper(question), target, name, **limits, accuracy=accuracy, whole=whole)
-    return _attacked(found, lambda size: proof(size).account(question))
+    return _attacked(found, lambda size: proof(size).account(question), target, most, whole)
 
 
 def largest(
@@ -447,9 +450,21 @@ def largest(
     return Found(safe[0], None if over is None else over[0], evaluations, safe[2])
 
 
-def _attacked(found: Found, account: Callable[[float], Account]) -> Found:
-    """The same with both ends of the account, of which the search needed the upper one only."""
-    return replace(found, account=account(found.value)) if found.account.kind == "upper" else found
+def _attacked(
+    found: Found, account: Callable[[float], Account], target: float, most: float, whole: bool
+) -> Found:
+    """The same with both ends of the account, of which the search needed the upper one, and with what is refuted."""
+    if found.account.kind == "upper":
+        found = replace(found, account=account(found.value))
+    if found.not_proved is None or not found.account.lower_pair:
+        return found
+    # where both ends bracket one number, the attack succeeds next to where the proof fails
+    for stretch in (1.0, 1.002, 1.01) if found.account.kind == "exact" else (1.1, 1.5, 3.0):
+        tried = found.not_proved * stretch
+        tried = min(float(math.ceil(tried)) if whole else tried, most)
+        if account(tried).lower > target:
+            return replace(found, refuted=tried)
+    return found
 
 
 def _further(x: float, gap: float, reach: float, whole: bool) -> float:

@@ -19,7 +19,6 @@ from dpsub.cli.answers import Answer, Line, near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import add_releases, asked, steps_of
 from dpsub.cli.samplers import add_sampler, described, sampler_of
-from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
@@ -52,11 +51,10 @@ def run(arguments: Namespace) -> Answer:
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    if arguments.variant == "paper" and arguments.mechanism != "gaussian":
-        raise ArgumentError("the papers' pairs are Gaussian, got --mechanism laplace; use --variant rigorous")
-    if arguments.variant == "paper" and arguments.denominator != "fixed":
-        raise ArgumentError("the papers' pairs do not know the denominator, got --denominator realised; drop it")
-    found = dpsub.account(sampler, steps=steps_of(arguments, sampler), **asked(arguments), variant=arguments.variant)
+    found = dpsub.account(
+        sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, time_limit=arguments.time_limit,
+        **asked(arguments),
+    )  # fmt: skip
     seconds = perf_counter() - started
     at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
     shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"

@@ -58,7 +58,7 @@ def _noise(arguments: Namespace) -> Answer:
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = dpsub.calibrate(sampler, **_given(arguments, sampler))
+    found = dpsub.calibrate(sampler, time_limit=arguments.time_limit, **_given(arguments, sampler))
     refuted = 0.0 if found.refuted is None else found.refuted
     values = {
         "solved": "noise_multiplier",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ADJACENCIES = ("add_remove", "substitute")
 MECHANISMS = ("gaussian", "laplace")
 _ASKED = frozenset(
-    ("n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit")
+    ("n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width")
 )
 _ROUNDING = 1e-12
 

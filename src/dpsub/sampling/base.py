@@ -451,7 +451,7 @@ class StagedSampler(Sampler):
         n, before = checks.integer("n", n, at_least=1), [*before, last][: [*before, last].index(size)]
         slots = checks.integer(before[-1], values[before[-1]], at_least=1) if before else n
         most = slots if cls.kinds[size] is WithoutReplacement else max(n, slots)
-        return Family(lambda found: cls.of_sizes(n, **{**values, size: int(found)}), most, "size")
+        return Family(lambda found: cls.of_sizes(**{**values, size: int(found)}), most, "size")
 
     def multiplicity_law(self, n: int) -> MultiplicityLaw:
         counts, log_p = np.array([1]), np.array([0.0])
