@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsub.cli import main as dpsub
+from dpsub.cli.answers import down, near, up
 from dpsub.errors import DataError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/coming-from.md"
@@ -36,14 +37,14 @@ OPACUS_ORDERS = [*(1 + x / 10 for x in range(1, 100)), *range(12, 64)]
 
 
 def ours(question: str) -> str:
-    """The two ends that the command line gives, rounded outwards by nobody: they agree in the digits shown."""
+    """The two ends that the command line gives, rounded outwards."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         status = dpsub([*COMMAND.split(), *question.split(), "--json"])
     found = json.loads(out.getvalue())
     if status:
         raise DataError(f"dpsub must answer {question!r}, got {found}")
-    return f"{_shown(found['lower'])} to {_shown(found['upper'])}"
+    return f"{down(found['lower'])} to {up(found['upper'])}"
 
 
 def privacy_loss(question: str) -> str:
@@ -75,7 +76,7 @@ def prv(question: str) -> str:
     )
     ask, given = (accountant.compute_epsilon, DELTA) if "--delta" in question else (accountant.compute_delta, EPSILON)
     lower, estimate, upper = ask(given, [STEPS])
-    return f"{_shown(estimate)}, in {_shown(lower)} to {_shown(upper)}"
+    return f"{near(estimate)}, in {down(lower)} to {up(upper)}"
 
 
 ANSWERS: dict[str, Callable[[str], str]] = {
@@ -91,11 +92,7 @@ def _asked(accountant: Any, question: str) -> str:
 
     release = dp_accounting.PoissonSampledDpEvent(RATE, dp_accounting.GaussianDpEvent(SIGMA))
     accountant.compose(dp_accounting.SelfComposedDpEvent(release, STEPS))
-    return _shown(accountant.get_epsilon(DELTA) if "--delta" in question else accountant.get_delta(EPSILON))
-
-
-def _shown(value: float) -> str:
-    return f"{value:.4f}" if value > 0.1 else f"{value:.3e}"
+    return near(accountant.get_epsilon(DELTA) if "--delta" in question else accountant.get_delta(EPSILON))
 
 
 def row(name: str) -> str:

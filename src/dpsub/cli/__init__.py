@@ -139,8 +139,9 @@ def _overview() -> str:
 def _complaint(error: BaseException) -> tuple[str, str]:
     """What kind of error it is, and the sentence about it."""
     if isinstance(error, DpsubError):
-        # the library's argument is called otherwise on the line
+        # the library's argument is called otherwise on the line, and nobody reads a number of hundreds of digits
         sentence = re.sub(r"\bnoise_multiplier\b", "noise-multiplier", str(error))
+        sentence = re.sub(r"(\d{20})\d{20,}", r"\1...", sentence)
         return type(error).__name__.removesuffix("Error").lower(), sentence
     if isinstance(error, KeyboardInterrupt):
         return "stopped", "stopped"
