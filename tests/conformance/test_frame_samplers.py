@@ -10,10 +10,9 @@ import pytest
 
 from dpsub.errors import ArgumentError
 from dpsub.sampling import FRAME_REGISTRY, FrameSampler
-from dpsub.sampling.designs import counts_of
+from dpsub.sampling.designs import Systematic, counts_of
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic
-from dpsub.sampling.systematic import Systematic
 from tests.statistical import budget
 
 N_DRAWS = 4000
@@ -102,8 +101,7 @@ def test_a_planted_fault_is_found() -> None:
         (lambda: Systematic(2).law(Frame(5)), "step must divide the number of records = 5, got step = 2"),
         (lambda: FRAME_REGISTRY.get("rounded_rate")("x", "half_up"), "rate must be a number such as 0.1 or 1/10"),
         (lambda: FRAME_REGISTRY.get("rounded_rate")("3/2", "half_up"), "rate must be above 0 and at most 1"),
-        (lambda: FRAME_REGISTRY.get("random_size")((0.5, 0.6)), "chances of sizes must be at least 0 and sum to 1"),
-        (lambda: FRAME_REGISTRY.get("random_size")((0.5, 0.5)).law(Frame(3)), "must be given for the sizes 0..n"),
+        (lambda: FRAME_REGISTRY.get("random_size")(3, 0), "sd must be above 0, got sd = 0"),
         (lambda: FRAME_REGISTRY.get("cluster")(5).law(Frame(2, clusters=[0, 1])), "at most the number of clusters = 2"),
         (lambda: FRAME_REGISTRY.get("stratified")((3,)).law(Frame(2, strata=[0, 0])), "as large as its allocation"),
         (lambda: FRAME_REGISTRY.get("stratified")((1, 1)).law(Frame(2, strata=[0, 0])), "for all 1 strata, got 2"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +18,9 @@ from dpsub.amplification.survey.advisor import FrameTable, read_frame
 from dpsub.errors import ArgumentError, DataError, UnsupportedError
 from dpsub.experiments.bun_designs import simulated_frame
 from dpsub.sampling import FRAME_REGISTRY, FrameSampler
-from dpsub.sampling.cluster import ClusterSample, PpsCluster
-from dpsub.sampling.designs import RoundedRate
+from dpsub.sampling.designs import ClusterSample, PpsCluster, RoundedRate, Stratified, Systematic
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsWithReplacement
-from dpsub.sampling.stratified import Stratified
-from dpsub.sampling.systematic import Systematic
 
 GOOD = "stratum,cluster,size\n" + "".join(f"{'ab'[i % 2]},{i % 4},{i + 1}\n" for i in range(40))
 FRAME = Frame(6, strata=[0, 0, 0, 1, 1, 1], clusters=[0, 1, 1, 2, 2, 2], sizes=[1.0, 2, 2, 3, 4, 6])
@@ -39,13 +39,13 @@ def expected_variance(sampler: FrameSampler, weights: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("sampler", "formula"),
     [
-        (RoundedRate("1/3", "randomised"), advisor.random_size(Y, {2: 1.0})),
-        (RoundedRate("2/5", "randomised"), advisor.random_size(Y, {2: 0.6, 3: 0.4})),
-        (ClusterSample(2), advisor.clustered(Y, FRAME.clusters, 2, 1.0)),
-        (ClusterSample(1, 0.4), advisor.clustered(Y, FRAME.clusters, 1, 0.4)),
-        (PpsCluster(), advisor.one_cluster(Y, FRAME.clusters)),
-        (Systematic(3), advisor.systematic(Y, 3)),
-        (Stratified((1, 2)), advisor.stratified(Y, FRAME.strata, (1, 2))),
+        (RoundedRate("1/3", "randomised"), advisor.variance_random_size(Y, {2: 1.0})),
+        (RoundedRate("2/5", "randomised"), advisor.variance_random_size(Y, {2: 0.6, 3: 0.4})),
+        (ClusterSample(2), advisor.variance_clusters(Y, FRAME.clusters, 2, 1.0)),
+        (ClusterSample(1, 0.4), advisor.variance_clusters(Y, FRAME.clusters, 1, 0.4)),
+        (PpsCluster(), advisor.variance_one_cluster(Y, FRAME.clusters)),
+        (Systematic(3), advisor.variance_systematic(Y, 3)),
+        (Stratified((1, 2)), advisor.variance_stratified(Y, FRAME.strata, (1, 2))),
     ],
 )
 def test_variances_equal_those_of_the_law(sampler: FrameSampler, formula: float) -> None:
@@ -56,13 +56,13 @@ def test_variances_equal_those_of_the_law(sampler: FrameSampler, formula: float)
 def test_pps_variances() -> None:
     p = FRAME.sizes / FRAME.sizes.sum()
     found = expected_variance(PpsWithReplacement(2), 1 / (2 * p))
-    assert found == pytest.approx(advisor.pps_with_replacement(Y, FRAME.sizes, 2))
+    assert found == pytest.approx(advisor.variance_pps_with_replacement(Y, FRAME.sizes, 2))
     even = PpsConditionalPoisson(2)
     pi = even.inclusion_probabilities(FRAME)
     # an approximation: close for this design, exact for equal sizes
-    assert advisor.largest_entropy(Y, pi) == pytest.approx(expected_variance(even, 1 / pi), rel=0.15)
-    assert advisor.largest_entropy(Y, np.full(6, 1 / 3)) == pytest.approx(advisor.simple(Y, 2))
-    assert advisor.largest_entropy(FRAME.sizes, pi) == 0
+    assert advisor.variance_largest_entropy(Y, pi) == pytest.approx(expected_variance(even, 1 / pi), rel=0.15)
+    assert advisor.variance_largest_entropy(Y, np.full(6, 1 / 3)) == pytest.approx(advisor.variance_simple(Y, 2))
+    assert advisor.variance_largest_entropy(FRAME.sizes, pi) == 0
 
 
 def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> None:
@@ -81,6 +81,16 @@ def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> Non
     assert by_name["systematic, known order"].lower > 5
     assert by_name["strata, Neyman, from the data"].base == 0
     assert by_name["one cluster, PPS"].lower > 0.5
+
+
+def test_the_sampler_of_a_design_draws_what_was_advised() -> None:
+    table = simulated_frame(np.random.default_rng(2), 200, 3, 10)
+    for one in advisor.advise(table, rate="1/10", epsilon=0.5)[0]:
+        sizes = [one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)]
+        assert np.mean(sizes) == pytest.approx(one.size_mean, abs=max(1e-9, 0.6 * one.size_sd)), one.design
+        if isinstance(one.sampler, FrameSampler):
+            expected = one.sampler.inclusion_probabilities(table.frame).sum()
+            assert expected == pytest.approx(one.size_mean, rel=1e-9), one.design
 
 
 def write(folder: Path, text: str) -> Path:
@@ -103,6 +113,9 @@ def write(folder: Path, text: str) -> Path:
         ("stratum,cluster,size,allocation\na,1,1,1\na,2,2,2\n", "allocation must be one whole number of at least 1"),
         ("stratum,cluster,size,size\na,1,1,3\nb,2,2,4\n", "a frame must have one column 'size', got 2; rename"),
         ("stratum,cluster,size\na,1,1,9\nb,2,2,9\n", "must be a CSV file in UTF-8, .* Expected 3 fields in line 2"),
+        ("", "must be a CSV file in UTF-8, .*: no columns"),
+        ('stratum,cluster,size\na,1,1\n"b,2,2\n', "must be a CSV file in UTF-8, .* unexpected end of data"),
+        (GOOD.replace("a,0,1\n", "a,0,1_0\n", 1), "size must be a number, got '1_0' in line 2"),
         ("stratum,cluster,size\na,1\nb,2,2\n", "every record must have a size, got none in line 2"),
         (GOOD.replace("a,0,1\n", "a,0,1e308\n", 1), "size must be 0 or lie in .*, got 1e.308 in line 2"),
         (GOOD.replace("a,0,1\n", "a,0,1e-320\n", 1), "size must be 0 or lie in .* in line 2; use another unit"),
@@ -111,6 +124,24 @@ def write(folder: Path, text: str) -> Path:
 def test_bad_frames_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_frame(write(tmp_path, text))
+
+
+def test_blank_lines_quotes_and_packed_files_are_read(tmp_path: Path) -> None:
+    plain = read_frame(write(tmp_path, GOOD))
+    odd = "\ufeff stratum, cluster ,size\n\n" + GOOD.split("\n", 1)[1].replace("a,0,1\n", '"a", 0,"1.0"\n\n \n')
+    packed = tmp_path / "frame.csv.gz"
+    packed.write_bytes(gzip.compress(odd.encode()))
+    for table in (read_frame(write(tmp_path, odd)), read_frame(packed)):
+        assert np.array_equal(table.values, plain.values) and table.stratum_names == ("a", "b")
+        assert np.array_equal(table.frame.strata, plain.frame.strata)
+
+
+def test_the_advisor_needs_no_pandas_and_loads_the_programmes_late(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    run = f"from dpsub.cli import main; main(['advise', {str(path)!r}, '--epsilon', '1', '--rate', '0.25'])"
+    loaded = "print(sorted({'pandas', 'scipy.optimize', 'scipy.sparse'} & set(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", f"import sys; {run}; {loaded}"], capture_output=True, check=True)
+    assert done.stderr.decode().strip() == "[]"
 
 
 def test_rates_and_limits_that_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ wanted sample size of the record's stratum). lower, upper, exact: epsilon' that 
 mechanism with --epsilon runs on the sample. base: the epsilon that the sample's mechanism may have if the promise is to
 be --epsilon.
 
-JSON: epsilon, rate, upper_limit, designs (a list with design, relation, lower, upper, exact, size_mean, size_sd,
-sampling, noise, total, base, total_at_target, note), left_out.
+JSON: epsilon, rate, upper_limit, designs (a list with design, sampler (what draws it, of dpsub.sampling),
+relation, lower, upper, exact, size_mean, size_sd, sampling, noise, total, base, total_at_target, note), left_out.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from argparse import Namespace
 from collections.abc import Callable
@@ -50,8 +49,10 @@ def run(arguments: Namespace) -> Answer:
     limit = float(table.values.max()) if arguments.upper_limit is None else arguments.upper_limit
     values = {
         "epsilon": arguments.epsilon, "rate": arguments.rate, "upper_limit": limit,
-        "designs": [{**dataclasses.asdict(one), "total": one.total, "total_at_target": one.total_at_target}
-                    for one in found],
+        "designs": [
+            {**vars(one), "sampler": repr(one.sampler), "total": one.total, "total_at_target": one.total_at_target}
+            for one in found
+        ],
         "left_out": left_out,
     }  # fmt: skip
     lines: list[Line] = [("", _row(HEADS))]

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.amplification.survey import sizes as rounding
 from dpsub.amplification.survey import strata
 from dpsub.amplification.survey.advisor import FrameTable, advise, neyman_change
+from dpsub.amplification.survey.sizes import rounding_base
 from dpsub.experiments.base import Experiment
-from dpsub.sampling import designs
+from dpsub.sampling import allocation
+from dpsub.sampling.allocation import exact_rate
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 
@@ -49,7 +50,7 @@ class BunDesigns(Experiment):
         k = checks.integer("strata", settings["strata"], at_least=2, at_most=min(8, n // 10))
         checks.integer("clusters", settings["clusters"], at_least=2, at_most=n // 2)
         # the smallest stratum, for which Theorem 7.2 needs a record in the mean
-        share = float(rounding.exact_rate(settings["rate"]))
+        share = float(exact_rate(settings["rate"]))
         checks.real("rate n / (2^strata - 1)", share * n / (2**k - 1), at_least=1)
         for epsilon in settings["epsilons"]:
             checks.real("epsilon", epsilon, above=0, at_most=5)
@@ -83,27 +84,27 @@ class BunDesigns(Experiment):
             strata.Scenario(tuple(counts), (*deviations[:-1], 2 * deviations[-1])),
             strata.Scenario((*counts[:-1], 2 * counts[-1]), tuple(deviations)),
         ]
-        m = round(float(rounding.exact_rate(rate)) * table.frame.n)
+        m = round(float(exact_rate(rate)) * table.frame.n)
         public = {
-            "proportional": designs.proportional(counts, m),
-            "Neyman": designs.neyman(counts, deviations, m),
-            "square root of N": designs.allocate(counts, np.sqrt(counts), m),
+            "proportional": allocation.proportional(counts, m),
+            "Neyman": allocation.neyman(counts, deviations, m),
+            "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
         }
         items = [strata.MenuItem(f"{name}, public", (rule,) * 3, strata.base_for_public(rule, counts, target))
                  for name, rule in public.items()]  # fmt: skip
         items.append(strata.MenuItem("proportional, randomised rounding",
-                                     tuple(designs.proportional(s.sizes, m) for s in scenarios),
-                                     rounding.base_for(rate, target)))  # fmt: skip
+                                     tuple(allocation.proportional(s.sizes, m) for s in scenarios),
+                                     rounding_base(rate, target)))  # fmt: skip
         limit, first = float(table.values.max()), ALLOCATION_SHARE * target
         noisy = tuple(
-            designs.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+            allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
             for s in scenarios
         )
         # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
         items.append(strata.MenuItem("Neyman, noisy weights", noisy, min(
             strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
         )))  # fmt: skip
-        own = tuple(designs.neyman(s.sizes, s.deviations, m) for s in scenarios)
+        own = tuple(allocation.neyman(s.sizes, s.deviations, m) for s in scenarios)
         change = neyman_change([table.values[labels == h] for h in range(len(counts))], own[0])
         base = min(strata.base_for_certificate(rule, s.sizes, change, target)
                    for rule, s in zip(own, scenarios, strict=True))  # fmt: skip

@@ -13,7 +13,7 @@ import pandas as pd
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.experiments.base import Experiment
-from dpsub.sampling import designs
+from dpsub.sampling import allocation
 
 FILLINGS = ("vertex", "uniform", "log_uniform", "piled")
 PILED = 0.024  # share at the upper limit; with it the top class has the standard deviation that the vectors imply
@@ -123,4 +123,4 @@ def allocated(weights: Sequence[float], sizes: Sequence[int], m: int, variant: s
     if variant == "stated":
         total = math.fsum(weights)
         return tuple(min(n, math.floor(m * w / total + 0.5)) for w, n in zip(weights, sizes, strict=True))
-    return designs.allocate(sizes, np.array(weights), m)
+    return allocation.allocate(sizes, np.array(weights), m)

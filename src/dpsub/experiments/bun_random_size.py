@@ -58,10 +58,10 @@ class BunRandomSize(Experiment):
         for sigma in sigmas_of(settings).tolist():
             law = sizes.RandomSizeLaw.truncated_gaussian(n, mean, sigma)
             if variant == "rigorous":
-                lower = upper = sizes.exact_random(law, epsilon)
+                lower = upper = sizes.random_size_exact(law, epsilon)
             else:
                 factor = 1 if variant == "stated" else 2
-                lower = sizes.lower(law, epsilon, factor=factor)
-                upper = sizes.upper(law, epsilon, factor=factor)
+                lower = sizes.random_size_lower(law, epsilon, factor=factor)
+                upper = sizes.random_size_upper(law, epsilon, factor=factor)
             rows.append((0, n, epsilon, sigma, law.mean, law.tilted_mean(epsilon) / n, lower, upper))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

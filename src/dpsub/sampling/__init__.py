@@ -5,12 +5,25 @@ from __future__ import annotations
 from dpsub.registry import Registry
 from dpsub.sampling.base import Family, Sampler
 from dpsub.sampling.chains import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
-from dpsub.sampling.designs import FrameSampler
+from dpsub.sampling.designs import (
+    ClusterSample,
+    FrameSampler,
+    PpsCluster,
+    RandomSize,
+    RoundedRate,
+    Stratified,
+    StratifiedRate,
+    Systematic,
+)
+from dpsub.sampling.frame import Frame
+from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic, PpsWithReplacement
 
 __all__ = [
     "FRAME_REGISTRY",
     "REGISTRY",
+    "ClusterSample",
     "Family",
+    "Frame",
     "FrameSampler",
     "Multistage",
     "MustOO",
@@ -18,7 +31,16 @@ __all__ = [
     "MustWO",
     "MustWW",
     "Poisson",
+    "PpsCluster",
+    "PpsConditionalPoisson",
+    "PpsSystematic",
+    "PpsWithReplacement",
+    "RandomSize",
+    "RoundedRate",
     "Sampler",
+    "Stratified",
+    "StratifiedRate",
+    "Systematic",
     "Wor",
     "Wr",
     "names_of_sizes",

@@ -1,19 +1,13 @@
-"""What a sampler offers that treats records by their stratum, cluster, size or place.
-
-Samples without replacement whose size is random, or follows from the number of records by rounding.
-
-How many records to draw from each stratum, and inclusion probabilities proportional to size.
-"""
+"""Samplers that treat records by their stratum, cluster or place, or whose size is random (`pps`: by their size)."""
 
 from __future__ import annotations
 
 import abc
-import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 from typing import ClassVar
 
@@ -21,6 +15,7 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
+from dpsub.sampling.allocation import ROUNDINGS, SizeChances, exact_rate, log_normal_sizes, rounded_sizes
 from dpsub.sampling.frame import Frame, Sample, Samples
 
 Counts = tuple[int, ...]
@@ -101,122 +96,96 @@ def subsets(records: np.ndarray, size: int) -> Iterator[tuple[tuple[int, ...], f
         yield chosen, 1 / comb(len(records), size)
 
 
-ROUNDINGS = ("half_up", "randomised")
-SizeLaw = dict[int, float]
+class _OfSizes(FrameSampler):
+    """Simple random samples within groups of records, independently; a subclass says of which sizes."""
 
-
-def exact_rate(rate: object) -> Fraction:
-    """Return a rate as an exact rational number; 0.1, "0.1" and "1/10" are all one tenth.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no number in (0, 1].
-    """
-    try:
-        # a float stands for the decimal number that it prints as
-        exact = Fraction(repr(float(rate)) if isinstance(rate, float) else str(rate))
-    except (ValueError, ZeroDivisionError, OverflowError):
-        raise ArgumentError(f"rate must be a number such as 0.1 or 1/10, got rate = {rate!r}") from None
-    if not 0 < exact <= 1:
-        raise ArgumentError(f"rate must be above 0 and at most 1, got rate = {rate}")
-    return exact
-
-
-def rounded_sizes(rate: object, n: int, rounding: str) -> SizeLaw:
-    """Return the law of the size of a sample at `rate` from n records.
-
-    half_up: floor(rate n + 1/2), in exact arithmetic (a language's own rounding sends ties to even numbers);
-    randomised: the two integers around rate n, with the chances that keep the mean at rate n.
-
-    References
-    ----------
-    bun, Section 4.3.
-    """
-    wanted = exact_rate(rate) * checks.integer("n", n, at_least=0)
-    checks.one_of("rounding", rounding, ROUNDINGS)
-    if rounding == "half_up":
-        return {math.floor(wanted + Fraction(1, 2)): 1.0}
-    low = math.floor(wanted)
-    up = float(wanted - low)
-    return {low: 1 - up, low + 1: up} if up else {low: 1.0}
-
-
-def drawn_size(law: SizeLaw, rng: np.random.Generator) -> int:
-    """Draw a size."""
-    sizes = sorted(law)
-    return int(rng.choice(sizes, p=[law[size] for size in sizes])) if len(sizes) > 1 else sizes[0]
-
-
-class _OfRandomSize(FrameSampler):
-    """All subsets of a size are equally likely; a subclass says which sizes."""
+    def groups(self, frame: Frame) -> list[np.ndarray]:
+        """Return the records of each group; all records are one unless a subclass says otherwise."""
+        return [np.arange(frame.n)]
 
     @abc.abstractmethod
-    def size_law(self, n: int) -> SizeLaw:
-        """Return the chances of the sizes for n records."""
+    def chances(self, sizes: list[int]) -> list[SizeChances]:
+        """Return the chances of the sample's sizes in groups of these sizes."""
+
+    def _drawn(self, frame: Frame) -> list[tuple[np.ndarray, SizeChances]]:
+        groups = self.groups(frame)
+        return list(zip(groups, self.chances([len(members) for members in groups]), strict=True))
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
-        mean = math.fsum(size * p for size, p in self.size_law(frame.n).items())
-        return np.full(frame.n, mean / frame.n)
+        found = np.empty(frame.n)
+        for members, chances in self._drawn(frame):
+            found[members] = math.fsum(size * p for size, p in chances.items()) / len(members)
+        return found
 
     def law(self, frame: Frame) -> dict[Counts, float]:
-        everyone = np.arange(frame.n)
+        parts = [
+            [(chosen, p * q) for size, p in chances.items() for chosen, q in subsets(members, size)]
+            for members, chances in self._drawn(frame)
+        ]
         return collected(
-            (counts_of(frame.n, chosen), p * q)
-            for size, p in self.size_law(frame.n).items()
-            for chosen, q in subsets(everyone, size)
+            (counts_of(frame.n, [i for chosen, _ in pieces for i in chosen]), math.prod(p for _, p in pieces))
+            for pieces in product(*parts)
         )
 
     def drawer(self, frame: Frame) -> Drawer:
-        law = self.size_law(frame.n)
-        return lambda rng: rng.choice(frame.n, drawn_size(law, rng), replace=False)
+        groups = [(members, *zip(*sorted(chances.items()), strict=True)) for members, chances in self._drawn(frame)]
+
+        def drawn(rng: np.random.Generator, members: np.ndarray, sizes: list[int], p: list[float]) -> np.ndarray:
+            return rng.choice(members, rng.choice(sizes, p=p) if len(sizes) > 1 else sizes[0], replace=False)
+
+        return lambda rng: np.concatenate([drawn(rng, *group) for group in groups])
 
 
 @dataclass(frozen=True)
-class RandomSize(_OfRandomSize):
-    """A size drawn from a law that does not depend on the data, then that many different records.
+class RandomSize(_OfSizes):
+    """A size that does not depend on the data, then that many different records.
 
     Parameters
     ----------
-    probabilities : sequence of float
-        Chances of the sizes 0, ..., n: one more than the frame has records.
+    mean, sd : float
+        Of the normal law that is cut to the sizes 0, ..., n; sd above 0.
 
-    Raises
-    ------
-    ArgumentError
-        If a chance is negative or they do not sum to 1 within 1e-9.
+    Examples
+    --------
+    >>> frame = Frame(1000)
+    >>> sample = RandomSize(100, 5).draw(frame, np.random.default_rng(1))
+    >>> 80 < sample.size < 120
+    True
     """
 
-    probabilities: tuple[float, ...]
+    mean: float
+    sd: float
 
     name: ClassVar[str] = "random_size"
     label: ClassVar[str] = "random size"
 
     def __post_init__(self) -> None:
-        t = checks.finite_array("probabilities", self.probabilities, ndim=1)
-        if t.size < 2 or t.min() < 0 or abs(math.fsum(t) - 1) > 1e-9:
-            raise ArgumentError(f"chances of sizes must be at least 0 and sum to 1, got a sum of {math.fsum(t)!r}")
-        object.__setattr__(self, "probabilities", tuple(t.tolist()))
+        object.__setattr__(self, "mean", checks.real("mean", self.mean))
+        object.__setattr__(self, "sd", checks.real("sd", self.sd, above=0))
 
-    def size_law(self, n: int) -> SizeLaw:
-        if len(self.probabilities) != n + 1:
-            raise ArgumentError(f"chances must be given for the sizes 0..n = {n}, got {len(self.probabilities)}")
-        return {size: p for size, p in enumerate(self.probabilities) if p > 0}
+    def chances(self, sizes: list[int]) -> list[SizeChances]:
+        p = np.exp(log_normal_sizes(sizes[0], self.mean, self.sd))
+        return [{size: chance for size, chance in enumerate((p / p.sum()).tolist()) if chance > 0}]
 
     @classmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
-        return [(cls((0.1, 0.0, 0.4, 0.5)), Frame(3)), (cls((0.0, 0.25, 0.25, 0.2, 0.2, 0.1)), Frame(5))]
+        return [(cls(2, 0.8), Frame(3)), (cls(0, 2), Frame(5))]
 
 
 @dataclass(frozen=True)
-class RoundedRate(_OfRandomSize):
-    """A share `rate` of the records, the size rounded half up or at random.
+class RoundedRate(_OfSizes):
+    """A share of the records, the size rounded half up or at random.
 
     Parameters
     ----------
     rate : str, float or Fraction
         In (0, 1]; kept as an exact rational number.
     rounding : {"half_up", "randomised"}
+
+    Examples
+    --------
+    >>> RoundedRate("1/3", "randomised").law(Frame(2)) == {(0, 0): 1 / 3, (1, 0): 1 / 3, (0, 1): 1 / 3}
+    True
     """
 
     rate: Fraction
@@ -229,131 +198,225 @@ class RoundedRate(_OfRandomSize):
         object.__setattr__(self, "rate", exact_rate(self.rate))
         checks.one_of("rounding", self.rounding, ROUNDINGS)
 
-    def size_law(self, n: int) -> SizeLaw:
-        return rounded_sizes(self.rate, n, self.rounding)
+    def chances(self, sizes: list[int]) -> list[SizeChances]:
+        return [rounded_sizes(self.rate, size, self.rounding) for size in sizes]
 
     @classmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
         return [(cls(Fraction(1, 2), "half_up"), Frame(5)), (cls(Fraction(3, 10), "randomised"), Frame(6))]
 
 
-def proportional(sizes: Sequence[int], m: int, *, at_least: int = 1) -> tuple[int, ...]:
-    """Return the allocation proportional to the sizes N_i of the strata, integers that sum to m."""
-    return allocate(sizes, np.asarray(sizes, dtype=float), m, at_least=at_least)
+def _by_stratum(frame: Frame) -> list[np.ndarray]:
+    labels = frame.needed("strata")
+    return [np.flatnonzero(labels == stratum) for stratum in range(len(frame.stratum_sizes))]
 
 
-def neyman(sizes: Sequence[int], deviations: Sequence[float], m: int, *, at_least: int = 1) -> tuple[int, ...]:
-    """Return the allocation m N_i S_i / sum N_j S_j, which minimises the variance of the weighted mean.
-
-    Parameters
-    ----------
-    deviations : sequence of float
-        Standard deviations of the strata, all with one divisor: N_i - 1 makes the variance formula exact.
-    at_least : int
-        Smallest size of a stratum's sample: 1, or 2 where its variance is to be estimated.
-
-    References
-    ----------
-    bun, Section 7.2.
-    """
-    return optimal(sizes, deviations, np.ones(len(sizes)), m, at_least=at_least)
+_STRATA = Frame(8, strata=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
 
 
-def optimal(
-    sizes: Sequence[int], deviations: Sequence[float], costs: Sequence[float] | np.ndarray, m: int, *, at_least: int = 1
-) -> tuple[int, ...]:
-    """Return the allocation proportional to N_i S_i / sqrt(c_i), c_i the cost of one unit of the stratum.
+class StratifiedRate(RoundedRate):
+    """The share `rate` of each stratum, each size rounded half up or at random: proportional allocation."""
 
-    Raises
-    ------
-    ArgumentError
-        If lengths differ, a deviation is negative or all are 0, or a cost is not above 0.
-    """
-    s, c = checks.finite_array("deviations", deviations, ndim=1), checks.finite_array("costs", costs, ndim=1)
-    if not len(sizes) == len(s) == len(c):
-        raise ArgumentError(f"sizes, deviations and costs must have one length, got {len(sizes)}, {len(s)}, {len(c)}")
-    if (s.size and s.min() < 0) or not np.any(s > 0):
-        raise ArgumentError("standard deviations must not be negative and some must be above 0; use another allocation")
-    if c.min() <= 0:
-        raise ArgumentError(f"costs must be above 0, got {c.min():g}")
-    return allocate(sizes, np.asarray(sizes, dtype=float) * s / np.sqrt(c), m, at_least=at_least)
+    name: ClassVar[str] = "stratified_rate"
+    label: ClassVar[str] = "proportional"
+
+    def groups(self, frame: Frame) -> list[np.ndarray]:
+        return _by_stratum(frame)
+
+    @classmethod
+    def examples(cls) -> list[tuple[FrameSampler, Frame]]:
+        return [(cls(Fraction(2, 5), "randomised"), _STRATA), (cls(Fraction(1, 2), "half_up"), _STRATA)]
 
 
-def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int = 1) -> tuple[int, ...]:
-    """Return integers m_i in [at_least, N_i] that sum to m and minimise sum weights_i^2 / m_i.
-
-    Units go one by one to the stratum in which weights_i / sqrt(m_i (m_i + 1)) is largest: the exact integer optimum,
-    which takes all of a stratum where its share exceeds it and hands the rest on.
-
-    Raises
-    ------
-    ArgumentError
-        If a stratum is smaller than `at_least`, or m does not fit between the limits.
-    """
-    limits = [checks.integer("the size of a stratum", size, at_least=0) for size in sizes]
-    m = checks.integer("m", m, at_least=1)
-    at_least = checks.integer("at_least", at_least, at_least=1)
-    small = [i for i, size in enumerate(limits) if size < at_least]
-    if small:
-        raise ArgumentError(
-            f"every stratum must hold its smallest allocation of {at_least}, got stratum {small[0]} with "
-            f"{limits[small[0]]}; merge strata"
-        )
-    if not at_least * len(limits) <= m <= sum(limits):
-        raise ArgumentError(
-            f"m must lie between {at_least} a stratum = {at_least * len(limits)} and all {sum(limits)} records, "
-            f"got m = {m}"
-        )
-    total = float(weights.sum())
-    # Units that every optimum gives to a stratum: at the last unit's worth v, m_i lies between w_i/v - 1 and the larger
-    # of at_least and w_i/v + 1/2, so 1/v is at least (m - 2 at_least k) / sum(w). The greedy rule spends the rest.
-    spare = max(0, m - 2 * at_least * len(limits))
-    sure = [math.floor(spare * w / total) - 1 if total > 0 else 0 for w in weights.tolist()]
-    found = [min(size, max(at_least, count)) for size, count in zip(limits, sure, strict=True)]
-    queue = [(-w / math.sqrt(k * (k + 1)), i) for i, (w, k) in enumerate(zip(weights.tolist(), found, strict=True))
-             if k < limits[i]]  # fmt: skip
-    heapq.heapify(queue)
-    for _ in range(m - sum(found)):
-        _, i = heapq.heappop(queue)
-        found[i] += 1
-        if found[i] < limits[i]:
-            heapq.heappush(queue, (-float(weights[i]) / math.sqrt(found[i] * (found[i] + 1)), i))
-    return tuple(found)
-
-
-def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:
-    """Return pi_i = m r_i / sum r, where units with a share above 1 are taken for certain and the rest is shared again.
+@dataclass(frozen=True)
+class Stratified(_OfSizes):
+    """A fixed allocation: so many records from each stratum (see `dpsub.sampling.allocation`).
 
     Parameters
     ----------
-    sizes : ndarray, shape (n,)
-        Measures of size r_i, above 0.
-    m : int
-        Sample size, at least 1 and below n.
+    allocation : sequence of int
+        Size of each stratum's sample, at least 1 and at most the stratum.
 
-    Raises
-    ------
-    ArgumentError
-        If a size is not above 0, or m does not lie in 1..n-1.
-
-    References
-    ----------
-    bun, Section 6.1.
+    Examples
+    --------
+    >>> frame = Frame(5, strata=np.array([0, 0, 0, 1, 1]))
+    >>> Stratified((1, 2)).inclusion_probabilities(frame).round(6).tolist()
+    [0.333333, 0.333333, 0.333333, 1.0, 1.0]
     """
-    r = checks.finite_array("sizes", sizes, ndim=1)
-    m = checks.integer("m", m, at_least=1)
-    if r.size == 0 or r.min() <= 0:
-        raise ArgumentError("sizes must be above 0 for sampling in proportion to them; leave the others out")
-    if m >= len(r):
-        raise ArgumentError(f"m must be below the number of units with a size = {len(r)}, got m = {m}; take all")
-    pi = np.zeros(len(r))
-    certain = np.zeros(len(r), dtype=bool)
-    while True:
-        rest = m - int(certain.sum())
-        pi[~certain] = rest * r[~certain] / r[~certain].sum()
-        over = (pi >= 1) & ~certain
-        if not over.any():
-            break
-        certain |= over
-        pi[certain] = 1.0
-    return pi
+
+    allocation: tuple[int, ...]
+
+    name: ClassVar[str] = "stratified"
+    label: ClassVar[str] = "stratified"
+
+    def __post_init__(self) -> None:
+        sizes = tuple(checks.integer("an allocation", size, at_least=1) for size in self.allocation)
+        object.__setattr__(self, "allocation", sizes)
+
+    def groups(self, frame: Frame) -> list[np.ndarray]:
+        return _by_stratum(frame)
+
+    def chances(self, sizes: list[int]) -> list[SizeChances]:
+        if len(sizes) != len(self.allocation):
+            raise ArgumentError(f"an allocation must be given for all {len(sizes)} strata, got {len(self.allocation)}")
+        for stratum, (wanted, held) in enumerate(zip(self.allocation, sizes, strict=True)):
+            if wanted > held:
+                raise ArgumentError(
+                    f"a stratum must be at least as large as its allocation, got stratum {stratum} with {held} records "
+                    f"and {wanted} to draw"
+                )
+        return [{size: 1.0} for size in self.allocation]
+
+    @classmethod
+    def examples(cls) -> list[tuple[FrameSampler, Frame]]:
+        return [(cls((1, 3)), _STRATA), (cls((3, 2)), _STRATA)]
+
+
+_CLUSTERS = Frame(7, clusters=np.array([0, 1, 1, 2, 2, 2, 3]))
+
+
+@dataclass(frozen=True)
+class ClusterSample(FrameSampler):
+    """`drawn` clusters, uniformly without replacement; a Poisson sample of rate `second_stage` of each one's members.
+
+    Parameters
+    ----------
+    drawn : int
+        Number of clusters drawn, at least 1 and at most all of them.
+    second_stage : float
+        In (0, 1]; 1 keeps all members (single-stage cluster sampling).
+
+    Examples
+    --------
+    >>> ClusterSample(1).law(Frame(3, clusters=np.array([0, 1, 1])))
+    {(1, 0, 0): 0.5, (0, 1, 1): 0.5}
+    """
+
+    drawn: int
+    second_stage: float = 1.0
+
+    name: ClassVar[str] = "cluster"
+    label: ClassVar[str] = "cluster"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "drawn", checks.integer("drawn", self.drawn, at_least=1))
+        rate = checks.real("second_stage", self.second_stage, above=0, at_most=1)
+        object.__setattr__(self, "second_stage", rate)
+
+    def _clusters(self, frame: Frame) -> int:
+        k = len(frame.cluster_sizes)
+        if self.drawn > k:
+            raise ArgumentError(f"drawn must be at most the number of clusters = {k}, got drawn = {self.drawn}")
+        return k
+
+    def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
+        return np.full(frame.n, self.drawn / self._clusters(frame) * self.second_stage)
+
+    def law(self, frame: Frame) -> dict[Counts, float]:
+        labels, rate = frame.needed("clusters"), self.second_stage
+
+        def outcomes() -> Iterator[tuple[Counts, float]]:
+            for chosen, p in subsets(np.arange(self._clusters(frame)), self.drawn):
+                members = np.flatnonzero(np.isin(labels, chosen))
+                if rate == 1:
+                    yield counts_of(frame.n, members), p
+                    continue
+                for kept in product((0, 1), repeat=len(members)):
+                    chance = rate ** sum(kept) * (1 - rate) ** (len(members) - sum(kept))
+                    yield counts_of(frame.n, members[np.array(kept, dtype=bool)]), p * chance
+
+        return collected(outcomes())
+
+    def drawer(self, frame: Frame) -> Drawer:
+        k, labels = self._clusters(frame), frame.needed("clusters")
+
+        def draw(rng: np.random.Generator) -> np.ndarray:
+            members = np.flatnonzero(np.isin(labels, rng.choice(k, self.drawn, replace=False)))
+            return members if self.second_stage == 1 else members[rng.random(len(members)) < self.second_stage]
+
+        return draw
+
+    @classmethod
+    def examples(cls) -> list[tuple[FrameSampler, Frame]]:
+        return [(cls(2), _CLUSTERS), (cls(1, 0.4), _CLUSTERS), (cls(4), _CLUSTERS)]
+
+
+@dataclass(frozen=True)
+class PpsCluster(FrameSampler):
+    """One cluster, drawn with a chance proportional to its number of members, and all of them."""
+
+    name: ClassVar[str] = "pps_cluster"
+    label: ClassVar[str] = "PPS cluster"
+
+    def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
+        return frame.cluster_sizes[frame.needed("clusters")] / frame.n
+
+    def law(self, frame: Frame) -> dict[Counts, float]:
+        labels = frame.needed("clusters")
+        return collected(
+            (counts_of(frame.n, np.flatnonzero(labels == c)), size / frame.n)
+            for c, size in enumerate(frame.cluster_sizes.tolist())
+        )
+
+    def drawer(self, frame: Frame) -> Drawer:
+        # the cluster of a uniformly drawn record has this chance
+        labels = frame.needed("clusters")
+        return lambda rng: np.flatnonzero(labels == labels[rng.integers(frame.n)])
+
+    @classmethod
+    def examples(cls) -> list[tuple[FrameSampler, Frame]]:
+        return [(cls(), _CLUSTERS)]
+
+
+ORDERS = ("frame", "random")
+
+
+@dataclass(frozen=True)
+class Systematic(FrameSampler):
+    """Every `step`-th record from a uniform start among the first `step`.
+
+    Parameters
+    ----------
+    step : int
+        k, which must divide the number of records.
+    order : {"frame", "random"}
+        The order of the frame, which is known; or a uniform order that is kept secret, which makes the sample a simple
+        random one.
+    """
+
+    step: int
+    order: str = "frame"
+
+    name: ClassVar[str] = "systematic"
+    label: ClassVar[str] = "systematic"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", checks.integer("step", self.step, at_least=1))
+        checks.one_of("order", self.order, ORDERS)
+
+    def _size(self, frame: Frame) -> int:
+        if frame.n % self.step:
+            raise ArgumentError(f"step must divide the number of records = {frame.n}, got step = {self.step}")
+        return frame.n // self.step
+
+    def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
+        return np.full(frame.n, self._size(frame) / frame.n)
+
+    def law(self, frame: Frame) -> dict[Counts, float]:
+        size, everyone = self._size(frame), np.arange(frame.n)
+        if self.order == "random":
+            return collected((counts_of(frame.n, chosen), p) for chosen, p in subsets(everyone, size))
+        return collected((counts_of(frame.n, everyone[j :: self.step]), 1 / self.step) for j in range(self.step))
+
+    def drawer(self, frame: Frame) -> Drawer:
+        self._size(frame)
+
+        def draw(rng: np.random.Generator) -> np.ndarray:
+            order = rng.permutation(frame.n) if self.order == "random" else np.arange(frame.n)
+            return order[int(rng.integers(self.step)) :: self.step]
+
+        return draw
+
+    @classmethod
+    def examples(cls) -> list[tuple[FrameSampler, Frame]]:
+        return [(cls(3), Frame(9)), (cls(2, "random"), Frame(6))]

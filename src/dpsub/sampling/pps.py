@@ -10,7 +10,8 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.errors import NumericalError
-from dpsub.sampling.designs import Counts, Drawer, FrameSampler, collected, counts_of, inclusion_probabilities
+from dpsub.sampling.allocation import inclusion_probabilities
+from dpsub.sampling.designs import Counts, Drawer, FrameSampler, collected, counts_of
 from dpsub.sampling.frame import Frame
 
 _EXAMPLE = Frame(6, sizes=np.array([1.0, 2.0, 2.0, 3.0, 5.0, 30.0]))

@@ -1,12 +1,13 @@
 """What each sampling design gives on a frame: privacy, sample size, variance of the estimated total.
 
-A frame from a CSV file, with every fault named in one sentence; texts of the file stay data.
-
-Design variances of the Horvitz-Thompson estimator of a total.
+The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay data.  Variances are
+those of the Horvitz-Thompson estimator of a total over the design.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +15,34 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from dpsub import checks
 from dpsub.amplification.survey import clusters, rates, unequal
-from dpsub.amplification.survey import sizes as random_sizes
-from dpsub.amplification.survey import sizes as rounding
+from dpsub.amplification.survey.sizes import (
+    RandomSizeLaw,
+    random_size_lower,
+    random_size_upper,
+    rounding_coupled,
+    rounding_exact,
+    rounding_size_aware,
+)
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
-from dpsub.sampling import designs
-from dpsub.sampling.designs import exact_rate, rounded_sizes
-from dpsub.sampling.frame import Frame
+from dpsub.sampling import (
+    ClusterSample,
+    Frame,
+    FrameSampler,
+    Poisson,
+    PpsCluster,
+    PpsConditionalPoisson,
+    RandomSize,
+    RoundedRate,
+    Sampler,
+    Stratified,
+    StratifiedRate,
+    Systematic,
+    Wor,
+)
+from dpsub.sampling.allocation import exact_rate, inclusion_probabilities, neyman, proportional, rounded_sizes
 
 COLUMNS = ("stratum", "cluster", "size")
 _SHOWN = 40
@@ -70,62 +89,85 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
         If the file can't be read, a column is missing or comes twice, a value is missing or no number, a size or study
         value is negative or beyond 1e+-100, or the allocation of a stratum is contradictory or larger than it.
     """
-    try:
-        # heads as data: with header=0 pandas takes surplus fields for an index, which moves all columns, and renames
-        # a column whose name comes twice
-        rows = pd.read_csv(
-            path, header=None, dtype=str, keep_default_na=False, skipinitialspace=True, nrows=MOST_ROWS + 2,
-            encoding="utf-8-sig", index_col=False,
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise DataError(f"a frame must be in a file, got no {str(path)!r}; check the path") from None
-    except (OSError, ValueError) as problem:  # pandas' own errors, and paths with a NUL, are of the latter kind
-        reason = " ".join(str(problem).split())
-        raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: {reason}") from None
-    heads = [str(name).strip() for name in rows.iloc[0]]
-    table = rows.iloc[1:].set_axis(heads, axis="columns")
-    used = dict.fromkeys((*COLUMNS, value, "allocation"))
-    twice = [name for name in used if heads.count(name) > 1]
+    rows = _rows(path)
+    if not rows:
+        raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: no columns")
+    heads = [name.strip() for name in rows[0]]
+    needed = tuple(dict.fromkeys((*COLUMNS, value)))
+    twice = [name for name in (*needed, "allocation") if heads.count(name) > 1]
     if twice:
         raise DataError(f"a frame must have one column {twice[0]!r}, got {heads.count(twice[0])}; rename the others")
-    absent = [name for name in dict.fromkeys((*COLUMNS, value)) if name not in table.columns]
+    absent = [name for name in needed if name not in heads]
     if absent:
-        raise DataError(f"a frame must have the column {absent[0]!r}, got {_shown(', '.join(table.columns))}; add it")
-    if not 2 <= len(table) <= MOST_ROWS:
-        raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(table)}")
-    for name in dict.fromkeys((*COLUMNS, value)):
-        empty = np.flatnonzero(table[name].fillna("").str.strip() == "")
-        if len(empty):
-            raise DataError(f"every record must have a {name}, got none in line {empty[0] + 2}; fill it in")
-    sizes, values = _numbers(table, "size"), _numbers(table, value)
-    strata, stratum_names = pd.factorize(table["stratum"].str.strip())
-    clusters, _ = pd.factorize(table["cluster"].str.strip())
-    frame = Frame(len(table), strata=strata, clusters=clusters, sizes=sizes)
-    names = tuple(str(name) for name in stratum_names)
-    allocation = _allocation(table, frame, names) if "allocation" in table.columns else None
-    return FrameTable(frame, values, names, allocation)
+        raise DataError(f"a frame must have the column {absent[0]!r}, got {_shown(', '.join(heads))}; add it")
+    if not 2 <= len(rows) - 1 <= MOST_ROWS:
+        raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(rows) - 1}")
+    table = {
+        name: [row[place].strip() if place < len(row) else "" for row in rows[1:]] for place, name in enumerate(heads)
+    }
+    for name in needed:
+        if "" in table[name]:
+            line = table[name].index("") + 2
+            raise DataError(f"every record must have a {name}, got none in line {line}; fill it in")
+    sizes, values = (_numbers(name, table[name]) for name in ("size", value))
+    stratum_names, strata = _numbered(table["stratum"])
+    frame = Frame(len(sizes), strata=strata, clusters=_numbered(table["cluster"])[1], sizes=sizes)
+    given = _allocation(table["allocation"], frame, stratum_names) if "allocation" in heads else None
+    return FrameTable(frame, values, stratum_names, given)
 
 
-def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
-    numbers = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype=float)
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if len(bad):
-        text = _shown(str(table[name].iloc[bad[0]]))
-        raise DataError(f"{name} must be a number, got {text} in line {bad[0] + 2}; mend it")
-    negative = np.flatnonzero(numbers < 0)
-    if len(negative):
-        raise DataError(f"{name} must not be negative, got {numbers[negative[0]]:g} in line {negative[0] + 2}; mend it")
-    extreme = np.flatnonzero((numbers > _LARGEST) | ((numbers > 0) & (numbers < 1 / _LARGEST)))
-    if len(extreme):
-        raise DataError(
-            f"{name} must be 0 or lie in {1 / _LARGEST:g}..{_LARGEST:g}, got {numbers[extreme[0]]:g} in line "
-            f"{extreme[0] + 2}; use another unit"
-        )
+def _rows(path: Path) -> list[list[str]]:
+    """The lines of a CSV file that are not blank, the heads first."""
+    rows: list[list[str]] = []
+    try:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+            for row in (reader := csv.reader(file, skipinitialspace=True, strict=True)):
+                if row not in ([], [""]):
+                    rows.append(row)
+                if len(row) > len(rows[0] if rows else row):
+                    raise csv.Error(f"Expected {len(rows[0])} fields in line {reader.line_num}, saw {len(row)}")
+                if len(rows) > MOST_ROWS + 1:
+                    break
+    except FileNotFoundError:
+        raise DataError(f"a frame must be in a file, got no {str(path)!r}; check the path") from None
+    except (OSError, EOFError, ValueError, csv.Error) as problem:  # a path with a NUL is a ValueError
+        reason = " ".join(str(problem).split())
+        raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: {reason}") from None
+    return rows
+
+
+def _numbered(labels: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """The different labels in the order of first appearance, and the number of each one's."""
+    numbers: dict[str, int] = {}
+    found = np.array([numbers.setdefault(label, len(numbers)) for label in labels])
+    return tuple(numbers), found
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _numbers(name: str, texts: list[str]) -> np.ndarray:
+    numbers = np.array([_number(text) for text in texts])
+    extreme = (numbers > _LARGEST) | ((numbers > 0) & (numbers < 1 / _LARGEST))
+    for bad, rule, way_out in (
+        (~np.isfinite(numbers), "be a number", "mend it"),
+        (numbers < 0, "not be negative", "mend it"),
+        (extreme, f"be 0 or lie in {1 / _LARGEST:g}..{_LARGEST:g}", "use another unit"),
+    ):
+        if bad.any():
+            line = int(bad.argmax())
+            got = _shown(texts[line]) if rule == "be a number" else f"{numbers[line]:g}"
+            raise DataError(f"{name} must {rule}, got {got} in line {line + 2}; {way_out}")
     return numbers
 
 
-def _allocation(table: pd.DataFrame, frame: Frame, names: tuple[str, ...]) -> tuple[int, ...]:
-    wanted = _numbers(table, "allocation")
+def _allocation(texts: list[str], frame: Frame, names: tuple[str, ...]) -> tuple[int, ...]:
+    wanted = _numbers("allocation", texts)
     found = []
     for stratum, held in enumerate(frame.stratum_sizes.tolist()):
         own = np.unique(wanted[frame.needed("strata") == stratum])
@@ -146,7 +188,7 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
-def simple(y: np.ndarray, m: int) -> float:
+def variance_simple(y: np.ndarray, m: int) -> float:
     """Return N^2 (1 - m/N) S^2/m for a simple random sample of m of N; infinite for m = 0, 0 for a census."""
     n = len(y)
     if m >= n:
@@ -154,7 +196,7 @@ def simple(y: np.ndarray, m: int) -> float:
     return n * n * (1 - m / n) * float(y.var(ddof=1)) / m if m else math.inf
 
 
-def random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
+def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
     """Return the variance of sum(y in S) N / E[m] for samples without replacement of a random size m.
 
     E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
@@ -167,24 +209,24 @@ def random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
     return (n / mean) ** 2 * (within + between)
 
 
-def poisson(y: np.ndarray, pi: np.ndarray) -> float:
+def variance_poisson(y: np.ndarray, pi: np.ndarray) -> float:
     """Return sum (1/pi - 1) y^2."""
     return float(((1 / pi - 1) * y * y).sum())
 
 
-def clustered(y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float) -> float:
+def variance_clusters(y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float) -> float:
     """Return k^2 (1 - l/k) S_t^2/l over the totals t of the k clusters, plus (k/l)(1/r - 1) sum y^2 within them."""
     totals = np.bincount(clusters, weights=y)
-    return simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float((y * y).sum())
+    return variance_simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float((y * y).sum())
 
 
-def pps_with_replacement(y: np.ndarray, sizes: np.ndarray, m: int) -> float:
+def variance_pps_with_replacement(y: np.ndarray, sizes: np.ndarray, m: int) -> float:
     """Return sum p (y/p - Y)^2 / m, that of the Hansen-Hurwitz estimator, which takes the place of Horvitz-Thompson."""
     p = sizes / sizes.sum()
     return float((p * (y / p - y.sum()) ** 2).sum()) / m
 
 
-def largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
+def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
     """Return Hajek's approximation for conditional Poisson samples; exact for simple random samples.
 
     sum b (y/pi - B)^2 with b = pi (1 - pi) c, B the b-weighted mean of y/pi and c = n'/(n' - 1), n' the number of units
@@ -199,22 +241,22 @@ def largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
     return found if found > 1e-20 * float(y.sum()) ** 2 else 0.0  # round-off where y is proportional to size
 
 
-def one_cluster(y: np.ndarray, clusters: np.ndarray) -> float:
+def variance_one_cluster(y: np.ndarray, clusters: np.ndarray) -> float:
     """Return sum pi (t/pi - Y)^2 for one cluster drawn with pi proportional to its number of records."""
     totals, counts = np.bincount(clusters, weights=y), np.bincount(clusters)
     pi = counts / counts.sum()
     return float((pi * (totals / pi - y.sum()) ** 2).sum())
 
 
-def systematic(y: np.ndarray, step: int) -> float:
+def variance_systematic(y: np.ndarray, step: int) -> float:
     """Return the variance of `step` times the sample total over all starts."""
     totals = np.array([y[start::step].sum() for start in range(step)])
     return float(((step * totals - y.sum()) ** 2).mean())
 
 
-def stratified(y: np.ndarray, strata: np.ndarray, allocation: Sequence[int]) -> float:
-    """Return the sum of `simple` over the strata."""
-    return math.fsum(simple(y[strata == h], m) for h, m in enumerate(allocation))
+def variance_stratified(y: np.ndarray, strata: np.ndarray, allocation: Sequence[int]) -> float:
+    """Return the sum of `variance_simple` over the strata."""
+    return math.fsum(variance_simple(y[strata == h], m) for h, m in enumerate(allocation))
 
 
 _MOST_STEPS = 2_000_000
@@ -230,6 +272,8 @@ class DesignAdvice:
     ----------
     design : str
         Its name.
+    sampler : Sampler or FrameSampler
+        What draws it: ``advice.sampler.draw(table.frame, rng)``.
     relation : str
         What may change in the population for the guarantee.
     lower, upper, exact : float
@@ -251,6 +295,7 @@ class DesignAdvice:
     """
 
     design: str
+    sampler: Sampler | FrameSampler
     relation: str
     lower: float
     upper: float
@@ -319,6 +364,10 @@ def advise(
     return found, left_out
 
 
+def _exactly(rate: float) -> Losses:
+    return lambda epsilon: (rates.amplified(rate, epsilon),) * 3
+
+
 class _Advisor:
     def __init__(self, table: FrameTable, share: Fraction, epsilon: float, limit: float) -> None:
         self.table, self.share, self.epsilon, self.limit = table, share, epsilon, limit
@@ -326,35 +375,38 @@ class _Advisor:
         self.m = max(rounded_sizes(share, self.n, "half_up"))
 
     def _row(
-        self, design: str, relation: str, losses: Losses, sizes: tuple[float, float], sampling: float, weight: float,
-        note: str = "", upper_of: Callable[[float], float] | None = None,
+        self, design: str, sampler: Sampler | FrameSampler, relation: str, losses: Losses, sizes: tuple[float, float],
+        sampling: float, weight: float, note: str = "", upper_of: Callable[[float], float] | None = None,
     ) -> DesignAdvice:  # fmt: skip
         lower, upper, exact = losses(self.epsilon)
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
         noise = [2 * (self.limit * weight / e) ** 2 if e > 0 else math.inf for e in (self.epsilon, base)]
-        return DesignAdvice(design, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1], note)
+        return DesignAdvice(
+            design, sampler, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1], note
+        )
 
     def simple(self) -> Iterator[DesignAdvice]:
         """Simple random samples, Poisson samples, random sizes."""
         q, n, m = self.m / self.n, self.n, self.m
-
-        def exact(epsilon: float) -> tuple[float, float, float]:
-            return (rates.amplified(q, epsilon),) * 3
-
-        yield self._row("simple random", "substitute", exact, (m, 0.0), simple(self.y, m), 1 / q)
-        independent = poisson(self.y, np.full(n, q))
-        yield self._row("Poisson", "add_remove", exact, (m, math.sqrt(m * (1 - q))), independent, 1 / q)
+        yield self._row(
+            "simple random", Wor(m), "substitute", _exactly(q), (m, 0.0), variance_simple(self.y, m), 1 / q
+        )
+        independent = variance_poisson(self.y, np.full(n, q))
+        size = m, math.sqrt(m * (1 - q))
+        yield self._row("Poisson", Poisson(q), "add_remove", _exactly(q), size, independent, 1 / q)
         spread = max(1.0, math.sqrt(m))
-        law = random_sizes.RandomSizeLaw.truncated_gaussian(n, m, spread)
+        law = RandomSizeLaw.truncated_gaussian(n, m, spread)
         chances = {size: float(p) for size, p in enumerate(np.exp(law.log_pmf)) if p > 0}
         deviation = math.sqrt(math.fsum(p * (size - law.mean) ** 2 for size, p in chances.items()))
 
         def bounds(epsilon: float) -> tuple[float, float, float]:
-            return (random_sizes.lower(law, epsilon, factor=1), random_sizes.upper(law, epsilon, factor=1), math.nan)
+            return random_size_lower(law, epsilon, factor=1), random_size_upper(law, epsilon, factor=1), math.nan
 
-        yield self._row("random size", "substitute", bounds, (law.mean, deviation),
-                        random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)")  # fmt: skip
+        yield self._row(
+            "random size", RandomSize(m, spread), "substitute", bounds, (law.mean, deviation),
+            variance_random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)",
+        )  # fmt: skip
 
     def rounded(self) -> Iterator[DesignAdvice]:
         """A share of the records, the size rounded half up or at random."""
@@ -363,8 +415,10 @@ class _Advisor:
             losses, upper = self._rounded_losses([self.n], kind)
             mean = math.fsum(m * p for m, p in law.items())
             deviation = math.sqrt(math.fsum(p * (m - mean) ** 2 for m, p in law.items()))
-            yield self._row(f"rounded rate, {kind.replace('_', ' ')}", "add_remove", losses, (mean, deviation),
-                            random_size(self.y, law), self.n / mean, note, upper)  # fmt: skip
+            yield self._row(
+                f"rounded rate, {kind.replace('_', ' ')}", RoundedRate(self.share, kind), "add_remove", losses,
+                (mean, deviation), variance_random_size(self.y, law), self.n / mean, note, upper,
+            )  # fmt: skip
 
     def _rounded_losses(self, strata: list[int], kind: str) -> tuple[Losses, Callable[[float], float]]:
         """Worst over strata, and over populations of about their sizes: at some of them the rounded size jumps."""
@@ -374,11 +428,11 @@ class _Advisor:
 
         def upper(epsilon: float) -> float:
             if kind == "randomised":
-                return max(rounding.size_aware(self.share, epsilon, n) for n, _, _ in pairs)
-            return max(rounding.coupled(max(p), max(q), n, epsilon) for n, p, q in pairs)
+                return max(rounding_size_aware(self.share, epsilon, n) for n, _, _ in pairs)
+            return max(rounding_coupled(max(p), max(q), n, epsilon) for n, p, q in pairs)
 
         def losses(epsilon: float) -> tuple[float, float, float]:
-            exact = max(rounding.exact_rounded(p, q, n, epsilon) for n, p, q in pairs)
+            exact = max(rounding_exact(p, q, n, epsilon) for n, p, q in pairs)
             return exact - 1e-9, upper(epsilon), exact  # `exact` is rounded up
 
         return losses, upper
@@ -394,60 +448,35 @@ class _Advisor:
             if second is None and rate == 1:
                 continue
             design = clusters.ClusterDesign(tuple(sizes), drawn, rate)
-            totals = np.array(sizes, dtype=float)
             mean = drawn / k * self.n * rate
-            sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * totals.var(ddof=1) + mean * (1 - rate))
-            losses = self._cluster_losses(design)
+            between = np.array(sizes, dtype=float).var(ddof=1)
+            sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * between + mean * (1 - rate))
             name = f"{drawn} of {k} clusters" + ("" if second else f", then {rate:.3g} of each")
-            yield self._row(name, "add_remove, clusters fixed", losses, (mean, sd),
-                            clustered(self.y, labels, drawn, rate), k / drawn / rate)  # fmt: skip
-        yield self._row("one cluster, PPS", "add_remove", self._pps_cluster_losses(sizes),
-                        (sum(s * s for s in sizes) / self.n, math.sqrt(max(0.0, sum(s**3 for s in sizes) / self.n - (
-                            sum(s * s for s in sizes) / self.n) ** 2))),
-                        one_cluster(self.y, labels), self.n / min(sizes),
-                        "cluster sizes are data: the chances change with them")  # fmt: skip
-
-    def _cluster_losses(self, design: clusters.ClusterDesign) -> Losses:
-        different = len(set(design.sizes))
-        affordable = different * len(design.sizes) * design.drawn <= _MOST_STEPS
-
-        def losses(epsilon: float) -> tuple[float, float, float]:
-            upper = design.worst(epsilon, "upper")
-            if affordable and design.second_stage == 1:
-                exact = design.worst(epsilon, "exact")
-                return exact, min(upper, exact), exact
-            lower = design.worst(epsilon, "lower") if design.second_stage == 1 else math.nan
-            return lower, upper, math.nan
-
-        return losses
-
-    def _pps_cluster_losses(self, sizes: list[int]) -> Losses:
-        places = [sizes.index(size) for size in sorted(set(sizes))]
-
-        def losses(epsilon: float) -> tuple[float, float, float]:
-            grown = max(unequal.pps_cluster(sizes, c, epsilon) for c in places)
-            # removing a record is the same pair of populations with one record fewer in that cluster
-            shrunk = [[s - (i == c) for i, s in enumerate(sizes)] for c in places if sizes[c] > 1]
-            below = [unequal.pps_cluster(s, c, epsilon)
-                     for s, c in zip(shrunk, [c for c in places if sizes[c] > 1], strict=True)]  # fmt: skip
-            exact = max([grown, *below])
-            return exact, exact, exact
-
-        return losses
+            yield self._row(
+                name, ClusterSample(drawn, rate), "add_remove, clusters fixed", _cluster_losses(design), (mean, sd),
+                variance_clusters(self.y, labels, drawn, rate), k / drawn / rate,
+            )  # fmt: skip
+        mean = sum(s * s for s in sizes) / self.n
+        sd = math.sqrt(max(0.0, sum(s**3 for s in sizes) / self.n - mean**2))
+        yield self._row(
+            "one cluster, PPS", PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
+            variance_one_cluster(self.y, labels), self.n / min(sizes),
+            "cluster sizes are data: the chances change with them",
+        )  # fmt: skip
 
     def by_size(self) -> Iterator[DesignAdvice]:
         """m records with chances proportional to public sizes."""
-        sizes = self.table.frame.needed("sizes")
-        pi = designs.inclusion_probabilities(sizes, self.m)
+        pi = inclusion_probabilities(self.table.frame.needed("sizes"), self.m)
         largest = float(pi.max())
 
         def losses(epsilon: float) -> tuple[float, float, float]:
             return unequal.pps_bounds(largest, epsilon)[1], epsilon, epsilon if largest == 1 else math.nan
 
-        weight = float((1 / pi).max())
-        note = "sizes public; variance by Hajek's approximation"
-        yield self._row("PPS, conditional Poisson", "substitute a value", losses, (self.m, 0.0),
-                        largest_entropy(self.y, pi), weight, note)  # fmt: skip
+        yield self._row(
+            "PPS, conditional Poisson", PpsConditionalPoisson(self.m), "substitute a value", losses, (self.m, 0.0),
+            variance_largest_entropy(self.y, pi), float((1 / pi).max()),
+            "sizes public; variance by Hajek's approximation",
+        )  # fmt: skip
 
     def ordered(self) -> Iterator[DesignAdvice]:
         """Systematic samples of the file's order, and of a secret one."""
@@ -458,17 +487,18 @@ class _Advisor:
             )
         size = self.n // step
 
-        def secret(epsilon: float) -> tuple[float, float, float]:
-            return (rates.amplified(1 / step, epsilon),) * 3
-
         def known(epsilon: float) -> tuple[float, float, float]:
             lower, upper = unequal.systematic_insertion(self.n, step, self.n // 2, epsilon)
             return lower, max(upper, epsilon * (2 * math.ceil(size / 2) + 1)), math.nan
 
-        yield self._row("systematic, secret order", "substitute", secret, (size, 0.0),
-                        simple(self.y, size), step)  # fmt: skip
-        yield self._row("systematic, known order", "add_remove", known, (size, 0.0),
-                        systematic(self.y, step), step, "an inserted record moves all behind it")  # fmt: skip
+        yield self._row(
+            "systematic, secret order", Systematic(step, "random"), "substitute", _exactly(1 / step), (size, 0.0),
+            variance_simple(self.y, size), step,
+        )  # fmt: skip
+        yield self._row(
+            "systematic, known order", Systematic(step), "add_remove", known, (size, 0.0),
+            variance_systematic(self.y, step), step, "an inserted record moves all behind it",
+        )  # fmt: skip
 
     def strata(self) -> Iterator[DesignAdvice]:
         """Proportional with randomised rounding, and public allocations."""
@@ -483,39 +513,67 @@ class _Advisor:
         means = [math.fsum(m * p for m, p in law.items()) for law in laws]
         spread = math.fsum(p * (m - mean) ** 2 for law, mean in zip(laws, means, strict=True) for m, p in law.items())
         losses, upper = self._rounded_losses(sizes, "randomised")
-        yield self._row("strata, proportional, randomised", "add_remove", losses, (sum(means), math.sqrt(spread)),
-                        math.fsum(random_size(y, law) for y, law in zip(parts, laws, strict=True)),
-                        max(n / mean for n, mean in zip(sizes, means, strict=True)), "", upper)  # fmt: skip
+        yield self._row(
+            "strata, proportional, randomised", StratifiedRate(self.share, "randomised"), "add_remove", losses,
+            (sum(means), math.sqrt(spread)),
+            math.fsum(variance_random_size(y, law) for y, law in zip(parts, laws, strict=True)),
+            max(n / mean for n, mean in zip(sizes, means, strict=True)), "", upper,
+        )  # fmt: skip
         deviations = [float(y.std(ddof=1)) if len(y) > 1 else 0.0 for y in parts]
-        menu = {"proportional": designs.proportional(sizes, self.m)}
+        menu = {"proportional": proportional(sizes, self.m)}
         if any(deviations):
-            menu["Neyman"] = designs.neyman(sizes, deviations, self.m)
+            menu["Neyman"] = neyman(sizes, deviations, self.m)
         if self.table.allocation is not None:
             menu["given"] = self.table.allocation
         for name, allocation in menu.items():
             largest = max(m / n for m, n in zip(allocation, sizes, strict=True))
-
-            def fixed(epsilon: float, largest: float = largest) -> tuple[float, float, float]:
-                return (rates.amplified(largest, epsilon),) * 3
-
-            yield self._row(f"strata, {name}, public", "substitute within a stratum", fixed,
-                            (sum(allocation), 0.0), stratified(self.y, labels, allocation),
-                            max(n / m for m, n in zip(allocation, sizes, strict=True)),
-                            "allocation from public data only")  # fmt: skip
+            yield self._allocated(
+                f"strata, {name}, public", allocation, "substitute within a stratum", _exactly(largest),
+                "allocation from public data only",
+            )  # fmt: skip
         if "Neyman" in menu:
-            yield self._confidential_neyman(parts, menu["Neyman"])
+            # the allocation from the data themselves: what one extreme record does to it is lost to privacy
+            change = neyman_change(parts, menu["Neyman"])
+            yield self._allocated(
+                "strata, Neyman, from the data", menu["Neyman"], "add_remove",
+                lambda epsilon: (change * epsilon, math.inf, math.nan),
+                f"one record changes the strata's samples by {change} in all",
+            )  # fmt: skip
 
-    def _confidential_neyman(self, parts: list[np.ndarray], allocation: tuple[int, ...]) -> DesignAdvice:
-        """The allocation from the data themselves: what removing one extreme record does to it is lost to privacy."""
-        change = neyman_change(parts, allocation)
+    def _allocated(
+        self, design: str, allocation: tuple[int, ...], relation: str, losses: Losses, note: str
+    ) -> DesignAdvice:
+        labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
+        sampling = variance_stratified(self.y, labels, allocation)
+        weight = max(n / m for m, n in zip(allocation, sizes, strict=True))
+        size = sum(allocation), 0.0
+        return self._row(design, Stratified(allocation), relation, losses, size, sampling, weight, note)
 
-        def losses(epsilon: float) -> tuple[float, float, float]:
-            return change * epsilon, math.inf, math.nan
 
-        weight = max(len(part) / m for part, m in zip(parts, allocation, strict=True))
-        sampling = math.fsum(simple(part, m) for part, m in zip(parts, allocation, strict=True))
-        return self._row("strata, Neyman, from the data", "add_remove", losses, (sum(allocation), 0.0), sampling,
-                         weight, f"one record changes the strata's samples by {change} in all")  # fmt: skip
+def _cluster_losses(design: clusters.ClusterDesign) -> Losses:
+    affordable = len(set(design.sizes)) * len(design.sizes) * design.drawn <= _MOST_STEPS
+
+    def losses(epsilon: float) -> tuple[float, float, float]:
+        upper = design.worst(epsilon, "upper")
+        if affordable and design.second_stage == 1:
+            exact = design.worst(epsilon, "exact")
+            return exact, min(upper, exact), exact
+        lower = design.worst(epsilon, "lower") if design.second_stage == 1 else math.nan
+        return lower, upper, math.nan
+
+    return losses
+
+
+def _pps_cluster_losses(sizes: list[int]) -> Losses:
+    places = [sizes.index(size) for size in sorted(set(sizes))]
+    # removing a record is the same pair of populations with one record fewer in that cluster
+    shrunk = [([s - (i == c) for i, s in enumerate(sizes)], c) for c in places if sizes[c] > 1]
+
+    def losses(epsilon: float) -> tuple[float, float, float]:
+        cases = [*((sizes, c) for c in places), *shrunk]
+        return (max(unequal.pps_cluster(case, c, epsilon) for case, c in cases),) * 3
+
+    return losses
 
 
 def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
@@ -530,7 +588,7 @@ def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
             sizes = [len(part) for part in fewer]
             deviations = [float(part.std(ddof=1)) if len(part) > 1 else 0.0 for part in fewer]
             if any(deviations) and sum(sizes) >= sum(allocation):
-                other = designs.neyman(sizes, deviations, sum(allocation))
+                other = neyman(sizes, deviations, sum(allocation))
                 change = max(change, sum(abs(a - b) for a, b in zip(allocation, other, strict=True)))
     return change
 

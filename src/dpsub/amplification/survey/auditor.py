@@ -1,6 +1,8 @@
 """The exact worst loss of a finite sampling design over all epsilon-DP mechanisms, by linear programming.
 
-The largest ratio of two weighted sums over positive sequences that change by at most exp(epsilon) a step.
+`audit` and `hockey_stick` take any two laws of samples.  `worst_ratio` solves the programmes in which only the size of
+the sample matters, in one pass a round: the largest ratio of two weighted sums over positive sequences that change by
+at most exp(epsilon) a step.
 """
 
 from __future__ import annotations
@@ -11,8 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 from scipy.special import logsumexp
 
 from dpsub import checks
@@ -86,7 +86,7 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
     ----------
     p, q : mapping of state to probability
         Laws of the sample for the two neighbouring populations; states share the meaning of their entries. Records
-        that play the same part may share a type (`by_type`).
+        that play the same part may share a type.
     epsilon : float
         Base epsilon in nats, above 0.
     relation : {"add_remove", "substitute", "both"}
@@ -123,27 +123,6 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
     return DesignAudit(worst.upper, worst.lower, forward.upper, backward.upper, event)
 
 
-def by_type(law: Law, types: State | list[int]) -> dict[State, float]:
-    """Merge records of one type: the law of how many records of each type 0, 1, ... are in the sample.
-
-    Parameters
-    ----------
-    law : mapping
-        Law over counts of single records.
-    types : sequence of int
-        Type of each record.
-    """
-    merged: dict[State, float] = {}
-    n_types = max(types) + 1
-    for state, probability in law.items():
-        counts = [0] * n_types
-        for record_type, count in zip(types, state, strict=True):
-            counts[record_type] += count
-        key = tuple(counts)
-        merged[key] = merged.get(key, 0.0) + probability
-    return merged
-
-
 def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, relation: str = "add_remove") -> float:
     """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, at most one step of the relation each.
 
@@ -167,6 +146,8 @@ def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, rel
     states = _states(p, q)
     gain = np.array([p.get(state, 0.0) - math.exp(at) * q.get(state, 0.0) for state in states])
     apart = _distances(states, relation)
+    from scipy import sparse
+
     half = _constraints(epsilon * apart, apart <= 1)
     # f <= e^eps f' + delta, and the same of 1 - f: -f + e^eps f' <= e^eps - 1 + delta
     right = np.concatenate([np.full(half.shape[0], delta), delta - np.asarray(half.sum(axis=1)).ravel()])
@@ -180,6 +161,8 @@ def _solved(
     cost: np.ndarray, rows: Any, right: np.ndarray, bounds: tuple[float, float | None], method: Any = "highs-ds",
     **equal: Any,
 ) -> Any:  # fmt: skip
+    from scipy.optimize import linprog  # takes longer to load than all the rest, and few need it
+
     options: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return linprog(cost, A_ub=rows, b_ub=right, bounds=bounds, method=method, options=options, **equal)
 
@@ -212,8 +195,10 @@ def _distances(states: list[State], relation: str) -> np.ndarray:
     return np.where(size[:, None] == size[None, :], size[:, None] - overlap, np.inf)
 
 
-def _constraints(apart: np.ndarray, kept: np.ndarray) -> sparse.csr_matrix:
-    """Return the rows f(y) - exp(apart) f(y') <= 0 of the pairs that are kept."""
+def _constraints(apart: np.ndarray, kept: np.ndarray) -> Any:
+    """Return the rows f(y) - exp(apart) f(y') <= 0 of the pairs that are kept, as a sparse matrix."""
+    from scipy import sparse
+
     rows, columns = np.nonzero(kept & np.isfinite(apart) & ~np.eye(len(apart), dtype=bool))
     number = np.arange(len(rows))
     values = np.concatenate([np.ones(len(rows)), -np.exp(apart[rows, columns])])

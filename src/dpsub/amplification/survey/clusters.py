@@ -32,17 +32,6 @@ def _mixed(share: float, epsilon: float, log_rho: float) -> float:
     return amplified(1 / (1 + math.exp(min(rest, 700.0))), epsilon)
 
 
-def exponent_for(share: float, epsilon: float, fraction: float) -> float:
-    """Return the N at which the loss is `fraction` of epsilon: (1/epsilon) log(((1 - q)/q) c/(1 - c)).
-
-    c = (e^(fraction epsilon) - 1) / (e^epsilon - 1).
-    """
-    share = checks.real("share", share, above=0, below=1)
-    epsilon = checks.real("epsilon", epsilon, above=0)
-    c = math.expm1(checks.real("fraction", fraction, above=0, below=1) * epsilon) / math.expm1(epsilon)
-    return (math.log((1 - share) / share) + math.log(c) - math.log1p(-c)) / epsilon
-
-
 @dataclass(frozen=True)
 class ClusterDesign:
     """`drawn` of the clusters of the given sizes, uniformly without replacement.

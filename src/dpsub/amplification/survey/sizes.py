@@ -1,14 +1,13 @@
-"""Samples without replacement whose size is random and does not depend on the data.
+"""What the size of a sample without replacement does to privacy, three ways to set it.
 
-Samples of a share r of the population, whose size is rounded to an integer: deterministically or at random.
-
-What a sample's size gives away when it depends on the data: tests of the size, and the error that privacy forces.
+random_size_*: a random size that does not depend on the data.  rounding_*: a share r of the population, rounded to a
+whole number, deterministically or at random.  Last, what a size that depends on the data gives away: tests of the
+size, and the error that privacy forces.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,7 +18,7 @@ from dpsub import checks
 from dpsub.amplification.survey.auditor import State, hockey_stick, worst_ratio
 from dpsub.amplification.survey.rates import amplified, lower_amplified
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.sampling.designs import SizeLaw, exact_rate, rounded_sizes
+from dpsub.sampling.allocation import SizeChances, exact_rate, log_normal_sizes, rounded_sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +67,8 @@ class RandomSizeLaw:
 
     @classmethod
     def truncated_gaussian(cls, n: int, mean: float, sigma: float) -> RandomSizeLaw:
-        """Return t(m) proportional to exp(-(m - mean)^2 / (2 sigma^2)) on the integers 0..n.
-
-        Raises
-        ------
-        ArgumentError
-            If n < 1 or sigma is not above 0.
-        """
-        n = checks.integer("n", n, at_least=1)
-        sigma = checks.real("sigma", sigma, above=0)
-        exponent = -0.5 * ((np.arange(n + 1) - checks.real("mean", mean)) / sigma) ** 2
-        return cls(exponent - logsumexp(exponent))
+        """Return t(m) proportional to exp(-(m - mean)^2 / (2 sigma^2)) on the integers 0..n (`log_normal_sizes`)."""
+        return cls(log_normal_sizes(n, mean, sigma))
 
     @property
     def n(self) -> int:
@@ -97,7 +87,7 @@ class RandomSizeLaw:
         return float(sizes @ np.exp(tilted - logsumexp(tilted)))
 
 
-def upper(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
+def random_size_upper(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
     """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), mu the tilted mean; substitution of one record.
 
     factor = 1 is printed for mechanisms that are epsilon-DP under add_remove, of which it is not true; it holds if
@@ -111,7 +101,7 @@ def upper(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
     return amplified(_share(law, epsilon), factor * epsilon)
 
 
-def lower(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
+def random_size_lower(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
     """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains or exceeds.
 
     With factor = 2 the mechanism is a sum of values in [-1, 1] with Laplace noise.
@@ -123,7 +113,7 @@ def lower(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
     return lower_amplified(_share(law, epsilon), factor * epsilon)
 
 
-def exact_random(law: RandomSizeLaw, epsilon: float) -> float:
+def random_size_exact(law: RandomSizeLaw, epsilon: float) -> float:
     """Return the worst loss under substitution over all mechanisms that are epsilon-DP under add_remove.
 
     With A_m the probability of an event on a sample of size m that lacks the record, at most exp(epsilon) A_{m-1} on
@@ -144,7 +134,7 @@ def _share(law: RandomSizeLaw, epsilon: float) -> float:
     return min(1.0, law.tilted_mean(epsilon) / law.n)
 
 
-def printed(rate: object, epsilon: float) -> float:
+def rounding_printed(rate: object, epsilon: float) -> float:
     """Return log(1 + 2r(e^(2 epsilon) - 1)) + log(1 + r(e^(2 epsilon) - 1)), upper for randomised rounding.
 
     Holds under add_remove for mechanisms that are epsilon-DP under add_remove, where r n >= 1 for both populations.
@@ -164,7 +154,7 @@ def printed(rate: object, epsilon: float) -> float:
     return math.log1p(2 * r * math.expm1(2 * epsilon)) + amplified(r, 2 * epsilon)
 
 
-def size_aware(rate: object, epsilon: float, n: int) -> float:
+def rounding_size_aware(rate: object, epsilon: float, n: int) -> float:
     """Return the same bound with (floor(r n) + 1)/(n + 1) in place of 2r, n records in the smaller population.
 
     Valid for all n >= 0; upper, add_remove.
@@ -175,8 +165,8 @@ def size_aware(rate: object, epsilon: float, n: int) -> float:
     return amplified(float(share), 2 * epsilon) + amplified(float(exact), 2 * epsilon)
 
 
-def checked(rate: object, epsilon: float, n: int) -> float:
-    """Return `printed` after a check that r n >= 1 for the smaller population of n records.
+def rounding_checked(rate: object, epsilon: float, n: int) -> float:
+    """Return `rounding_printed` after a check that r n >= 1 for the smaller population of n records.
 
     Raises
     ------
@@ -187,12 +177,12 @@ def checked(rate: object, epsilon: float, n: int) -> float:
     if exact * n < 1:
         raise UnsupportedError(
             f"the theorem needs rate * n of at least 1, got {float(exact * n):g} at n = {n}; use the form that "
-            f"knows n, which gives {size_aware(rate, epsilon, n):.6g}"
+            f"knows n, which gives {rounding_size_aware(rate, epsilon, n):.6g}"
         )
-    return printed(rate, epsilon)
+    return rounding_printed(rate, epsilon)
 
 
-def break_even(epsilon: float) -> float:
+def rounding_break_even(epsilon: float) -> float:
     """Return the rate at which the printed bound equals epsilon: above it, sampling is not known to help.
 
     With u = r (e^(2 epsilon) - 1) the bound is epsilon where (1 + 2u)(1 + u) = e^epsilon.
@@ -201,7 +191,7 @@ def break_even(epsilon: float) -> float:
     return _root(epsilon) / math.expm1(2 * epsilon)
 
 
-def base_for(rate: object, target: float) -> float:
+def rounding_base(rate: object, target: float) -> float:
     """Return the base epsilon at which the printed bound equals `target`: log(1 + u/r)/2.
 
     target/(6 r) is no substitute: it is close only while target is far below r.
@@ -216,7 +206,7 @@ def _root(target: float) -> float:
     return 2 * excess / (3 + math.sqrt(9 + 8 * excess))
 
 
-def coupled(m: int, other: int, n: int, epsilon: float) -> float:
+def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
     """Return log(1 + m/(n+1) (e^(2 epsilon) - 1)) + |m - m'| epsilon for sizes m of n and m' of n + 1 records.
 
     Upper under add_remove for mechanisms that are epsilon-DP under add_remove (printed: under substitute, of which it
@@ -231,7 +221,7 @@ def coupled(m: int, other: int, n: int, epsilon: float) -> float:
     return amplified(min(1.0, m / (n + 1)), 2 * epsilon) + abs(m - other) * epsilon
 
 
-def exact_rounded(smaller: SizeLaw, larger: SizeLaw, n: int, epsilon: float) -> float:
+def rounding_exact(smaller: SizeChances, larger: SizeChances, n: int, epsilon: float) -> float:
     """Return the worst loss under add_remove of samples of n and of n + 1 records with these laws of sizes.
 
     The sequence A_m is the probability of an event on a sample of size m without the record; a sample of m that holds
@@ -257,15 +247,9 @@ def exact_rounded(smaller: SizeLaw, larger: SizeLaw, n: int, epsilon: float) -> 
     return max(worst_ratio(a, down, epsilon).upper, worst_ratio(up, a, epsilon).upper)
 
 
-def exact_at(rate: object, epsilon: float, n: int, rounding: str) -> float:
-    """Return `exact` for the sizes that rounding gives to n and n + 1 records."""
-    return exact_rounded(rounded_sizes(rate, n, rounding), rounded_sizes(rate, n + 1, rounding), n, epsilon)
-
-
-def worst_exact(rate: object, epsilon: float, n: int) -> float:
-    """Return the larger exact loss of randomised rounding when a record is added to, or removed from, n >= 2."""
-    n = checks.integer("n", n, at_least=2)
-    return max(exact_at(rate, epsilon, n - 1, "randomised"), exact_at(rate, epsilon, n, "randomised"))
+def rounding_exact_at(rate: object, epsilon: float, n: int, rounding: str) -> float:
+    """Return `rounding_exact` for the sizes that rounding gives to n and n + 1 records."""
+    return rounding_exact(rounded_sizes(rate, n, rounding), rounded_sizes(rate, n + 1, rounding), n, epsilon)
 
 
 def _below_one(rate: object) -> Fraction:
@@ -273,9 +257,6 @@ def _below_one(rate: object) -> Fraction:
     if exact == 1:
         raise UnsupportedError("the theorem asks for a rate below 1, got 1; without sampling the loss is epsilon")
     return exact
-
-
-SizeChances = Mapping[int, float]
 
 
 def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:

@@ -10,44 +10,8 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.amplification.survey import rates
-from dpsub.amplification.survey import sizes as rounding
-from dpsub.errors import ArgumentError, UnsupportedError
-
-
-@dataclass(frozen=True)
-class StratifiedGuarantee:
-    """(epsilon_1, ..., epsilon_k): what a record is promised depends on its stratum.
-
-    References
-    ----------
-    bun, Definition 7.1.
-    """
-
-    epsilons: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        found = tuple(checks.real("epsilon", epsilon, above=0) for epsilon in self.epsilons)
-        if not found:
-            raise ArgumentError("a stratified guarantee needs at least one stratum, got none")
-        object.__setattr__(self, "epsilons", found)
-
-    def deletion(self, stratum: int) -> float:
-        """Return the loss when a record of this stratum is added or removed."""
-        return self.epsilons[self._known(stratum)]
-
-    def replacement(self, stratum: int, other: int) -> float:
-        """Return the loss promised when a record of one stratum is replaced by one of another: the larger epsilon.
-
-        What holds for additions and removals gives only the sum of two (`by_two_deletions`), erratum BN11.
-        """
-        return max(self.deletion(stratum), self.deletion(other))
-
-    def by_two_deletions(self, stratum: int, other: int) -> float:
-        """Return the replacement guarantee that follows from the deletion guarantee: the sum of the two."""
-        return self.deletion(stratum) + self.deletion(other)
-
-    def _known(self, stratum: int) -> int:
-        return checks.integer("stratum", stratum, at_least=0, at_most=len(self.epsilons) - 1)
+from dpsub.amplification.survey.sizes import rounding_checked
+from dpsub.errors import UnsupportedError
 
 
 def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differing: int) -> float:
@@ -59,7 +23,7 @@ def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differin
     ----------
     bun, Theorem 7.2.
     """
-    return rounding.checked(rate, epsilon, checks.integer("the size of a stratum", sizes[differing], at_least=1))
+    return rounding_checked(rate, epsilon, checks.integer("the size of a stratum", sizes[differing], at_least=1))
 
 
 def certificate(allocation: Sequence[int], sizes: Sequence[int], change: int, base: float) -> float:

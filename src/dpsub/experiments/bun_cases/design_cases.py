@@ -11,9 +11,9 @@ import numpy as np
 from dpsub.amplification.survey import clusters, rates, unequal
 from dpsub.amplification.survey.auditor import State, audit
 from dpsub.experiments.bun_cases.cases import Case
+from dpsub.sampling.designs import Systematic
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic, PpsWithReplacement
-from dpsub.sampling.systematic import Systematic
 
 EQUAL = ((2, 2, 2, 2), 2), ((5, 5, 5), 1)
 UNEQUAL = ((1, 3, 2, 4), 2), ((3, 1, 6), 1), ((2, 1, 1, 5, 2), 3)

@@ -25,7 +25,7 @@ def cases(epsilons: list[float], random_laws: int, root: int) -> Iterator[Case]:
                            joint_convexity(share, epsilon, further))  # fmt: skip
         for n, m, other in ((6, 2, 2), (6, 2, 3), (8, 3, 5), (9, 4, 3)):
             p, q = added({m: 1.0}, {other: 1.0}, n)
-            bound = sizes.coupled(m, other, n, epsilon)
+            bound = sizes.rounding_coupled(m, other, n, epsilon)
             case = f"m {m} of {n}, m' {other} of {n + 1}"
             yield Case("Lemma B.1", case, "upper", epsilon, bound, bound, audit(p, q, epsilon).loss)
             substitute = audit(p, q, epsilon, relation="substitute").loss

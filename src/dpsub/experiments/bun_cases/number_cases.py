@@ -10,7 +10,7 @@ from scipy.integrate import quad
 
 from dpsub.amplification.survey import rates, sizes
 from dpsub.experiments.bun_cases.cases import Case
-from dpsub.sampling.designs import rounded_sizes
+from dpsub.sampling.allocation import rounded_sizes
 
 
 def cases() -> Iterator[Case]:
@@ -29,8 +29,8 @@ def cases() -> Iterator[Case]:
         (size,) = rounded_sizes("1/10", n, "half_up")
         yield Case("Section 4.3 sizes", f"r 1/10, n {n}", "number", 0.0, size, size, size)
     small = 1e-6
-    worst = max(sizes.exact_at("1/10", small, n, "randomised") for n in range(10, 60))
-    constant = sizes.printed("1/10", small) / (0.1 * small)
+    worst = max(sizes.rounding_exact_at("1/10", small, n, "randomised") for n in range(10, 60))
+    constant = sizes.rounding_printed("1/10", small) / (0.1 * small)
     yield Case("T4.3 constant", "r 1/10, small epsilon", "number", small, constant, constant, worst / (0.1 * small))
     above = 0
     for denominator in range(2, 40):
@@ -39,17 +39,17 @@ def cases() -> Iterator[Case]:
             above = max(above, max(rounded_sizes(f"1/{denominator}", n, "randomised")) - traditional)
     yield Case("T4.3 one more", "rates 1/2 to 1/39, n to 119", "number", 0.0, above, above, above)
     for epsilon in (0.1, 0.5, 1.0):
-        ratios = [sizes.printed(r, epsilon) / rates.amplified(r, epsilon)
+        ratios = [sizes.rounding_printed(r, epsilon) / rates.amplified(r, epsilon)
                   for r in np.geomspace(1e-6, 0.4, 40).tolist()]  # fmt: skip
         limit = 3 * (math.exp(epsilon) + 1)
         yield Case("Section 1.1 comparable", "largest ratio to simple random sampling, rates to 0.4", "upper", epsilon,
                    limit, limit, max(ratios))  # fmt: skip
     for text in ("1/10", "1/20", "1/100", "1/1000"):
         share = float(sizes.exact_rate(text))
-        exact = sizes.base_for(text, 1.0)
+        exact = sizes.rounding_base(text, 1.0)
         yield Case("Section 7.3 lambda", f"r {text}", "number", 1.0, 1 / (6 * share), exact, exact)
-        yield Case("Section 7.3 loss", f"r {text}, lambda epsilon/(6 r)", "number", 1.0, 1.0,
-                   sizes.printed(text, 1 / (6 * share)), sizes.printed(text, 1 / (6 * share)))  # fmt: skip
+        found = sizes.rounding_printed(text, 1 / (6 * share))
+        yield Case("Section 7.3 loss", f"r {text}, lambda epsilon/(6 r)", "number", 1.0, 1.0, found, found)
 
 
 def _deletion_estimators(epsilon: float, n: int, small: int, jump: int) -> Case:

@@ -7,11 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpsub.amplification.survey import rates, strata
-from dpsub.amplification.survey import sizes as random_sizes
-from dpsub.amplification.survey import sizes as rounding
 from dpsub.amplification.survey.auditor import audit, hockey_stick
+from dpsub.amplification.survey.sizes import (
+    RandomSizeLaw,
+    random_size_exact,
+    random_size_lower,
+    random_size_upper,
+    rounding_checked,
+    rounding_exact_at,
+    rounding_size_aware,
+)
 from dpsub.experiments.bun_cases.cases import Case, added, substituted
-from dpsub.sampling.designs import rounded_sizes
+from dpsub.sampling.allocation import exact_rate, rounded_sizes
 from dpsub.streams import stream
 
 RATES = ("1/20", "1/10", "1/5", "2/5")
@@ -50,15 +57,15 @@ def _random(epsilon: float, random_laws: int, root: int) -> Iterator[Case]:
         rng = stream(root, experiment="bun_bounds", cell={"n": n}, role="data", replicate=0)
         laws = [np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]
         for number, t in enumerate(laws):
-            law = random_sizes.RandomSizeLaw.of_probabilities(t)
+            law = RandomSizeLaw.of_probabilities(t)
             found = audit(*substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon).loss
             case = f"n {n}, " + (f"random law {number}" if number else "all records")
             for statement, side, formula in (
-                ("T3.1 upper", "upper", random_sizes.upper), ("T3.1 lower", "lower", random_sizes.lower)
+                ("T3.1 upper", "upper", random_size_upper), ("T3.1 lower", "lower", random_size_lower)
             ):  # fmt: skip
                 printed, doubled = (formula(law, epsilon, factor=factor) for factor in (1, 2))
                 yield Case(statement, case, side, epsilon, printed, doubled, found)
-            programme = random_sizes.exact_random(law, epsilon)
+            programme = random_size_exact(law, epsilon)
             yield Case("T3.1 programme", case, "equal", epsilon, programme, programme, found)
 
 
@@ -76,14 +83,14 @@ def _rounded(epsilon: float) -> Iterator[Case]:
         for n in POPULATIONS:
             p, q = (rounded_sizes(rate, size, "randomised") for size in (n, n + 1))
             found = audit(*added(p, q, n), epsilon).loss
-            aware = rounding.size_aware(rate, epsilon, n)
+            aware = rounding_size_aware(rate, epsilon, n)
             case = f"r {rate}, n {n}"
-            if float(rounding.exact_rate(rate)) * n >= 1:
-                bound = rounding.checked(rate, epsilon, n)
+            if float(exact_rate(rate)) * n >= 1:
+                bound = rounding_checked(rate, epsilon, n)
                 yield Case("T4.3", case, "upper", epsilon, bound, aware, found)
             else:
                 yield Case("T4.3 size-aware", case, "upper", epsilon, aware, aware, found)
-            programme = rounding.exact_at(rate, epsilon, n, "randomised")
+            programme = rounding_exact_at(rate, epsilon, n, "randomised")
             yield Case("T4.3 programme", case, "equal", epsilon, programme, programme, found)
     yield from _two_strata(epsilon)
 
@@ -99,7 +106,7 @@ def _two_strata(epsilon: float) -> Iterator[Case]:
     )
     found = audit(p, q, epsilon).loss
     bound = strata.proportional(rate, epsilon, sizes, differing=0)
-    aware = rounding.size_aware(rate, epsilon, sizes[0])
+    aware = rounding_size_aware(rate, epsilon, sizes[0])
     yield Case("T7.2", f"r {rate}, strata of 6 and 7", "upper", epsilon, bound, aware, found)
-    single = rounding.exact_at(rate, epsilon, sizes[0], "randomised")
+    single = rounding_exact_at(rate, epsilon, sizes[0], "randomised")
     yield Case("T7.2 one stratum", f"r {rate}, strata of 6 and 7", "equal", epsilon, single, single, found)

@@ -1,0 +1,120 @@
+"""The samplers that docs/adding.md shows, each one file in a copy of the package: everything there is works on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
+SAMPLERS = dict(re.findall(r"^```python\n# src/dpsub/(sampling/\w+\.py)\n(.*?)^```$", PAGE, flags=re.M | re.S))
+SIZES = {"blb": "--n 400 --b 40", "wow": "--n 400 --a 60 --b 40 --m 20"}
+SOLVED = {"blb": ("--n 400", "b"), "wow": ("--n 400 --a 60 --b 40", "m")}
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone in which the files of the page stand, and nothing else is changed."""
+    top = tmp_path_factory.mktemp("clone")
+    for name in ("src", "tests", "workflow", "data"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "raw", "interim", ".snakemake")
+        shutil.copytree(ROOT / name, top / name, ignore=ignored)
+    for name in ("config.yaml", "pyproject.toml"):
+        shutil.copy(ROOT / name, top / name)
+    for name, text in SAMPLERS.items():
+        (top / "src/dpsub" / name).write_text(text, encoding="utf-8")
+    return top
+
+
+def ran(scratch: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words], cwd=scratch, env=os.environ | {"PYTHONPATH": str(scratch / "src")},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def answer(scratch: Path, command: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(ran(scratch, "-m", "dpsub", *shlex.split(command), "--json"))
+    return found
+
+
+def test_the_page_shows_samplers() -> None:
+    assert {"sampling/little_bootstraps.py", "sampling/three_stages.py"} <= set(SAMPLERS)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_command_line_answers(scratch: Path, name: str) -> None:
+    law = answer(scratch, f"law {name} {SIZES[name]}")
+    assert 0 < float(str(law["eta"])) < 0.1 + 1e-9
+    noise = "--noise-multiplier 60 --steps 20"
+    account = answer(scratch, f"account {name} {SIZES[name]} {noise} --delta 1e-6")
+    assert 0 < float(str(account["lower"])) <= float(str(account["upper"])) < 20
+    target = "--steps 5 --target-epsilon 3 --target-delta 1e-5"
+    calibrated = answer(scratch, f"calibrate {name} {SIZES[name]} {target}")
+    assert float(str(calibrated["noise_multiplier"])) > 0
+    sizes, solved = SOLVED[name]
+    largest = answer(scratch, f"calibrate {name} {sizes} --solve size --noise-multiplier 400 {target}")
+    assert int(str(largest["size"])) >= 1, solved
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_missing_size_is_named_with_what_it_is_for(scratch: Path, name: str) -> None:
+    first = SIZES[name].split()[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "dpsub", "law", name, "--n", "400"], cwd=scratch,
+        env=os.environ | {"PYTHONPATH": str(scratch / "src")}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{first} (size of the first stage)" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_the_contract_of_samplers_holds(scratch: Path) -> None:
+    samplers = " or ".join(("Bag", "ThreeStage", "registry", "every_sampler", "relation"))
+    tests = ("tests/conformance/test_samplers.py", "tests/unit/test_samplers.py")
+    out = ran(scratch, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", samplers, *tests)
+    assert int(re.findall(r"(\d+) passed", out)[0]) >= 36
+
+
+TABLE = """
+from dpsub import experiments, sampling
+from dpsub.figures import style
+from dpsub.sweeps.distinct_draws import DistinctDraws
+
+experiment = experiments.REGISTRY.get("distinct_counts")()
+settings = {"draws": 20, "samplers": ["poisson", "blb"], "settings": [{"n": 400, "m": 20, "b": 40}]}
+experiment.check(settings)
+records = experiment.run(settings=settings, variant="stated", replicates=range(2), root=1, data={})
+expected = sampling.of_sizes("blb", n=400, b=40).expected_distinct(400)
+assert set(records.loc[records["sampler"] == "blb", "law_mean"]) == {expected}
+fields = {"sampler": "blb", "n": 400, "m": 20, "b": 40, "steps": 5}
+DistinctDraws().check(fields)
+cell = DistinctDraws().run(fields, range(3), root=1, data={})
+assert len(cell) == 3 and (cell["distinct_mean"] <= 40).all()
+for name in ("blb", "wow"):
+    assert style.sampler_style(name)["color"] == sampling.REGISTRY.get(name).colour
+"""
+SWEEP = """
+seed: 1
+results_dir: results
+job_minutes: 1
+memory_mib: 1000
+grids:
+  - {experiment: distinct_draws, samplers: [wor, blb], seeds: 2, sizes: [{n: 400, m: 20, b: 40}], steps: [5]}
+"""
+
+
+def test_an_experiment_and_a_sweep_take_it(scratch: Path) -> None:
+    ran(scratch, "-c", TABLE)
+    (scratch / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
+    plan = answer(scratch, "plan sweep.yaml --cores 1")
+    assert plan["cells"] == 2
