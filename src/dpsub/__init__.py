@@ -12,9 +12,10 @@ relations, and a `Ledger` accounts for releases of different kinds.  Nothing is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as type checkers know it; to import `typing` would take longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsub.accounting.account import Account, Ledger, Release, account
     from dpsub.accounting.amplify import amplify, law
     from dpsub.accounting.audit import audit

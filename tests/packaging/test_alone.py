@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -75,7 +76,10 @@ def test_an_empty_environment_gets_numpy_and_scipy_and_nothing_else(folder: Path
     venv.create(folder / "venv", with_pip=True)
     python = str(folder / "venv/bin/python")
     before = _installed(folder, python)
-    done = called(folder, python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", str(ROOT))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    done = called(folder, python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", str(folder))
     assert done.returncode == 0, done.stderr
     assert _installed(folder, python) - before == {"dpsub", "numpy", "scipy"}
     _check_import(folder, python)
@@ -93,8 +97,10 @@ def _installed(folder: Path, python: str) -> set[str]:
 def _check_import(folder: Path, python: str) -> None:
     """Import dpsub: cheap beyond the bare start of Python, and nothing that computes comes with it."""
     program = "import sys, dpsub; print(sorted({'numpy', 'scipy', 'pandas'} & set(sys.modules)))"
-    done = called(folder, python, "-X", "importtime", "-c", program)
-    assert done.stdout == "[]\n"
-    times = {name.strip(): int(total) for _, total, name in
-             (line.removeprefix("import time:").split("|") for line in done.stderr.splitlines()[1:])}  # fmt: skip
-    assert times["dpsub"] < MOST_IMPORT
+    times = []
+    for _ in range(3):
+        done = called(folder, python, "-X", "importtime", "-c", program)
+        assert done.stdout == "[]\n"
+        (line,) = (line for line in done.stderr.splitlines() if line.endswith("| dpsub"))
+        times.append(int(line.split("|")[1]))
+    assert min(times) < MOST_IMPORT  # of others on this machine nothing is known
