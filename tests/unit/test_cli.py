@@ -18,7 +18,7 @@ import dpsub
 from dpsub import noise as profiles
 from dpsub.amplification import amplify
 from dpsub.cli import COMMANDS, main
-from dpsub.cli.answers import Answer, down, up
+from dpsub.cli.answers import Answer, as_json, down, up
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.sampling.base import WithoutReplacement, WithReplacement
 
@@ -173,7 +173,7 @@ def test_the_papers_variant_is_no_guarantee(capsys: Captured) -> None:
 
 
 def test_an_infinite_bound_is_valid_json(capsys: Captured) -> None:
-    text = Answer({"a": math.inf, "b": -math.inf, "c": math.nan, "d": np.array([1.0, math.inf])}, "").json()
+    text = as_json({"a": math.inf, "b": -math.inf, "c": math.nan, "d": np.array([1.0, math.inf])})
     assert json.loads(text) == {"a": "Infinity", "b": "-Infinity", "c": None, "d": [1.0, "Infinity"]}
 
 

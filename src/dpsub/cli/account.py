@@ -14,39 +14,44 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from dpsub.cli import accounts
-from dpsub.cli.answers import Answer, Line, near, plural
+from dpsub.cli.answers import (
+    Answer,
+    Line,
+    account_ends,
+    account_facts,
+    account_lines,
+    account_values,
+    guaranteed,
+    near,
+    promise,
+)
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
-from dpsub.cli.releases import add_releases, asked, steps_of
-from dpsub.cli.samplers import add_sampler, described, sampler_of
+from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
+from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
 
-VARIANTS = ("rigorous", "paper")
-DENOMINATORS = ("fixed", "realised")
 RENAMED = {"--convention": "--variant"}
 TAKES_SEVERAL = True
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_sampler(parser)
     add_releases(parser)
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument("--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats")
     question.add_argument("--delta", type=numbers, metavar="D", help="ask for epsilon at this delta")
     variants = "proof and attack, or the papers' pair, which is NOT a guarantee (default: rigorous)"
-    add_choice(parser, "--variant", VARIANTS, variants, "rigorous")
+    add_choice(parser, "--variant", ("rigorous", "paper"), variants, "rigorous")
     denominators = "what the sum is divided by: a fixed number or the realised size (default: fixed)"
-    add_choice(parser, "--denominator", DENOMINATORS, denominators, "fixed")
+    add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
     width = "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; 0.005 where kind is bounds)"
     parser.add_argument("--width", type=number, metavar="W", help=width)
     parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    """Account."""
     import dpsub
 
     started = perf_counter()
@@ -58,24 +63,22 @@ def run(arguments: Namespace) -> Answer:
     seconds = perf_counter() - started
     at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
     shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"
-    title = (
-        f"{found.quantity} at {shown} of {plural(arguments.steps, 'release')} from "
-        f"{described(sampler, arguments.n)}, {arguments.mechanism} noise multiplier {near(arguments.noise_multiplier)}"
-    )
-    if not accounts.guaranteed(found):
+    title = f"{found.quantity} at {shown} of {releases_text(arguments, sampler)}"
+    if not guaranteed(found):
         title = f"NOT A GUARANTEE: {title}, by the papers' pair"
     if not isinstance(given, tuple):
-        return Answer(accounts.values(found, seconds), title, accounts.lines(found, given, seconds))
+        return Answer(account_values(found, seconds), title, account_lines(found, given, seconds))
     return _several(found, at, given, title, seconds)
 
 
 def _several(found: Account, at: str, given: tuple[float, ...], title: str, seconds: float) -> Answer:
     """A row for each value, and below what holds of all."""
     each = [replace(found, lower=lower, upper=upper) for lower, upper in zip(found.lower, found.upper, strict=True)]
+    pairs = list(zip(given, each, strict=True))
     rows: list[Line] = [
-        (f"{at} {near(value)}", "{}, upper {}, lower {}".format(found.quantity, *accounts.ends(one)))
-        for value, one in zip(given, each, strict=True)
+        (f"{at} {near(value)}", "{}, upper {}, lower {}".format(found.quantity, *account_ends(one)))
+        for value, one in pairs
     ]
-    promised = list(dict.fromkeys(accounts.guarantee(one, value) for value, one in zip(given, each, strict=True)))
-    values = [{at: value, **accounts.values(one, seconds)} for value, one in zip(given, each, strict=True)]
-    return Answer(values, title, [*rows, *accounts.facts(each[0], promised, seconds)])
+    promised = list(dict.fromkeys(promise(one, value) for value, one in pairs))
+    values = [{at: value, **account_values(one, seconds)} for value, one in pairs]
+    return Answer(values, title, [*rows, *account_facts(found, promised, seconds)])

@@ -24,7 +24,6 @@ _WIDTHS = (9, 9, 9, 12, 11, 10, 8, 10)
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     parser.add_argument("frame", type=Path, metavar="FRAME", help="CSV file with the columns stratum, cluster, size")
     parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="epsilon of the mechanism, nats")
     parser.add_argument("--rate", required=True, metavar="R", help="share of the records to draw, such as 0.1 or 1/10")
@@ -33,15 +32,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    """Advise.
-
-    Raises
-    ------
-    DataError
-        If the frame is bad.
-    ArgumentError, UnsupportedError
-        If the rate or epsilon does not fit it.
-    """
     from dpsub.amplification.survey.advisor import advise, read_frame
 
     table = read_frame(arguments.frame, value=arguments.value)

@@ -23,7 +23,6 @@ _CATEGORIES = {
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_sampler(parser)
     add_mechanism(parser)
     noise = parser.add_mutually_exclusive_group(required=True)
@@ -35,13 +34,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    """Amplify.
-
-    Raises
-    ------
-    UnsupportedError
-        If no theorem covers the sampler.
-    """
     from dpsub import checks, noise
     from dpsub.accounting.account import Release
     from dpsub.accounting.amplify import covered

@@ -17,20 +17,19 @@ from argparse import Namespace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from dpsub.cli import accounts
-from dpsub.cli.answers import Answer, Line, down, near, plural, up
+from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
 from dpsub.cli.parsing import Parser, number, numbers, whole
-from dpsub.cli.releases import add_releases, asked, steps_of
-from dpsub.cli.samplers import add_sampler, described, sampler_of
+from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
+from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
     from dpsub.accounting.audit import Attack, Audit, MonteCarlo
 
 _COMPONENTS = 6
+_MONTE_CARLO = ("draws", "seed", "confidence", "hits", "lower", "upper", "test_hits", "test_lower")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_sampler(parser)
     add_releases(parser, mechanism=False)
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats")
@@ -42,7 +41,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    """Audit."""
     import dpsub
 
     started = perf_counter()
@@ -60,22 +58,15 @@ def run(arguments: Namespace) -> Answer:
         "attack": {"lower": found.computed[0], "upper": found.computed[1]},
         "monte_carlo": {name: getattr(shown, name) for name in _MONTE_CARLO},
         "consistent": found.consistent,
-        "account": accounts.values(found.account, seconds),
+        "account": account_values(found.account, seconds),
     }
-    title = (
-        f"Attack on {plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, "
-        f"gaussian noise multiplier {near(arguments.noise_multiplier)}, epsilon = {near(arguments.epsilon)}"
-    )
+    title = f"Attack on {releases_text(arguments, sampler)}, epsilon = {near(arguments.epsilon)}"
     return Answer(values, title, _lines(found, order, arguments.epsilon, seconds))
 
 
-_MONTE_CARLO = ("draws", "seed", "confidence", "hits", "lower", "upper", "test_hits", "test_lower")
-
-
 def _data_set(attack: Attack, which: int) -> dict[str, Any]:
-    record, absent = attack.records[which], attack.records[which] is None
-    size = attack.n_records[which]
-    records = attack.n_records[0] - 1 if absent else size
+    record = attack.records[which]
+    records = attack.n_records[0] - 1 if record is None else attack.n_records[which]
     return {"records": records, "record": record, "filler": attack.filler}
 
 
@@ -104,13 +95,12 @@ def _lines(found: Audit, order: tuple[int, int], epsilon: float, seconds: float)
         ("best attack known", f"delta >= {down(found.account.lower)}  ({found.account.lower_pair})"),
         ("proved upper bound", f"delta <= {up(found.account.upper)}"),
         ("verdict", verdict),
-        *accounts.lines(found.account, epsilon, seconds)[2:],
+        *account_lines(found.account, epsilon, seconds)[2:],
     ]
 
 
 def _data_text(attack: Attack, which: int) -> str:
-    record, size = attack.records[which], attack.n_records[which]
-    count = attack.n_records[0] - 1 if record is None else size
+    count, record, _ = _data_set(attack, which).values()
     n_others = count if record is None else count - 1
     others = f"the others {_value(attack.filler)}" if n_others > 0 else "no others"
     return f"{plural(count, 'record')}: the record {'is absent' if record is None else _value(record)}, {others}"

@@ -21,8 +21,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
-from dpsub.cli import accounts
-from dpsub.cli.answers import Answer, Line, down, near, plural, up
+from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
 from dpsub.cli.parsing import Parser, add_choice, number, numbers, whole
 from dpsub.cli.releases import ADJACENCIES
 from dpsub.errors import ArgumentError
@@ -37,7 +36,6 @@ _WIDTH = 5e-4
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_choice(parser, "--kernel", KERNELS, "noise that is recycled (default: gaussian)", "gaussian")
     parser.add_argument("--sensitivity", type=number, required=True, metavar="D", help="above 0, in the query's units")
     parser.add_argument("--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted")
@@ -51,7 +49,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    """Choose and account."""
     from dpsub.recycling import composed, kernels
     from dpsub.recycling import composed as advice
     from dpsub.recycling import composed as composed_budget
@@ -84,13 +81,13 @@ def run(arguments: Namespace) -> Answer:
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
     seconds = perf_counter() - started
     values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
-    values |= {"delta": delta, "compositions": times, **accounts.values(account, seconds)}
+    values |= {"delta": delta, "compositions": times, **account_values(account, seconds)}
     lines: list[Line] = [
         ("kernel scale", near(law.kernel.scale)),
         ("recycling rate", near(law.rate)),
         ("acceptance", f"{down(law.acceptance)}  (noise within the bound; standard deviation {near(law.sd)})"),
         *([] if found is None else _lines(found)),
-        *accounts.lines(account, epsilon, seconds),
+        *account_lines(account, epsilon, seconds),
     ]
     title = (
         f"Recycled {arguments.kernel} noise for {plural(times, 'release')} of sensitivity "

@@ -18,13 +18,11 @@ _ROWS = 12
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_sampler(parser)
     parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    """Compute the law."""
     sampler = sampler_of(arguments)
     # a record's chance under Poisson sampling does not depend on the others
     law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)

@@ -6,18 +6,16 @@ import math
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from dpsub.cli.answers import near
+from dpsub.cli.answers import near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, whole
+from dpsub.cli.samplers import described
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
     from dpsub.sampling import Sampler
 
 ADJACENCIES = ("add_remove", "substitute")
-MECHANISMS = ("gaussian", "laplace")
-_ASKED = frozenset(
-    ("n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width")
-)
+_ASKED = ("n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width")
 _ROUNDING = 1e-12
 
 
@@ -34,11 +32,16 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
 
 def add_mechanism(parser: Parser) -> None:
     """Add the kind of noise."""
-    add_choice(parser, "--mechanism", MECHANISMS, "noise (default: gaussian)", "gaussian")
+    add_choice(parser, "--mechanism", ("gaussian", "laplace"), "noise (default: gaussian)", "gaussian")
+
+
+def asked(arguments: Namespace) -> dict[str, Any]:
+    """What the front door is asked about, by its names; without the sampler and the steps."""
+    return {name: value for name, value in vars(arguments).items() if name in _ASKED}
 
 
 def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
-    """The number of releases, of --steps or --epochs.
+    """The number of releases, of --steps or --epochs, for which the sampler must be known.
 
     Raises
     ------
@@ -64,6 +67,7 @@ def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
     return steps
 
 
-def asked(arguments: Namespace) -> dict[str, Any]:
-    """What the front door is asked about, by its names; without the sampler and the steps."""
-    return {name: value for name, value in vars(arguments).items() if name in _ASKED}
+def releases_text(arguments: Namespace, sampler: Sampler) -> str:
+    """The releases in words."""
+    noise = f"{getattr(arguments, 'mechanism', 'gaussian')} noise multiplier {near(arguments.noise_multiplier)}"
+    return f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, {noise}"

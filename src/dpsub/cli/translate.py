@@ -15,7 +15,6 @@ SAMPLERS = ("poisson", "wor", "wr")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_choice(parser, "--sampler", SAMPLERS, "the sampler (default: poisson)", default="poisson")
     add_choice(parser, "--base", ADJACENCIES, "of the base profile (default: add_remove)", "add_remove")
     add_choice(parser, "--target", ADJACENCIES, "of the result (default: add_remove)", "add_remove")
@@ -29,13 +28,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    """Name the bound and evaluate it.
-
-    Raises
-    ------
-    UnsupportedError
-        If there is none.
-    """
     from dpsub import checks, noise
     from dpsub.amplification import DeclaredProfile, translate
     from dpsub.relations import Relation
