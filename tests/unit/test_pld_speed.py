@@ -34,7 +34,7 @@ def proved(sampler: Sampler, n: int | None, *, width: float | None = None, **ask
     """The upper end alone."""
     epsilon, delta = asked.pop("epsilon", None), asked.pop("delta", None)
     proof = Proof.of([Release(sampler, n, **asked)])
-    return proof.upper(proof.target(epsilon, delta, width))
+    return proof.upper(Question(epsilon, delta, width or proof.width))
 
 
 @pytest.mark.parametrize("side", ["upper", "lower"])

@@ -231,6 +231,7 @@ class Question:
     epsilon: float | None = None
     delta: float | None = None
     width: float = 1e-3
+    deadline: float | None = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.delta is None):

@@ -122,7 +122,7 @@ def _found(name: str, value: float, found: Found) -> tuple[dict[str, Any], list[
         "solved": name,
         name: value,
         "not_proved": beyond,
-        "refuted": None,
+        "refuted": int(found.refuted) if isinstance(value, int) and found.refuted else found.refuted,
         "evaluations": found.evaluations,
     }
     return values, [(name, f"{shown}  (proved)"), ("not proved", limit)]
