@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 
 import pytest
 
 import dpsub
+from dpsub.accounting.account import WIDTH_MISSED, Account, Proof
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.pld import time_limited
 from dpsub.accounting.search import largest_sample, largest_steps, safe_root
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling import Poisson, Wor
@@ -65,11 +69,17 @@ def test_limits() -> None:
 
 
 def test_what_was_proved_before_the_deadline_is_returned() -> None:
-    limits = {"start": 30.0, "least": 1.0, "most": 50.0, "accuracy": 1e-3, "deadline": 0.0}
-    found = safe_root(lambda x: 1.0, 10.0, "x", **limits, rising=True)
-    assert (found.safe, found.evaluations, found.closed) == (30, 1, False)
-    with pytest.raises(NumericalError, match="x: nothing was proved within 1 accounts, the last bound was 11 at 30"):
-        safe_root(lambda x: 11.0, 10.0, "x", **limits)
+    limits = {"start": 30.0, "least": 1.0, "most": 50.0, "accuracy": 1e-3}
+    with time_limited(time.monotonic() + 0.1):
+
+        def slow(x: float) -> float:
+            time.sleep(0.2)
+            return 1.0
+
+        found = safe_root(slow, 10.0, "x", **limits, rising=True)
+        assert (found.safe, found.evaluations, found.closed) == (30, 1, False)
+        with pytest.raises(NumericalError, match="x: nothing was found to meet the target within 0 accounts"):
+            safe_root(slow, 10.0, "x", **limits)
 
 
 def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
@@ -109,14 +119,21 @@ def test_what_an_attack_refutes_is_a_number() -> None:
     assert largest_sample(Poisson, most=1.0, whole=False, **question | {"noise_multiplier": 30.0}).refuted is None
 
 
-def test_a_calibration_out_of_time_returns_what_was_proved() -> None:
-    # the first bound of full accuracy is at the root of rough ones, so that a number may be proved or not
+def test_a_calibration_out_of_time_returns_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"epsilon": 1.0, "delta": 1e-6, "steps": 50}
+    with pytest.raises(NumericalError, match="allow more time"):
+        dpsub.calibrate(Wor(20), 2000, **asked, time_limit=1e-9)
+    upper = Proof.upper
+
+    def last(self: Proof, target: Target) -> Account:
+        found = upper(self, target)
+        if found.upper <= 1:
+            time.sleep(max(0.0, (target.deadline or 0.0) - time.monotonic()))
+        return found
+
     full = dpsub.calibrate(Wor(20), 2000, **asked)
-    try:
-        found = dpsub.calibrate(Wor(20), 2000, **asked, time_limit=1e-9)
-    except NumericalError as error:
-        assert "allow more time" in str(error)
-    else:
-        assert found.noise_multiplier >= full.noise_multiplier * (1 - 1e-9)
-        assert not found.account.width_met and found.account.upper <= 1.0
+    monkeypatch.setattr(Proof, "upper", last)
+    found = dpsub.calibrate(Wor(20), 2000, **asked, time_limit=5.0)
+    assert found.noise_multiplier >= full.noise_multiplier * (1 - 1e-3)
+    assert found.account.upper <= 1.0
+    assert not found.account.width_met and found.account.conditions[-1] == WIDTH_MISSED

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Question
+from dpsub.accounting.bracket import Bracket, Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Target
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import RememberedProfile
@@ -350,13 +350,13 @@ def _answers(
     asked: dict[str, Any] = {"width": source.width if width is None else width, "deadline": deadline}
     name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
     if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
-        return source.accounts([Question(epsilon, delta, **asked)])[0]
+        return source.accounts([Target(epsilon, delta, **asked)])[0]
     values = checks.finite_array(name, given)
     if not values.size:
         raise ArgumentError(f"an array of {name} must hold at least one value, got none; give one")
     # in order: a grid that suits one value is tried first for the next
     unique, places = np.unique(values, return_inverse=True)
-    accounts = source.accounts([Question(**{name: value}, **asked) for value in unique.tolist()])
+    accounts = source.accounts([Target(**{name: value}, **asked) for value in unique.tolist()])
     lower, upper = (np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper"))
     attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
     loosest = min(accounts, key=lambda found: found.width_met)
@@ -408,14 +408,18 @@ class Proof:
         """Default accuracy: finer where both ends bracket one number."""
         return 1e-3 if self.composition.one_number else 5e-3
 
-    def accounts(self, targets: Sequence[Question]) -> list[Account]:
-        """Both ends for each target."""
-        return [self.account(target) for target in targets]
+    def accounts(self, targets: Sequence[Target]) -> list[Account]:
+        """Both ends for each of several targets, which share privacy loss distributions."""
+        adaptive = [self._adaptive(target) for target in targets]
+        static = self.composition.answers(targets, adaptive)
+        return [self._both(*found) for found in zip(targets, static, adaptive, strict=True)]
 
-    def account(self, target: Question) -> Account:
+    def account(self, target: Target) -> Account:
         """Both ends."""
-        adaptive = self._adaptive(target)
-        lower, upper, width_met = self.composition.answer(target, rival=adaptive)
+        return self.accounts([target])[0]
+
+    def _both(self, target: Target, static: Bracket, adaptive: float) -> Account:
+        lower, upper, width_met = static
         attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
         if adaptive > lower:
             lower, attack = adaptive, f"{attack}, the fillers' sign chosen adaptively"
@@ -425,19 +429,19 @@ class Proof:
             )
         return self._account(target, min(lower, upper), upper, width_met, attack)
 
-    def upper(self, target: Question) -> Account:
+    def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""
         if self.composition.one_number:
             return self.account(target)
         upper, width_met = self.composition.bound(target)
         return self._account(target, 0.0, upper, width_met, "")
 
-    def _adaptive(self, target: Question) -> float:
+    def _adaptive(self, target: Target) -> float:
         if len(self.releases) > 1 or self.composition.one_number or self.cases[0].flipped is None:
             return 0.0
         return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answer(target)
 
-    def _account(self, target: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
+    def _account(self, target: Target, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
             lower=lower,
@@ -481,10 +485,11 @@ class _PaperPair:
             )
         self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
 
-    def accounts(self, targets: Sequence[Question]) -> list[Account]:
-        return [self._account(target, *self.composition.answer(target)) for target in targets]
+    def accounts(self, targets: Sequence[Target]) -> list[Account]:
+        found = self.composition.answers(targets)
+        return [self._account(target, *ends) for target, ends in zip(targets, found, strict=True)]
 
-    def _account(self, target: Question, lower: float, upper: float, width_met: bool) -> Account:
+    def _account(self, target: Target, lower: float, upper: float, width_met: bool) -> Account:
         return Account(
             lower=lower,
             upper=upper,

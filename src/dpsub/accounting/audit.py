@@ -14,7 +14,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.account import Account, Proof, Release, law_of
-from dpsub.accounting.bracket import DEFAULT_TAIL, Composition, PairEvent, Question, bracket
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.errors import ArgumentError
 from dpsub.relations import Relation
@@ -231,9 +231,9 @@ def audit(
     confidence = checks.real("confidence", confidence, above=0, below=1)
     release = Release(sampler, n, noise_multiplier, steps)
     proof = Proof.of([release], adjacency)
-    account = proof.account(Question(epsilon=epsilon, width=proof.width))
+    account = proof.account(Target(epsilon=epsilon, width=proof.width))
     attack = attack_of(release, account.adjacency)
-    swapped, computed = _better_direction(attack.pair, release.steps, Question(epsilon=epsilon))
+    swapped, computed = _better_direction(attack.pair, release.steps, Target(epsilon=epsilon))
     size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
     if draws is None:
         draws = int(min(max(_WORK / (size * release.steps), _FEWEST), _MOST))
@@ -257,13 +257,10 @@ def audit(
     return Audit(attack, swapped, computed, account, shown)
 
 
-def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tuple[bool, tuple[float, float]]:
+def _better_direction(pair: GaussianPair, steps: int, target: Target) -> tuple[bool, tuple[float, float]]:
     """The direction in which the attack is worth more, and what it is worth there."""
-    both = Composition([(PairEvent(pair), steps)])
-    found = {
-        swapped: bracket(question, both.lower, both.upper, (swapped,), both.spread / 12, DEFAULT_TAIL)
-        for swapped in both.directions
-    }
+    composition = Composition([(PairEvent(pair), steps)])
+    found = {swapped: composition.both(target, (swapped,)) for swapped in composition.directions}
     swapped = max(found, key=lambda way: found[way].lower)
     return swapped, (found[swapped].lower, found[swapped].upper)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -11,8 +10,9 @@ from typing import Any
 
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account, Proof, Release, deadline_after
-from dpsub.accounting.bracket import Question
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.pairs import MIN_SCALE
+from dpsub.accounting.pld import OutOfTimeError, check_time, time_limited
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise.gaussian import analytic_gaussian_scale
 from dpsub.sampling.base import Sampler
@@ -138,7 +138,7 @@ def calibrate(
     family = _Family(
         lambda noise: replace(release, noise_multiplier=noise), adjacency, epsilon, delta, accuracy, time_limit
     )
-    limits: dict[str, Any] = {"least": MIN_SCALE, "most": MOST_NOISE, "deadline": family.target.deadline}
+    limits = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
     spread = 1 / analytic_gaussian_scale(family.epsilon, delta, math.sqrt(release.steps))
     start, steepness = 1.0, 1.0
@@ -146,18 +146,20 @@ def calibrate(
         (lambda noise: family.at(noise).composition.spread, spread, _GUESS),
         (lambda noise: family.rough(noise, "upper", family.at(noise).composition.spread / 4), family.epsilon, _ROUGH),
     )
-    for measure, goal, rough_accuracy in searches:
-        try:
-            near = safe_root(
-                measure, goal, "a noise multiplier", start=start, accuracy=rough_accuracy, steepness=steepness, **limits
-            )
-        except UnsupportedError:
-            # what is rough may miss by little what is proved: that is asked last, and gives the reason
-            start = MOST_NOISE
-        else:
-            start, steepness = near.root, near.steepness
-    found = family.search("a noise multiplier", start=start, steepness=steepness, **limits)
-    return Calibration(found.safe, family.refuted(found, **limits), found.evaluations, family.account(found))
+    name = "a noise multiplier"
+    with time_limited(family.target.deadline):
+        for measure, goal, rough_accuracy in searches:
+            try:
+                near = safe_root(
+                    measure, goal, name, start=start, accuracy=rough_accuracy, steepness=steepness, **limits
+                )
+            except UnsupportedError:
+                # what is rough may miss by little what is proved: that is asked last, and gives the reason
+                start = MOST_NOISE
+            else:
+                start, steepness = near.root, near.steepness
+        found = family.search(name, start=start, steepness=steepness, **limits)
+        return Calibration(found.safe, family.refuted(found, **limits), found.evaluations, family.account(found))
 
 
 def largest_steps(
@@ -268,7 +270,7 @@ class _Family:
         self.epsilon = checks.real("epsilon", epsilon, above=0)
         self.accuracy = checks.real("accuracy", accuracy, above=0, below=1)
         width = max(self.epsilon * self.accuracy, 1e-9)
-        self.target = Question(delta=delta, width=width, deadline=deadline_after(time_limit))
+        self.target = Target(delta=delta, width=width, deadline=deadline_after(time_limit))
         self.at = cache(lambda x: Proof.of([release(x)], adjacency))
         self.accounts: dict[float, Account] = {}
 
@@ -283,15 +285,18 @@ class _Family:
         return safe_root(self.upper, self.epsilon, name, accuracy=self.accuracy, **limits)
 
     def largest(self, name: str, *, start: float, **limits: Any) -> Found:
-        limits |= {"rising": True, "deadline": self.target.deadline}
-        found = self.search(name, start=start, steepness=1 / 1.2, **limits)
-        refuted = self.refuted(found, **limits)
-        return Found(found.safe, found.unsafe, refuted, found.evaluations, self.account(found))
+        with time_limited(self.target.deadline):
+            found = self.search(name, start=start, steepness=1 / 1.2, rising=True, **limits)
+            refuted = self.refuted(found, rising=True, **limits)
+            return Found(found.safe, found.unsafe, refuted, found.evaluations, self.account(found))
 
     def account(self, found: SafeRoot) -> Account:
         """Both ends at the safe number, of which the search may have needed the upper one only."""
-        exact = self.at(found.safe).composition.one_number
-        account = self.accounts[found.safe] if exact else self.at(found.safe).account(self.target)
+        account = self.accounts[found.safe]
+        if not self.at(found.safe).composition.one_number:
+            # the upper end is computed again, which may not have had the time that it had in the search
+            both, upper = self.at(found.safe).account(self.target), account.upper
+            account = replace(both, lower=min(both.lower, upper), upper=min(both.upper, upper))
         if found.closed or not account.width_met:
             return account
         return replace(account, width_met=False, conditions=(*account.conditions, WIDTH_MISSED))
@@ -362,7 +367,6 @@ def safe_root(
     steepness: float = 1.0,
     rising: bool = False,
     whole: bool = False,
-    deadline: float | None = None,
 ) -> SafeRoot:
     """Find the smallest x with bound(x) <= target (`rising`: the largest), by safeguarded secants of logarithms.
 
@@ -381,15 +385,14 @@ def safe_root(
         A guess of |d log bound / d log x| near the root.
     rising, whole : bool
         Whether the bound rises with x, and whether x is a whole number.
-    deadline : float, optional
-        Of `time.monotonic`: what has been found then is returned.
 
     Raises
     ------
     UnsupportedError
         If even the limit on the safe side misses the target.
     NumericalError
-        If nothing was found to meet it in the time, or in 60 rounds.
+        If nothing was found to meet it in 60 rounds, or in the time (of `time_limited`, after which what was found is
+        returned).
     """
     side, safest, last = (-1, least, most) if rising else (1, most, least)
     # a little beyond where the root should be, so that the bracket closes on it from both sides
@@ -402,7 +405,11 @@ def safe_root(
     x = float(math.floor(x)) if whole else x
     evaluations, closed = 0, False
     while not closed and evaluations < _MOST_ROUNDS:
-        value = bound(x)
+        try:
+            check_time()
+            value = bound(x)
+        except OutOfTimeError:
+            break
         evaluations += 1
         gap = math.log(value / target) if 0 < value < math.inf else math.copysign(40.0, value - target)
         if value <= target:
@@ -419,8 +426,6 @@ def safe_root(
             low, high = min(safe[0], end), max(safe[0], end)
             near = high <= low * (1 + accuracy) or (whole and high - low <= 1)
             closed = safe[0] == last or (near and (over is not None or not rising))
-        if deadline is not None and time.monotonic() >= deadline:
-            break
         if safe is None or over is None:
             reach = min(abs(gap) / steepness + slack * 2**evaluations, widest)
             moved = x * math.exp(side * math.copysign(reach, gap))
@@ -436,8 +441,7 @@ def safe_root(
             x = min(max(float(round(x)), low + 1), high - 1) if whole else x
     if safe is None:
         raise NumericalError(
-            f"{name}: nothing was proved within {evaluations} accounts, the last bound was {value:.4g} at {x:g}; "
-            "allow more time or raise the target"
+            f"{name}: nothing was found to meet the target within {evaluations} accounts; allow more time or raise it"
         )
     if over is None:
         return SafeRoot(safe[0], None, safe[0], steepness, evaluations, closed)
