@@ -56,10 +56,7 @@ def run(arguments: Namespace) -> Answer:
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = dpsub.account(
-        sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, time_limit=arguments.time_limit,
-        **asked(arguments),
-    )  # fmt: skip
+    found = dpsub.account(sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, **asked(arguments))
     seconds = perf_counter() - started
     at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
     shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"

@@ -42,11 +42,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     import dpsub
+    from dpsub.accounting.account import deadline_after
+    from dpsub.accounting.pld import time_limited
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    drawn = {name: getattr(arguments, name) for name in ("draws", "seed", "confidence")}
-    found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **asked(arguments), **drawn)
+    question = asked(arguments) | {name: getattr(arguments, name) for name in ("draws", "seed", "confidence")}
+    with time_limited(deadline_after(question.pop("time_limit"))):
+        found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
     order = (1, 0) if found.swapped else (0, 1)
     shown = found.shown

@@ -76,7 +76,7 @@ def _noise(arguments: Namespace) -> tuple[str, Calibration, str]:
     import dpsub
 
     sampler = sampler_of(arguments)
-    given = asked(arguments) | {"steps": steps_of(arguments, sampler), "time_limit": arguments.time_limit}
+    given = asked(arguments) | {"steps": steps_of(arguments, sampler)}
     del given["noise_multiplier"]
     found = dpsub.calibrate(sampler, **given)
     releases = f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -66,8 +65,9 @@ class Parser(argparse.ArgumentParser):
 
 def nearest(name: str, known: list[str]) -> str:
     """Propose the known name next to `name`, or list all."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    from dpsub import checks  # here, as it takes NumPy with it
+
+    return checks.nearest(name, known)
 
 
 def whole(text: str) -> int:

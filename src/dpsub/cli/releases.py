@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from dpsub.sampling import Sampler
 
 ADJACENCIES = ("add_remove", "substitute")
-_ASKED = ("n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width")
+_ASKED = {
+    "n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit",
+}  # fmt: skip
 _ROUNDING = 1e-12
 
 

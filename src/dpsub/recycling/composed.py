@@ -52,8 +52,8 @@ from scipy.optimize import linprog
 
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account
-from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Question, order_grid
-from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_law
+from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Target, order_grid
+from dpsub.accounting.pld import SLOPE_UNIT, PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_law
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.recycling import budget as single
 from dpsub.recycling import paper as paper_composition
@@ -94,8 +94,8 @@ def lower_law(
     if at_one <= 0:
         nothing = np.array([(1 - infinity) * (1 - 8 * _EPS)])
         return PrivacyLossDistribution(step, np.zeros(1, dtype=int), nothing, "lower", infinity=infinity)
-    right = np.exp(x[1:]) * _drops(hull_slopes(first, x))
-    left = _drops(hull_slopes(second, x))
+    right = np.exp(x[1:]) * _drops(hull_slopes(first, x)) * SLOPE_UNIT
+    left = _drops(hull_slopes(second, x)) * SLOPE_UNIT
     # what rounding can make of the second total, against the value at order 1
     right *= max(0.0, 1 - 16 * _EPS * x.size * (1 + 1 / at_one))
     room = 1 - infinity - float(left.sum())
@@ -278,7 +278,7 @@ def composition(
 ) -> Account:
     """As `account`, for releases of several kinds in any order that is fixed in advance."""
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
-    question = Question(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3)
+    question = Target(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3)
     ledger = Composition([(RecycledEvent(law), checks.integer("steps", k, at_least=1)) for law, k in releases])
     if len(releases) == 1 and releases[0][1] == 1:
         lower, upper = _single(releases[0][0], question)
@@ -335,7 +335,7 @@ def _as_one(law: Law, times: int) -> Recycled | None:
     return None
 
 
-def _single(law: Law, question: Question) -> tuple[float, float]:
+def _single(law: Law, question: Target) -> tuple[float, float]:
     """One release from the closed form; epsilon by bisection of both ends of delta."""
     laws = [law] if law.symmetric else [law, law.mirrored]
 
@@ -489,7 +489,7 @@ def _excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
 def upper_delta(law: Recycled, steps: int, epsilon: float) -> float:
     """A proved delta(epsilon) of the composition from one grid, which is fine enough for searches."""
     ledger = Composition([(RecycledEvent(law), steps)])
-    return ledger.rough(Question(epsilon=epsilon), "upper", ledger.spread / _POINTS)
+    return ledger.rough(Target(epsilon=epsilon), "upper", ledger.spread / _POINTS)
 
 
 _LARGEST_DENOMINATOR = 120
