@@ -12,12 +12,11 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from dpsub.importance import lloyd
-from dpsub.importance import lloyd as lloyd_loop
 from dpsub.importance.approximate import NormPair
 from dpsub.importance.calibrate import DataFacts, calibrate
-from dpsub.importance.losses import Power
+from dpsub.importance.losses import log_expm1
 from dpsub.importance.samplers import WeightedSample
-from dpsub.importance.weights import bisected_weights, optimal_weights
+from dpsub.importance.weights import optimal_weights
 
 WEIGHTS, ROWS, COLUMNS, CLUSTERS, ROUNDS = 10**6, 500_000, 90, 25, 10
 WEIGHTS_LIMIT, RUN_LIMIT = 0.5, 4.0  # seconds of one core
@@ -31,6 +30,21 @@ def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - start, value
 
 
+def _bisected(slopes: np.ndarray, target: float) -> np.ndarray:
+    """Optimal weights by halving until no double is left between the ends."""
+
+    def feasible(w: np.ndarray) -> np.ndarray:
+        return np.asarray(log_expm1(slopes * w) - np.log(w) <= log_expm1(target))
+
+    low, high = np.ones(slopes.size), np.full(slopes.size, 2.0)
+    while (good := feasible(high)).any():
+        high = np.where(good, 2 * high, high)
+    while ((low < (middle := 0.5 * (low + high))) & (middle < high)).any():
+        good = feasible(middle)
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return low
+
+
 def importance(board: Any, *, quick: bool) -> None:
     """Weights, one complete run, one round against peers, and the row-by-row loop."""
     rng = np.random.default_rng(0)
@@ -40,7 +54,7 @@ def importance(board: Any, *, quick: bool) -> None:
         board.line(f"10^6 optimal weights, epsilon {target:g}", ours, "the limit", WEIGHTS_LIMIT, at_most=1)
     few = slopes[:20_000]
     ours, _ = _seconds(lambda: optimal_weights(few, 3.0))
-    theirs, _ = _seconds(lambda: bisected_weights(Power(few), 3.0))
+    theirs, _ = _seconds(lambda: _bisected(few, 3.0))
     board.line("20,000 optimal weights", ours, "bisection to the last bit", theirs, at_most=1 / 3)
 
     points = rng.standard_normal((ROWS, COLUMNS), dtype=np.float32)
@@ -74,7 +88,7 @@ def importance(board: Any, *, quick: bool) -> None:
     few_rounds = lloyd.Lloyd(CLUSTERS, noise.beta_sum, noise.beta_count, "repaired", facts.radius, 1)
     ours, _ = _seconds(lambda: lloyd.run(points, some, [few_rounds], first[None], [np.random.default_rng(1)]))
     theirs, _ = _seconds(
-        lambda: lloyd_loop.run_by_rows(points[:_LOOP_ROWS], some.weights, few_rounds, first, np.random.default_rng(1))
+        lambda: lloyd.run_by_rows(points[:_LOOP_ROWS], some.weights, few_rounds, first, np.random.default_rng(1))
     )
     board.line("one round of DP-Lloyd, 20,000 rows", ours, "loop over rows", theirs, at_most=1 / 10)
     ours, _ = _seconds(lambda: NormPair(518, 0.3).upper_law(0.3 / 1000))

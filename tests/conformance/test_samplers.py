@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from dpsub.errors import ArgumentError
 from dpsub.relations import Relation
-from dpsub.sampling import REGISTRY, Sampler
+from dpsub.sampling import REGISTRY, Sampler, names_of_sizes, of_sizes
 from dpsub.sampling.frame import Frame
 
 EXAMPLES = [(s, n) for name in REGISTRY.names() for s, n in REGISTRY.get(name).examples()]
@@ -40,6 +41,23 @@ def test_display_attributes_tell_the_papers_samplers_apart() -> None:
 def test_relation_is_declared(name: str) -> None:
     expected = Relation.ADD_REMOVE if name == "poisson" else Relation.SUBSTITUTE
     assert REGISTRY.get(name).relation is expected
+
+
+@pytest.mark.parametrize("name", names_of_sizes())
+def test_sizes_are_named_and_asked_for(name: str) -> None:
+    kind = REGISTRY.get(name)
+    sizes = dict.fromkeys(kind.sizes, 5)
+    sampler = of_sizes(name, n=9, **sizes)
+    assert type(sampler) is kind and sampler.multiplicity_law(9).eta > 0
+    assert of_sizes(name, n=9, **sizes, other=3) == sampler
+    for size, what in kind.sizes.items():
+        with pytest.raises(ArgumentError, match=f"^{name} needs {size}, the {what}, got none$"):
+            of_sizes(name, n=9, **{**sizes, size: None})
+    family = kind.family(9, **sizes)
+    assert family.solved == ("size" if list(kind.sizes)[-1] in vars(sampler) else "rate")
+    value = 5 if family.solved == "size" else 5 / 9
+    assert family.make(value) == sampler and 0 < value <= family.most
+    assert family.make(family.most).multiplicity_law(9).eta > 0
 
 
 @every_example

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from dpsub.importance.audit import audit_first_centres, audit_noise
-from dpsub.importance.calibrate import MODES, norm_noise
+from dpsub.importance.calibrate import MODES
+from dpsub.importance.lloyd import norm_noise
 from dpsub.importance.samplers import PoissonImportance, WeightedLaplaceSum, oracle_rates, uniform_rates
 from tests.statistical import budget
 

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from dpsub.datasets import described, twins
 from dpsub.datasets.centred import squared_norms
 from dpsub.errors import ArgumentError
-from dpsub.importance import samplers, weights
-from dpsub.importance import weights as printed_weights
+from dpsub.importance import samplers
 from dpsub.importance.audit import audit_first_centres, audit_noise
-from dpsub.importance.calibrate import RELEASED_BUDGETS, DataFacts, calibrate
+from dpsub.importance.calibrate import RHO, DataFacts, calibrate
 from dpsub.importance.lloyd import Lloyd
-from dpsub.importance.losses import PersonalisedProfile, Power, loss_when_removed
+from dpsub.importance.losses import Power, loss_when_removed
 from dpsub.importance.samplers import WeightedLaplaceSum
+from dpsub.importance.weights import optimal_weights
 from tests.experiment_runs import settings_of
 
 SLOPES = np.geomspace(0.02, 0.9, 25)
@@ -36,52 +37,52 @@ def song() -> tuple[DataFacts, np.ndarray]:
     return DataFacts.of(points), np.sqrt(squared_norms(points))
 
 
+def bracket_end(slope: np.ndarray, target: float, convexity: np.ndarray, offset: float) -> np.ndarray:
+    """Algorithm 1, line 6, for eps(w) = slope w: 2 (e^eps* - v) / mu + offset."""
+    v = np.minimum(np.exp(slope) + convexity / 2, slope * np.exp(slope) + 1)
+    return 2 * (math.exp(target) - v) / convexity + offset
+
+
 def test_im1_equation_4_lacks_a_square() -> None:
     a, step = 0.05 * ROUNDS, 1e-4
     second = (math.exp(a * (1 + step)) - 2 * math.exp(a) + math.exp(a * (1 - step))) / step**2
     assert second == pytest.approx(a**2 * math.exp(a), rel=1e-6) == pytest.approx(0.412, abs=1e-3)
     assert ROUNDS**2 * 0.05 * math.exp(a) == pytest.approx(8.24, abs=5e-3)
-    best = weights.optimal_weights(SLOPES, 1.0)
     printed = ROUNDS * SLOPES * np.exp(SLOPES)
-    assert (weights.bracket_end(Power(SLOPES), 1.0, printed, offset=1.0) < best).mean() > 0.8
+    assert (bracket_end(SLOPES, 1.0, printed, 1) < optimal_weights(SLOPES, 1.0)).mean() > 0.8
 
 
 def test_im2_the_bracket_of_algorithm_1_is_short_by_1() -> None:
     short = 0
     for target in (1.0, 3.0, 10.0):
-        best = weights.optimal_weights(SLOPES, target)
-        short += int((weights.bracket_end(Power(SLOPES), target, CONVEXITY, offset=1.0) < best).sum())
-        assert (weights.bracket_end(Power(SLOPES), target, CONVEXITY) >= best * (1 - 1e-12)).all()
-    at_target = weights.bracket_end(Power(np.array([2.0])), 2.0, np.array([4 * math.exp(2)]), offset=1.0)
-    assert short + int(at_target[0] < 1) > 0
-
-
-class _Counterexample(PersonalisedProfile):
-    """e^{eps(w)} = e + (w - 1)/2 + (w - 1)^2/2."""
-
-    n = 1
-
-    def loss(self, weights: np.ndarray) -> np.ndarray:
-        return np.log(math.e + (weights - 1) / 2 + (weights - 1) ** 2 / 2)
-
-    def slope(self, weights: np.ndarray) -> np.ndarray:
-        return (0.5 + (weights - 1)) / np.exp(self.loss(weights))
+        best = optimal_weights(SLOPES, target)
+        short += int((bracket_end(SLOPES, target, CONVEXITY, 1) < best).sum())
+        assert (bracket_end(SLOPES, target, CONVEXITY, 2) >= best * (1 - 1e-12)).all()
+    assert short > 0
+    # e^eps(w) = e + 2 (w - 1) + (w - 1)^2 / 10, eps* = eps(1) = 1: printed is the bracket [1, 0], proved [1, 1]
+    v = min(math.e + 0.1, 2 + 1)
+    assert 2 * (math.e - v) / 0.2 + np.array([1, 2]) == pytest.approx([0, 1], abs=1e-12)
 
 
 def test_im3_the_test_of_line_7_misses_an_optimum() -> None:
-    profile = _Counterexample()
-    printed, _ = printed_weights.printed_weights(profile, 1.0, np.ones(1))
-    assert printed[0] == 1.0
-    assert 0 < profile.slope(np.ones(1))[0] < 1 - math.exp(-1)
-    assert weights.scanned_weights(profile, 1.0)[0] == pytest.approx(3.437, abs=5e-4)
+    """e^{eps(w)} = e + (w - 1)/2 + (w - 1)^2/2 and eps* = 1: w = 1 is a root, and the bracket is closed as eps' > 0."""
+
+    def residual(w: float) -> float:
+        return math.e + (w - 1) / 2 + (w - 1) ** 2 / 2 - 1 - w * math.expm1(1)
+
+    assert residual(1) == pytest.approx(0, abs=1e-15) and residual(1.5) < 0
+    assert 0 < 0.5 / math.e < 1 - math.exp(-1)
+    assert brentq(residual, 1.5, 10) == pytest.approx(3.437, abs=5e-4)
 
 
 def test_im4_proposition_12_counts_too_few_halvings() -> None:
-    needed = printed_weights.needed_iterations(Power(SLOPES), 1.0, CONVEXITY, 1e-3)
-    printed = printed_weights.printed_iterations(Power(SLOPES), 1.0, CONVEXITY, 1e-3)
+    half_width = 1e-3
+    shorter, span = (bracket_end(SLOPES, 1.0, CONVEXITY, offset) - 1 for offset in (1, 2))
+    printed = np.log2(np.maximum(np.ceil(shorter / (2 * half_width)), 1))
+    needed = np.ceil(np.log2(np.maximum(span / (2 * half_width), 1)))
     assert (printed != np.round(printed)).any() and (printed <= needed).all()
-    width = (weights.bracket_end(Power(SLOPES), 1.0, CONVEXITY) - 1) / 2.0**needed
-    assert (width <= 2e-3 * (1 + 1e-12)).all() and (np.floor(printed) < needed).any()
+    assert (span / 2.0**needed <= 2e-3 * (1 + 1e-12)).all()
+    assert (span / 2.0 ** np.floor(printed) > 2e-3).any() and (np.floor(printed) < needed).any()
 
 
 def test_im5_the_inequality_of_proposition_17s_proof() -> None:
@@ -178,8 +179,11 @@ def test_im15_the_radius_of_the_released_noise() -> None:
 
 
 def test_im16_the_searched_budgets_exclude_needed_ones() -> None:
-    noise = calibrate("core", facts("ijcnn1"), target=1000.0, m=15000, mode="released")
-    assert noise.released_budget > RELEASED_BUDGETS[1]
+    data = facts("ijcnn1")
+    for target, excluded in ((1000.0, True), (3.0, False)):
+        noise = calibrate("core", data, target=target, m=15000, mode="released")
+        budget = noise.n_iterations * data.radius * (data.d / (2 * RHO)) ** (2 / 3) / noise.beta_sum**2
+        assert (1e-7 < budget < 5e4) is not excluded
 
 
 def test_im17_halving_the_upper_end_loses_attainable_sizes(song: tuple[DataFacts, np.ndarray]) -> None:
@@ -202,7 +206,7 @@ def test_im18_released_weights_exceed_the_target(song: tuple[DataFacts, np.ndarr
 def test_im19_a_bracket_with_the_target_for_its_exponential() -> None:
     target, slopes = 10.0, np.linspace(1, 3, 20)
     end = 2 * (target - np.exp(slopes)) / (slopes**2 * np.exp(slopes)) + 2
-    assert (end < weights.optimal_weights(slopes, target)).all()
+    assert (end < optimal_weights(slopes, target)).all()
 
 
 def test_im20_files_and_comments_beside_the_code() -> None:

@@ -16,10 +16,8 @@ from dpsub import comparison, published
 from dpsub.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.artefacts.importance.claims import NUMBERS
 from dpsub.artefacts.importance.statements import STATEMENTS, always_worst
-from dpsub.datasets import point_sets
 from dpsub.errors import ArgumentError, DataError, PlanError
 from dpsub.experiments import REGISTRY as EXPERIMENTS
-from dpsub.experiments.importance_cells import Cell, noise_of, rates_of
 from dpsub.report.importance import ImportanceTakeaways
 from dpsub.report.takeaways import Tables, read_cells
 from tests.experiment_runs import CONFIG, settings_of
@@ -241,14 +239,6 @@ def test_optimal_sampling_needs_the_least_noise(records: Frames) -> None:
     assert len(both) > 10 and (both["opt"] <= both[["core", "unif"]].min(axis=1) * (1 + 1e-9)).all()
     infeasible = frame[(frame["sampler"] == "opt") & frame["s"].isna()]
     assert (infeasible["m_max"] < infeasible["m"]).all()
-
-
-def test_released_rates_follow_from_the_optimal_weights() -> None:
-    points = point_sets.stand_in("song", 400)
-    settings = settings_of(NOISE)
-    for m, epsilon in ((50000.0, 1000.0), (5000.0, 3.0)):
-        noise = noise_of(Cell("opt", m, epsilon), points, settings, "as_done")
-        assert rates_of(noise, points.norms) == pytest.approx(noise.rates(points.norms), rel=1e-12)
 
 
 def test_the_report_has_a_sentence_from_each_table(records: Frames, tmp_path: Path) -> None:

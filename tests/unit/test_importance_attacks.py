@@ -11,16 +11,14 @@ import pytest
 from scipy.special import logsumexp
 
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.errors import ArgumentError, NumericalError
+from dpsub.errors import ArgumentError
 from dpsub.importance import approximate, audit, lloyd, samplers
-from dpsub.importance import approximate as gaussian
-from dpsub.importance import audit as coreset
-from dpsub.importance import weights as printed_weights
 from dpsub.importance.approximate import LloydLoss, NormPair
-from dpsub.importance.calibrate import SAMPLERS, DataFacts, calibrate, norm_noise, norms
-from dpsub.importance.lloyd import Lloyd
+from dpsub.importance.calibrate import SAMPLERS, DataFacts, calibrate
+from dpsub.importance.lloyd import Lloyd, norm_noise, row_norms
 from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
 from dpsub.importance.samplers import WeightedSample
+from dpsub.importance.weights import optimal_weights
 from dpsub.noise import LaplaceProfile
 
 Transcript = list[tuple[np.ndarray, np.ndarray]]
@@ -109,7 +107,7 @@ def test_noise_of_any_order_fills_its_ball(order: float) -> None:
     d, p = 5, order
     z = norm_noise((20_000, d), 1.0, np.random.default_rng(4), order=order)
     assert (z != 0).all()
-    share = (np.abs(z[:, 0]) / norms(z, order)) ** 2
+    share = (np.abs(z[:, 0]) / row_norms(z, order)) ** 2
     # u = direction times |u|_p, which are independent: E u_1^2 over E |u|_p^2
     exact = math.exp(
         math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(d / p) - math.lgamma((d + 2) / p)
@@ -139,13 +137,14 @@ def test_rows_beyond_the_radius_are_found_in_float32_and_in_the_norm_of_the_plan
 
 def test_the_core_set_distribution_of_float32_rows_is_that_of_their_values() -> None:
     rows = (1000 + np.random.default_rng(7).standard_normal((20_000, 2))).astype(np.float32)
-    np.testing.assert_allclose(coreset.distribution(rows), coreset.distribution(rows.astype(float)), rtol=1e-6)
+    single, double = (audit.coreset_distribution(values) for values in (rows, rows.astype(float)))
+    np.testing.assert_allclose(single, double, rtol=1e-6)
 
 
 def test_gaussian_weights_of_many_records_are_those_of_each() -> None:
     mu = np.random.default_rng(8).uniform(0.1, 0.3, 2100)
-    few = gaussian.gaussian_weights(mu[:50], 1.0, 1e-3)
-    assert gaussian.gaussian_weights(mu, 1.0, 1e-3)[:50] == pytest.approx(few, rel=1e-12)
+    few = approximate.gaussian_weights(mu[:50], 1.0, 1e-3)
+    assert approximate.gaussian_weights(mu, 1.0, 1e-3)[:50] == pytest.approx(few, rel=1e-12)
 
 
 def test_a_bound_above_the_target_is_not_hidden_by_the_noise_being_absent() -> None:
@@ -186,8 +185,8 @@ START = np.zeros((1, 1, 2))
             ),
             "weights must be at least 1, got nan",
         ),
-        (lambda rng: samplers.check_centred(np.full((2, 2), math.nan), 1.0), "data must be centred"),
-        (lambda rng: samplers.check_centred(np.zeros((0, 2)), 1.0), "data must have rows"),
+        (lambda rng: DataFacts.of(np.full((2, 2), math.nan)), "points must be finite"),
+        (lambda rng: DataFacts.of(np.ones((4, 2))), "data must be centred"),
         (lambda rng: samplers.filled_rates([1.5, 0.1], [1.0, 1.0], 1.9), "floors must be at most 1, got 1.5"),
         (lambda rng: samplers.filled_rates([0.5, 0.1], [1.0], 1), "floors and sizes must be one number a record"),
         (lambda rng: samplers.optimal_rates([1e-310], 1.0), "slopes must be above 0"),
@@ -203,6 +202,49 @@ def test_inputs_at_the_edge_are_refused_in_a_sentence(call, message: str) -> Non
         call(np.random.default_rng(0))
 
 
-def test_the_printed_bracket_does_not_reach_the_largest_targets() -> None:
-    with pytest.raises(NumericalError, match="brackets must end at a double"):
-        printed_weights.printed_weights(Power(np.array([900.0])), 1000.0, [1.0])
+FACTS = DataFacts(3, 2, 1.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rng: DataFacts(3, 10**400, 1.0, 0.5), "d must be at most 1000000000"),
+        (lambda rng: DataFacts(3, 2, 1e200, 0.5), r"radius must be at most 1e\+30"),
+        (lambda rng: calibrate("core", FACTS, target=5e-324, m=1), "target epsilon must be at least 1e-30"),
+        (lambda rng: calibrate("opt", FACTS, target=1e308, m=1, norms=np.ones(3)), "target epsilon must be at most"),
+        (lambda rng: calibrate("unif", FACTS, target=1.0, m=5e-324), "m must be at least 1e-06"),
+        (lambda rng: calibrate("core", FACTS, target=1.0, m=1, mixing=5e-324), "mixing must be at least 1e-09"),
+        (lambda rng: calibrate("full", FACTS, target=1.0, n_iterations=10**400).beta_sum, "n_iterations must be at"),
+        (lambda rng: Power(1e308).sampled(0.5), r"scales must be at most 1e\+30"),
+        (lambda rng: Power(1.0, 1e5).sampled(0.5), "epsilon must be finite"),
+        (lambda rng: Power(1.0).sampled(5e-324), "sampled never or below 1e-100"),
+        (lambda rng: approximate.sampled_gaussian_delta(1.0, 5e-324, 0.3), "sampled never or below 1e-100"),
+        (lambda rng: samplers.uniform_rates("a", 1), "n must be a whole number"),  # type: ignore[arg-type]
+        (lambda rng: samplers.coreset_rates([1e200], 1, n=3, mean_square=1.0), r"norms must be at most 1e\+30"),
+        (lambda rng: samplers.oracle_rates([5e-324, 1.0], 1), "sizes above 0 must be at least 1e-30"),
+        (lambda rng: samplers.WeightedLaplaceSum(1.0).slopes([[1e200]]), r"entries of points must be at most 1e\+30"),
+        (lambda rng: samplers.WeightedLaplaceSum(1.0).squared_errors(ROWS, 0.5, 10**30, rng), "runs must be at most"),
+        (lambda rng: lloyd.fixed_centres(FACTS, 10**30, rng), "n_clusters must be at most"),
+        (lambda rng: lloyd.run_full(ROWS, PLAN, np.full((1, 2), math.nan), rng), "initial centres must be finite"),
+        (lambda rng: lloyd.costs(np.array([[math.inf, 1.0]]), START), "points must have finite squares"),
+        (lambda rng: LloydLoss(2, 1.0, 1.0, 1, 10**9), "cells must be at most"),
+        (lambda rng: audit.audit_noise("stated", rng, d=10**30), "d must be at most"),
+        (lambda rng: audit.audit_first_centres("stated", rng, n=-1), "n must be at least 2"),
+        (lambda rng: audit.audit_first_centres("stated", rng, d=0), "d must be at least 1"),
+        (lambda rng: audit.audit_first_centres("stated", rng, draws=10**30), "draws must be at most"),
+        (lambda rng: audit.coreset_sample(ROWS, 10**30, "independent", rng), "m must be at most"),
+    ],
+)
+def test_absurd_numbers_are_refused_in_a_sentence(call, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ArgumentError, match=message):
+        call(np.random.default_rng(0))
+
+
+def test_numbers_at_the_edge_are_answered_without_a_warning() -> None:
+    assert optimal_weights([1e-30], 1.0)[0] > 7e31
+    assert samplers.uniform_rates(3.0, 1).tolist() == [1 / 3] * 3  # type: ignore[arg-type]
+    assert audit.audit_noise("stated", np.random.default_rng(0), d=2.0, draws=100.0).draws == 50  # type: ignore[arg-type]
+    # the noise on counts is fine, that on sums beyond doubles: the pure loss is what is left
+    assert LloydLoss(3, 1e5, 0.2, 3, 20).epsilon(1e-5) == pytest.approx(3e5 + 0.6)
+    for found in (calibrate(s, DataFacts(3, 2, 1e30, 1e59), target=1e-6, m=0.1, norms=[1e30] * 3) for s in SAMPLERS):
+        assert found.feasible and (found.rates([1e30]) <= 1).all()

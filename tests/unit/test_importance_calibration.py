@@ -9,10 +9,8 @@ import pytest
 from scipy.optimize import brentq
 
 from dpsub.errors import ArgumentError
-from dpsub.importance import samplers
 from dpsub.importance.calibrate import (
     MODES,
-    RELEASED_BUDGETS,
     RELEASED_GRID,
     Calibration,
     DataFacts,
@@ -99,14 +97,6 @@ def test_sizes_beyond_the_largest_are_not_available() -> None:
     assert calibrate("core", SMALL, target=3.0, m=core.m_max).rates([2.0])[0] == pytest.approx(1)
 
 
-def test_the_papers_rule_for_the_target_fixes_the_size() -> None:
-    """E13: eps* = T (r / beta_sum + 1 / beta_count) leaves no choice of m: it is m_max, here over half of the data."""
-    s = calibrate("full", SMALL, target=3.0).s
-    implied = calibrate("opt", SMALL, target=3.0, m=150, norms=NORMS).m_max / SMALL.n
-    assert implied > 0.5
-    assert calibrate("opt", SMALL, target=3.0, m=150, norms=NORMS).s < s
-
-
 def test_the_released_grid_misses_part_of_the_loss() -> None:
     """100 points miss up to 0.1 nats at eps* = 1000 (MiniBooNE), a relative 2e-4 at most."""
     facts, _ = TABLE_1["MiniBooNE"]
@@ -114,26 +104,6 @@ def test_the_released_grid_misses_part_of_the_loss() -> None:
     assert 0.09 < found.psi - 1000 < 0.11
     assert losses(found, np.linspace(0, facts.radius, 200_001)).max() == pytest.approx(found.psi, abs=1e-4)
     assert losses(found, np.linspace(0, facts.radius, RELEASED_GRID)).max() == pytest.approx(1000, rel=1e-12)
-
-
-def test_the_released_search_excludes_needed_budgets() -> None:
-    """R2: the unknown B of Ijcnn1 at eps = 1000 lies beyond the released interval."""
-    facts, _ = TABLE_1["Ijcnn1"]
-    assert calibrate("core", facts, target=1000.0, m=15_000, mode="released").released_budget > RELEASED_BUDGETS[1]
-    assert calibrate("core", facts, target=3.0, m=15_000, mode="released").released_budget < RELEASED_BUDGETS[1]
-
-
-def test_halving_from_above_may_fail_just_below_the_largest_size() -> None:
-    """R3: an upper end of s that is halved until the weights exist may end below what m just under m_max needs."""
-    offset = count_offset(SMALL, "stated")
-    end = 1.3 * 3.0 / (2.0 + offset)
-    with pytest.raises(ArgumentError, match="at least the largest unsampled loss"):
-        samplers.optimal_rates(end * (NORMS + offset), 3.0)
-    attained = float(samplers.optimal_rates(end / 2 * (NORMS + offset), 3.0).sum())
-    m_max = calibrate("opt", SMALL, target=3.0, m=attained, norms=NORMS, mode="stated").m_max
-    assert attained < 0.9 * m_max
-    found = calibrate("opt", SMALL, target=3.0, m=0.95 * m_max, norms=NORMS, mode="stated")
-    assert found.feasible and found.s > end / 2
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1000.0])
@@ -158,16 +128,6 @@ def test_the_repaired_split_has_the_least_error() -> None:
     best = count_offset(facts, "repaired")
     assert error(best) <= min(error(best * 0.98), error(best * 1.02))
     assert error(best) < error(1 / kappa(d))
-
-
-def test_the_printed_split_gives_counts_almost_nothing() -> None:
-    """E8: at eps = 3 the full-data noise on counts of KDD-Protein is 65,917, against 5,684 rows a cluster."""
-    facts, _ = TABLE_1["KDD-Protein"]
-    found = calibrate("full", facts, target=3.0, mode="stated")
-    assert found.beta_count == pytest.approx(65_917, abs=1)
-    assert facts.n / 25 == pytest.approx(5684, abs=1)
-    share = (1 / found.beta_count) / (1 / found.beta_count + facts.radius / found.beta_sum)
-    assert 3e-5 < share < 2e-3
 
 
 def test_runs_without_noise_have_scales_of_zero() -> None:

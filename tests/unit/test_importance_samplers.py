@@ -71,35 +71,15 @@ def test_at_equal_size_private_rates_have_the_least_loss_and_the_oracle_the_leas
     assert system.mean_squared_error(points, filled) < system.mean_squared_error(points, uniform)
 
 
-def test_one_added_record_shifts_the_weights_of_all_others() -> None:
-    """E14: core-set probabilities rest on n and the mean square, which a neighbour changes."""
-    rng = np.random.default_rng(2)
-    norms = np.concatenate([rng.gamma(4.0, 1.0, 500), [30.0]])
-    before = samplers.coreset_rates(norms[:-1], 20, n=500, mean_square=float((norms[:-1] ** 2).mean()))
-    after = samplers.coreset_rates(norms, 20, n=501, mean_square=float((norms**2).mean()))[:-1]
-    assert abs((before * (1 / after - 1 / before)).sum()) > 0.5
-
-
-def test_the_necessary_size_of_the_core_set_sampler_is_so_without_mixing_only() -> None:
-    """E6: KDD-Protein's n x / r^2 = 15,532 is exceeded by the size 20,000 in use; with mixing 1/2 it is 28,004."""
-    n, radius, moment = 142_107, 8020.65, 7_031_359.55
-    assert n * moment / radius**2 == pytest.approx(15_532, abs=1)
-    limit = n / (0.5 + 0.5 * radius**2 / moment)
-    assert limit == pytest.approx(28_004, abs=1)
-    assert samplers.coreset_rates(np.array([radius]), 20_000, n=n, mean_square=moment)[0] < 1
-    assert samplers.coreset_rates(np.array([radius]), limit * (1 - 1e-12), n=n, mean_square=moment)[0] <= 1
-
-
 def test_the_core_set_distribution_sums_to_one_and_worst_deviations_fall_with_the_size() -> None:
     rng = np.random.default_rng(3)
     points = rng.standard_normal((1500, 4)) * np.exp(0.4 * rng.standard_normal((1500, 1)))
-    assert audit.distribution(points).sum() == pytest.approx(1)
-    for kind in audit.KINDS:
+    assert audit.coreset_distribution(points).sum() == pytest.approx(1)
+    for kind in audit.CORESET_KINDS:
         worst = {}
         for m in (40, 150):
-            found = [
-                audit.worst_deviation(points, audit.draw(points, m, kind, rng), 3, rng, sets=4) for _ in range(8)
-            ]
+            samples = (audit.coreset_sample(points, m, kind, rng) for _ in range(8))
+            found = [audit.worst_coreset_deviation(points, sample, 3, rng, sets=4) for sample in samples]
             worst[m] = float(np.mean(found))
         assert worst[150] < 0.8 * worst[40]
 
@@ -108,9 +88,9 @@ def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> 
     points = np.random.default_rng(4).standard_normal((300, 3))
     everything = samplers.WeightedSample(np.arange(300), np.ones(300))
     centres = points[:6].reshape(2, 3, 3)
-    assert audit.deviation(points, everything, centres) == pytest.approx([0, 0], abs=1e-12)
+    assert audit.coreset_deviation(points, everything, centres) == pytest.approx([0, 0], abs=1e-12)
     heavy = samplers.WeightedSample(np.arange(300), np.full(300, 1.1))
-    assert (audit.deviation(points, heavy, centres) > 0.05).all()
+    assert (audit.coreset_deviation(points, heavy, centres) > 0.05).all()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +98,7 @@ def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> 
     [
         (lambda: samplers.uniform_rates(10, 0), "m must be above 0"),
         (lambda: samplers.uniform_rates(10, 11), "m must be at most 10"),
-        (lambda: samplers.uniform_rates(0, 1), "at least one record, got none"),
+        (lambda: samplers.uniform_rates(0, 1), "n must be at least 1"),
         (lambda: samplers.PoissonImportance(np.zeros(0)), "at least one record, got none"),
         (lambda: samplers.PoissonImportance(np.array([0.5, np.nan])), "must be finite"),
         (lambda: samplers.PoissonImportance(np.array([0.5, 0.0])), r"must be in \(0, 1\]"),
@@ -128,8 +108,7 @@ def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> 
         (lambda: samplers.coreset_rates([1.0], 1, n=10, mean_square=1.0, mixing=1.5), "mixing must be at most 1"),
         (lambda: samplers.oracle_rates([1.0, 0.0], 1), "size 0 without a floor"),
         (lambda: samplers.filled_rates([0.5, 0.6], [1.0, 1.0], 1), "at least the sum of the floors"),
-        (lambda: samplers.check_centred(np.ones((4, 2)), 1.5), "data must be centred"),
-        (lambda: audit.distribution(np.ones((4, 2))), "must not all be alike"),
+        (lambda: audit.coreset_distribution(np.ones((4, 2))), "must not all be alike"),
         (lambda: WeightedLaplaceSum(0.0), "scale must be above 0"),
         (
             lambda: WeightedLaplaceSum(1.0).release(
@@ -142,9 +121,3 @@ def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> 
 def test_bad_inputs_are_refused_in_a_sentence(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ArgumentError, match=message):
         call()
-
-
-def test_small_samples_are_warned_of() -> None:
-    with pytest.warns(UserWarning, match="fewer than 4 a cluster of 25"):
-        samplers.warn_of_small_samples(80, 25)
-    samplers.warn_of_small_samples(100, 25)

@@ -21,6 +21,7 @@ from dpsub.sampling import (
     Wor,
     Wr,
     base,
+    laws,
     of_sizes,
 )
 from dpsub.sampling.base import WithoutReplacement, WithReplacement
@@ -123,6 +124,28 @@ class TestOfSizes:
 
 
 class TestMultistage:
+    def test_text(self) -> None:
+        chain = Multistage([WithReplacement(10), WithoutReplacement(5), base.PoissonStage(0.1)])
+        assert Multistage.of_text("wr:1e1, wor : 5,poisson:.1") == chain
+        for text, message in (
+            ("wr", "^a stage must be KIND:SIZE, got 'wr'; write wor:500,wr:400$"),
+            ("wr:5,w:3", "^unknown kind of stage 'w'; did you mean 'wr'[?]$"),
+            ("wr:five", "^the size of a stage must be a number, got 'wr:five'$"),
+            ("wor:2.5", "^size must be a whole number, got size = 2.5$"),
+            ("wr:inf", "^size must be a whole number"),
+        ):
+            with pytest.raises(ArgumentError, match=message):
+                Multistage.of_text(text)
+
+    def test_last_stage_open(self) -> None:
+        for text, most, solved in (("wor:9", 20, "size"), ("wor:9,wor:2", 9, "size"), ("wr:30,wr:2", 30, "size"),
+                                   ("wr:5,poisson:0.5", 1.0, "rate")):  # fmt: skip
+            chain = Multistage.of_text(text)
+            family = Multistage.last_open(chain.chain, 20)
+            last = chain.chain[-1]
+            assert (family.most, family.solved) == (most, solved)
+            assert family.make(last.rate if isinstance(last, base.PoissonStage) else last.size) == chain
+
     def test_needs_stages(self) -> None:
         refused: list[Any] = [[], [3], ["wr"]]
         for chain in refused:
@@ -213,6 +236,36 @@ class TestExtremes:
         samples = Poisson(20 / n).draw_block(Frame(n), 200, np.random.default_rng(0))
         assert samples.indices.min() >= 0 and samples.indices.max() < n
         assert samples.sizes.tolist() == samples.distinct.tolist()
+
+
+class TestHugeSizes:
+    def test_more_records_than_doubles_tell_apart_are_refused(self) -> None:
+        for n in (2**53 + 1, 10**400):
+            for use in (Wor(3).multiplicity_law, Poisson(0.1).multiplicity_law, Frame):
+                with pytest.raises(ArgumentError, match=r"^n must be at most (2\^53|9007199254740992), got n = "):
+                    use(n)
+        assert Wor(10**15).multiplicity_law(2**53).eta == pytest.approx(10**15 / 2**53)
+
+    def test_laws_that_would_take_hours_are_refused(self) -> None:
+        for sampler in (MustWW(10**7, 10**7), MustWO(10**7, 10**7), Multistage.of_text("wr:1e7,poisson:0.1")):
+            with pytest.raises(ArgumentError, match=r"may have at most 2e\+07 terms a stage, got .*; take smaller"):
+                sampler.multiplicity_law(10)
+
+    def test_large_laws_leave_out_what_is_negligible_and_nothing_else(self) -> None:
+        """In seconds, and the same as by all terms."""
+        found = MustWW(3000, 2000).multiplicity_law(40).log_pmf
+        j = np.arange(3001)
+        before = laws.log_binomial(j, 3000, 1 / 40)
+        every = laws.mix_rows(before, laws.log_binomial(np.arange(2001), 2000, j[:, None] / 3000))
+        assert np.array_equal(found[every > -700], every[every > -700])
+        assert np.all(found[every <= -1500] < -700)
+        law = Wr(10**7).multiplicity_law(2)
+        assert len(law.log_pmf) == 10**7 + 1 and law.mean == pytest.approx(5e6, rel=1e-12)
+        assert Wr(10**7).multiplicity_law(1).pmf[-1] == 1
+
+    def test_the_smallest_rates_warn_of_nothing(self) -> None:
+        assert Poisson(5e-324).multiplicity_law(1).eta == 5e-324
+        assert Poisson(1e-310).multiplicity_law(1).log_pmf[1] == pytest.approx(-310 * np.log(10), rel=1e-12)
 
 
 class TestSamples:

@@ -73,7 +73,7 @@ REFUSED = {
         "m must be at most b = 9, got m = 10" + CELL.format("must_oo", 10),
     ),
     "m above n": (grid(DRAWS, sizes=[{"n": 9, "m": 10}]), "m must be at most n = 9, got m = 10 .cell: .*poisson"),
-    "no b": (grid(DRAWS, sizes=[{"n": 100, "m": 10}]), "must_ow needs b, the size of .* stage, got none .cell: "),
+    "no b": (grid(DRAWS, sizes=[{"n": 100, "m": 10}]), "must_ow needs b, the size of the first stage, got none .cell"),
     "no n": (grid(DRAWS, sizes=[{"m": 10}]), "the number of records n of the frame is missing; add n to every one"),
     "another n": (grid(FAIR, sizes=[{"n": 7, "m": 2}]), "n must be the 1000 records of linear, got n = 7; drop it"),
     "empty axis": (grid(DRAWS, steps=[]), r"grids\[0\].steps must have at least 1 value\(s\), got 0"),

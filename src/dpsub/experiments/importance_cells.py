@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from dpsub import checks
@@ -17,7 +16,6 @@ from dpsub.datasets.point_sets import PointSet
 from dpsub.errors import DataError
 from dpsub.experiments.importance_sets import scaled_size
 from dpsub.importance.calibrate import Calibration, DataFacts, calibrate
-from dpsub.importance.weights import RELEASED_STEPS, optimal_weights
 
 MODES = {"as_done": "released", "stated": "stated", "consistent": "repaired"}
 """Variant -> mode of the calibration and of the clustering."""
@@ -100,23 +98,6 @@ def noise_of_table1(cell: Cell, paper: Described, settings: Mapping[str, Any], v
         cell.sampler, facts, target=cell.epsilon, m=cell.m or None, mode=MODES[variant],
         n_iterations=int(settings["iterations"]), mixing=float(settings["mixing"]),
     )  # fmt: skip
-
-
-def rates_of(noise: Calibration, norms: np.ndarray) -> np.ndarray:
-    """Return the inclusion probabilities `noise.rates(norms)`.
-
-    The weights of the released code are middles of brackets that end beyond a power of 2. A weight is feasible if it is
-    at most the optimal one, so that the brackets follow from that without an evaluation of losses.
-    """
-    if noise.sampler != "opt" or noise.mode != "released":
-        return noise.rates(norms)
-    best = optimal_weights(noise.slopes(norms), noise.target)
-    high = 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)
-    low = high / 2
-    for _ in range(RELEASED_STEPS):
-        middle = 0.5 * (low + high)
-        low, high = np.where(middle <= best, middle, low), np.where(middle <= best, high, middle)
-    return np.asarray(2 / (low + high))
 
 
 def noise_row(dataset: str, label: str, cell: Cell, noise: Calibration) -> dict[str, Any]:

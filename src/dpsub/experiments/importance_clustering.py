@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.datasets.point_sets import PointSet
-from dpsub.experiments.importance_cells import MODES, Cell, check_cells, rates_of, recorded
+from dpsub.experiments.importance_cells import MODES, Cell, check_cells, recorded
 from dpsub.experiments.importance_sets import OnPointSets, each
 from dpsub.importance import lloyd
 from dpsub.importance.calibrate import Calibration
@@ -107,7 +107,7 @@ class _Group:
     def __init__(self, cells: list[tuple[Cell, Calibration]], points: PointSet) -> None:
         self.cells = cells
         self.feasible = cells[0][1].feasible
-        self._sampler = PoissonImportance(rates_of(cells[0][1], points.norms)) if self.feasible else None
+        self._sampler = PoissonImportance(cells[0][1].rates(points.norms)) if self.feasible else None
 
     def draw(self, uniforms: np.ndarray) -> WeightedSample:
         if self._sampler is None:

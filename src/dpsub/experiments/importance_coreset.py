@@ -41,13 +41,13 @@ class ImportanceCoreset(OnPointSets):
         rows: list[dict[str, Any]] = []
         k, sets = int(settings["clusters"]), int(settings["centre_sets"])
         for points in each(settings, data):
-            for kind in audit.KINDS:
+            for kind in audit.CORESET_KINDS:
                 for m in settings["sizes"]:
                     for replicate in replicates:
                         key = {"dataset": points.name, "kind": kind, "m": m}
                         rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
-                        sample = audit.draw(points.points, int(m), kind, rng)
-                        random, fitted = audit.worst_deviation(points.points, sample, k, rng, sets=sets)
+                        sample = audit.coreset_sample(points.points, int(m), kind, rng)
+                        random, fitted = audit.worst_coreset_deviation(points.points, sample, k, rng, sets=sets)
                         rows.append({
                             "replicate": replicate, "dataset": points.name, "data_label": points.label, "kind": kind,
                             "m": int(m), "size": sample.size, "random": random, "fitted": fitted,

@@ -16,7 +16,6 @@ from dpsub.datasets.point_sets import PointSet
 from dpsub.experiments.importance_cells import SAMPLERS, Cell, noise_of
 from dpsub.experiments.importance_sets import OnPointSets, each
 from dpsub.importance import lloyd
-from dpsub.importance import lloyd as lloyd_loop
 from dpsub.importance.calibrate import Calibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.streams import stream
@@ -103,7 +102,7 @@ class ImportanceTimes(OnPointSets):
         plan = lloyd.Lloyd(k, noise.beta_sum, noise.beta_count, noise.mode, noise.facts.radius, noise.n_iterations)
         initial = lloyd.drawn_centres(points.points, sample, k, rng)
         if backend == "loop":
-            lloyd_loop.run_by_rows(points.points[sample.indices], sample.weights, plan, initial, rng)
+            lloyd.run_by_rows(points.points[sample.indices], sample.weights, plan, initial, rng)
         elif noise.sampler == "full":
             lloyd.run_full(points.points, plan, initial, rng)
         else:

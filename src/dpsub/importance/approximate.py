@@ -1,37 +1,34 @@
-"""Certified (epsilon, delta) of weighted DP-Lloyd on one importance sample.
+"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm noise and with Gaussian noise.
 
-In a round the record (w, x) enters one count, which it moves by w under Laplace noise, and one sum, which it moves by
-w x under noise of density exp(-|z|_2 / beta_sum): whatever the past, and whichever the cluster, the two outputs have
-divergences no larger than those of NormPair(1, w / beta_count) times NormPair(d, w |x| / beta_sum).  T rounds are
+*One round.*  The record (w, x) enters one count, which it moves by w under Laplace noise, and one sum, which it moves
+by w x under noise of density exp(-|z|_2 / beta_sum): whatever the past, and whichever the cluster, the two outputs
+have divergences no larger than those of NormPair(1, w / beta_count) times NormPair(d, w |x| / beta_sum).  T rounds are
 composed, and the sampling of the record amplifies the whole once.  As the composed pair is symmetric, removing the
 record is never the better-protected direction, so that one bound serves both.  Proofs: docs/importance.md, section 6.
 
-The loss of noise with density exp(-|z|) in d dimensions, moved by a vector of length D, in closed form.
-
-In prolate spheroidal coordinates about the two centres, mu = (|y| + |y - v|) / D and nu = (|y| - |y - v|) / D, the
-loss is L = D nu in [-D, D], and both densities are e^{-D mu / 2} e^{+-L / 2} times the volume element, which is
+*Norm noise.*  Moved by a vector v of length D, the density exp(-|y|) in d dimensions has its loss in closed form: in
+prolate spheroidal coordinates, mu = (|y| + |y - v|) / D and nu = (|y| - |y - v|) / D, the loss is L = D nu in [-D, D],
+and both densities are e^{-D mu / 2} e^{+-L / 2} times the volume element, which is
 
     (mu^2 - nu^2) ((mu^2 - 1)(1 - nu^2))^{(d - 3) / 2},   mu^2 - nu^2 = (mu^2 - 1) + (1 - nu^2).
 
 So the pair is P = e^{L/2} G / Z, Q = e^{-L/2} G / Z with one even law G of L, and nu is under G the mixture of the
 densities proportional to (1 - nu^2)^{(d - 3) / 2} and (1 - nu^2)^{(d - 1) / 2} with odds d K_{d/2}(z) : z K_{d/2 -
-1}(z), z = D / 2. For d = 1 the first one is the atoms at both ends, and this is the Laplace law.  With E_0F1 below, Z
-= E_G e^{L/2}.
+1}(z), z = D / 2; Z = E_G e^{L/2}.  For d = 1 the first one is the atoms at both ends, and this is the Laplace law.
 
 *Bounds.*  H_a(P || Q) = (2 sqrt(a) / Z) E_G sinh((L - log a) / 2)_+, and x -> sinh(x/2)_+ is convex.  So a law that
 is larger than G in convex order has larger divergences at every a.  The law that puts each cell's mass on the two
-grid points beside it, with the cell's mean kept, is larger: its masses are second differences of E (x - L)_+.
+grid points next to it, with the cell's mean kept, is larger: its masses are second differences of E (x - L)_+.
 
-Weighted Lloyd with Gaussian noise: closed-form (epsilon, delta) after importance sampling, and optimal weights.
-
-T rounds with noise N(0, sigma_sum^2) on sums and N(0, sigma_count^2) on counts tell (w, x) apart as N(mu, 1) from
-N(0, 1), mu = w sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2).  Sampled with probability q, the worst pair is
-(1 - q) N(0, 1) + q N(mu, 1) against N(0, 1), in this direction.
+*Gaussian noise.*  T rounds with N(0, sigma_sum^2) on sums and N(0, sigma_count^2) on counts tell (w, x) apart as
+N(mu, 1) from N(0, 1), mu = w sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2).  Sampled with probability q, the
+worst pair is (1 - q) N(0, 1) + q N(mu, 1) against N(0, 1), in this direction.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,14 +42,19 @@ from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.importance.calibrate import Calibration
-from dpsub.importance.losses import base_order, inclusion, loss_when_removed
-from dpsub.importance.weights import optimal_weights
+from dpsub.importance.losses import MOST, base_order, inclusion, loss_when_removed
 from dpsub.noise import GaussianProfile
-from dpsub.noise.base import nonnegative
 
+CELLS = 1000
+"""Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
 _EPS = float(np.finfo(float).eps)
 _NOTHING = 1e-17
-_SMALLEST, _LARGEST = 1e-300, 600.0
+_SMALLEST, _LARGEST = 1e-300, 600.0  # shifts
+_FLATTEST = 4.0  # tilt times pure loss down to which tilts are tried where the answer is near the pure loss
+_MOST_SPLITS = 400
+_GROWTH = 1.02
+_HALVINGS = 60
+_TABLE = 1000  # weights of more than twice as many records are bracketed by a table's: a climb takes hundreds of steps
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,11 @@ class NormPair:
     shift: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1))
+        object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not _SMALLEST <= self.shift <= _LARGEST:
-            raise NumericalError(
-                f"losses must be at most {_LARGEST:g} nats (at least {_SMALLEST:g}), got {self.shift:g}"
-            )
+            limits = f"at most {_LARGEST:g} nats (at least {_SMALLEST:g})"
+            raise NumericalError(f"losses must be {limits}, got {self.shift:g}; raise the noise")
 
     @cached_property
     def flat_share(self) -> float:
@@ -179,14 +180,6 @@ def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
     return np.asarray(np.exp(log_front) * total)
 
 
-CELLS = 1000
-"""Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
-_FLATTEST = 4.0
-"""Tilt times pure loss down to which tilts are tried where the answer is near the pure loss."""
-_MOST_SPLITS = 400
-_WEIGHT_WIDTH = 1e-3
-
-
 @dataclass(frozen=True)
 class LloydLoss:
     """T rounds of noisy count and noisy sum for one weighted record.
@@ -215,11 +208,11 @@ class LloydLoss:
     cells: int = CELLS
 
     def __post_init__(self) -> None:
-        checks.integer("d", self.d, at_least=1)
+        checks.integer("d", self.d, at_least=1, at_most=MOST)
         checks.real("sum_shift", self.sum_shift, at_least=0)
         checks.real("count_shift", self.count_shift, above=0)
-        checks.integer("n_iterations", self.n_iterations, at_least=1)
-        checks.integer("cells", self.cells, at_least=2)
+        checks.integer("n_iterations", self.n_iterations, at_least=1, at_most=MOST)
+        checks.integer("cells", self.cells, at_least=2, at_most=10**4)
 
     @property
     def pure(self) -> float:
@@ -237,12 +230,8 @@ class LloydLoss:
         """
         step = max(self.sum_shift, self.count_shift) / self.cells
         shifts = [(1, self.count_shift)] + [(self.d, self.sum_shift)] * int(self.sum_shift > 0)
-        laws = [NormPair(d, shift).upper_law(step) for d, shift in shifts]
-        return ComposedLoss(laws, [self.n_iterations] * len(laws))
-
-    def delta(self, epsilon: np.ndarray) -> np.ndarray:
-        """Upper bounds of delta at any real epsilons, shape of `epsilon`."""
-        return np.where(epsilon >= self.pure, 0.0, self.composition.curve(epsilon))
+        pairs = [NormPair(d, shift) for d, shift in shifts]  # all, before one that is out of range spoils the grid
+        return ComposedLoss([pair.upper_law(step) for pair in pairs], [self.n_iterations] * len(pairs))
 
     def epsilon(self, delta: float) -> float:
         """An epsilon >= 0 at which delta is proved, at most the pure loss.
@@ -250,99 +239,29 @@ class LloydLoss:
         Where the largest loss alone has a probability above delta, as that of few counts has, no tilt is too steep for
         Chernoff's bound, but nothing is certified below the top of the law: of all tilts the best answer counts.
         """
-        best = self.pure
+        goal, best = checks.real("delta", delta, above=0, below=1), self.pure
         try:
             law = self.composition
-            tilt = law.cumulants.tilt_at_delta(math.log(delta))
-            best = min(best, law.masses(tilt).epsilon(delta))
+            tilt = law.cumulants.tilt_at_delta(math.log(goal))
+            best = min(best, law.masses(tilt).epsilon(goal))
             near_pure = best > self.pure / 2
             while near_pure and tilt * self.pure > _FLATTEST:
                 tilt /= 6
-                best = min(best, law.masses(tilt).epsilon(delta))
+                best = min(best, law.masses(tilt).epsilon(goal))
         except NumericalError:
             return best
         return best
 
+    def sampled_epsilon(self, q: float, delta: float) -> float:
+        """An epsilon that is proved at `delta` for a record that is included with probability at most q.
 
-def sampled_epsilon(loss: LloydLoss, q: float, delta: float) -> float:
-    """Return an epsilon that is proved at `delta` for a record included with probability at most q.
-
-    Parameters
-    ----------
-    loss : LloydLoss
-        At a weight of at least that of the record.
-    q : float
-        In (0, 1].
-    delta : float
-        In (0, 1).
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    """
-    rate, goal = float(inclusion(q)), checks.real("delta", delta, above=0, below=1)
-    return float(loss_when_removed(loss.epsilon(goal / rate), rate)) if goal < rate else 0.0
-
-
-def record_epsilon(calibration: Calibration, norm: float, delta: float, *, cells: int = CELLS) -> float:
-    """Return what is proved at `delta` for a record of this norm under a calibrated sampler (fixed first centres).
-
-    Raises
-    ------
-    UnsupportedError
-        In mode `released`, whose noise bounds nothing.
-    """
-    return _cell_epsilon(calibration, np.array([norm, norm]), calibration.rates(np.array([norm, norm])), delta, cells)
-
-
-def certified_weights(
-    calibration: Calibration, norms: np.ndarray, delta: float, *, table: int = 24, cells: int = 300
-) -> np.ndarray:
-    """Return larger weights than the optimal ones of the pure loss: each record keeps (target, delta) by proof.
-
-    On a table of norms the weight is raised from the pure one and bisected; a record gets that of the next norm in the
-    table, at which every smaller norm is protected as well, or its own pure weight if that is larger.
-
-    Parameters
-    ----------
-    calibration : Calibration
-        Of `opt`: it says the noise and the target.
-    norms : ndarray, shape (n,)
-        At most r.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        At least the optimal weights of the pure loss.
-
-    Raises
-    ------
-    ArgumentError
-        If the target is below the largest unsampled loss.
-    UnsupportedError
-        In mode `released`.
-    """
-    pure = optimal_weights(calibration.slopes(norms), calibration.target)
-    places = np.linspace(0.0, calibration.facts.radius, table + 1)[1:]
-    found = optimal_weights(calibration.slopes(places), calibration.target)
-
-    def holds(place: float, weight: float) -> bool:
-        rates = np.full(2, 1 / weight)
-        return _cell_epsilon(calibration, np.array([place, place]), rates, delta, cells) <= calibration.target
-
-    for i, place in enumerate(places):
-        low, high = found[i], 2 * found[i]
-        while holds(place, high) and high < 1 / delta:
-            low, high = high, 2 * high
-        while high > low * (1 + _WEIGHT_WIDTH):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if holds(place, middle) else (low, middle)
-        found[i] = low
-    above = np.minimum(np.searchsorted(places, np.minimum(norms, calibration.facts.radius)), table - 1)
-    return np.maximum(pure, found[above])
+        Raises
+        ------
+        ArgumentError
+            If q is outside (0, 1] or delta outside (0, 1).
+        """
+        rate, goal = float(inclusion(q)), checks.real("delta", delta, above=0, below=1)
+        return float(loss_when_removed(self.epsilon(goal / rate), rate)) if goal < rate else 0.0
 
 
 def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: float = 0.01, cells: int = CELLS) -> float:
@@ -359,71 +278,54 @@ def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: floa
         In (0, 1).
     tolerance : float
         Relative.
+    cells : int
+        Steps of the grid of losses, see :class:`LloydLoss`.
 
     Raises
     ------
+    ArgumentError
+        If an argument is out of range, or the calibration is infeasible.
     UnsupportedError
-        In mode `released`.
+        In mode `released`, whose noise bounds nothing.
     """
-    radius = calibration.facts.radius
+    radius, slack = calibration.facts.radius, checks.real("tolerance", tolerance, at_least=0)
+
+    def proved(low: float, high: float) -> float:
+        return _proved_between(calibration, low, high, delta, cells)
+
     if calibration.sampler in ("full", "unif"):
-        return record_epsilon(calibration, radius, delta, cells=cells)
-    edges = np.linspace(0.0, radius, 17)
-    rates = calibration.rates(edges)
-    found = max(record_epsilon(calibration, z, delta, cells=cells) for z in (0.0, radius))
-    heap = []
-    for i in range(edges.size - 1):
-        heap.append((-_cell_epsilon(calibration, edges[i : i + 2], rates[i : i + 2], delta, cells), *edges[i : i + 2]))
+        return proved(radius, radius)
+    found = max(proved(z, z) for z in (0.0, radius))
+    heap = [(-proved(low, high), low, high) for low, high in itertools.pairwise(np.linspace(0.0, radius, 17).tolist())]
     heapq.heapify(heap)
     for _ in range(_MOST_SPLITS):
         bound, low, high = heap[0]
-        if -bound <= found * (1 + tolerance):
+        if -bound <= found * (1 + slack):
             break
         middle = 0.5 * (low + high)
-        found = max(found, record_epsilon(calibration, middle, delta, cells=cells))
+        found = max(found, proved(middle, middle))
         heapq.heappop(heap)
         for part in ((low, middle), (middle, high)):
-            ends = np.array(part)
-            heapq.heappush(heap, (-_cell_epsilon(calibration, ends, calibration.rates(ends), delta, cells), *part))
+            heapq.heappush(heap, (-proved(*part), *part))
     return min(-heap[0][0], calibration.psi)
 
 
-def _cell_epsilon(
-    calibration: Calibration, norms: np.ndarray, rates: np.ndarray, delta: float, cells: int
-) -> float:
+def _proved_between(calibration: Calibration, low: float, high: float, delta: float, cells: int) -> float:
+    """Epsilon of all records with norms from low to high: no larger norm, weight or probability is among them."""
     if calibration.mode == "released":
         raise UnsupportedError(
             "the noise of mode released has an exponential radius, for which no loss is bounded; use stated or repaired"
         )
+    rates = calibration.rates([low, high])
     if not math.isfinite(calibration.s):
         return math.inf
     weight = 1 / float(rates[0])
-    loss = LloydLoss(
-        calibration.facts.d,
-        weight * float(norms[1]) / calibration.beta_sum,
-        weight / calibration.beta_count,
-        calibration.n_iterations,
-        cells,
-    )
-    return sampled_epsilon(loss, float(rates[1]), delta)
+    sum_shift, count_shift = weight * high / calibration.beta_sum, weight / calibration.beta_count
+    loss = LloydLoss(calibration.facts.d, sum_shift, count_shift, calibration.n_iterations, cells)
+    return loss.sampled_epsilon(float(rates[1]), delta)
 
 
-_GROWTH = 1.02
-_HALVINGS = 60
-_TABLE = 1000
-"""Weights of more records than twice as many are bracketed by those of a table: the climb takes hundreds of steps."""
-
-
-def shifts(norms: ArrayLike, sigma_sum: float, sigma_count: float, n_iterations: int) -> np.ndarray:
-    """Return mu at weight 1 of records with these l2 norms, shape of `norms`."""
-    z = nonnegative("norms", norms)
-    on_sum = checks.real("sigma_sum", sigma_sum, above=0)
-    on_count = checks.real("sigma_count", sigma_count, above=0)
-    rounds = checks.integer("n_iterations", n_iterations, at_least=1)
-    return np.asarray(math.sqrt(rounds) * np.hypot(z / on_sum, 1 / on_count))
-
-
-def sampled_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
+def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
     """Return q G(log(1 + (e^eps - 1) / q), mu), G the profile of N(mu, 1) against N(0, 1); exact.
 
     Parameters
@@ -452,24 +354,32 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
     Parameters
     ----------
     mu : array_like, shape (n,)
-        At weight 1.
+        Shifts at weight 1, sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2).
     epsilon, delta : float
-        Targets.
+        Targets; delta at least 1e-90.
 
     Raises
     ------
     ArgumentError
         If a record is not protected at weight 1, or an argument is out of range.
     """
-    first = checks.finite_array("mu", np.atleast_1d(np.asarray(mu, dtype=float)), ndim=1)
-    goal = checks.real("delta", delta, above=0, below=1)
+    first = np.atleast_1d(checks.finite_array("mu", mu))
+    goal = checks.real("delta", delta, above=0, at_least=1e-90, below=1)
+
+    def feasible(w: np.ndarray, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return np.asarray(sampled_gaussian_delta(epsilon, 1 / w, w * first[chosen]) <= goal)
 
     low = np.ones(first.size)
-    if not _feasible(first, low, epsilon, goal).all():
-        worst = float(sampled_delta(epsilon, 1.0, first).max())
+    if not feasible(low).all():
+        worst = float(sampled_gaussian_delta(epsilon, 1.0, first).max())
         raise ArgumentError(f"delta must be at least {worst:.3g}, which no sampling attains, got {goal:g}; add noise")
     if first.size <= 2 * _TABLE:
-        low = _climbed(first, epsilon, goal)
+        climbing = np.ones(first.size, dtype=bool)
+        while climbing.any():
+            higher = low[climbing] * _GROWTH
+            good = feasible(higher, climbing) & (higher < 1 / goal)
+            low[climbing] = np.where(good, higher, low[climbing])
+            climbing[climbing] = good
         high = low * _GROWTH
     else:
         # a smaller mu is protected wherever a larger one is, and a larger one is not wherever a smaller one is not
@@ -481,21 +391,6 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
         middle = 0.5 * (low + high)
         if not (high - low > 1e-15 * low).any():
             break
-        good = _feasible(first, middle, epsilon, goal)
+        good = feasible(middle)
         low, high = np.where(good, middle, low), np.where(good, high, middle)
-    return low
-
-
-def _feasible(mu: np.ndarray, w: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
-    return np.asarray(sampled_delta(epsilon, 1 / w, w * mu) <= goal)
-
-
-def _climbed(mu: np.ndarray, epsilon: float, goal: float) -> np.ndarray:
-    """Feasible weights from which one more step of 2 % is infeasible, or reaches 1 / delta."""
-    low, climbing = np.ones(mu.size), np.ones(mu.size, dtype=bool)
-    while climbing.any():
-        higher = low[climbing] * _GROWTH
-        good = _feasible(mu[climbing], higher, epsilon, goal) & (higher < 1 / goal)
-        low[climbing] = np.where(good, higher, low[climbing])
-        climbing[climbing] = good
     return low

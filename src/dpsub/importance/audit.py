@@ -1,14 +1,13 @@
-"""What canaries show: lower bounds of the loss of weighted DP-Lloyd from draws of the code that is used.
+"""What draws show: lower bounds of the loss of weighted DP-Lloyd, and how well samples stand in for all rows.
 
-A data set with a canary and one without it are played many times.  On one half of the draws the event is chosen that
-tells them apart best, on the other half its two frequencies give exact intervals (Clopper and Pearson), and the log
-of the lower end with the canary over the upper end without it is below the loss.  Nothing is believed but the draws.
+*Canaries.*  A data set with a canary and one without it are played many times on the code that is used.  On one half
+of the draws the event is chosen that tells them apart best, on the other half its two frequencies give exact intervals
+(Clopper and Pearson), and the log of the lower end with the canary over the upper end without it is below the loss.
 
-How well samples stand in for all rows in the cost of centres: the distribution of the core-set theorem, measured.
-
-The theorem bounds |cost of all - cost of sample| by (e/2)(cost of all at C + cost of all at the mean), for all sets C
-of at most k centres at once, for independent draws of a size with an unnamed constant.  `deviation` is the least such
-e for one C, for any weighted sample: also one drawn by the Poisson sampler, of which the theorem does not speak.
+*Core-sets.*  Theorem 15 bounds |cost of all - cost of sample| by (e/2)(cost of all at C + cost of all at the mean), for
+all sets C of at most k centres at once, for independent draws of a size with an unnamed constant.
+`coreset_deviation` is the least such e for one C, for any weighted sample: also one drawn by the Poisson sampler, of
+which the theorem does not speak.
 """
 
 from __future__ import annotations
@@ -20,14 +19,16 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import DataFacts
-from dpsub.importance.lloyd import Lloyd, checked_points, clusters, drawn_centres, fixed_centres, run, total_costs
-from dpsub.importance.losses import inclusion, loss_when_removed
+from dpsub.importance.calibrate import DataFacts, checked_points
+from dpsub.importance.lloyd import Lloyd, clusters, drawn_centres, fixed_centres, run, total_costs
+from dpsub.importance.losses import inclusion, loss_when_removed, moderate
 from dpsub.importance.samplers import PoissonImportance, WeightedSample, coreset_rates
 from dpsub.sampling.laws import clopper_pearson
 
+CORESET_KINDS = ("independent", "poisson")
 _THRESHOLDS = 64
 _BLOCK = 2000
+_MOST_NUMBERS = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class CanaryAudit:
 
 
 def _shown(
-    attack: str, mode: str, promised: float, statistics: dict[str, tuple[np.ndarray, np.ndarray]], confidence: float
+    attack: str, mode: str, promised: float, statistics: dict[str, list[np.ndarray]], confidence: float
 ) -> CanaryAudit:
     """Choose the threshold of the best statistic on the first halves, and judge it on the second halves.
 
@@ -82,8 +83,8 @@ def _shown(
     name, threshold = chosen
     first, second = (values[values.size // 2 :] >= threshold for values in statistics[name])
     hits = int(np.count_nonzero(first)), int(np.count_nonzero(second))
-    event = f"{name} >= {threshold:.6g}"
-    return CanaryAudit(attack, mode, promised, max(0.0, _bound(first, second, level)), event, hits, first.size, level)
+    lower = max(0.0, _bound(first, second, level))
+    return CanaryAudit(attack, mode, promised, lower, f"{name} >= {threshold:.6g}", hits, first.size, level)
 
 
 def _bound(first: np.ndarray, second: np.ndarray, confidence: float) -> float:
@@ -116,10 +117,10 @@ def audit_noise(
     draws : int
         With and without the canary each, half of which judge.
     """
-    checks.integer("d", d, at_least=1)
-    checks.real("norm", norm, above=0)
-    plan = Lloyd(checks.integer("draws", draws, at_least=100), 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
-    chance = float(inclusion(q))
+    d = checks.integer("d", d, at_least=1, at_most=10**6)
+    norm, chance = moderate("norm", norm), float(inclusion(q))
+    draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS // d)
+    plan = Lloyd(draws, 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
     place = np.zeros(d)
     place[0] = norm / chance
     weight = 1 / chance
@@ -128,7 +129,7 @@ def audit_noise(
     for present in (True, False):
         included = (rng.random(draws) < chance) & present
         ratio = np.zeros(draws)
-        for turn in range(n_iterations):
+        for turn in range(plan.n_iterations):
             # one plan of many clusters draws the noise of as many runs of one cluster
             counts, sums = plan.noise(d, rng)
             counts += weight * included
@@ -138,9 +139,7 @@ def audit_noise(
             if turn == 0:
                 distances.append(-apart)
         ratios.append(ratio)
-    statistics = {"log likelihood ratio": (ratios[0], ratios[1])}
-    near = (distances[0], distances[1])
-    statistics["minus distance to the canary"] = near
+    statistics = {"log likelihood ratio": ratios, "minus distance to the canary": distances}
     return _shown("noise", mode, promised, statistics, confidence)
 
 
@@ -164,12 +163,14 @@ def audit_first_centres(
     loss : float
         1 / beta_count: what Proposition 13 promises for one noisy count.
     """
-    checks.integer("draws", draws, at_least=100)
+    n = checks.integer("n", n, at_least=2, at_most=10**6)
+    d = checks.integer("d", d, at_least=1, at_most=_MOST_NUMBERS // max(n, 2 * _BLOCK))
+    draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS)
     u = rng.standard_normal((n, d))
     sphere = u / np.linalg.norm(u, axis=1, keepdims=True)
     outlier = np.zeros((1, d))
     outlier[0, 0] = 10.0
-    plan = Lloyd(2, 1.0, 1 / checks.real("loss", loss, above=0), mode, 10.0, 1)
+    plan = Lloyd(2, 1.0, 1 / moderate("loss", loss), mode, 10.0, 1)
     facts = DataFacts(n, d, 10.0, 1.0)
     smallest = []
     for points in (np.concatenate([sphere, outlier]), sphere):
@@ -186,13 +187,10 @@ def audit_first_centres(
             noisy = counts + replace(plan, n_clusters=2 * size).noise(1, rng)[0].reshape(size, 2)
             values[start : start + size] = -noisy.min(axis=1)
         smallest.append(values)
-    return _shown("first_centres", mode, loss, {"minus smaller count": (smallest[0], smallest[1])}, confidence)
+    return _shown("first_centres", mode, loss, {"minus smaller count": smallest}, confidence)
 
 
-KINDS = ("independent", "poisson")
-
-
-def distribution(points: np.ndarray) -> np.ndarray:
+def coreset_distribution(points: np.ndarray) -> np.ndarray:
     """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1.
 
     Raises
@@ -212,7 +210,7 @@ def distribution(points: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 / rows.shape[0] + 0.5 * squares / total)
 
 
-def draw(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
+def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
     """Draw m rows independently with weights 1 / (m p), or each on its own with probability m p and weight 1 / (m p).
 
     Independent draws may repeat a row, whose weights then add up.
@@ -222,26 +220,21 @@ def draw(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> Wei
     ArgumentError
         If the kind is unknown, or m p exceeds 1 for the Poisson sampler.
     """
-    checks.one_of("kind", kind, KINDS)
-    chances = distribution(points)
+    checks.one_of("kind", kind, CORESET_KINDS)
+    chances = coreset_distribution(points)
     if kind == "poisson":
         squares = (chances - 0.5 / chances.size) * 2 * chances.size
         q = coreset_rates(np.sqrt(np.maximum(squares, 0.0)), m, n=chances.size, mean_square=1.0)
         return PoissonImportance(q).draw(rng)
-    drawn = rng.choice(chances.size, checks.integer("m", m, at_least=1), p=chances / chances.sum())
-    indices, times = np.unique(drawn, return_counts=True)
-    return WeightedSample(indices, times / (m * chances[indices]))
+    size = checks.integer("m", m, at_least=1, at_most=_MOST_NUMBERS)
+    indices, times = np.unique(rng.choice(chances.size, size, p=chances / chances.sum()), return_counts=True)
+    return WeightedSample(indices, times / (size * chances[indices]))
 
 
-def deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
-    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares, shape (c,).
+def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
+    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-    sample : WeightedSample
-    centres : ndarray, shape (c, k, d)
-        c sets of centres.
+    `centres` are c sets of k, shape (c, k, d); the result has the shape (c,).
     """
     full = total_costs(points, centres)
     middle = points.mean(axis=0, dtype=float)
@@ -249,7 +242,7 @@ def deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -
     return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))
 
 
-def worst_deviation(
+def worst_coreset_deviation(
     points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator, *, sets: int = 10
 ) -> tuple[float, float]:
     """Return the largest deviation over sets of random rows, and over centres fitted to the sample.
@@ -257,7 +250,7 @@ def worst_deviation(
     Both are lower bounds of the supremum over all sets of centres.
     """
     everything = WeightedSample(np.arange(points.shape[0]), np.ones(points.shape[0]))
-    count = checks.integer("sets", sets, at_least=1)
+    count = checks.integer("sets", sets, at_least=1, at_most=10**5)
     random = np.stack([drawn_centres(points, everything, n_clusters, rng) for _ in range(count)])
     first = np.stack([drawn_centres(points, sample, n_clusters, rng) for _ in range(count)])
     radius = float(np.sqrt(np.einsum("ij,ij->i", points, points, dtype=float).max())) * (1 + 1e-5)
@@ -265,4 +258,5 @@ def worst_deviation(
     # without noise only the ratios of weights matter; those of independent draws may be below 1
     scaled = WeightedSample(sample.indices, sample.weights / min(1.0, float(sample.weights.min())))
     fitted = run(points, scaled, [plan] * count, first, [rng] * count)
-    return float(deviation(points, sample, random).max()), float(deviation(points, sample, fitted).max())
+    worst = [float(coreset_deviation(points, sample, centres).max()) for centres in (random, fitted)]
+    return worst[0], worst[1]

@@ -1,9 +1,18 @@
-"""Noise for k-means at a target loss and an expected sample size, for each sampler.
+"""Noise of weighted DP-Lloyd at a target loss and an expected sample size, for each sampler.
 
 One scalar s = T / beta_sum says everything: a record of norm z has the unsampled loss s (z + offset), where the offset
 1/kappa (or that of the repaired split) is the share of the count query, beta_sum / beta_count.
 
-Noise with a density proportional to exp(-|z|_p / scale) in d dimensions.
+At inclusion probability q a record of norm z has at most the loss eps* iff s <= f(z) = q log(1 + E/q) / (z + offset),
+E = e^{eps*} - 1.  Full and uniform sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, the least
+f is proved for all norms: with u = E/q the logarithmic derivative is
+
+    f'/f = e(u) q'/q - 1 / (z + offset),   e(u) = 1 - (u / (1 + u)) / log(1 + u),
+
+and e increases with u, from 0 to 1.  All parts are monotone in z, which bounds f'/f on a cell of norms.  Where the
+bounds have one sign the smallest value is at an end; elsewhere log f is at least its value in the middle minus half
+the width times the largest slope, and the cell is halved.  As slopes vanish at minima, few cells are halved more than
+a few times.
 """
 
 from __future__ import annotations
@@ -17,10 +26,9 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.importance import samplers, weights
-from dpsub.importance import weights as norm_minimum
-from dpsub.importance import weights as printed_weights
-from dpsub.importance.losses import Power
+from dpsub.importance.losses import MOST, Power, log_expm1, moderate
+from dpsub.importance.samplers import coreset_rates, expected_size
+from dpsub.importance.weights import optimal_weights, released_weights
 from dpsub.noise.base import nonnegative
 
 SAMPLERS = ("full", "unif", "core", "opt")
@@ -28,9 +36,36 @@ MODES = ("released", "stated", "repaired")
 RHO = 0.225
 """The constant of the printed split (after Su et al. 2016)."""
 RELEASED_GRID = 100
-RELEASED_BUDGETS = (1e-7, 5e4)
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_ROWS = 8192  # that are looked at together
 _NORM_SLACK = 1e-9
+_CENTRED = 1e-6
 _STEPS = 100
+_CELLS = 2048
+_ROUNDS = 60
+_GAP = 1e-12
+_ROUNDING = 1e-12  # relative error allowed for the evaluation of f; the factor is lowered by it
+
+
+def checked_points(points: np.ndarray) -> np.ndarray:
+    """Return rows as a float array, without a copy where they are float32 or float64 already.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no rows or columns, the entries are no numbers, or some are not finite.
+    """
+    rows = np.asarray(points)
+    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
+        raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
+    if rows.dtype not in FLOATS:
+        rows = rows.astype(np.float64)
+    for start in range(0, rows.shape[0], _ROWS):
+        if not np.isfinite(rows[start : start + _ROWS]).all():
+            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
+    return rows
 
 
 @dataclass(frozen=True)
@@ -42,9 +77,9 @@ class DataFacts:
     n, d : int
         Rows and columns.
     radius : float
-        Largest l2 norm r > 0.
+        Largest l2 norm r, from 1e-30 to 1e30.
     mean_square : float
-        Mean squared l2 norm, above 0 and at most r^2.
+        Mean squared l2 norm, at least 1e-60 and at most r^2.
 
     Raises
     ------
@@ -58,44 +93,32 @@ class DataFacts:
     mean_square: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
-        object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1))
-        radius = checks.real("radius", self.radius, above=0)
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=MOST))
+        object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
+        radius = moderate("radius", self.radius)
         object.__setattr__(self, "radius", radius)
-        # printed facts are rounded
-        moment = checks.real("mean_square", self.mean_square, above=0, at_most=radius * radius * (1 + 1e-2))
+        most = radius * radius * (1 + 1e-2)  # printed facts are rounded
+        moment = checks.real("mean_square", self.mean_square, above=0, at_least=1e-60, at_most=most)
         object.__setattr__(self, "mean_square", moment)
 
     @classmethod
     def of(cls, points: np.ndarray) -> DataFacts:
-        """Facts of centred data, shape (n, d); use `samplers.check_centred` to make sure that they are.
+        """Facts of centred data, shape (n, d).
 
         Raises
         ------
         ArgumentError
-            If there are no rows or columns, or rows are not finite or all 0.
+            As :func:`checked_points`, or if rows are all 0, or the norm of their mean exceeds 1e-6 r.
         """
-        if points.ndim != 2 or 0 in points.shape:
-            raise ArgumentError(f"points must be a table with rows and columns, got shape {points.shape}")
-        squares = np.einsum("ij,ij->i", points, points, dtype=float)
-        return cls(points.shape[0], points.shape[1], math.sqrt(squares.max(initial=0.0)), float(squares.mean()))
-
-
-def within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
-    """Return norms, those of a rounding above the radius lowered to it.
-
-    Raises
-    ------
-    ArgumentError
-        If a norm is negative, not finite, or exceeds the radius by more than a share of 1e-9.
-    """
-    z = nonnegative("norms", norms)
-    if z.size and float(z.max()) > facts.radius * (1 + _NORM_SLACK):
-        raise ArgumentError(
-            f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or scale down such "
-            "rows"
-        )
-    return np.asarray(np.minimum(z, facts.radius))
+        rows = checked_points(points)
+        squares = np.einsum("ij,ij->i", rows, rows, dtype=float)
+        facts = cls(rows.shape[0], rows.shape[1], math.sqrt(squares.max()), float(squares.mean()))
+        off = float(np.linalg.norm(rows.mean(axis=0, dtype=float)))
+        if off > _CENTRED * facts.radius:
+            raise ArgumentError(
+                f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm {off:g}"
+            )
+        return facts
 
 
 def kappa(d: int) -> float:
@@ -112,7 +135,7 @@ def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) 
     """
     if checks.one_of("mode", mode, MODES) != "repaired":
         return 1 / kappa(facts.d)
-    c = math.sqrt(facts.mean_square) if centre_norm is None else checks.real("centre_norm", centre_norm, above=0)
+    c = math.sqrt(facts.mean_square) if centre_norm is None else moderate("centre_norm", centre_norm)
     return facts.radius * (2 * (c / facts.radius) ** 2 / (facts.d * (facts.d + 1))) ** (1 / 3)
 
 
@@ -170,11 +193,6 @@ class Calibration:
         """Scale of the noise on counts; 0 without noise, NaN where infeasible."""
         return self.beta_sum / self.offset
 
-    @property
-    def released_budget(self) -> float:
-        """B = T r (d / 2 rho)^{2/3} / beta_sum^2, the unknown that the released code searches in `RELEASED_BUDGETS`."""
-        return self.n_iterations * self.facts.radius * (self.facts.d / (2 * RHO)) ** (2 / 3) / self.beta_sum**2
-
     def slopes(self, norms: ArrayLike) -> np.ndarray:
         """Unsampled losses s (z + offset) at norms z at most r.
 
@@ -186,35 +204,35 @@ class Calibration:
         return np.asarray(self.s * (self._lengths(norms) + self.offset))
 
     def rates(self, norms: ArrayLike) -> np.ndarray:
-        """Return the inclusion probabilities of records with these norms.
-
-        Raises
-        ------
-        ArgumentError
-            If a norm exceeds r, or the cell is infeasible.
-        """
+        """Inclusion probabilities of records with these norms; errors as in :meth:`slopes`."""
         z, facts = self._lengths(norms), self.facts
         if self.sampler == "full":
             return np.ones(z.shape)
         if self.sampler == "unif":
             return np.full(z.shape, self.m / facts.n)
         if self.sampler == "core":
-            return samplers.coreset_rates(
-                z, self.m, n=facts.n, mean_square=facts.mean_square, mixing=self.mixing
-            )
-        slopes = self.slopes(z)
-        if self.mode == "released":
-            return 1 / printed_weights.released_weights(Power(slopes), self.target)
-        return samplers.optimal_rates(slopes, self.target)
+            return coreset_rates(z, self.m, n=facts.n, mean_square=facts.mean_square, mixing=self.mixing)
+        weights = released_weights if self.mode == "released" else optimal_weights
+        return 1 / weights(self.slopes(z), self.target)
 
     def _lengths(self, norms: ArrayLike) -> np.ndarray:
-        """Norms that the guarantee is about, those of a rounding above r lowered to it."""
         if not self.feasible:
             raise ArgumentError(
                 f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler {self.sampler}, got "
                 f"m = {self.m:g}; lower m or raise epsilon"
             )
-        return within(norms, self.facts)
+        return _within(norms, self.facts)
+
+
+def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
+    """Norms that the guarantee is about, those of a rounding above the radius lowered to it."""
+    z = nonnegative("norms", norms)
+    if z.size and float(z.max()) > facts.radius * (1 + _NORM_SLACK):
+        raise ArgumentError(
+            f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or scale down such "
+            "rows"
+        )
+    return np.asarray(np.minimum(z, facts.radius))
 
 
 def calibrate(
@@ -236,9 +254,9 @@ def calibrate(
     sampler : {"full", "unif", "core", "opt"}
     facts : DataFacts
     target : float
-        eps* > 0; infinite for no noise (not for `opt`, whose probabilities come from the target).
+        eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target).
     m : float
-        Expected sample size in (0, n]; not for `full`.
+        Expected sample size from 1e-6 to n; not for `full`.
     mode : {"released", "stated", "repaired"}
         `released`: core-set minimum on a grid of 100 points, weights of `opt` as midpoints; `repaired`: the split that
         scales with the data.
@@ -247,7 +265,7 @@ def calibrate(
     n_iterations : int
         T.
     mixing : float
-        Of the core-set sampler, in (0, 1].
+        Of the core-set sampler, from 1e-9 to 1.
     centre_norm : float, optional
         Of the repaired split, see :func:`count_offset`.
 
@@ -266,17 +284,17 @@ def calibrate(
     importance, Section 4 and Proposition 13.
     """
     checks.one_of("sampler", sampler, SAMPLERS)
-    iterations = checks.integer("n_iterations", n_iterations, at_least=1)
+    iterations = checks.integer("n_iterations", n_iterations, at_least=1, at_most=MOST)
     offset = count_offset(facts, mode, centre_norm)
     noiseless = target == math.inf and sampler != "opt"
-    goal = math.inf if noiseless else checks.real("target epsilon", target, above=0)
+    goal = math.inf if noiseless else moderate("target epsilon", target)
     if sampler == "full":
         size = float(facts.n)
     elif m is None:
         raise ArgumentError(f"m must be given for the sampler {sampler}, got none; only full needs no size")
     else:
-        size = checks.real("m", m, above=0, at_most=facts.n)
-    share = checks.real("mixing", mixing, above=0, at_most=1)
+        size = expected_size(m, facts.n)
+    share = checks.real("mixing", mixing, above=0, at_least=1e-9, at_most=1)
     m_max = float(facts.n)
     if sampler == "core":
         m_max = min(m_max, facts.n / (share + (1 - share) * facts.radius**2 / facts.mean_square))
@@ -292,26 +310,65 @@ def calibrate(
         s, psi = _coreset(facts, offset, goal, size, share, mode)
     else:
         rate, radius = np.array(size / facts.n), np.array(facts.radius)
-        s = float(np.exp(norm_minimum.log_factor(radius, rate, offset, goal))) * (1 - norm_minimum.ROUNDING)
-        psi = goal
+        s, psi = float(np.exp(_log_factor(radius, rate, offset, float(log_expm1(goal)))[0])) * (1 - _ROUNDING), goal
     return Calibration(sampler, mode, facts, goal, size, share, iterations, offset, s, psi, m_max)
 
 
 def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: float, mode: str) -> tuple[float, float]:
     constant = share * m / facts.n
     square = (1 - share) * m / (facts.n * facts.mean_square)
-    proved, _ = norm_minimum.smallest_factor(constant, square, facts.radius, offset, goal)
     if mode != "released":
-        return proved, goal
+        return _smallest_factor(constant, square, facts.radius, offset, goal), goal
     z = np.linspace(0.0, facts.radius, RELEASED_GRID)
-    s = float(np.exp(norm_minimum.log_factor(z, np.minimum(constant + square * z * z, 1.0), offset, goal).min()))
+    rates = np.minimum(constant + square * z * z, 1.0)
+    s = float(np.exp(_log_factor(z, rates, offset, float(log_expm1(goal)))[0].min()))
 
     def excess(log_target: float) -> float:
         """Log of the factor that is proved at a target over that of the grid; it rises with the target."""
-        proved, _ = norm_minimum.smallest_factor(constant, square, facts.radius, offset, math.exp(log_target))
-        return math.log(proved / s)
+        return math.log(_smallest_factor(constant, square, facts.radius, offset, math.exp(log_target)) / s)
 
     return s, math.exp(_least_above(excess, math.log(goal)))
+
+
+def _smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> float:
+    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1."""
+    log_gain = float(log_expm1(target))
+
+    def curve(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        q = constant + square * z * z
+        return q, *_log_factor(z, np.minimum(q, 1.0), offset, log_gain)
+
+    edges = np.linspace(0.0, radius, _CELLS + 1)
+    left, right = edges[:-1], edges[1:]
+    best, proved = np.inf, np.inf
+    for _ in range(_ROUNDS):
+        middle = 0.5 * (left + right)
+        (q_left, at_left, u_left), (q_right, at_right, u_right), (_, at_middle, _) = map(curve, (left, right, middle))
+        steepest = _elasticity(u_left) * 2 * square * right / q_left - 1 / (right + offset)
+        flattest = _elasticity(u_right) * 2 * square * left / q_right - 1 / (left + offset)
+        ends = np.minimum(at_left, at_right)
+        best = min(best, float(at_middle.min()), float(ends.min()))
+        largest = np.maximum(np.abs(steepest), np.abs(flattest))
+        bound = np.where((steepest <= 0) | (flattest >= 0), ends, at_middle - largest * (right - left) / 2)
+        open_ = bound < best - _GAP
+        if not open_.all():
+            proved = min(proved, float(bound[~open_].min()))
+        if not open_.any():
+            return float(np.exp(proved)) * (1 - _ROUNDING)
+        left = np.concatenate([left[open_], middle[open_]])
+        right = np.concatenate([middle[open_], right[open_]])
+    raise NumericalError(f"the minimum over norms must settle, got a value of exp({best:g}) and {left.size} open cells")
+
+
+def _log_factor(z: np.ndarray, q: np.ndarray, offset: float, log_gain: float) -> tuple[np.ndarray, np.ndarray]:
+    """log f at norms z included with probability q, and log u there; log_gain is log E."""
+    log_q = np.log(q)
+    log_u = log_gain - log_q
+    return np.asarray(log_q + np.log(np.logaddexp(0.0, log_u)) - np.log(z + offset)), log_u
+
+
+def _elasticity(log_u: np.ndarray) -> np.ndarray:
+    return np.asarray(1 - 1 / (1 + np.exp(-log_u)) / np.logaddexp(0.0, log_u))
 
 
 def _least_above(function: Callable[[float], float], low: float) -> float:
@@ -333,36 +390,34 @@ def _optimal(
     """Find s with sum 1/w* = m: the sum grows with s, nearly as a power of it, so secants in logarithms settle soon."""
     if norms.size != facts.n:
         raise ArgumentError(f"opt needs one norm a record, n = {facts.n}, got {norms.size}")
-    lengths = within(norms, facts) + offset
-    limit = goal / (facts.radius + offset)
+    lengths = _within(norms, facts) + offset
+    s = goal / (facts.radius + offset)
 
     def log_size(log_s: float) -> float:
-        return math.log(weights.expected_size(weights.optimal_weights(math.exp(log_s) * lengths, goal)) / m)
+        return math.log(float(np.sum(1 / optimal_weights(math.exp(log_s) * lengths, goal))) / m)
 
-    high = math.log(limit)
+    high = math.log(s)
     at_high = log_size(high)
     m_max = m * math.exp(at_high)
-    if at_high < -1e-12:
+    if at_high < -_GAP:
         return math.nan, math.nan, m_max
-    s = math.exp(_rising_root(log_size, high, at_high)) if at_high > 1e-12 else limit
+    if at_high > _GAP:
+        low, at_low = high - at_high, log_size(high - at_high)
+        while at_low > 0:
+            high, at_high, low = low, at_low, low - at_low - 0.1
+            at_low = log_size(low)
+        s = math.exp(_root_between(log_size, low, at_low, high, at_high))
     if mode != "released":
         return s, goal, m_max
     # the middles of the released brackets may lie on the wrong side; their losses at the records, not over the ball
-    profile = Power(s * lengths)
-    return s, float(profile.sampled(1 / printed_weights.released_weights(profile, goal)).max()), m_max
-
-
-def _rising_root(function: Callable[[float], float], high: float, at_high: float) -> float:
-    """Root of an increasing function below `high`, to 1e-12 in its value: secants kept inside a bracket."""
-    low, at_low = high - at_high, function(high - at_high)
-    while at_low > 0:
-        low, at_low, high, at_high = low - at_low - 0.1, function(low - at_low - 0.1), low, at_low
-    return _root_between(function, low, at_low, high, at_high)
+    slopes = s * lengths
+    return s, float(Power(slopes).sampled(1 / released_weights(slopes, goal)).max()), m_max
 
 
 def _root_between(
     function: Callable[[float], float], low: float, at_low: float, high: float, at_high: float
 ) -> float:
+    """Root of an increasing function, to 1e-12 in its value: secants, every third step a halving."""
     for step in range(_STEPS):
         place = low - at_low * (high - low) / (at_high - at_low)
         if step % 3 == 2:
@@ -377,72 +432,3 @@ def _root_between(
         if high - low < 1e-15 * max(1.0, abs(high)):
             return low
     raise NumericalError(f"the root must settle, got {found:g} there; report the arguments")
-
-
-RADII = ("gamma", "exponential")
-"""`gamma`: the radius has the law Gamma(d, scale), as the density says.  `exponential`: that of one dimension, whose
-density in d > 1 has a pole at 0 and bounds no loss (R1)."""
-
-
-def norm_order(value: float) -> float:
-    """Return the order of the norm.
-
-    Raises
-    ------
-    ArgumentError
-        If it is below 1, where |.|_p is no norm and the loss is not bounded by it.
-    """
-    if value == math.inf:
-        return math.inf
-    return checks.real("the norm order", value, at_least=1)
-
-
-def norms(vectors: np.ndarray, order: float) -> np.ndarray:
-    """|v|_order along the last axis, in float64, without overflow at large orders."""
-    if order == 2:
-        return np.asarray(np.sqrt(np.einsum("...j,...j->...", vectors, vectors, dtype=float)))
-    sizes = np.abs(vectors, dtype=float)
-    largest = sizes.max(axis=-1)
-    if order == math.inf:
-        return np.asarray(largest)
-    shares = sizes / np.where(largest > 0, largest, 1.0)[..., None]
-    return np.asarray(largest * (shares**order).sum(axis=-1) ** (1 / order))
-
-
-def norm_noise(
-    shape: tuple[int, ...], scale: float, rng: np.random.Generator, *, order: float = 2.0, radius: str = "gamma"
-) -> np.ndarray:
-    """Draw vectors of the last axis' dimension with a density proportional to exp(-|z|_order / scale).
-
-    The direction u / |u|_p of independent coordinates with density proportional to exp(-|u|^p) is independent of the
-    radius |z|_p, whose law is Gamma(d, scale) as |z|_p^{d-1} is what a shell has in volume.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The last entry is d.
-    scale : float
-        At least 0; 0 gives zeros.
-    order : float
-        p in [1, inf].
-    radius : {"gamma", "exponential"}
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    """
-    p = norm_order(order)
-    beta = checks.real("scale", scale, at_least=0)
-    law = checks.one_of("radius", radius, RADII)
-    if beta == 0:
-        return np.zeros(shape)
-    if p == 2:
-        u = rng.standard_normal(shape)
-    elif p == math.inf:
-        u = rng.uniform(-1.0, 1.0, shape)
-    else:
-        # Gamma(1/p) is Gamma(1 + 1/p) times the p-th power of a uniform number, and would underflow at large p
-        u = rng.gamma(1 + 1 / p, 1.0, shape) ** (1 / p) * rng.uniform(-1.0, 1.0, shape)
-    size = rng.gamma(shape[-1], beta, shape[:-1]) if law == "gamma" else rng.exponential(beta, shape[:-1])
-    return np.asarray(u * (size / norms(u, p))[..., None])

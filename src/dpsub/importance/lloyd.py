@@ -1,21 +1,16 @@
-"""Weighted DP-Lloyd on samples, for many runs at once, and the cost of many sets of centres on all rows.
+"""Weighted DP-Lloyd on samples, for many runs at once, its noise, and the cost of many sets of centres on all rows.
 
-Rows are float32 and read in chunks; distances come from one matrix product a chunk, sums and counts are added up in
-float64, so that what a record adds is its own share and not the rounding of others.  Runs that share a sample (the
-same repeat at other noise scales) are computed together: their centres are stacked.
-
-The nearest of k centres of each row, for many sets of centres: scores by one matrix product, compared in long rows.
-
-Scores lie with the centres of a set on the first axis and the rows on the last, so that a comparison of one centre with
-the best so far runs along thousands of numbers that are beside each other, and a block of them stays in the cache.
-
-One round of weighted Lloyd as loops over rows: what a plain implementation costs, and a second road for tests.
+Rows are float32 and read in chunks.  The nearest of k centres comes from one matrix product a chunk for many sets of
+centres: scores lie with the centres of a set on the first axis and the rows on the last, so that a comparison of one
+centre with the best so far runs along thousands of numbers that are next to each other, and a block of them stays in
+the cache.  Sums and counts are added up in float64, so that what a record adds is its own share and not the rounding
+of others.  Runs that share a sample (the same repeat at other noise scales) are computed together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,102 +18,73 @@ from scipy import sparse
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import MODES, RADII, DataFacts, norm_noise, norm_order, norms
+from dpsub.importance.calibrate import FLOATS, MODES, DataFacts
+from dpsub.importance.losses import MOST, moderate
 from dpsub.importance.samplers import WeightedSample
 
-CHUNK = 8192
-"""Rows of one matrix product."""
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_CHUNK = 8192  # rows of one matrix product
 _SCORES = 1 << 20  # of one matrix product, if one set has no more
 _FEW = 2048  # labels for which a search one by one is faster than k comparisons of all
+_KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
+_LARGEST_DRAW = 1 << 28  # numbers
+_RADII = ("gamma", "exponential")
 
 
-class CentreSets:
-    """c sets of k centres, ready for rows of one precision.
+def _norm_order(value: float) -> float:
+    """The order p of a norm; below 1, |.|_p is none and does not bound the loss."""
+    return math.inf if value == math.inf else checks.real("the norm order", value, at_least=1)
+
+
+def row_norms(vectors: np.ndarray, order: float) -> np.ndarray:
+    """|v|_order along the last axis, in float64, without overflow at large orders."""
+    if order == 2:
+        return np.asarray(np.sqrt(np.einsum("...j,...j->...", vectors, vectors, dtype=float)))
+    sizes = np.abs(vectors, dtype=float)
+    largest = sizes.max(axis=-1)
+    if order == math.inf:
+        return np.asarray(largest)
+    shares = sizes / np.where(largest > 0, largest, 1.0)[..., None]
+    return np.asarray(largest * (shares**order).sum(axis=-1) ** (1 / order))
+
+
+def norm_noise(
+    shape: tuple[int, ...], scale: float, rng: np.random.Generator, *, order: float = 2.0, radius: str = "gamma"
+) -> np.ndarray:
+    """Draw vectors of the last axis' dimension with a density proportional to exp(-|z|_order / scale).
+
+    The direction u / |u|_p of independent coordinates with density proportional to exp(-|u|^p) is independent of the
+    radius |z|_p, whose law is Gamma(d, scale) as |z|_p^{d-1} is what a shell has in volume.
 
     Parameters
     ----------
-    centres : ndarray, shape (c, k, d)
-    dtype : dtype
-        Of the rows.
+    shape : tuple of int
+        The last entry is d.
+    scale : float
+        At least 0; 0 gives zeros.
+    order : float
+        p in [1, inf].
+    radius : {"gamma", "exponential"}
+        The latter, of the released code, has in d > 1 a density with a pole at 0 and bounds no loss (R1).
 
     Raises
     ------
     ArgumentError
-        If the rows are no float32 or float64: centres would be rounded to whole numbers with them.
+        If an argument is out of range.
     """
-
-    def __init__(self, centres: np.ndarray, dtype: np.dtype) -> None:
-        if dtype not in FLOATS:
-            raise ArgumentError(f"rows must be float32 or float64, got {dtype}; convert them with checked_points")
-        self.n_sets, self.k, d = centres.shape
-        at_once = max(1, _SCORES // (self.k * CHUNK))
-        self._blocks = []
-        self._room = np.empty(0, dtype=dtype)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, self.n_sets, at_once):
-                block = slice(start, min(start + at_once, self.n_sets))
-                flat = centres[block].transpose(1, 0, 2).reshape(-1, d)
-                squares = np.einsum("ij,ij->i", flat, flat).astype(dtype)[:, None]
-                self._blocks.append((block, np.ascontiguousarray((2 * flat).astype(dtype)), squares))
-
-    def _scores(self, columns: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield |c|^2 - 2 x c, which orders centres as distances do, shape (k, sets of the block, rows)."""
-        n = columns.shape[1]
-        needed = max(doubled.shape[0] for _, doubled, _ in self._blocks) * n
-        if self._room.size < needed:  # else the room of the last chunk, which is in the cache
-            self._room = np.empty(needed, dtype=columns.dtype)
-        for block, doubled, squares in self._blocks:
-            scores = self._room[: doubled.shape[0] * n].reshape(doubled.shape[0], n)
-            with np.errstate(over="ignore", invalid="ignore"):
-                np.matmul(doubled, columns, out=scores)
-                np.subtract(squares, scores, out=scores)
-            yield block, scores.reshape(self.k, -1, n)
-
-    def labels(self, columns: np.ndarray) -> np.ndarray:
-        """Index of the nearest centre: the lowest on ties, the first with a NaN if there is one.
-
-        Parameters
-        ----------
-        columns : ndarray, shape (d, n)
-            Rows, transposed; the product is fastest if this is how they lie in memory.
-
-        Returns
-        -------
-        ndarray of int, shape (c, n)
-        """
-        labels = np.empty((self.n_sets, columns.shape[1]), dtype=np.min_scalar_type(self.k))
-        for block, scores in self._scores(columns):
-            labels[block] = _lowest(scores, labels.dtype)
-        return labels
-
-    def least(self, columns: np.ndarray) -> np.ndarray:
-        """Squared distance to the nearest centre less |x|^2, shape (c, n), `columns` as above; NaN if a centre is."""
-        least = np.empty((self.n_sets, columns.shape[1]), dtype=columns.dtype)
-        for block, scores in self._scores(columns):
-            scores.min(axis=0, out=least[block])
-        return least
-
-
-def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """scores.argmin(axis=0), by one comparison of all numbers a centre."""
-    best = scores[0].copy()
-    if best.size < _FEW:
-        return np.asarray(scores.argmin(axis=0))
-    labels, lower = np.zeros(best.shape, dtype), np.empty(best.shape, dtype)
-    for j in range(1, scores.shape[0]):
-        np.less(scores[j], best, out=lower)
-        np.minimum(best, scores[j], out=best)
-        # the last centre that lowers the best is the largest index among those that do
-        np.multiply(lower, dtype.type(j), out=lower)
-        np.maximum(labels, lower, out=labels)
-    lost = np.isnan(best)
-    if lost.any():
-        labels[lost] = np.isnan(scores[:, lost]).argmax(axis=0)
-    return labels
-
-
-_KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
+    p = _norm_order(order)
+    law = checks.one_of("radius", radius, _RADII)
+    if scale == 0:
+        return np.zeros(shape)
+    beta = moderate("scale", scale)
+    if p == 2:
+        u = rng.standard_normal(shape)
+    elif p == math.inf:
+        u = rng.uniform(-1.0, 1.0, shape)
+    else:
+        # Gamma(1/p) is Gamma(1 + 1/p) times the p-th power of a uniform number, and would underflow at large p
+        u = rng.gamma(1 + 1 / p, 1.0, shape) ** (1 / p) * rng.uniform(-1.0, 1.0, shape)
+    size = rng.gamma(shape[-1], beta, shape[:-1]) if law == "gamma" else rng.exponential(beta, shape[:-1])
+    return np.asarray(u * (size / row_norms(u, p))[..., None])
 
 
 @dataclass(frozen=True)
@@ -161,32 +127,22 @@ class Lloyd:
     order: float = 2.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_clusters", checks.integer("n_clusters", self.n_clusters, at_least=1))
-        object.__setattr__(self, "n_iterations", checks.integer("n_iterations", self.n_iterations, at_least=1))
-        object.__setattr__(self, "radius", checks.real("radius", self.radius, above=0))
-        object.__setattr__(self, "order", norm_order(self.order))
+        for name in ("n_clusters", "n_iterations"):
+            object.__setattr__(self, name, checks.integer(name, getattr(self, name), at_least=1, at_most=MOST))
+        object.__setattr__(self, "order", _norm_order(self.order))
         checks.one_of("mode", self.mode, MODES)
-        if not (self.beta_sum == 0 and self.beta_count == 0):
-            for name in ("beta_sum", "beta_count"):
-                object.__setattr__(self, name, checks.real(name, getattr(self, name), above=0))
+        scales = () if self.beta_sum == 0 and self.beta_count == 0 else ("beta_sum", "beta_count")
+        for name in ("radius", *scales):
+            object.__setattr__(self, name, moderate(name, getattr(self, name)))
 
     @property
     def noiseless(self) -> bool:
         return self.beta_sum == 0
 
-    @property
-    def radius_law(self) -> str:
-        """Law of the length of the noise on sums."""
-        return RADII[1] if self.mode == "released" else RADII[0]
-
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """T (1/beta_count + |x|_p/beta_sum): the loss of a record of weight 1, for centres that begin fixed.
+        """T (1/beta_count + |x|_p/beta_sum): the loss of records of weight 1, for first centres that are fixed.
 
         Infinite without noise.
-
-        References
-        ----------
-        importance, Proposition 13.
         """
         if self.noiseless:
             return np.full(np.shape(lengths), math.inf)
@@ -197,9 +153,8 @@ class Lloyd:
         if self.noiseless:
             return np.zeros(self.n_clusters), np.zeros((self.n_clusters, d))
         counts = rng.laplace(0.0, self.beta_count, self.n_clusters)
-        return counts, norm_noise(
-            (self.n_clusters, d), self.beta_sum, rng, order=self.order, radius=self.radius_law
-        )
+        radius = "exponential" if self.mode == "released" else "gamma"
+        return counts, norm_noise((self.n_clusters, d), self.beta_sum, rng, order=self.order, radius=radius)
 
     def update(self, sums: np.ndarray, counts: np.ndarray, centres: np.ndarray) -> np.ndarray:
         """New centres from noisy sums, shape (k, d), and noisy counts, shape (k,): what is done after the release."""
@@ -209,28 +164,7 @@ class Lloyd:
             if self.noiseless:
                 return np.where((counts > 0)[:, None], sums / counts[:, None], centres)
         moved = sums / np.maximum(counts, 1.0)[:, None]
-        return moved * np.minimum(1.0, self.radius / np.maximum(norms(moved, self.order), 1e-300))[:, None]
-
-
-def checked_points(points: np.ndarray) -> np.ndarray:
-    """Return rows as a float array, without a copy where they are float32 or float64 already.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no rows or columns, the entries are no numbers, or some are not finite.
-    """
-    rows = np.asarray(points)
-    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
-        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
-    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
-        raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
-    if rows.dtype not in FLOATS:
-        rows = rows.astype(np.float64)
-    for start in range(0, rows.shape[0], CHUNK):
-        if not np.isfinite(rows[start : start + CHUNK]).all():
-            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
-    return rows
+        return moved * np.minimum(1.0, self.radius / np.maximum(row_norms(moved, self.order), 1e-300))[:, None]
 
 
 def drawn_centres(points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -248,30 +182,83 @@ def drawn_centres(points: np.ndarray, sample: WeightedSample, n_clusters: int, r
 
 def fixed_centres(facts: DataFacts, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Return k uniform directions of length sqrt(mean square), from public numbers alone, shape (k, d)."""
-    k = checks.integer("n_clusters", n_clusters, at_least=1)
+    k = checks.integer("n_clusters", n_clusters, at_least=1, at_most=_LARGEST_DRAW // facts.d)
     u = rng.standard_normal((k, facts.d))
     return np.asarray(u * (math.sqrt(facts.mean_square) / np.linalg.norm(u, axis=1, keepdims=True)))
+
+
+class CentreSets:
+    """c sets of k centres, shape (c, k, d), ready for rows of one precision, float32 or float64."""
+
+    def __init__(self, centres: np.ndarray, dtype: np.dtype) -> None:
+        if dtype not in FLOATS:
+            raise ArgumentError(f"rows must be float32 or float64, got {dtype}; convert them with checked_points")
+        self.n_sets, self.k, d = centres.shape
+        at_once = max(1, _SCORES // (self.k * _CHUNK))
+        self._blocks = []
+        self._room = np.empty(0, dtype=dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, self.n_sets, at_once):
+                block = slice(start, min(start + at_once, self.n_sets))
+                flat = centres[block].transpose(1, 0, 2).reshape(-1, d)
+                squares = np.einsum("ij,ij->i", flat, flat).astype(dtype)[:, None]
+                self._blocks.append((block, np.ascontiguousarray((2 * flat).astype(dtype)), squares))
+
+    def _scores(self, columns: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield |c|^2 - 2 x c, which orders centres as distances do, shape (k, sets of the block, rows)."""
+        n = columns.shape[1]
+        needed = max(doubled.shape[0] for _, doubled, _ in self._blocks) * n
+        if self._room.size < needed:  # else the room of the last chunk, which is in the cache
+            self._room = np.empty(needed, dtype=columns.dtype)
+        for block, doubled, squares in self._blocks:
+            scores = self._room[: doubled.shape[0] * n].reshape(doubled.shape[0], n)
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.matmul(doubled, columns, out=scores)
+                np.subtract(squares, scores, out=scores)
+            yield block, scores.reshape(self.k, -1, n)
+
+    def labels(self, columns: np.ndarray) -> np.ndarray:
+        """Index of the nearest centre, shape (c, n): the lowest on ties, the first with a NaN if there is one.
+
+        `columns` are rows, transposed, shape (d, n); the product is fastest if this is how they lie in memory.
+        """
+        labels = np.empty((self.n_sets, columns.shape[1]), dtype=np.min_scalar_type(self.k))
+        for block, scores in self._scores(columns):
+            labels[block] = _lowest(scores, labels.dtype)
+        return labels
+
+    def least(self, columns: np.ndarray) -> np.ndarray:
+        """Squared distance to the nearest centre less |x|^2, shape (c, n), `columns` as above; NaN if a centre is."""
+        least = np.empty((self.n_sets, columns.shape[1]), dtype=columns.dtype)
+        for block, scores in self._scores(columns):
+            scores.min(axis=0, out=least[block])
+        return least
+
+
+def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """scores.argmin(axis=0), by one comparison of all numbers a centre."""
+    best = scores[0].copy()
+    if best.size < _FEW:
+        return np.asarray(scores.argmin(axis=0))
+    labels, lower = np.zeros(best.shape, dtype), np.empty(best.shape, dtype)
+    for j in range(1, scores.shape[0]):
+        np.less(scores[j], best, out=lower)
+        np.minimum(best, scores[j], out=best)
+        # the last centre that lowers the best is the largest index among those that do
+        np.multiply(lower, dtype.type(j), out=lower)
+        np.maximum(labels, lower, out=labels)
+    lost = np.isnan(best)
+    if lost.any():
+        labels[lost] = np.isnan(scores[:, lost]).argmax(axis=0)
+    return labels
 
 
 def clusters(
     points: np.ndarray, centres: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted counts and sums of the rows nearest to each centre, for many sets of centres.
+    """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows nearest to each of c sets of k centres.
 
-    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-    centres : ndarray, shape (c, k, d)
-        c sets of k centres.
-    weights : ndarray, shape (n,), optional
-
-    Returns
-    -------
-    counts : ndarray, shape (c, k)
-    sums : ndarray, shape (c, k, d)
-        In float64.
+    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64.
     """
     return _tally(_pieces(points, weights), centres, points.dtype)
 
@@ -297,9 +284,9 @@ class _Piece:
 
 
 def _pieces(rows: np.ndarray, weights: np.ndarray | None = None) -> Iterator[_Piece]:
-    for start in range(0, rows.shape[0], CHUNK):
-        chunk = rows[start : start + CHUNK]
-        yield _Piece(chunk, np.ones(chunk.shape[0]) if weights is None else weights[start : start + CHUNK])
+    for start in range(0, rows.shape[0], _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        yield _Piece(chunk, np.ones(chunk.shape[0]) if weights is None else weights[start : start + _CHUNK])
 
 
 def _tally(pieces: Iterable[_Piece], centres: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -313,12 +300,9 @@ def _tally(pieces: Iterable[_Piece], centres: np.ndarray, dtype: np.dtype) -> tu
 
 
 def run(
-    points: np.ndarray,
-    sample: WeightedSample,
-    plans: list[Lloyd],
-    initial: np.ndarray,
+    points: np.ndarray, sample: WeightedSample, plans: list[Lloyd], initial: np.ndarray,
     rngs: list[np.random.Generator],
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Run several plans on one sample, each with its own noise and its own first centres.
 
     Parameters
@@ -345,36 +329,35 @@ def run(
     shapes = {(plan.n_clusters, plan.n_iterations) for plan in plans}
     if len(shapes) != 1 or len(plans) != len(rngs):
         raise ArgumentError(f"plans that run together need one k, one T and a generator each, got {sorted(shapes)}")
-    centres = np.array(initial, dtype=float)
-    if centres.shape != (len(plans), plans[0].n_clusters, points.shape[1]):
-        raise ArgumentError(f"initial centres must have the shape (plans, k, d), got {centres.shape}")
     sample.refuse_light_weights()
     rows = points[sample.indices]
-    _check_norms(rows, plans)
     kept = list(_pieces(rows, sample.weights)) if rows.size <= _KEPT else None
     for piece in kept or ():
         piece.columns = np.ascontiguousarray(piece.columns)
-    for turn in range(plans[0].n_iterations):
-        # often all plans start alike: their first clusters are those of one
-        seen = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
-        counts, sums = _tally(kept or _pieces(rows, sample.weights), seen, rows.dtype)
-        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in (counts, sums))
-        for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
-            on_counts, on_sums = plan.noise(rows.shape[1], rng)
-            centres[c] = plan.update(sums[c] + on_sums, counts[c] + on_counts, centres[c])
-    return centres
+    return _rounds(rows, lambda: kept or _pieces(rows, sample.weights), plans, initial, rngs)
 
 
 def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Run one plan on all rows with weight 1, without a copy of them; shape (k, d); errors as in :func:`run`."""
-    centres = np.array(initial, dtype=float)
-    if centres.shape != (plan.n_clusters, points.shape[1]):
-        raise ArgumentError(f"initial centres must have the shape (k, d), got {centres.shape}")
-    _check_norms(points, [plan])
-    for _ in range(plan.n_iterations):
-        counts, sums = clusters(points, centres[None])
-        on_counts, on_sums = plan.noise(points.shape[1], rng)
-        centres = plan.update(sums[0] + on_sums, counts[0] + on_counts, centres)
+    return _rounds(points, lambda: _pieces(points), [plan], np.asarray(initial)[None], [rng])[0]
+
+
+def _rounds(
+    rows: np.ndarray, pieces: Callable[[], Iterable[_Piece]], plans: list[Lloyd], initial: np.ndarray,
+    rngs: list[np.random.Generator],
+) -> np.ndarray:  # fmt: skip
+    centres = checks.finite_array("initial centres", initial).copy()
+    shape = (len(plans), plans[0].n_clusters, rows.shape[1])
+    if centres.shape != shape:
+        raise ArgumentError(f"initial centres must have the shape {shape}, got {centres.shape}")
+    _check_norms(rows, plans)
+    for turn in range(plans[0].n_iterations):
+        # often all plans start alike: their first clusters are those of one
+        seen = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
+        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in _tally(pieces(), seen, rows.dtype))
+        for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
+            on_counts, on_sums = plan.noise(rows.shape[1], rng)
+            centres[c] = plan.update(sums[c] + on_sums, counts[c] + on_counts, centres[c])
     return centres
 
 
@@ -383,23 +366,15 @@ def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:
     slack = 1e-9 if points.dtype == np.float64 else 1e-7
     for order in {plan.order for plan in plans}:
         radius = min(plan.radius for plan in plans if plan.order == order)
-        for start in range(0, points.shape[0], CHUNK):
-            largest = float(norms(points[start : start + CHUNK], order).max())
+        for start in range(0, points.shape[0], _CHUNK):
+            largest = float(row_norms(points[start : start + _CHUNK], order).max())
             # not the other way round: NaN is refused as well
             if not largest <= radius * (1 + slack):
                 raise ArgumentError(f"rows must have norms of at most {radius:g}, got {largest:g}; scale or drop them")
 
 
 def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Mean over all rows of the squared distance to the nearest of k centres, for many sets, shape (c,).
-
-    NaN where a centre is NaN.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-    centres : ndarray, shape (c, k, d)
-    """
+    """Mean over all rows of the squared distance to the nearest centre, for c sets, shape (c,); NaN if a centre is."""
     return total_costs(points, centres) / points.shape[0]
 
 
@@ -408,17 +383,19 @@ def total_costs(points: np.ndarray, centres: np.ndarray, sample: WeightedSample 
     near = CentreSets(centres, points.dtype)
     n = points.shape[0] if sample is None else sample.size
     total, sizes = np.zeros(near.n_sets), 0.0
-    for start in range(0, n, CHUNK):
-        block = slice(start, min(start + CHUNK, n))
+    for start in range(0, n, _CHUNK):
+        block = slice(start, min(start + _CHUNK, n))
         rows = points[block] if sample is None else points[sample.indices[block]]
         share = np.ones(rows.shape[0]) if sample is None else sample.weights[block]
         total += near.least(np.ascontiguousarray(rows.T)).astype(float) @ share
         sizes += float(share @ np.einsum("ij,ij->i", rows, rows, dtype=float))
+    if not math.isfinite(sizes):
+        raise ArgumentError(f"points must have finite squares, got a sum of {sizes:g}; see checked_points")
     return np.asarray(total + sizes)
 
 
 def clusters_by_rows(points: np.ndarray, centres: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts, shape (k,), and sums, shape (k, d), as `lloyd.clusters` for one set of centres, row by row."""
+    """Counts, shape (k,), and sums, shape (k, d), as `clusters` for one set of centres: what a plain loop costs."""
     counts, sums = np.zeros(centres.shape[0]), np.zeros(centres.shape)
     for row, weight in zip(points, weights, strict=True):
         nearest = int(np.argmin(((centres - row) ** 2).sum(axis=1)))
@@ -430,7 +407,7 @@ def clusters_by_rows(points: np.ndarray, centres: np.ndarray, weights: np.ndarra
 def run_by_rows(
     points: np.ndarray, weights: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Run one plan on weighted rows; the same numbers as `lloyd.run` up to rounding, shape (k, d)."""
+    """Run one plan on weighted rows; the same numbers as `run` up to rounding, shape (k, d)."""
     centres = np.array(initial, dtype=float)
     for _ in range(plan.n_iterations):
         counts, sums = clusters_by_rows(points, centres, weights)

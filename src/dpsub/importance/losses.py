@@ -1,4 +1,4 @@
-"""Personalised losses under Poisson importance sampling, in both directions and in the log domain.
+"""Losses of records under Poisson importance sampling, in both directions and in the log domain.
 
 A mechanism on weighted records has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor
 e^eps.  If x is included with probability q and then weighs 1/q, its loss becomes
@@ -6,13 +6,12 @@ e^eps.  If x is included with probability q and then weighs 1/q, its loss become
     present over absent:  log(1 + q (e^eps - 1)),
     absent over present:  -log(1 - q + q e^-eps),
 
-with eps = eps(1/q, x); the first is never the smaller one.
+with eps = eps(1/q, x); the first is never the smaller one.  Records are included independently: the loss of a group is
+at most the sum over its members, and replacing a record costs its removal and the addition of the other.
 """
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,23 @@ from dpsub.errors import ArgumentError
 from dpsub.noise.base import nonnegative
 
 _LARGE = 30.0  # e^-x is below the rounding of 1 + ... from here on
+MOST = 10**9
+"""Of rows, columns, rounds and clusters."""
+_UNITS = 1e30
+_RAREST = 1e-100
+
+
+def moderate(name: str, value: object) -> float:
+    """Return a target, length or noise scale above 0, from 1e-30 to 1e30: powers and quotients of them are doubles."""
+    return checks.real(name, checks.real(name, value, above=0), at_least=1 / _UNITS, at_most=_UNITS)
+
+
+def checked_lengths(name: str, value: ArrayLike) -> np.ndarray:
+    """Return lengths of records as an array: at least 0, at most 1e30."""
+    array = nonnegative(name, value)
+    if array.size:
+        checks.real(name, array.max(), at_most=_UNITS)
+    return array
 
 
 def log_expm1(x: ArrayLike) -> np.ndarray:
@@ -39,13 +55,13 @@ def inclusion(q: ArrayLike) -> np.ndarray:
     Raises
     ------
     ArgumentError
-        If one is NaN or outside (0, 1]: a record that is never included has no weight.
+        If one is NaN or outside (0, 1] (below 1e-100): a record that is never included has no weight.
     """
     chances = checks.finite_array("inclusion probabilities", q)
-    if chances.size and not (chances.min() > 0 and chances.max() <= 1):
+    if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
         raise ArgumentError(
-            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; "
-            "leave out records that are never sampled, and lower m where a probability exceeds 1"
+            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; leave out "
+            f"records that are sampled never or below {_RAREST:g}, and lower m where a probability exceeds 1"
         )
     return chances
 
@@ -89,53 +105,19 @@ def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     return np.where(loss > 1, large, small)[()]
 
 
-def loss_when_replaced(
-    epsilon: ArrayLike, q: ArrayLike, other_epsilon: ArrayLike, other_q: ArrayLike
-) -> np.ndarray:
-    """Bound the loss when a record (epsilon, q) becomes another: removing the one and adding the other."""
-    return loss_when_removed(epsilon, q) + loss_when_added(other_epsilon, other_q)
+def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
+    """log(1 + (e^eps - 1) / q), eps >= 0 of any size: where the divergence of the mechanism is needed.
 
-
-def loss_of_group(epsilon: ArrayLike, q: ArrayLike) -> float:
-    """Bound the loss when all these records are removed: records are included independently, so losses add up."""
-    return float(np.sum(loss_when_removed(epsilon, q)))
-
-
-class PersonalisedProfile(abc.ABC):
-    """eps(w, x) of n records as a function of their weights w >= 1; arrays of shape (n,)."""
-
-    @abc.abstractmethod
-    def loss(self, weights: np.ndarray) -> np.ndarray:
-        """eps(w_i, x_i) in nats, shape (n,)."""
-
-    @abc.abstractmethod
-    def slope(self, weights: np.ndarray) -> np.ndarray:
-        """Its derivative with respect to w_i, shape (n,)."""
-
-    @property
-    @abc.abstractmethod
-    def n(self) -> int:
-        """Number of records."""
-
-    def sampled(self, q: ArrayLike) -> np.ndarray:
-        """psi(x_i): the profile after sampling with probabilities q and weights 1/q, shape (n,)."""
-        chance = np.broadcast_to(inclusion(q), (self.n,))
-        return loss_when_removed(self.loss(1 / chance), chance)
-
-    def sampling_helps(self) -> np.ndarray:
-        """Whether eps'(1) < 1 - e^-eps(1), so that some q < 1 lowers the loss, shape (n,).
-
-        References
-        ----------
-        importance, Proposition 16.
-        """
-        one = np.ones(self.n)
-        return np.asarray(self.slope(one) < -np.expm1(-self.loss(one)))
+    With P the outputs given that the record is included, and Q given that it is not, present is (1 - q) Q + q P, so
+    that present - a absent = q (P - (1 + (a - 1) / q) Q), a = e^eps: delta after sampling is q times delta there.
+    """
+    usual = np.log1p(np.expm1(np.minimum(epsilon, _LARGE)) / q)
+    return np.where(epsilon > _LARGE, np.logaddexp(0.0, log_expm1(epsilon) - np.log(q)), usual)
 
 
 @dataclass(frozen=True, eq=False)
-class Power(PersonalisedProfile):
-    """eps(w, x) = c(x) w^exponent: 1 is linear (sums with additive noise), 0 ignores weights.
+class Power:
+    """eps(w, x) = c(x) w^exponent, the profile of n records: exponent 1 is additive noise on sums, 0 ignores weights.
 
     Parameters
     ----------
@@ -154,19 +136,27 @@ class Power(PersonalisedProfile):
     exponent: float = 1.0
 
     def __post_init__(self) -> None:
-        scales = nonnegative("scales", np.atleast_1d(np.asarray(self.scales, dtype=float)))
-        object.__setattr__(self, "scales", checks.finite_array("scales", scales, ndim=1))
+        object.__setattr__(self, "scales", np.atleast_1d(checked_lengths("scales", self.scales)))
         object.__setattr__(self, "exponent", checks.real("exponent", self.exponent, at_least=0))
 
-    @property
-    def n(self) -> int:
-        return int(self.scales.size)
-
     def loss(self, weights: np.ndarray) -> np.ndarray:
-        return self.scales * weights**self.exponent
+        """eps(w_i, x_i) in nats, shape (n,), at weights of shape (n,)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused where it is used
+            return self.scales * weights**self.exponent
 
-    def slope(self, weights: np.ndarray) -> np.ndarray:
-        return self.exponent * self.scales * weights ** (self.exponent - 1)
+    def sampled(self, q: ArrayLike) -> np.ndarray:
+        """psi(x_i): the profile after sampling with probabilities q and weights 1/q, shape (n,)."""
+        chance = np.broadcast_to(inclusion(q), self.scales.shape)
+        return loss_when_removed(self.loss(1 / chance), chance)
+
+    def sampling_helps(self) -> np.ndarray:
+        """Whether eps'(1) < 1 - e^-eps(1), so that some q < 1 lowers the loss, shape (n,).
+
+        References
+        ----------
+        importance, Proposition 16.
+        """
+        return np.asarray(self.exponent * self.scales < -np.expm1(-self.scales))
 
     def sampling_never_helps(self) -> bool:
         """Whether eps(w) <= w eps'(w) for all w, so that psi >= eps(1) and no sampling lowers any loss.
@@ -176,76 +166,3 @@ class Power(PersonalisedProfile):
         importance, Proposition 17.
         """
         return self.exponent >= 1
-
-
-DeltaCurve = Callable[[np.ndarray], np.ndarray]
-"""Upper bounds of delta at any real epsilons (nats) of a mechanism on weighted records, for one (w, x)."""
-
-
-def delta_when_removed(epsilon: ArrayLike, q: float, curve: DeltaCurve) -> np.ndarray:
-    """Return q delta(log(1 + (e^eps - 1) / q)): the hockey-stick divergence, present from absent, after sampling.
-
-    With P the outputs given that the record is included, and Q given that it is not, present is (1 - q) Q + q P, so
-    that present - a absent = q (P - (1 + (a - 1) / q) Q).
-
-    Parameters
-    ----------
-    epsilon : array_like
-        Nats, >= 0.
-    q : float
-        Inclusion probability.
-    curve : callable
-        Bounds of H_{e^eps}(P || Q) at weight 1/q.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    """
-    rate, order = float(inclusion(q)), nonnegative("epsilon", epsilon)
-    return np.minimum(rate * curve(base_order(order, rate)), 1.0)
-
-
-def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
-    """log(1 + (e^eps - 1) / q), the order that the mechanism is asked for, eps >= 0 of any size."""
-    moderate = np.log1p(np.expm1(np.minimum(epsilon, _LARGE)) / q)
-    return np.where(epsilon > _LARGE, np.logaddexp(0.0, log_expm1(epsilon) - np.log(q)), moderate)
-
-
-def delta_when_added(epsilon: ArrayLike, q: float, reverse: DeltaCurve) -> np.ndarray:
-    """Return c delta'(log(q e^eps / c)), c = 1 - e^eps (1 - q): absent from present; 0 where c <= 0.
-
-    Here absent - a present = c Q - a q P, with H_{e^eps}(Q || P) bounded by `reverse`; rest as in
-    :func:`delta_when_removed`.
-    """
-    rate, order = float(inclusion(q)), np.atleast_1d(nonnegative("epsilon", epsilon))
-    if rate == 1:
-        return np.minimum(reverse(order), 1.0).reshape(np.shape(epsilon))[()]
-    share = -np.expm1(np.minimum(order + np.log1p(-rate), 0.0))
-    delta = np.zeros(order.shape)
-    left = share > 0
-    if left.any():
-        delta[left] = share[left] * reverse(order[left] + np.log(rate) - np.log(share[left]))
-    return np.minimum(delta, 1.0).reshape(np.shape(epsilon))[()]
-
-
-def once_and_resampled(unsampled: ArrayLike, q: ArrayLike, n_iterations: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the losses of T rounds on one sample, and with a new sample in each round, linear profiles.
-
-    Parameters
-    ----------
-    unsampled : array_like
-        A: the loss of all T rounds at weight 1, nats.
-    q : array_like
-        Inclusion probability, the weight being 1/q.
-    n_iterations : int
-        T.
-
-    Returns
-    -------
-    once, resampled : ndarray
-        log(1 + q (e^{A/q} - 1)) and T log(1 + q (e^{A/(Tq)} - 1)).
-    """
-    rounds = checks.integer("n_iterations", n_iterations, at_least=1)
-    total, chance = nonnegative("unsampled", unsampled), inclusion(q)
-    return loss_when_removed(total / chance, chance), rounds * loss_when_removed(total / (rounds * chance), chance)

@@ -1,12 +1,12 @@
-"""Inclusion probabilities of the samplers that are compared, and the Poisson importance sampler that draws.
+"""Inclusion probabilities of the samplers that are compared, the Poisson importance sampler that draws, weighted sums.
 
-The weighted sum with Laplace noise: losses, its exact error under any inclusion probabilities, and draws of it.
+Rates are arrays of inclusion probabilities, one a record.  The sum with Laplace noise is the simplest mechanism on
+weighted samples: its losses are linear in the weights, and its error is known exactly under any rates.
 """
 
 from __future__ import annotations
 
 import bisect
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.losses import inclusion
+from dpsub.importance.losses import MOST, checked_lengths, inclusion, moderate
 from dpsub.importance.weights import optimal_weights
 from dpsub.noise import Laplace
 from dpsub.noise.base import nonnegative
 
-_CENTRED = 1e-6
 _ROUNDING = 1e-12  # by which a probability at the largest size may exceed 1
-_FEW_ROWS_A_CLUSTER = 4
+_NUMBERS_A_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +73,6 @@ class PoissonImportance:
             raise ArgumentError("a sampler needs at least one record, got none; check the data")
         object.__setattr__(self, "q", q)
 
-    @property
-    def expected_size(self) -> float:
-        return float(self.q.sum())
-
     def draw(self, rng: np.random.Generator) -> WeightedSample:
         """Draw one sample: one uniform number a record, in the order of the records."""
         return self.select(rng.random(self.q.size))
@@ -88,15 +83,15 @@ class PoissonImportance:
         return WeightedSample(indices, 1 / self.q[indices])
 
 
-def _size(m: float, n: int) -> float:
-    if n < 1:
-        raise ArgumentError("a sampler needs at least one record, got none; check the data")
-    return checks.real("m", m, above=0, at_most=n)
+def expected_size(m: float, n: int) -> float:
+    """Return m if it can be the expected size of a sample of n records: from 1e-6 to n."""
+    return checks.real("m", m, above=0, at_least=1e-6, at_most=checks.integer("n", n, at_least=1, at_most=MOST))
 
 
 def uniform_rates(n: int, m: float) -> np.ndarray:
     """q = m/n for n records."""
-    return np.full(n, _size(m, n) / n)
+    rate = expected_size(m, n) / n
+    return np.full(int(n), rate)
 
 
 def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mixing: float = 0.5) -> np.ndarray:
@@ -124,9 +119,8 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
     ----------
     importance, Section 4; core-set distribution after Bachem et al. 2018.
     """
-    z = nonnegative("norms", norms)
-    size, share = _size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
-    moment = checks.real("mean_square", mean_square, above=0)
+    z, moment = checked_lengths("norms", norms), checks.real("mean_square", mean_square, above=0, at_least=1e-60)
+    size, share = expected_size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
     if share == 0 and z.size and z.min() == 0:
         raise ArgumentError("a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing")
     q = size / n * (share + (1 - share) * z * z / moment)
@@ -134,22 +128,6 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
         most = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
         raise ArgumentError(f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}")
     return np.minimum(q, 1.0)
-
-
-def check_centred(points: np.ndarray, radius: float) -> None:
-    """Refuse data whose mean is not 0: core-set sampling is about norms of centred records.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no rows, or the norm of the mean exceeds 1e-6 radius or is no number.
-    """
-    if points.shape[0] == 0:
-        raise ArgumentError("data must have rows to have a mean, got none; check the data")
-    off = float(np.linalg.norm(points.mean(axis=0, dtype=float)))
-    # not the other way round: NaN is refused as well
-    if not off <= _CENTRED * radius:
-        raise ArgumentError(f"data must be centred within 1e-6 of the radius {radius:g}, got a mean of norm {off:g}")
 
 
 def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
@@ -167,7 +145,8 @@ def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
     ArgumentError
         If fewer than m records have a size above 0, or m is out of range.
     """
-    return filled_rates(np.zeros(np.size(sizes)), sizes, m)
+    z = checked_lengths("sizes", sizes)
+    return filled_rates(np.zeros(z.shape), z, m)
 
 
 def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
@@ -190,12 +169,12 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     ArgumentError
         If m or a floor is out of range, the arrays differ in shape, or a record would never be drawn.
     """
-    least, z = nonnegative("floors", floors), nonnegative("sizes", sizes)
+    least, z = nonnegative("floors", floors), checked_lengths("sizes", sizes)
     if least.shape != z.shape or least.ndim != 1:
         raise ArgumentError(f"floors and sizes must be one number a record, got shapes {least.shape} and {z.shape}")
     if least.size and least.max() > 1:
         raise ArgumentError(f"floors must be at most 1, got {least.max():g}; they are inclusion probabilities")
-    goal = _size(m, z.size)
+    goal = expected_size(m, z.size)
     total = float(least.sum())
     if total > goal * (1 + 1e-12):
         raise ArgumentError(f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}")
@@ -204,6 +183,8 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     if float(np.where(z > 0, 1.0, least).sum()) < goal:
         raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
     positive = z > 0
+    if positive.any():
+        moderate("sizes above 0", z[positive].min())
     floor, size = least[positive], z[positive]
     rest = float(least[~positive].sum())
 
@@ -222,18 +203,6 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     filled = least.copy()
     filled[positive] = left + share * (right - left)
     return filled
-
-
-def warn_of_small_samples(m: float, n_clusters: int) -> None:
-    """Warn if the expected sample has fewer than four rows a cluster."""
-    if m < _FEW_ROWS_A_CLUSTER * n_clusters:
-        warnings.warn(
-            f"a sample of about {m:g} rows has fewer than {_FEW_ROWS_A_CLUSTER} a cluster of {n_clusters}; raise m",
-            stacklevel=2,
-        )
-
-
-_NUMBERS_A_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -258,40 +227,40 @@ class WeightedLaplaceSum:
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
+        object.__setattr__(self, "scale", moderate("scale", self.scale))
 
     def slopes(self, points: ArrayLike) -> np.ndarray:
         """|x|_1 / b: the loss of each record at weight 1, shape (n,); that at weight w is w times it."""
-        rows = checks.finite_array("points", points, ndim=2)
-        return np.asarray(np.abs(rows).sum(axis=1) / self.scale)
+        return np.asarray(np.abs(_table(points)[0]).sum(axis=1) / self.scale)
 
     def release(self, points: np.ndarray, sample: WeightedSample, rng: np.random.Generator) -> np.ndarray:
-        """Return the noisy weighted sum over a sample, shape (d,).
-
-        Raises
-        ------
-        ArgumentError
-            If a weight is below 1.
-        """
+        """Return the noisy weighted sum over a sample, shape (d,); ArgumentError if a weight is below 1."""
         sample.refuse_light_weights()
         return np.asarray(Laplace(self.scale).release(sample.weights @ points[sample.indices], rng))
 
     def mean_squared_error(self, points: ArrayLike, q: ArrayLike) -> float:
         """E |release - sum of all records|^2 = 2 b^2 d + sum (1/q_i - 1) |x_i|^2, exact."""
-        rows = checks.finite_array("points", points, ndim=2)
-        chance = np.broadcast_to(inclusion(q), rows.shape[:1])
+        rows, chance = _table(points, q)
         return float(2 * self.scale**2 * rows.shape[1] + (1 / chance - 1) @ np.einsum("ij,ij->i", rows, rows))
 
     def squared_errors(self, points: ArrayLike, q: ArrayLike, runs: int, rng: np.random.Generator) -> np.ndarray:
         """Draw samples and noise, and return the squared error of each run, shape (runs,)."""
-        rows = checks.finite_array("points", points, ndim=2)
-        chance = np.broadcast_to(inclusion(q), rows.shape[:1])
+        rows, chance = _table(points, q)
         weighted, total = rows / chance[:, None], rows.sum(axis=0)
-        errors = np.empty(checks.integer("runs", runs, at_least=1))
+        errors = np.empty(checks.integer("runs", runs, at_least=1, at_most=10**8))
         block = max(1, _NUMBERS_A_BLOCK // rows.shape[0])
-        for start in range(0, runs, block):
+        for start in range(0, errors.size, block):
             part = errors[start : start + block]
             drawn = rng.random((part.size, rows.shape[0])) < chance
             released = Laplace(self.scale).release(drawn.astype(float) @ weighted, rng)
             part[:] = ((released - total) ** 2).sum(axis=1)
         return errors
+
+
+def _table(points: ArrayLike, q: ArrayLike = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, and an inclusion probability for each."""
+    rows = checks.finite_array("points", points, ndim=2)
+    if not rows.size:
+        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+    checked_lengths("entries of points", np.abs(rows))
+    return rows, np.broadcast_to(inclusion(q), rows.shape[:1])

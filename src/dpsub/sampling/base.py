@@ -25,8 +25,8 @@ from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_DRAWS = 10**7
 """Slots of a stage with replacement: the law of a record's copies has an entry for each number of them."""
-_MOST_TERMS = 2 * 10**7
-"""Of one stage's kernel: some ten seconds."""
+_MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
+"""Of one stage's kernel: from when negligible ones are left out, and when it is refused."""
 
 
 class Stage(abc.ABC):
@@ -122,12 +122,20 @@ class WithReplacement(_OfSize):
         return checks.integer(name, value, at_least=1, at_most=MOST_DRAWS)
 
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
-        if len(j) * self.size < 10**6:
+        if len(j) * self.size < _MANY_TERMS:
             return self.size, 0, self.size
         return self.size, *laws.binomial_range(self.size, int(j.min()) / n_slots, int(j.max()) / n_slots)
 
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
-        return laws.log_binomial(u, self.size, j[:, None] / n_slots)
+        p = j / n_slots
+        if len(j) * len(u) < _MANY_TERMS:
+            return laws.log_binomial(u, self.size, p[:, None])
+        rows = np.full((len(j), len(u)), -np.inf)
+        for row, chance in zip(rows, p.tolist(), strict=True):
+            low, high = laws.binomial_range(self.size, chance, chance)
+            part = slice(low - int(u[0]), high + 1 - int(u[0]))
+            row[part] = laws.log_binomial(u[part], self.size, chance)
+        return rows
 
 
 STAGES: dict[str, type[Stage]] = {stage.kind: stage for stage in (WithoutReplacement, WithReplacement, PoissonStage)}
@@ -143,23 +151,8 @@ def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> n
 
 
 def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.ndarray:
-    """Return for each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1.
+    """Return for each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1, one row after the other.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    n : int
-        Number of indices.
-    sizes : ndarray of int, shape (rows,)
-        How many each row needs, at most n.
-
-    Returns
-    -------
-    ndarray, shape (sum(sizes),)
-        The rows one after the other, in no particular order within a row.
-
-    Notes
-    -----
     Sparse rows: draw with replacement, then redraw repeated values until none is left. The procedure treats all labels
     alike, so every set of a size is equally likely. Rows above half of the frame are shuffled whole instead.
     """
@@ -193,23 +186,9 @@ def regroup(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Give each group of entries an independent uniform label 0..n-1 and merge the groups of a row that share one.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    n : int
-        Number of labels.
-    first : ndarray of bool, shape (rows, width), or None
-        Where a new group begins; the entries of a group are neighbours in a row. None: each entry is its own group.
-    shape : (rows, width)
-    sizes : ndarray, shape (rows,), or None
-        How many entries of each row are present; the others are at its end. None: all.
-
-    Returns
-    -------
-    labels : ndarray of int, shape (rows, width)
-        Sorted rows; absent entries at the end hold n.
-    first : ndarray of bool, shape (rows, width)
-        Where a new label begins, False for absent entries.
+    `first` and the second result say where in each row of `shape` a group begins, its entries being neighbours (None:
+    each entry is its own group); `sizes` how many entries of each row are present (None: all), the others at its end.
+    The first result holds the labels, rows sorted, n for absent entries.
     """
     total = shape[0] * shape[1]
     if first is None:
@@ -253,20 +232,11 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
 
 @dataclass(frozen=True)
 class Family:
-    """Samplers that differ in one size or rate only.
-
-    Attributes
-    ----------
-    make : callable
-        From the size or rate to the sampler.
-    most : float
-        Largest size or rate that is of interest.
-    solved : {"size", "rate"}
-    """
+    """Samplers that differ in one size or rate only: from it to the sampler, the largest of interest, which it is."""
 
     make: Callable[[float], Sampler]
     most: float
-    solved: str
+    solved: str  # "size" or "rate"
 
 
 class Sampler(abc.ABC):

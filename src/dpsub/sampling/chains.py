@@ -5,7 +5,7 @@ O is a stage without, W one with replacement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -34,13 +34,11 @@ class Poisson(StagedSampler):
 
     rate: float
 
-    name: ClassVar[str] = "poisson"
-    label: ClassVar[str] = "Poisson"
-    colour: ClassVar[str] = "#E69F00"
-    marker: ClassVar[str] = "o"
-    line_style: ClassVar[Any] = (0, (6, 1.5))
-    relation: ClassVar[Relation] = Relation.ADD_REMOVE
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"rate": PoissonStage}
+    name = "poisson"
+    label, colour, marker = "Poisson", "#E69F00", "o"
+    line_style = (0, (6, 1.5))
+    relation = Relation.ADD_REMOVE
+    kinds: ClassVar = {"rate": PoissonStage}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -53,11 +51,9 @@ class Wor(StagedSampler):
 
     m: int
 
-    name: ClassVar[str] = "wor"
-    label: ClassVar[str] = "WOR"
-    colour: ClassVar[str] = "#0072B2"
-    marker: ClassVar[str] = "s"
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"m": WithoutReplacement}
+    name = "wor"
+    label, colour, marker = "WOR", "#0072B2", "s"
+    kinds: ClassVar = {"m": WithoutReplacement}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -70,12 +66,10 @@ class Wr(StagedSampler):
 
     m: int
 
-    name: ClassVar[str] = "wr"
-    label: ClassVar[str] = "WR"
-    colour: ClassVar[str] = "#009E73"
-    marker: ClassVar[str] = "^"
-    line_style: ClassVar[Any] = (0, (4, 1.5))
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"m": WithReplacement}
+    name = "wr"
+    label, colour, marker = "WR", "#009E73", "^"
+    line_style = (0, (4, 1.5))
+    kinds: ClassVar = {"m": WithReplacement}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -91,12 +85,10 @@ class _TwoStage(StagedSampler):
 class MustOW(_TwoStage):
     """MUST.OW(n, b, m): b different records, then m of them with replacement. With b = n it is WR."""
 
-    name: ClassVar[str] = "must_ow"
-    label: ClassVar[str] = "MUST.OW"
-    colour: ClassVar[str] = "#D55E00"
-    marker: ClassVar[str] = "D"
-    line_style: ClassVar[Any] = (0, (5, 1.2, 1, 1.2))
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithoutReplacement, "m": WithReplacement}
+    name = "must_ow"
+    label, colour, marker = "MUST.OW", "#D55E00", "D"
+    line_style = (0, (5, 1.2, 1, 1.2))
+    kinds: ClassVar = {"b": WithoutReplacement, "m": WithReplacement}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -111,12 +103,10 @@ class MustWO(_TwoStage):
     MUST, Corollary 6.
     """
 
-    name: ClassVar[str] = "must_wo"
-    label: ClassVar[str] = "MUST.WO"
-    colour: ClassVar[str] = "#56B4E9"
-    marker: ClassVar[str] = "v"
-    line_style: ClassVar[Any] = (0, (1, 1.2))
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithReplacement, "m": WithoutReplacement}
+    name = "must_wo"
+    label, colour, marker = "MUST.WO", "#56B4E9", "v"
+    line_style = (0, (1, 1.2))
+    kinds: ClassVar = {"b": WithReplacement, "m": WithoutReplacement}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -126,12 +116,10 @@ class MustWO(_TwoStage):
 class MustWW(_TwoStage):
     """MUST.WW(n, b, m): b records with replacement, then m of these slots with replacement; aggregated by record."""
 
-    name: ClassVar[str] = "must_ww"
-    label: ClassVar[str] = "MUST.WW"
-    colour: ClassVar[str] = "#CC79A7"
-    marker: ClassVar[str] = "X"
-    line_style: ClassVar[Any] = (0, (2.5, 1))
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithReplacement, "m": WithReplacement}
+    name = "must_ww"
+    label, colour, marker = "MUST.WW", "#CC79A7", "X"
+    line_style = (0, (2.5, 1))
+    kinds: ClassVar = {"b": WithReplacement, "m": WithReplacement}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -141,11 +129,9 @@ class MustWW(_TwoStage):
 class MustOO(_TwoStage):
     """MUST.OO(n, b, m): two stages without replacement. Its law is that of WOR(n, m)."""
 
-    name: ClassVar[str] = "must_oo"
-    label: ClassVar[str] = "MUST.OO"
-    colour: ClassVar[str] = "#0072B2"
-    marker: ClassVar[str] = "p"
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithoutReplacement, "m": WithoutReplacement}
+    name = "must_oo"
+    label, colour, marker = "MUST.OO", "#0072B2", "p"
+    kinds: ClassVar = {"b": WithoutReplacement, "m": WithoutReplacement}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -187,11 +173,9 @@ class Multistage(StagedSampler):
 
     chain: Sequence[Stage]
 
-    name: ClassVar[str] = "multistage"
-    label: ClassVar[str] = "multistage"
-    colour: ClassVar[str] = "#999999"
-    marker: ClassVar[str] = "P"
-    sizes: ClassVar[Mapping[str, str]] = {}
+    name = "multistage"
+    label, colour, marker = "multistage", "#999999", "P"
+    sizes: ClassVar = {}
 
     def __post_init__(self) -> None:
         chain = tuple(self.chain)

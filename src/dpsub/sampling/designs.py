@@ -156,8 +156,7 @@ class RandomSize(_OfSizes):
     mean: float
     sd: float
 
-    name: ClassVar[str] = "random_size"
-    label: ClassVar[str] = "random size"
+    name, label = "random_size", "random size"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", checks.real("mean", self.mean))
@@ -191,8 +190,7 @@ class RoundedRate(_OfSizes):
     rate: Fraction
     rounding: str
 
-    name: ClassVar[str] = "rounded_rate"
-    label: ClassVar[str] = "rounded rate"
+    name, label = "rounded_rate", "rounded rate"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", exact_rate(self.rate))
@@ -217,8 +215,7 @@ _STRATA = Frame(8, strata=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
 class StratifiedRate(RoundedRate):
     """The share `rate` of each stratum, each size rounded half up or at random: proportional allocation."""
 
-    name: ClassVar[str] = "stratified_rate"
-    label: ClassVar[str] = "proportional"
+    name, label = "stratified_rate", "proportional"
 
     def groups(self, frame: Frame) -> list[np.ndarray]:
         return _by_stratum(frame)
@@ -246,8 +243,7 @@ class Stratified(_OfSizes):
 
     allocation: tuple[int, ...]
 
-    name: ClassVar[str] = "stratified"
-    label: ClassVar[str] = "stratified"
+    name, label = "stratified", "stratified"
 
     def __post_init__(self) -> None:
         sizes = tuple(checks.integer("an allocation", size, at_least=1) for size in self.allocation)
@@ -295,8 +291,7 @@ class ClusterSample(FrameSampler):
     drawn: int
     second_stage: float = 1.0
 
-    name: ClassVar[str] = "cluster"
-    label: ClassVar[str] = "cluster"
+    name, label = "cluster", "cluster"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "drawn", checks.integer("drawn", self.drawn, at_least=1))
@@ -345,8 +340,7 @@ class ClusterSample(FrameSampler):
 class PpsCluster(FrameSampler):
     """One cluster, drawn with a chance proportional to its number of members, and all of them."""
 
-    name: ClassVar[str] = "pps_cluster"
-    label: ClassVar[str] = "PPS cluster"
+    name, label = "pps_cluster", "PPS cluster"
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
         return frame.cluster_sizes[frame.needed("clusters")] / frame.n
@@ -387,8 +381,7 @@ class Systematic(FrameSampler):
     step: int
     order: str = "frame"
 
-    name: ClassVar[str] = "systematic"
-    label: ClassVar[str] = "systematic"
+    name, label = "systematic", "systematic"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", checks.integer("step", self.step, at_least=1))

@@ -1,7 +1,4 @@
-"""The frame: the records that a sampler draws from, and their design variables.
-
-Samples: which records were drawn, and how often.
-"""
+"""The frame, that is the records that a sampler draws from with their design variables, and samples of it."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ import numpy as np
 from dpsub import checks
 from dpsub.errors import ArgumentError
 
-MOST_RECORDS = 10**18
-"""More than any frame has, within the range of 64-bit indices."""
+MOST_RECORDS = 2**53
+"""More than any frame has; all whole numbers up to here are doubles."""
 
 
 @dataclass(frozen=True, eq=False)

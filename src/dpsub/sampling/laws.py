@@ -54,13 +54,6 @@ def _deviance(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float) -> np.ndarray:
     """Return log P(Binomial(n, p) = k), elementwise; -inf outside the support.
 
-    Parameters
-    ----------
-    k, n : array_like of int
-        Successes and trials, n >= 0.
-    p : array_like of float
-        Success probability in [0, 1].
-
     Notes
     -----
     Saddle-point form of the binomial probability: exact identity in terms of the Stirling error and the deviance,
@@ -117,17 +110,8 @@ def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int
 def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
     """Law of the number of occupied cells when a random number of balls falls independently and uniformly.
 
-    Parameters
-    ----------
-    log_balls : ndarray, shape (d + 1,)
-        Log probabilities of the number of balls, 0..d.
-    cells : int
-        Number of cells N >= 1.
-
-    Returns
-    -------
-    ndarray, shape (min(d, N) + 1,)
-        Log probabilities, from the recursion P[d + 1][k] = P[d][k] k / N + P[d][k - 1] (1 - (k - 1) / N).
+    From log probabilities of 0..d balls to those of 0..min(d, N) of the N `cells`, by the recursion
+    P[d + 1][k] = P[d][k] k / N + P[d][k - 1] (1 - (k - 1) / N).
     """
     d_max = len(log_balls) - 1
     width = min(d_max, cells) + 1
@@ -167,10 +151,9 @@ def clopper_pearson(hits: int, draws: int, confidence: float) -> tuple[float, fl
 
 @dataclass(frozen=True, eq=False)
 class MultiplicityLaw:
-    """P(L = l) for l = 0..l_max, the law of the number of copies of one fixed record.
+    """P(L = l) for l = 0..l_max, the law of the number of copies of one fixed record (w_u in MUST, Theorem 5).
 
-    It is all that privacy analysis needs to know of a sampler that treats all records alike: amplification, accountants
-    and the efficiency tables read it (w_u in MUST, Theorem 5).
+    It is all that privacy analysis needs to know of a sampler that treats all records alike.
 
     Attributes
     ----------

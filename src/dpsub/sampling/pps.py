@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
-from typing import ClassVar
 
 import numpy as np
 
@@ -40,8 +39,7 @@ class PpsSystematic(_OfFixedSize):
     Joint inclusion depends on the order, and many samples are impossible, also where all sizes are equal.
     """
 
-    name: ClassVar[str] = "pps_systematic"
-    label: ClassVar[str] = "PPS systematic"
+    name, label = "pps_systematic", "PPS systematic"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
         ends = np.cumsum(self.inclusion_probabilities(frame))
@@ -68,8 +66,7 @@ class PpsConditionalPoisson(_OfFixedSize):
     it has the largest entropy, and with equal sizes it is simple random sampling.
     """
 
-    name: ClassVar[str] = "pps_conditional_poisson"
-    label: ClassVar[str] = "PPS conditional Poisson"
+    name, label = "pps_conditional_poisson", "PPS conditional Poisson"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
         certain, rest, odds = self._odds(frame)
@@ -105,8 +102,7 @@ class PpsConditionalPoisson(_OfFixedSize):
 class PpsWithReplacement(_OfFixedSize):
     """m independent draws, each with chances proportional to size; a record may come several times."""
 
-    name: ClassVar[str] = "pps_with_replacement"
-    label: ClassVar[str] = "PPS with replacement"
+    name, label = "pps_with_replacement", "PPS with replacement"
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
         return -np.expm1(self.m * np.log1p(-self._chances(frame)))
