@@ -27,7 +27,7 @@ from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.recycling.composed import RecyclingAdvice
+    from dpsub.recycling.advice import RecyclingAdvice
     from dpsub.recycling.law import Recycled
 
 KERNELS = ("gaussian", "laplace")
@@ -50,35 +50,31 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     """Choose and account."""
-    from dpsub.recycling import composed, kernels
-    from dpsub.recycling import composed as advice
-    from dpsub.recycling import composed as composed_budget
-    from dpsub.recycling.budget import budget
+    from dpsub.recycling import composition
+    from dpsub.recycling.advice import advise
+    from dpsub.recycling.choice import checked_budget, largest_rate
+    from dpsub.recycling.kernels import FAMILIES
     from dpsub.recycling.law import Recycled
 
     started = perf_counter()
-    family = kernels.named(arguments.kernel)
-    epsilon, delta = budget(arguments.epsilon, arguments.delta)
-    times = checks.integer("compositions", arguments.compositions, at_least=1)
-    shared = (epsilon, delta, times, arguments.bound, arguments.sensitivity)
+    family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
+    epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
+    times = checks.integer("compositions", arguments.compositions, at_least=1, at_most=composition.MOST_STEPS)
     found: RecyclingAdvice | None = None
     if arguments.scale is None:
         if arguments.rate is not None:
             raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
-        found = advice.advise(
-            family, epsilon, delta, arguments.bound, arguments.sensitivity, steps=times
-        )
+        found = advise(family, epsilon, delta, bound, span, times)
         law = found.optimum.law
     elif arguments.rate is None:
-        law = composed_budget.largest_rate(family(arguments.scale), *shared).law
+        checks.real("bound", bound, above=0)
+        law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
     else:
-        law = Recycled.within(family(arguments.scale), arguments.rate, arguments.bound, arguments.sensitivity)
-    account = composed.account(
-        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH
-    )
+        law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
+    account = composition.account(law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH)
     if arguments.rate is None and times > 1:
         # the bound that the choice was proved by
-        proved = composed_budget.upper_delta(law, times, epsilon)
+        proved = composition.upper_delta(law, times, epsilon)
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
     seconds = perf_counter() - started
     values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
@@ -122,7 +118,7 @@ def _compared(found: RecyclingAdvice | None) -> dict[str, Any]:
 
 
 def _lines(found: RecyclingAdvice) -> list[Line]:
-    paper = "none: its search ends at rate 1, of which its composition theorem says nothing"
+    paper = f"none: {found.no_paper}"
     if found.paper is not None and found.paper_delta is not None:
         chosen = found.paper
         paper = (

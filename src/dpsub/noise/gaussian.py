@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -176,7 +176,7 @@ class Gaussian(Mechanism):
         return GaussianProfile(sensitivity / self.scale)
 
     @classmethod
-    def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Gaussian:
+    def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
         """Return the least noise whose exact profile satisfies delta(epsilon) <= `delta`.
 
         The root of log delta_theta(epsilon) = log `delta` in theta = sensitivity / sigma, rounded towards more noise
@@ -238,7 +238,7 @@ class Gaussian(Mechanism):
         return cls(round_up(span / ratio, lambda scale: excess(span / scale) <= 0))
 
     @classmethod
-    def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Gaussian:
+    def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
         """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
 
         Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). The formula is evaluated for every epsilon, as the paper does:

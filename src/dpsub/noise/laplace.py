@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,7 +112,7 @@ class Laplace(Mechanism):
         return LaplaceProfile(sensitivity / self.scale)
 
     @classmethod
-    def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Laplace:
+    def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
         """Return the noise of scale sensitivity / (epsilon - 2 log(1 - delta)), which has exactly this delta.
 
         Parameters

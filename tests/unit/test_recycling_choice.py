@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, composed
-from dpsub.recycling import composed as advice
-from dpsub.recycling import composed as together
-from dpsub.recycling.budget import plain
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
+from dpsub.recycling.advice import advise
+from dpsub.recycling.choice import best_recycler, largest_rate, plain_noise
+from dpsub.recycling.composition import account
 from dpsub.recycling.kernels import Family
+from tests.unit.recycled_laws import laplace_optimum
 
 DELTA = 1e-5
 
@@ -23,14 +24,14 @@ DELTA = 1e-5
      (0.1, 1.0, 3.0, 0.0849)],
 )  # fmt: skip
 def test_the_best_gaussian_recycler(epsilon: float, sensitivity: float, bound: float, acceptance: float) -> None:
-    found = budget.optimum(GaussianKernel, epsilon, DELTA, bound, sensitivity)
+    found = best_recycler(GaussianKernel, epsilon, DELTA, bound, sensitivity)
     assert found.acceptance == pytest.approx(acceptance, rel=2e-3)
     assert DELTA * (1 - 1e-6) <= found.true_delta <= DELTA
-    assert found.acceptance > plain(GaussianKernel, epsilon, DELTA, bound, sensitivity).acceptance
+    assert found.acceptance > plain_noise(GaussianKernel, epsilon, DELTA, bound, sensitivity).acceptance
 
 
 def test_no_grid_over_both_parameters_has_a_better_one() -> None:
-    found = budget.optimum(GaussianKernel, 1.0, DELTA, 1.0, 1.0)
+    found = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0)
     best = 0.0
     for factor in np.linspace(0.8, 1.5, 15):
         for rate in np.linspace(0.3, 0.8, 26):
@@ -41,13 +42,13 @@ def test_no_grid_over_both_parameters_has_a_better_one() -> None:
 
 
 def test_delta_falls_and_rises_with_the_rate() -> None:
-    kernel = GaussianKernel.for_budget(1.0, 1e-5, 1.0)
+    kernel = GaussianKernel.calibrated(1.0, 1e-5, 1.0)
     tight = GaussianKernel(kernel.scale * 0.955)
     deltas = [float(RecycledProfile(Recycled.within(tight, q, 1.0, 1.0)).delta(1.0)) for q in (0.0, 0.55, 0.7)]
     assert deltas[1] < deltas[0] < deltas[2]
     # a target between the two is met only beyond a stretch of rates that miss it
     target = (deltas[0] + deltas[1]) / 2
-    found = budget.largest_rate(tight, 1.0, target, -1.0, 1.0, 1.0)
+    found = largest_rate(tight, 1.0, target, -1.0, 1.0, 1.0)
     assert found.law.rate > 0.55
     assert found.true_delta <= target < found_beyond(found.law, 1e-6)
 
@@ -57,72 +58,72 @@ def found_beyond(law: Recycled, by: float) -> float:
 
 
 def test_a_rate_of_one_is_found_where_it_is_private() -> None:
-    found = budget.largest_rate(GaussianKernel(4.0), 2.0, 1e-3, -30.0, 30.0, 1.0)
+    found = largest_rate(GaussianKernel(4.0), 2.0, 1e-3, -30.0, 30.0, 1.0)
     assert found.law.rate == 1.0
     assert found.true_delta <= 1e-3
 
 
 def test_asymmetric_bounds_count_both_directions() -> None:
-    found = budget.largest_rate(GaussianKernel(5.0), 1.0, DELTA, -0.5, 2.0, 1.0)
-    upward, downward = (float(np.exp(each.stick(1.0).log)) for each in (found.law, found.law.mirrored))
+    found = largest_rate(GaussianKernel(5.0), 1.0, DELTA, -0.5, 2.0, 1.0)
+    upward, downward = (float(np.exp(each.hockey_stick(1.0).log)) for each in (found.law, found.law.mirrored))
     assert max(upward, downward) == pytest.approx(DELTA, rel=1e-6)
     assert min(upward, downward) < 0.5 * DELTA
 
 
 def test_a_budget_too_small_for_the_kernel_is_refused() -> None:
     with pytest.raises(ArgumentError, match="the budget must allow for the kernel"):
-        budget.largest_rate(GaussianKernel(1.0), 1.0, DELTA, -1.0, 1.0, 1.0)
+        largest_rate(GaussianKernel(1.0), 1.0, DELTA, -1.0, 1.0, 1.0)
     with pytest.raises(ArgumentError, match="4 releases"):
-        together.largest_rate(GaussianKernel(1.0), 1.0, DELTA, 4, 1.0, 1.0)
+        largest_rate(GaussianKernel(1.0), 1.0, DELTA, -1.0, 1.0, 1.0, 4)
     with pytest.raises(ArgumentError, match="delta must be below 1"):
-        budget.optimum(GaussianKernel, 1.0, 1.0, 1.0, 1.0)
+        best_recycler(GaussianKernel, 1.0, 1.0, 1.0, 1.0)
     with pytest.raises(ArgumentError, match="bound must be above 0"):
-        budget.optimum(GaussianKernel, 1.0, 0.1, 0.0, 1.0)
+        best_recycler(GaussianKernel, 1.0, 0.1, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(("epsilon", "bound"), [(0.8, 0.5), (4.0, 1.0), (4.0, 1.5), (5.0, 0.2), (3.0, 0.7)])
 def test_the_closed_form_for_laplace_noise(epsilon: float, bound: float) -> None:
-    best = budget.laplace_optimum(epsilon, bound, 1.0)
+    best = laplace_optimum(epsilon, bound, 1.0)
     splits = np.linspace(0.02, 1.0, 200) * epsilon
     laws = [Recycled.within(LaplaceKernel(1 / s), -math.expm1(s - epsilon), bound, 1.0) for s in splits]
     assert best.acceptance >= max(law.acceptance for law in laws) - 1e-12
     assert float(RecycledProfile(best).delta(epsilon)) <= 1e-15
     assert (best.rate > 1e-12) == (bound < 1 and epsilon > -math.log1p(-bound) / bound)
     # numbers without a closed form differ by the order of delta
-    searched = budget.optimum(LaplaceKernel, epsilon, 1e-7, bound, 1.0)
+    searched = best_recycler(LaplaceKernel, epsilon, 1e-7, bound, 1.0)
     assert best.acceptance - 1e-9 <= searched.acceptance <= best.acceptance + 1e-5
 
 
 @pytest.mark.parametrize("family", [GaussianKernel, LaplaceKernel])
 def test_a_budget_of_many_releases(family: Family) -> None:
-    alone = together.plain(family, 3.0, DELTA, 10, 1.0, 1.0)
-    found = together.optimum(family, 3.0, DELTA, 10, 1.0, 1.0)
+    alone = plain_noise(family, 3.0, DELTA, 1.0, 1.0, 10)
+    found = best_recycler(family, 3.0, DELTA, 1.0, 1.0, 10)
     assert found.acceptance >= alone.acceptance
     assert (found.acceptance > 1.05 * alone.acceptance) == (family is GaussianKernel)
     for choice in (alone, found):
-        account = composed.account(choice.law, 10, epsilon=3.0, width=1e-3)
-        assert 0.95 * DELTA < account.lower <= account.upper <= DELTA * (1 + 2e-3)
+        ends = account(choice.law, 10, epsilon=3.0, width=1e-3)
+        assert 0.95 * DELTA < ends.lower <= ends.upper <= DELTA * (1 + 2e-3)
     if family is GaussianKernel:
         worse = [
-            together.largest_rate(GaussianKernel(alone.law.kernel.scale * f), 3.0, DELTA, 10, 1.0, 1.0).acceptance
+            largest_rate(GaussianKernel(alone.law.kernel.scale * f), 3.0, DELTA, -1.0, 1.0, 1.0, 10).acceptance
             for f in (1.02, 1.3)
         ]
         assert max(worse) < found.acceptance
 
 
 def test_the_optimum_of_one_release_must_not_be_used_many_times() -> None:
-    single = budget.optimum(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
-    found = [composed.account(single, times, delta=DELTA, width=1e-2) for times in (10, 100)]
-    assert [account.upper for account in found] == pytest.approx([7.84, 36.5], abs=0.05)
+    single = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
+    found = [account(single, times, delta=DELTA, width=1e-2) for times in (10, 100)]
+    assert [ends.upper for ends in found] == pytest.approx([7.84, 36.5], abs=0.05)
 
 
 def test_advice_says_when_plain_noise_is_as_good() -> None:
-    wide = advice.advise(LaplaceKernel, 2.0, DELTA, 1.0, 1.0)
+    wide = advise(LaplaceKernel, 2.0, DELTA, 1.0, 1.0)
     assert wide.as_good
     assert "bound >= sensitivity" in wide.verdict
-    small = advice.advise(LaplaceKernel, 0.9, DELTA, 0.5, 1.0)
+    small = advise(LaplaceKernel, 0.9, DELTA, 0.5, 1.0)
     assert "epsilon <= 1" in small.verdict
-    useful = advice.advise(LaplaceKernel, 4.0, DELTA, 1.0, 5.0)
+    useful = advise(LaplaceKernel, 4.0, DELTA, 1.0, 5.0)
     assert not useful.as_good
     assert useful.optimum.acceptance == pytest.approx(0.817, abs=1e-3)
     assert useful.paper_delta == pytest.approx(4.09 * DELTA, rel=0.01)
