@@ -28,7 +28,7 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Question
+from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Target
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import RememberedProfile
@@ -309,14 +309,14 @@ class Proof:
         entries = [(case.event, release.steps) for case, release in zip(cases, releases, strict=True)]
         return cls(tuple(releases), cases, relation, Composition(entries))
 
-    def question(self, epsilon: float | None, delta: float | None, width: float | None) -> Question:
+    def question(self, epsilon: float | None, delta: float | None, width: float | None) -> Target:
         """The question, with the default width."""
-        return Question(epsilon, delta, width if width is not None else 1e-3 if self.ledger.one_number else 5e-3)
+        return Target(epsilon, delta, width if width is not None else 1e-3 if self.ledger.one_number else 5e-3)
 
-    def account(self, question: Question) -> Account:
+    def account(self, question: Target) -> Account:
         """Both ends."""
         flipped = self._flipped(question)
-        lower, upper, width_met = self.ledger.answer(question, rival=flipped)
+        lower, upper, width_met = self.ledger.answer(question, known_lower=flipped)
         attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
         if flipped > lower:
             lower, attack = flipped, f"{attack}, the fillers' sign chosen adaptively"
@@ -326,19 +326,19 @@ class Proof:
             )
         return self._account(question, min(lower, upper), upper, width_met, attack)
 
-    def upper(self, question: Question) -> Account:
+    def upper(self, question: Target) -> Account:
         """The upper end; both where they are computed together."""
         if self.ledger.one_number:
             return self.account(question)
         upper, width_met = self.ledger.bound(question)
         return self._account(question, 0.0, upper, width_met, "")
 
-    def _flipped(self, question: Question) -> float:
+    def _flipped(self, question: Target) -> float:
         if len(self.releases) > 1 or self.ledger.one_number or self.cases[0].flipped is None:
             return 0.0
         return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answer(question)
 
-    def _account(self, question: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
+    def _account(self, question: Target, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
             lower=lower,
@@ -381,7 +381,7 @@ def paper(
     >>> printed.upper < 0.09 < 0.19 < proved.lower      # data sets attain more than twice what the pair gives
     True
     """
-    question = Question(epsilon, delta, width)
+    question = Target(epsilon, delta, width)
     release = Release(sampler, n, noise_multiplier, steps)
     chain = release.chain()
     pair = _papers_pair(chain, noise_multiplier)

@@ -15,7 +15,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.account import Account, Release, rigorous
-from dpsub.accounting.bracket import DEFAULT_TAIL, Composition, PairEvent, Question, bracket
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.relations import Relation
 from dpsub.sampling.base import Sampler
@@ -219,7 +219,7 @@ def audit(
         adjacency=adjacency,
     )
     attack = attack_of(release, Relation(account.adjacency))
-    swapped, computed = _better_direction(attack.pair, steps, Question(epsilon=epsilon))
+    swapped, computed = _better_direction(attack.pair, steps, Target(epsilon=epsilon))
     size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
     if draws is None:
         draws = int(min(max(_WORK / (size * steps), _FEWEST), _MOST))
@@ -238,20 +238,15 @@ def audit(
     return Audit(attack, swapped, computed, account, shown)
 
 
-def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tuple[bool, tuple[float, float]]:
+def _better_direction(pair: GaussianPair, steps: int, question: Target) -> tuple[bool, tuple[float, float]]:
     """The direction in which the attack is worth more, and what it is worth there."""
     ledger = Composition([(PairEvent(pair), steps)])
-    found = {
-        swapped: bracket(question, ledger.lower, ledger.upper, (swapped,), ledger.spread / 12, DEFAULT_TAIL)
-        for swapped in ledger.directions
-    }
+    found = {swapped: ledger.both(question, (swapped,)) for swapped in ledger.directions}
     swapped = max(found, key=lambda way: found[way].lower)
     return swapped, (found[swapped].lower, found[swapped].upper)
 
 
-def _losses(
-    sampler: Sampler, attack: Attack, which: int, draws: int, steps: int, seed: int, size: float
-) -> np.ndarray:
+def _losses(sampler: Sampler, attack: Attack, which: int, draws: int, steps: int, seed: int, size: float) -> np.ndarray:
     """Sums over steps of log(density on data set 0 / on data set 1), played on data set `which`, shape (draws,)."""
     frame, values = Frame(attack.n_records[which]), attack.values(which)
     indices = stream(seed, experiment="audit", cell={}, role="sample", replicate=which)

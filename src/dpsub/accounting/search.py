@@ -14,7 +14,7 @@ from functools import cache
 
 from dpsub import checks
 from dpsub.accounting.account import Account, Proof, Release, proved, rigorous
-from dpsub.accounting.bracket import Question
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.errors import UnsupportedError
 from dpsub.noise import Gaussian
@@ -194,7 +194,7 @@ def calibrate_noise(
     """
     target = checks.real("target_epsilon", target_epsilon, above=0)
     closeness = checks.real("accuracy", accuracy, above=0, below=1)
-    question = Question(delta=target_delta, width=max(target * closeness, 1e-9))
+    question = Target(delta=target_delta, width=max(target * closeness, 1e-9))
     accounts: dict[float, Account] = {}
 
     @cache

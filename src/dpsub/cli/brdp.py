@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
-from time import perf_counter
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 KERNELS = ("gaussian", "laplace")
 RELATIONS = ("add_remove", "substitute")
 _WIDTH = 5e-4
+_TIME_LIMIT = 60.0
+_FOR_CHOICE = 0.75  # of the time limit: the rest is for the account of what was chosen
 
 
 def add_arguments(parser: Parser) -> None:
@@ -50,13 +52,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     """Choose and account."""
+    from dpsub.accounting.pld import time_limited
     from dpsub.recycling import composition
     from dpsub.recycling.advice import advise
     from dpsub.recycling.choice import checked_budget, largest_rate
     from dpsub.recycling.kernels import FAMILIES
     from dpsub.recycling.law import Recycled
 
-    started = perf_counter()
+    started = monotonic()
     family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
     epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
     times = checks.integer("compositions", arguments.compositions, at_least=1, at_most=composition.MOST_STEPS)
@@ -64,19 +67,22 @@ def run(arguments: Namespace) -> Answer:
     if arguments.scale is None:
         if arguments.rate is not None:
             raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
-        found = advise(family, epsilon, delta, bound, span, times)
+        found = advise(family, epsilon, delta, bound, span, times, deadline=started + _FOR_CHOICE * _TIME_LIMIT)
         law = found.optimum.law
     elif arguments.rate is None:
         checks.real("bound", bound, above=0)
-        law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
+        with time_limited(started + _FOR_CHOICE * _TIME_LIMIT):
+            law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
     else:
         law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
-    account = composition.account(law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH)
+    account = composition.account(
+        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH, deadline=started + _TIME_LIMIT
+    )
     if arguments.rate is None and times > 1:
         # the bound that the choice was proved by
         proved = composition.upper_delta(law, times, epsilon)
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
-    seconds = perf_counter() - started
+    seconds = monotonic() - started
     values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
     values |= {"delta": delta, "compositions": times, **accounts.values(account, seconds)}
     lines: list[Line] = [

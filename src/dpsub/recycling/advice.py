@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from dpsub.accounting.pld import time_limited
 from dpsub.errors import NumericalError
 from dpsub.recycling import paper
 from dpsub.recycling.ceiling import Ceiling, ceiling
-from dpsub.recycling.choice import Choice, best_recycler, plain_noise
+from dpsub.recycling.choice import Choice, best_recycler, out_of_time, plain_noise
 from dpsub.recycling.composition import account
 from dpsub.recycling.kernels import Family, LaplaceKernel
 
@@ -31,6 +32,8 @@ class RecyclingAdvice:
     ceiling : Ceiling or None
         For one release.
     no_paper : str
+    complete : bool
+        Whether the search for the best recycler ended before the time limit.
     """
 
     plain: Choice
@@ -39,6 +42,7 @@ class RecyclingAdvice:
     paper_delta: float | None
     ceiling: Ceiling | None
     no_paper: str = ""
+    complete: bool = True
 
     @property
     def gain(self) -> float:
@@ -65,6 +69,8 @@ class RecyclingAdvice:
         """One sentence on whether to recycle."""
         if self.as_good and self._theorem is not None:
             return f"plain Laplace noise is as good: with {self._theorem} recycling gains nothing but order delta"
+        if self.as_good and not self.complete:
+            return "plain noise is as good as all recyclers that were tried before the time limit"
         if self.as_good:
             return f"plain {self.plain.law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
         moved = f"the standard deviation goes from {self.plain.law.sd:.4g} to {self.optimum.law.sd:.4g}"
@@ -90,13 +96,15 @@ def advise(
         If an argument is out of range.
     """
     budgeted = (family, epsilon, delta, bound, sensitivity, steps)
-    half = None if deadline is None else (time.monotonic() + deadline) / 2
-    plain, found = plain_noise(*budgeted, half), best_recycler(*budgeted, half)
-    most = ceiling(epsilon, delta, bound, sensitivity) if steps == 1 else None
+    with time_limited(None if deadline is None else (time.monotonic() + deadline) / 2):
+        plain, found = plain_noise(*budgeted), best_recycler(*budgeted)
+        complete = steps == 1 or not out_of_time()
     optimum = found if found.acceptance > plain.acceptance else plain
-    try:
-        claimed = paper.algorithm2_composed(*budgeted, deadline)
-    except NumericalError as error:
-        return RecyclingAdvice(plain, None, optimum, None, most, str(error))
-    true = account(claimed.law, steps, epsilon=plain.epsilon).upper
-    return RecyclingAdvice(plain, claimed, optimum, true, most)
+    with time_limited(deadline):
+        most = ceiling(epsilon, delta, bound, sensitivity) if steps == 1 else None
+        try:
+            claimed = paper.algorithm2_composed(*budgeted)
+        except NumericalError as error:
+            return RecyclingAdvice(plain, None, optimum, None, most, str(error), complete)
+        true = account(claimed.law, steps, epsilon=plain.epsilon).upper
+    return RecyclingAdvice(plain, claimed, optimum, true, most, complete=complete)

@@ -7,15 +7,16 @@ spending all slack on one release is paid for many times.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.compose import minimum
+from dpsub.accounting.pld import OutOfTimeError, check_time
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.recycling.composition import MOST_STEPS, upper_delta
 from dpsub.recycling.divergence import hockey_stick
@@ -68,8 +69,9 @@ class Choice:
 
 
 def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
-    """The two numbers of a budget, 0 < epsilon <= 1e100 and 0 < delta < 1, else ArgumentError."""
-    return checks.real("epsilon", epsilon, above=0, at_most=1e100), checks.real("delta", delta, above=0, below=1)
+    """The two numbers of a budget, epsilon above 0 and delta between 0 and 1, else ArgumentError."""
+    order = checks.real("epsilon", epsilon, above=0)
+    return checks.real("epsilon", order, at_least=1e-100, at_most=1e100), checks.real("delta", delta, above=0, below=1)
 
 
 def checked_steps(steps: Any) -> int:
@@ -77,9 +79,13 @@ def checked_steps(steps: Any) -> int:
     return checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
 
 
-def expired(deadline: float | None) -> bool:
-    """Whether the clock `time.monotonic` has passed the deadline."""
-    return deadline is not None and time.monotonic() >= deadline
+def out_of_time() -> bool:
+    """Whether the time limit (`dpsub.accounting.pld.time_limited`) has passed."""
+    try:
+        check_time()
+    except OutOfTimeError:
+        return True
+    return False
 
 
 def best_place(value: Callable[[float], float], low: float, high: float, steps: int) -> float:
@@ -88,12 +94,7 @@ def best_place(value: Callable[[float], float], low: float, high: float, steps: 
 
 
 def bracketed(
-    excess: Callable[[float], float],
-    low: float,
-    high: float,
-    steps: int,
-    width: float,
-    deadline: float | None = None,
+    excess: Callable[[float], float], low: float, high: float, steps: int, width: float
 ) -> tuple[float, float]:
     """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule.
 
@@ -105,7 +106,7 @@ def bracketed(
         raise NumericalError(f"a budget must be met between the ends of a search, got {at_low:.3g} and {at_high:.3g}")
     side = 0
     for _ in range(steps):
-        if high - low <= width or expired(deadline):
+        if high - low <= width:
             break
         middle = (low * at_high - high * at_low) / (at_high - at_low)
         if not low < middle < high:
@@ -141,7 +142,6 @@ def plain_noise(
     bound: float,
     sensitivity: float,
     steps: int = 1,
-    deadline: float | None = None,
 ) -> Choice:
     """The kernel alone whose `steps` releases together keep the budget: what recycling has to beat.
 
@@ -153,7 +153,7 @@ def plain_noise(
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times > 1 and family is not GaussianKernel:
-        scale = _composed_scale(family, order, target, bound, sensitivity, times, deadline)
+        scale = _composed_scale(family, order, target, bound, sensitivity, times)
         return Choice(Recycled.within(family(scale), 0.0, bound, sensitivity), order, target, "upper", times)
     # many releases with Gaussian noise are one of a larger sensitivity
     span = checks.real("sensitivity", sensitivity, above=0) * math.sqrt(times)
@@ -169,8 +169,9 @@ def plain_noise(
 
 
 def _composed_scale(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, times: int, deadline: float | None
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, times: int
 ) -> float:
+    @cache
     def excess(log_scale: float) -> float:
         law = Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity)
         return _log_excess(law, times, epsilon, delta)
@@ -178,14 +179,10 @@ def _composed_scale(
     # with so much noise the loss of all releases together hardly ever exceeds epsilon, however coarse the grid
     high = math.log(sensitivity * times / epsilon) + 0.1
     while excess(high) > 0:
-        if expired(deadline):
-            raise NumericalError(
-                f"the noise for {times} releases must be bracketed within the time limit, got no scale that is private "
-                "yet; take a longer limit or fewer releases"
-            )
+        check_time()
         high += 0.5
     low = math.log(family.calibrated(epsilon, delta, sensitivity).scale) - 1e-3
-    return math.exp(bracketed(excess, low, high, _PLAIN_STEPS, 1e-5, deadline)[1])
+    return math.exp(bracketed(excess, low, high, _PLAIN_STEPS, 1e-5)[1])
 
 
 def largest_rate(
@@ -251,22 +248,21 @@ def _largest_once(alone: Recycled, epsilon: float, delta: float) -> Recycled | N
     return _at_rate(alone, -float(low))
 
 
-def _largest_composed(
-    alone: Recycled, epsilon: float, delta: float, times: int, deadline: float | None = None
-) -> Recycled | None:
+def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int) -> Recycled | None:
     """The largest rate for several releases; None if the kernel alone does not keep the budget."""
 
+    @cache
     def excess(loss: float) -> float:
         return _log_excess(_at_rate(alone, -loss), times, epsilon, delta)
 
-    if expired(deadline) or excess(0.0) > 0:
+    if excess(0.0) > 0:
         return None
     high = 0.25
     while excess(high) <= 0:
-        if high > _MOST or expired(deadline):
+        if high > _MOST:
             return _at_rate(alone, -high)
         high *= 2
-    return _at_rate(alone, -bracketed(excess, 0.0, high, _RATE_STEPS, 1e-5, deadline)[0])
+    return _at_rate(alone, -bracketed(excess, 0.0, high, _RATE_STEPS, 1e-5)[0])
 
 
 def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
@@ -282,7 +278,6 @@ def best_recycler(
     bound: float,
     sensitivity: float,
     steps: int = 1,
-    deadline: float | None = None,
 ) -> Choice:
     """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).
 
@@ -294,8 +289,6 @@ def best_recycler(
         The budget of all releases together.
     bound, sensitivity : float
     steps : int
-    deadline : float, optional
-        A reading of `time.monotonic`: the search over several releases ends there, with the best recycler so far.
 
     Raises
     ------
@@ -311,17 +304,18 @@ def best_recycler(
     times = checked_steps(steps)
     if times == 1:
         return _best_once(family, order, target, theta, sensitivity)
-    start = plain_noise(family, order, target, theta, sensitivity, times, deadline)
+    start = plain_noise(family, order, target, theta, sensitivity, times)
     tried: dict[float, Recycled] = {}
 
     def acceptance(log_factor: float) -> float:
         kernel = family(start.law.kernel.scale * math.exp(log_factor))
         alone = Recycled.within(kernel, 0.0, theta, sensitivity)
-        tried[log_factor] = _largest_composed(alone, order, target, times, deadline) or start.law
+        tried[log_factor] = _largest_composed(alone, order, target, times) or start.law
         return tried[log_factor].acceptance
 
     place = best_place(acceptance, 0.0, math.log(2 + 2 * order / times), _SCALE_STEPS)
-    found = max(tried.values(), key=lambda law: law.acceptance) if expired(deadline) else tried[place]
+    # after the time limit no recycler counts as private: the best one was found before
+    found = max(tried.values(), key=lambda law: law.acceptance) if out_of_time() else tried[place]
     return Choice(found, order, target, "upper", times) if found.acceptance > start.acceptance else start
 
 

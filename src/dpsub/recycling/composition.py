@@ -31,8 +31,8 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account
-from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Question, order_grid
-from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_law
+from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Target, order_grid
+from dpsub.accounting.pld import SLOPE_UNIT, PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_law
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile
@@ -65,8 +65,8 @@ def lower_law(
     if at_one <= 0:
         nothing = np.array([(1 - infinity) * (1 - 8 * EPS)])
         return PrivacyLossDistribution(step, np.zeros(1, dtype=int), nothing, "lower", infinity=infinity)
-    right = np.exp(x[1:]) * _drops(hull_slopes(first, x))
-    left = _drops(hull_slopes(second, x))
+    right = np.exp(x[1:]) * _drops(hull_slopes(first, x)) * SLOPE_UNIT
+    left = _drops(hull_slopes(second, x)) * SLOPE_UNIT
     # what rounding can make of the second total, against the value at order 1
     right *= max(0.0, 1 - 16 * EPS * x.size * (1 + 1 / at_one))
     room = 1 - infinity - float(left.sum())
@@ -118,8 +118,8 @@ CONDITIONS = (
 )
 """Under which every guarantee for recycled noise holds."""
 
-MOST_STEPS = 10**9
-"""Largest number of releases: their grids are arrays, and sums over them."""
+MOST_STEPS = 10**8
+"""Largest number of releases."""
 
 _ALIGNMENTS = 4
 """Steps are looked for in this many times the number of those that fit one atom."""
@@ -206,6 +206,7 @@ def account(
     delta: float | None = None,
     adjacency: str = "substitute",
     width: float | None = None,
+    deadline: float | None = None,
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases with one recycler.
 
@@ -220,6 +221,8 @@ def account(
         The relation for which `law.sensitivity` holds; it only enters the answer's words.
     width : float, optional
         Accuracy wanted: absolute for epsilon (default 1e-3), relative for delta (default 5e-3).
+    deadline : float, optional
+        A reading of `time.monotonic`: what has been reached then is the answer.
 
     Raises
     ------
@@ -227,19 +230,20 @@ def account(
         If an argument is out of range.
     """
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
-    question = Question(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3)
+    wanted = width if width is not None else 1e-3 if epsilon is None else 5e-3
+    target = Target(epsilon, delta, wanted, deadline)
     times = checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
     ledger = Composition([(RecycledEvent(law), times)])
     if times == 1:
-        lower, upper, width_met = *_once(law, question), True
+        lower, upper, width_met = *_once(law, target), True
     elif law.rate == 0 and isinstance(law.kernel, GaussianKernel):
         # many releases with plain Gaussian noise have the loss of one whose sensitivity is sqrt(T) as large
         together = replace(law, sensitivity=law.sensitivity * math.sqrt(times))
-        lower, upper, width_met = *_once(together, question), True
-    elif question.delta is not None and -math.expm1(times * math.log1p(-_surely_infinite(law))) > question.delta:
+        lower, upper, width_met = *_once(together, target), True
+    elif target.delta is not None and -math.expm1(times * math.log1p(-_surely_infinite(law))) > target.delta:
         lower, upper, width_met = math.inf, math.inf, True
     else:
-        lower, upper, width_met = ledger.answer(question)
+        lower, upper, width_met = ledger.answer(target)
     return Account(
         lower=min(lower, upper),
         upper=upper,
@@ -250,7 +254,7 @@ def account(
         ),
         adjacency=relation,
         sensitivity=f"neighbours move the value by up to {law.sensitivity:g}",
-        quantity=question.quantity,
+        quantity=target.quantity,
         lower_pair="the same pair",
         conditions=CONDITIONS if width_met else (*CONDITIONS, WIDTH_MISSED),
         width_met=width_met,
@@ -260,7 +264,7 @@ def account(
 def upper_delta(law: Recycled, steps: int, epsilon: float) -> float:
     """A proved delta(epsilon) of the composition from one grid, which is fine enough for searches."""
     ledger = Composition([(RecycledEvent(law), steps)])
-    return ledger.rough(Question(epsilon=epsilon), "upper", ledger.spread / _POINTS)
+    return ledger.rough(Target(epsilon=epsilon), "upper", ledger.spread / _POINTS)
 
 
 def _surely_infinite(law: Recycled) -> float:
@@ -270,15 +274,15 @@ def _surely_infinite(law: Recycled) -> float:
     return min(float(each.hockey_stick(_BEYOND).end(-1)) for each in (law, law.mirrored))
 
 
-def _once(law: Recycled, question: Question) -> tuple[float, float]:
+def _once(law: Recycled, target: Target) -> tuple[float, float]:
     """One release from the closed form; epsilon from both ends of delta."""
     bounds = RecycledProfile(law).bounds
-    if question.epsilon is not None:
-        low, high = bounds(question.epsilon)
+    if target.epsilon is not None:
+        low, high = bounds(target.epsilon)
         return float(low), float(high)
-    assert question.delta is not None
-    first = bisected_epsilon(lambda epsilon: float(bounds(epsilon)[0]), question.delta)
-    return first[0], bisected_epsilon(lambda epsilon: float(bounds(epsilon)[1]), question.delta)[1]
+    assert target.delta is not None
+    first = bisected_epsilon(lambda epsilon: float(bounds(epsilon)[0]), target.delta)
+    return first[0], bisected_epsilon(lambda epsilon: float(bounds(epsilon)[1]), target.delta)[1]
 
 
 def bisected_epsilon(delta: Callable[[float], float], target: float) -> tuple[float, float]:

@@ -117,7 +117,7 @@ def hockey_stick(
     value, slope, error = zero, zero, np.exp(np.array(hidden) - base).sum(axis=0)
     for first, second, (first_error, second_error) in zip(firsts, seconds, errors, strict=True):
         # below the scale but for rounding, which is large only where e^scale is 0
-        gain, loss = np.exp(first - base), np.exp(np.minimum(second - base, 700.0))
+        gain, loss = np.exp(first - base), np.exp(np.minimum(second - base, 300.0))
         value, slope = value + gain - loss, slope + loss
         with np.errstate(invalid="ignore"):
             error = error + np.where(gain > 0, gain * first_error, 0.0) + np.where(loss > 0, loss * second_error, 0.0)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.errors import ArgumentError
 from dpsub.noise.base import Profile, mirrored
 from dpsub.recycling.divergence import HockeyStickPieces, hockey_stick, largest_ends
 from dpsub.recycling.kernels import Kernel
@@ -65,6 +66,14 @@ class Recycled:
         object.__setattr__(self, "lower", checks.real("lower", self.lower, below=0))
         object.__setattr__(self, "upper", checks.real("upper", self.upper, above=0))
         object.__setattr__(self, "sensitivity", checks.real("sensitivity", self.sensitivity, above=0))
+        for name in ("lower", "upper", "sensitivity"):
+            # what is computed from their ratios to the scale, and their squares, is a double
+            value, scale = getattr(self, name), self.kernel.scale
+            if not 1e-150 <= abs(value) / scale <= 1e150:
+                raise ArgumentError(
+                    f"{name} must lie within 150 orders of magnitude of the kernel's scale = {scale:g}, got {name} = "
+                    f"{value:g}; take numbers that are closer"
+                )
 
     @classmethod
     def within(cls, kernel: Kernel, rate: float, bound: float, sensitivity: float) -> Recycled:

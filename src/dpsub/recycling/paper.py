@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.accounting.pld import check_time
 from dpsub.errors import NumericalError
 from dpsub.noise import AdditiveNoiseProfile, GaussianProfile
-from dpsub.recycling.choice import Choice, best_place, bracketed, checked_budget, expired
+from dpsub.recycling.choice import Choice, best_place, bracketed, checked_budget, checked_steps
 from dpsub.recycling.composition import bisected_epsilon
 from dpsub.recycling.kernels import Family, Kernel
 from dpsub.recycling.law import Recycled
@@ -141,7 +142,6 @@ CONVERSIONS = ("balle2020", "mironov")
 _NEGLIGIBLE = math.log(1e-20)
 _SHIFTS = np.geomspace(1e-3, 3e4, 1200)
 _SPLITS = 8
-_MOST_STEPS = 10**7
 
 ComposedProfile = Callable[[np.ndarray], np.ndarray]
 """epsilon, any real numbers -> delta_Z^T(epsilon)."""
@@ -186,7 +186,6 @@ def theorem3_delta(
     law : Recycled
         With q < 1.
     steps : int
-        T, up to 10^7.
     conversion : {"balle2020", "mironov"}
         For Laplace noise.
     first : {0, 1}
@@ -196,10 +195,13 @@ def theorem3_delta(
     ----------
     brdp, Theorem 3 and Algorithm 3.
     """
-    times = checks.integer("steps", steps, at_least=1, at_most=_MOST_STEPS)
+    times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
-    k = np.arange(checks.integer("first", first, at_least=0, at_most=1), times + 1)
+    # all terms that count, and more
+    mean, around = times * (1 - weight), 12 * math.sqrt(times * weight * (1 - weight)) + 100
+    start = max(checks.integer("first", first, at_least=0, at_most=1), math.floor(mean - around))
+    k = np.arange(start, min(times, math.ceil(mean + around)) + 1)
     log_weights = log_binomial(k, times, 1 - weight)
     kept = log_weights > _NEGLIGIBLE
     shifts, weights = (times - k[kept]) * -math.log1p(-law.rate), np.exp(log_weights[kept])
@@ -214,13 +216,7 @@ def theorem3_epsilon(law: Recycled, steps: int, delta: float, *, conversion: str
 
 
 def algorithm2_composed(
-    family: Family,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    sensitivity: float,
-    steps: int = 1,
-    deadline: float | None = None,
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
 
@@ -233,23 +229,19 @@ def algorithm2_composed(
     Raises
     ------
     NumericalError
-        If Algorithm 2 ends at rate 1 however little is spent, of which Theorem 3 says nothing; or if there are too many
-        releases, or too little time up to `deadline`, a reading of `time.monotonic`.
+        If Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
     """
     order, target = checked_budget(epsilon, delta)
-    times = checks.integer("steps", steps, at_least=1)
+    times = checked_steps(steps)
     if times == 1:
         return algorithm2(family, order, target, bound, sensitivity)
 
     def law(log_each: float) -> Recycled:
         return algorithm2(family, math.exp(log_each), target, bound, sensitivity).law
 
+    @cache
     def excess(log_each: float) -> float:
-        if times > _MOST_STEPS or expired(deadline):
-            raise NumericalError(
-                f"the paper's composition theorem must be summed over {times} releases within the time limit, got no "
-                "answer; take a longer limit or fewer releases"
-            )
+        check_time()
         found = law(log_each)
         return math.log(theorem3_epsilon(found, times, target) / order) if found.rate < 1 else 1.0
 
