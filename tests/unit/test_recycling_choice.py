@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
 
-from dpsub.errors import ArgumentError
+from dpsub.accounting.pld import time_limited
+from dpsub.errors import ArgumentError, NumericalError
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
 from dpsub.recycling.advice import advise
 from dpsub.recycling.choice import best_recycler, largest_rate, plain_noise
@@ -129,3 +131,53 @@ def test_advice_says_when_plain_noise_is_as_good() -> None:
     assert useful.paper_delta == pytest.approx(4.09 * DELTA, rel=0.01)
     assert useful.ceiling is not None
     assert useful.optimum.acceptance <= useful.ceiling.upper
+
+
+def test_hard_bounds_take_the_smallest_scale_that_is_private() -> None:
+    found = best_recycler(LaplaceKernel, 1.0, 0.3, 2.0, 1.0)
+    assert (found.law.rate, found.acceptance) == (1.0, pytest.approx(1.0))
+    assert found.true_delta <= 0.3
+    # any scale from there to .66 accepts everything, too
+    less, more = (Recycled.within(LaplaceKernel(found.law.kernel.scale * f), 1.0, 2.0, 1.0) for f in (1 - 1e-9, 1.02))
+    assert float(RecycledProfile(more).delta(1.0)) < 0.3 < float(RecycledProfile(less).delta(1.0))
+    assert more.sd > found.law.sd
+
+
+def test_numbers_far_apart_are_answered_or_refused_in_a_sentence() -> None:
+    assert advise(GaussianKernel, 1.0000001e9, DELTA, 1.0, 1.0).as_good
+    with pytest.raises(ArgumentError, match="epsilon must be at most"):
+        advise(GaussianKernel, 1e300, 1e-50, 1e-12, 1e-300, 2)
+    with pytest.raises(ArgumentError, match="lower must lie within 150 orders"):
+        Recycled.within(GaussianKernel(1e9), 1.0, 1e-300, 1.0)
+    with pytest.raises(ArgumentError, match="steps must be at most"):
+        plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 10**400)
+    assert LaplaceKernel(1.0).tail_moments(1e300) == (0.0, 0.0)
+
+
+def test_a_rate_next_to_one_is_found_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, bounds = [0], RecycledProfile.bounds
+
+    def counted(self: RecycledProfile, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+        calls[0] += 1
+        return bounds(self, epsilon)
+
+    monkeypatch.setattr(RecycledProfile, "bounds", counted)
+    found = largest_rate(GaussianKernel(8.0), 1.0, DELTA, -1e-12, 1e-12, 1.0)
+    assert 0.5 * DELTA < found.true_delta <= DELTA
+    assert calls[0] < 100
+
+
+def test_a_search_that_is_out_of_time_gives_what_is_proved() -> None:
+    past = time.monotonic() - 1
+    with time_limited(past):
+        found = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 999_999)
+    assert found.law.rate == 0
+    assert account(found.law, 999_999, epsilon=1.0).upper <= DELTA
+    advice = advise(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 999_999, deadline=past)
+    assert not advice.complete and advice.paper is None
+    assert "before the time limit" in advice.verdict
+    assert "time limit" in advice.no_paper
+    with pytest.raises(NumericalError, match="time limit"), time_limited(past):
+        plain_noise(LaplaceKernel, 1.0, DELTA, 1.0, 1.0, 1000)
+    late = account(Recycled.within(LaplaceKernel(20.0), 0.1, 1.0, 1.0), 1000, epsilon=20.0, deadline=past)
+    assert (late.lower, late.upper, late.width_met) == (0.0, 1.0, False)
