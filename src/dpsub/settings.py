@@ -205,7 +205,7 @@ def _formats() -> dict[str, tuple[str, ...]]:
     return {
         "sampler": sampling.REGISTRY.names(),
         "scheme": ("nonprivate", *sampling.REGISTRY.names()),
-        "mechanism": noise.MECHANISMS.names(),
+        "mechanism": noise.REGISTRY.names(),
     }
 
 

@@ -6,23 +6,27 @@ Each check is a function that the planted faults call as well, and must reject.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from dpsub import noise as mechanisms
-from dpsub import noise as profiles
+from dpsub import noise
+from dpsub.amplification import amplify
 from dpsub.noise import Mechanism
+from dpsub.registry import Registry
+from dpsub.sampling import Wr
 from dpsub.streams import stream
 
 ROOT = 7
 DRAWS = 200_000
 ALPHA = 1e-6  # for each of 6 p-values (the planted faults are not counted): 6e-6 of the suite's 1e-4
-NAMES = mechanisms.MECHANISMS.names()
+NAMES = noise.REGISTRY.names()
 SCALES = [0.3, 1.0, 40.0]
 TOO_SMALL = 0.95
 
@@ -52,14 +56,14 @@ def hockey_stick(mechanism: Mechanism, shift: float, epsilon: float) -> float:
     return integral(positive_part, -reach, reach, [0.0, shift, right, *grid])
 
 
-def p_values(mechanism: Mechanism, noise: np.ndarray) -> tuple[float, float]:
+def p_values(mechanism: Mechanism, drawn: np.ndarray) -> tuple[float, float]:
     """Kolmogorov-Smirnov (finite-sample law) and a scale test, both with exact nulls for any continuous symmetric law.
 
     Under the null F(|Z|) is uniform after folding, so the sum of -log(2 (1 - F(|Z|))) is Gamma(draws).
     """
-    shape = stats.kstest(noise, mechanism.cdf, method="exact").pvalue
-    total = -np.log(2 * mechanism.cdf(-np.abs(noise))).sum()
-    law = stats.gamma(len(noise))
+    shape = stats.kstest(drawn, mechanism.cdf, method="exact").pvalue
+    total = -np.log(2 * mechanism.cdf(-np.abs(drawn))).sum()
+    law = stats.gamma(len(drawn))
     return float(shape), float(2 * min(law.cdf(total), law.sf(total)))
 
 
@@ -71,7 +75,7 @@ def draw(mechanism: Mechanism, test: str) -> np.ndarray:
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", NAMES)
 def test_density_integrates_to_one_and_to_the_variance(name: str, scale: float) -> None:
-    mechanism = mechanisms.MECHANISMS.get(name)(scale)
+    mechanism = noise.REGISTRY.get(name)(scale)
     kinks = list(scale * np.linspace(-40, 40, 41))
     mass = integral(lambda z: math.exp(mechanism.log_density(z)), -60 * scale, 60 * scale, kinks)
     second = integral(lambda z: z * z * math.exp(mechanism.log_density(z)), -60 * scale, 60 * scale, kinks)
@@ -81,7 +85,7 @@ def test_density_integrates_to_one_and_to_the_variance(name: str, scale: float) 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cdf_is_the_integral_of_the_density(name: str) -> None:
-    mechanism = mechanisms.MECHANISMS.get(name)(1.5)
+    mechanism = noise.REGISTRY.get(name)(1.5)
     for z in (-6.0, -1.0, 0.0, 0.4, 3.0):
         mass = integral(lambda u: math.exp(mechanism.log_density(u)), -90.0, z, [0.0, *np.linspace(-90, 3, 60)])
         assert float(mechanism.cdf(z)) == pytest.approx(mass, rel=1e-12)
@@ -89,7 +93,7 @@ def test_cdf_is_the_integral_of_the_density(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_is_symmetric(name: str) -> None:
-    mechanism = mechanisms.MECHANISMS.get(name)(0.7)
+    mechanism = noise.REGISTRY.get(name)(0.7)
     z = np.linspace(0, 12, 50)
     np.testing.assert_array_equal(mechanism.log_density(z), mechanism.log_density(-z))
     np.testing.assert_allclose(mechanism.cdf(-z), 1 - mechanism.cdf(z), atol=1e-15)
@@ -101,26 +105,27 @@ def test_noise_is_symmetric(name: str) -> None:
 def test_profile_is_the_hockey_stick_of_the_densities(
     name: str, scale: float, sensitivity: float, epsilon: float
 ) -> None:
-    delta = hockey_stick(mechanisms.MECHANISMS.get(name)(scale), sensitivity, epsilon)
-    assert float(profiles.of(name, sensitivity / scale).delta(epsilon)) == pytest.approx(delta, rel=1e-9, abs=1e-14)
+    mechanism = noise.REGISTRY.get(name)(scale)
+    delta = hockey_stick(mechanism, sensitivity, epsilon)
+    assert float(mechanism.profile(sensitivity).delta(epsilon)) == pytest.approx(delta, rel=1e-9, abs=1e-14)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_worst_shift_is_the_sensitivity(name: str) -> None:
-    mechanism, profile = mechanisms.MECHANISMS.get(name)(1.0), profiles.of(name, 1.0)
+    mechanism, profile = noise.REGISTRY.get(name)(1.0), noise.of(name, 1.0)
     for shift in (0.2, 0.6, 0.9):
         assert hockey_stick(mechanism, shift, 0.3) < float(profile.delta(0.3))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_fault_a_scale_five_percent_too_small_breaks_the_profile(name: str) -> None:
-    faulty = mechanisms.MECHANISMS.get(name)(TOO_SMALL)
-    assert hockey_stick(faulty, 1.0, 0.5) > float(profiles.of(name, 1.0).delta(0.5)) * 1.01
+    faulty = noise.REGISTRY.get(name)(TOO_SMALL)
+    assert hockey_stick(faulty, 1.0, 0.5) > float(noise.of(name, 1.0).delta(0.5)) * 1.01
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_follows_its_law(name: str) -> None:
-    mechanism = mechanisms.MECHANISMS.get(name)(2.5)
+    mechanism = noise.REGISTRY.get(name)(2.5)
     shape, scale = p_values(mechanism, draw(mechanism, "test_noise"))
     assert shape > ALPHA
     assert scale > ALPHA
@@ -128,7 +133,7 @@ def test_noise_follows_its_law(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_fault_noise_five_percent_too_small_is_rejected(name: str) -> None:
-    mechanism = mechanisms.MECHANISMS.get(name)(2.5)
+    mechanism = noise.REGISTRY.get(name)(2.5)
     shape, scale = p_values(mechanism, TOO_SMALL * draw(mechanism, "test_faulty_noise"))
     assert shape < ALPHA
     assert scale < ALPHA
@@ -136,8 +141,8 @@ def test_planted_fault_noise_five_percent_too_small_is_rejected(name: str) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_fault_noise_of_the_other_mechanism_is_rejected(name: str) -> None:
-    mechanism = mechanisms.MECHANISMS.get(name)(1.0)
-    other = next(member for member in mechanisms.MECHANISMS.members().values() if member.name != name)
+    mechanism = noise.REGISTRY.get(name)(1.0)
+    other = next(member for member in noise.REGISTRY.members().values() if member.name != name)
     same_variance = other(math.sqrt(mechanism.variance / other(1.0).variance))
     shape, _ = p_values(mechanism, draw(same_variance, "test_other_noise"))
     assert shape < ALPHA
@@ -146,14 +151,34 @@ def test_planted_fault_noise_of_the_other_mechanism_is_rejected(name: str) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_coordinates_are_independent(name: str) -> None:
     """Signs of neighbouring coordinates agree with probability 1/2: an exact binomial null."""
-    noise = draw(mechanisms.MECHANISMS.get(name)(1.0), "test_independence").reshape(-1, 2) > 0
-    agreements = int((noise[:, 0] == noise[:, 1]).sum())
-    assert stats.binomtest(agreements, len(noise)).pvalue > ALPHA
+    signs = draw(noise.REGISTRY.get(name)(1.0), "test_independence").reshape(-1, 2) > 0
+    agreements = int((signs[:, 0] == signs[:, 1]).sum())
+    assert stats.binomtest(agreements, len(signs)).pvalue > ALPHA
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_planted_fault_a_reused_stream_is_rejected(name: str) -> None:
-    mechanism = mechanisms.MECHANISMS.get(name)(1.0)
-    noise = np.stack([draw(mechanism, "test_reused"), draw(mechanism, "test_reused")], axis=1) > 0
-    agreements = int((noise[:, 0] == noise[:, 1]).sum())
-    assert stats.binomtest(agreements, len(noise)).pvalue < ALPHA
+    mechanism = noise.REGISTRY.get(name)(1.0)
+    signs = np.stack([draw(mechanism, "test_reused"), draw(mechanism, "test_reused")], axis=1) > 0
+    agreements = int((signs[:, 0] == signs[:, 1]).sum())
+    assert stats.binomtest(agreements, len(signs)).pvalue < ALPHA
+
+
+def test_a_noise_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of docs/adding.md, put into the package as it stands, is found and keeps the contract."""
+    page = (Path(__file__).parents[2] / "docs/adding.md").read_text(encoding="utf-8")
+    (example,) = (block.split("```")[0] for block in page.split("```python\n") if block.startswith('"""Logistic noise'))
+    (tmp_path / "logistic.py").write_text(example, encoding="utf-8")
+    monkeypatch.setattr(noise, "__path__", [*noise.__path__, str(tmp_path)])
+    monkeypatch.setattr(noise, "REGISTRY", Registry("dpsub.noise", Mechanism, "mechanism"))
+    monkeypatch.setitem(sys.modules, "dpsub.noise.logistic", None)
+    del sys.modules["dpsub.noise.logistic"]
+    assert "logistic" in noise.REGISTRY.names()
+    test_density_integrates_to_one_and_to_the_variance("logistic", 1.5)
+    test_cdf_is_the_integral_of_the_density("logistic")
+    test_noise_is_symmetric("logistic")
+    test_the_worst_shift_is_the_sensitivity("logistic")
+    for epsilon in (-4.0, -0.2, 0.0, 0.5, 2.5):
+        test_profile_is_the_hockey_stick_of_the_densities("logistic", 0.3, 1.2, epsilon)
+    amplified = amplify(Wr(3).multiplicity_law(10), noise.of("logistic", 1.0), 0.5)
+    assert 0 < float(amplified.delta_amplified) < float(amplified.delta)

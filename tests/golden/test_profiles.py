@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 
 from dpsub import noise, sampling
 from dpsub.amplification import amplify
-from dpsub.noise.gaussian import analytic_gaussian_scale
+from dpsub.noise import Gaussian
 from tests.golden import generate_profiles
 
 DOCUMENT = json.loads(Path(__file__).with_name("profiles.json").read_text(encoding="utf-8"))
@@ -60,7 +60,7 @@ def test_amplified_points() -> None:
 
 def test_analytic_scales() -> None:
     for row in DOCUMENT["scales"]:
-        scale = analytic_gaussian_scale(row["epsilon"], row["delta"], 1.0)
+        scale = Gaussian.calibrated(row["epsilon"], row["delta"], 1.0).scale
         assert relative_error(scale, row["scale"]) < RELATIVE, row
 
 

@@ -20,12 +20,11 @@ from dpsub.noise import (
     PointGuarantee,
     Profile,
     RandomisedResponseProfile,
-    TabulatedProfile,
 )
 
 EVERY: list[Profile] = [
     RandomisedResponseProfile(0.2), RandomisedResponseProfile(0.75), MembershipProfile(0.9), PointGuarantee(1.0),
-    PointGuarantee(0.5, 0.1), TabulatedProfile([0, 0.5, 1], [0.3, 0.1, 0.0]), BlackBoxGroups(noise.of("laplace", 1)),
+    PointGuarantee(0.5, 0.1), BlackBoxGroups(noise.of("laplace", 1)),
     ConstantGroups(noise.of("gaussian", 1)), PairedSteps(noise.of("gaussian", 0.5)),
 ]  # fmt: skip
 IDS = [f"{type(profile).__name__}-{number}" for number, profile in enumerate(EVERY)]
@@ -112,44 +111,9 @@ def test_groups_of_a_point_are_below_the_black_box() -> None:
             assert float(np.exp(profile.group_log_delta(epsilon, steps))) <= bound + 1e-12
 
 
-def test_black_box_groups_agree_with_the_method_up_to_the_cap() -> None:
-    profile, epsilon = noise.of("gaussian", 0.5), np.linspace(0, 4, 41)
-    for steps in (1, 2, 7):
-        capped = np.minimum(profile.black_box_group(epsilon, steps), 1.0)
-        np.testing.assert_allclose(np.exp(BlackBoxGroups(profile).group_log_delta(epsilon, steps)), capped, rtol=1e-13)
-
-
 def test_a_substitution_is_two_steps() -> None:
     profile = noise.of("laplace", 0.5)
     np.testing.assert_allclose(PairedSteps(profile).delta([0.0, 0.4]), profile.group(2).delta([0.0, 0.4]))
-
-
-def test_a_table_lies_above_the_profile_that_it_was_taken_from() -> None:
-    profile, knots = noise.of("gaussian", 1.0), np.linspace(0, 4, 9)
-    table = TabulatedProfile(knots, profile.delta(knots))
-    epsilon = np.linspace(-3, 6, 91)
-    assert (table.delta(epsilon) >= profile.delta(epsilon) - 1e-15).all()
-    np.testing.assert_allclose(table.delta(knots), profile.delta(knots), rtol=1e-12)
-    with pytest.raises(UnsupportedError, match="wrap it in BlackBoxGroups"):
-        table.group_log_delta(0.1, 2)
-
-
-@pytest.mark.parametrize(
-    ("epsilons", "deltas", "message"),
-    [
-        ([0, 1], [0.1, 0.2], "must not increase"),
-        ([0, 1], [1.1, 0.2], "must lie in"),
-        ([0, 0.5, 1], [0.5, 0.49, 0.1], "must be convex"),
-        ([0.1, 1], [0.3, 0.2], "must increase from 0"),
-        ([0, 1, 1], [0.3, 0.2, 0.1], "must increase from 0"),
-        ([0, 1], [0.3], "one delta an epsilon"),
-        ([0, 1], [0.3, math.nan], "deltas must be finite"),
-    ],
-)
-def test_tables_that_no_mechanism_has_are_refused(epsilons: list[float], deltas: list[float], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message) as caught:
-        TabulatedProfile(epsilons, deltas)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from dpsub.experiments.sampling_time import bernoulli_trials
 from dpsub.learning import descent
 from dpsub.learning.descent import binary_metrics
 from dpsub.learning.subsets import plan_noise, subset_statistics
-from dpsub.noise.gaussian import classical_gaussian_scale
+from dpsub.noise import Gaussian
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import settings_of
@@ -276,7 +276,7 @@ def test_e15_the_missing_column_of_table4() -> None:
         assert plan.sigma == pytest.approx(mean, abs=5e-4)
         assert plan_noise(law, sensitivity=64 / 300, **arguments).sigma == pytest.approx(variance, abs=5e-4)
         assert plan.delta_amplified == pytest.approx(delta, rel=2e-3)
-        assert plan.sigma == pytest.approx(classical_gaussian_scale(plan.epsilon, 1 / 300, 8 / 300))
+        assert plan.sigma == pytest.approx(Gaussian.classical(plan.epsilon, 1 / 300, 8 / 300).scale)
 
 
 def test_e16_must_ww_can_be_composed() -> None:

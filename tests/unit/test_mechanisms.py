@@ -11,7 +11,7 @@ from dpsub import noise
 from dpsub.errors import ArgumentError
 from dpsub.noise import Gaussian, Laplace
 
-NAMES = noise.MECHANISMS.names()
+NAMES = noise.REGISTRY.names()
 
 
 def test_members_are_found_by_name() -> None:
@@ -20,7 +20,7 @@ def test_members_are_found_by_name() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_release_keeps_the_shape_and_adds_fresh_noise(name: str) -> None:
-    mechanism = noise.MECHANISMS.get(name)(2.0)
+    mechanism = noise.REGISTRY.get(name)(2.0)
     value = np.arange(12.0).reshape(3, 4)
     released = mechanism.release(value, np.random.default_rng(1))
     assert released.shape == value.shape
@@ -31,7 +31,7 @@ def test_release_keeps_the_shape_and_adds_fresh_noise(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_stream_same_noise_and_scale_is_a_factor(name: str) -> None:
-    make = noise.MECHANISMS.get(name)
+    make = noise.REGISTRY.get(name)
     value = np.zeros(50)
     one, again = (make(1.0).release(value, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(one, again)
@@ -41,7 +41,7 @@ def test_same_stream_same_noise_and_scale_is_a_factor(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_global_state_is_untouched(name: str) -> None:
     before = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
-    noise.MECHANISMS.get(name)(1.0).release(np.zeros(10), np.random.default_rng(0))
+    noise.REGISTRY.get(name)(1.0).release(np.zeros(10), np.random.default_rng(0))
     after = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
     assert before["pos"] == after["pos"]
     np.testing.assert_array_equal(before["key"], after["key"])
@@ -62,7 +62,7 @@ def test_variances_by_hand() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_scale_is_validated_at_construction(name: str, scale: object) -> None:
     with pytest.raises(ArgumentError, match="scale must be"):
-        noise.MECHANISMS.get(name)(scale)  # type: ignore[arg-type]
+        noise.REGISTRY.get(name)(scale)  # type: ignore[arg-type]
 
 
 def test_a_value_that_is_not_finite_is_refused() -> None:

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpsub import noise
-from dpsub.amplification import DeclaredProfile, WorSubstitute
-from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.errors import ArgumentError
 from dpsub.recycling import sampled
 from dpsub.recycling.kernels import GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled
-from dpsub.relations import Relation
 
 LAWS = [
     Recycled.within(GaussianKernel(6.0), 0.7, 3.0, 1.0), Recycled.within(LaplaceKernel(0.4), 0.9, 3.0, 1.0),
@@ -55,21 +52,6 @@ def test_without_sampling_error_it_is_the_acceptance() -> None:
     law = LAWS[0]
     assert sampled.total_acceptance(law, 0.0, 3.0) == pytest.approx(law.acceptance, rel=1e-13)
     assert sampled.total_acceptance(law, 1e-4, 3.0) == pytest.approx(law.acceptance, rel=1e-4)
-
-
-def test_sampled_profile_is_the_theorem_for_samples_without_replacement() -> None:
-    base = noise.of("gaussian", 0.8)
-    found = sampled.SampledProfile(base, 0.3)
-    bound, declared = WorSubstitute(1000, 300), DeclaredProfile.of(base, Relation.SUBSTITUTE)
-    for epsilon in (-0.5, 0.0, 0.1, 1.0, 3.0):
-        if epsilon >= 0:
-            assert float(found.delta(epsilon)) == pytest.approx(float(bound.delta(declared, epsilon)), rel=1e-12)
-        reflected = 1 - math.exp(epsilon) + math.exp(epsilon) * float(found.delta(-epsilon))
-        assert float(found.delta(epsilon)) == pytest.approx(reflected, rel=1e-9)
-    one = sampled.SampledProfile(base, 1.0)
-    np.testing.assert_allclose(one.delta([0.2, 1.5]), base.delta([0.2, 1.5]), rtol=1e-13)
-    with pytest.raises(UnsupportedError, match="one substituted record"):
-        found.group_log_delta(0.5, 2)
 
 
 def test_printed_acceptance_is_not_the_acceptance() -> None:

@@ -14,7 +14,7 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import OutOfTimeError, check_time, time_limited
 from dpsub.errors import NumericalError, UnsupportedError
-from dpsub.noise.gaussian import analytic_gaussian_scale
+from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
 
 MOST_NOISE = 1e4
@@ -140,7 +140,7 @@ def calibrate(
     )
     limits = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
-    spread = 1 / analytic_gaussian_scale(family.epsilon, delta, math.sqrt(release.steps))
+    spread = 1 / Gaussian.calibrated(family.epsilon, delta, math.sqrt(release.steps)).scale
     start, steepness = 1.0, 1.0
     searches: tuple[tuple[Callable[[float], float], float, float], ...] = (
         (lambda noise: family.at(noise).composition.spread, spread, _GUESS),

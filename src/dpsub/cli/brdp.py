@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
-from time import perf_counter
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
@@ -27,12 +27,13 @@ from dpsub.cli.releases import ADJACENCIES
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.recycling.composed import RecyclingAdvice
+    from dpsub.recycling.advice import RecyclingAdvice
     from dpsub.recycling.law import Recycled
 
 KERNELS = ("gaussian", "laplace")
 RENAMED = {"--compositions": "--steps"}
 _WIDTH = 5e-4
+_FOR_CHOICE = 0.75  # of the time limit: the rest is for the account of what was chosen
 
 
 def add_arguments(parser: Parser) -> None:
@@ -49,37 +50,38 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub.recycling import composed, kernels
-    from dpsub.recycling import composed as advice
-    from dpsub.recycling import composed as composed_budget
-    from dpsub.recycling.budget import budget
+    from dpsub.accounting.pld import time_limited
+    from dpsub.recycling import composition
+    from dpsub.recycling.advice import advise
+    from dpsub.recycling.choice import checked_budget, largest_rate
+    from dpsub.recycling.kernels import FAMILIES
     from dpsub.recycling.law import Recycled
 
-    started = perf_counter()
-    family = kernels.named(arguments.kernel)
-    epsilon, delta = budget(arguments.epsilon, arguments.delta)
-    times = checks.integer("steps", arguments.steps, at_least=1)
-    shared = (epsilon, delta, times, arguments.bound, arguments.sensitivity)
+    started = monotonic()
+    deadline = started + arguments.time_limit
+    chosen_by = started + _FOR_CHOICE * arguments.time_limit
+    family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
+    epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
+    times = checks.integer("steps", arguments.steps, at_least=1, at_most=composition.MOST_STEPS)
     found: RecyclingAdvice | None = None
     if arguments.scale is None:
         if arguments.rate is not None:
             raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
-        found = advice.advise(
-            family, epsilon, delta, arguments.bound, arguments.sensitivity, steps=times
-        )
+        found = advise(family, epsilon, delta, bound, span, times, deadline=chosen_by)
         law = found.optimum.law
     elif arguments.rate is None:
-        law = composed_budget.largest_rate(family(arguments.scale), *shared).law
+        checks.real("bound", bound, above=0)
+        with time_limited(chosen_by):
+            law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
     else:
-        law = Recycled.within(family(arguments.scale), arguments.rate, arguments.bound, arguments.sensitivity)
-    account = composed.account(
-        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH
-    )
+        law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
+    asked = {"epsilon": epsilon, "adjacency": arguments.adjacency, "width": _WIDTH, "deadline": deadline}
+    account = composition.account(law, times, **asked)
     if arguments.rate is None and times > 1:
         # the bound that the choice was proved by
-        proved = composed_budget.upper_delta(law, times, epsilon)
+        proved = composition.upper_delta(law, times, epsilon)
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
-    seconds = perf_counter() - started
+    seconds = monotonic() - started
     values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
     values |= {"delta": delta, "compositions": times, **account_values(account, seconds)}
     lines: list[Line] = [
@@ -121,7 +123,7 @@ def _compared(found: RecyclingAdvice | None) -> dict[str, Any]:
 
 
 def _lines(found: RecyclingAdvice) -> list[Line]:
-    paper = "none: its search ends at rate 1, of which its composition theorem says nothing"
+    paper = f"none: {found.no_paper}"
     if found.paper is not None and found.paper_delta is not None:
         chosen = found.paper
         paper = (

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub import noise as mechanisms
 from dpsub.divergences.hockey_stick import law_array, positive_part
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.noise import MembershipProfile
+from dpsub.noise import REGISTRY, MembershipProfile
 from dpsub.noise.base import Profile
 from dpsub.relations import Relation
 
@@ -201,7 +200,7 @@ def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scal
     scale : float
         Scale of the noise, above 0.
     """
-    noise = mechanisms.MECHANISMS.get(mechanism)(scale)
+    noise = REGISTRY.get(mechanism)(scale)
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
     below = noise.cdf(EDGES - sums[:, np.newaxis])
     ends = np.zeros((len(sums), 1))

@@ -11,14 +11,13 @@ import numpy as np
 from scipy.integrate import quad
 
 from dpsub import checks
-from dpsub import noise as mechanisms
 from dpsub import noise as profiles
 from dpsub.amplification import DeclaredProfile, WorSubstitute, WrSubstitute, amplified_epsilon
 from dpsub.divergences import hockey_stick, moment_from_profiles, profile_from_losses, tail_rate
 from dpsub.divergences.hockey_stick import Curve
 from dpsub.divergences.universes import KernelProfile
 from dpsub.experiments.identity_checks import IdentityChecks, Pair
-from dpsub.noise import MembershipProfile, Profile, RandomisedResponseProfile
+from dpsub.noise import BlackBoxGroups, MembershipProfile, Profile, RandomisedResponseProfile
 from dpsub.relations import Relation
 
 NAMES = ("laplace", "gaussian")
@@ -58,7 +57,7 @@ class BalleProfiles(IdentityChecks):
 
 def integrated_divergence(name: str, ratio: float, epsilon: float) -> float:
     """Return the hockey-stick divergence of noise shifted by `ratio` scales, by quadrature of its density."""
-    noise = mechanisms.MECHANISMS.get(name)(1.0)
+    noise = profiles.REGISTRY.get(name)(1.0)
 
     def gain(z: float) -> float:
         first = float(noise.log_density(z - ratio))
@@ -148,14 +147,14 @@ def _groups(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[P
         for k in (2, 3):
             for epsilon in settings["epsilons"]:
                 exact = float(np.exp(kernel.group_log_delta(epsilon, k)))
-                bound = float(kernel.black_box_group(epsilon, k))
+                bound = float(np.exp(BlackBoxGroups(kernel).log_bound(epsilon, k)))
                 yield "black_box", f"example={number} k={k} epsilon={epsilon:g}", exact, bound
     for name in NAMES:
         for ratio in WHITE_RATIOS:
             profile: Profile = profiles.of(name, float(ratio))
             for k in DISTANCES:
                 white = np.exp(profile.group_log_delta(WHITE_EPSILONS, k))
-                worst = int(np.argmax(white - (black := profile.black_box_group(WHITE_EPSILONS, k))))
+                worst = int(np.argmax(white - (black := np.exp(BlackBoxGroups(profile).log_bound(WHITE_EPSILONS, k)))))
                 case = f"{name} ratio={ratio:.4g} k={k} epsilon={WHITE_EPSILONS[worst]:g}"
                 yield "white_box", case, float(white[worst]), float(black[worst])
 

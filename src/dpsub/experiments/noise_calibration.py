@@ -13,7 +13,7 @@ from dpsub import checks, sampling
 from dpsub.experiments.base import Experiment
 from dpsub.learning import subsets
 from dpsub.learning.subsets import plan_noise
-from dpsub.noise.gaussian import classical_is_valid
+from dpsub.noise.gaussian import CLASSICAL_BELOW
 from dpsub.sampling import Sampler
 
 ONE_STAGE = ("poisson", "wor", "wr")
@@ -108,6 +108,6 @@ class NoiseCalibration(Experiment):
             rows.append((
                 0, query.table, query.scheme, m, query.b, query.epsilon_amplified, query.statistic, plan.eta,
                 plan.epsilon, plan.delta, plan.sensitivity, plan.sigma, plan.delta_amplified,
-                int(classical_is_valid(plan.epsilon)),
+                int(plan.epsilon < CLASSICAL_BELOW),
             ))  # fmt: skip
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

@@ -21,7 +21,7 @@ from scipy.special import stdtrit
 
 from dpsub import checks, noise
 from dpsub.amplification import amplify, base_epsilon
-from dpsub.noise.gaussian import analytic_gaussian_scale, classical_gaussian_scale
+from dpsub.noise import Gaussian
 from dpsub.sampling.frame import Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
@@ -182,8 +182,8 @@ def plan_noise(
     group = sensitivity if group_sensitivity is None else checks.real("group_sensitivity", group_sensitivity, above=0)
     eta = law.eta
     epsilon = float(base_epsilon(target, eta))
-    scale = classical_gaussian_scale if calibration == "classical" else analytic_gaussian_scale
-    sigma = float(scale(epsilon, delta, sensitivity))
+    calibrate = Gaussian.classical if calibration == "classical" else Gaussian.calibrated
+    sigma = calibrate(epsilon, delta, sensitivity).scale
     if nominal_delta:
         delta_amplified = eta * delta
     else:

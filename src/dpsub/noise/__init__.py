@@ -1,10 +1,8 @@
-"""Privacy profiles epsilon -> delta of the base mechanisms. Those of additive noise are registered by discovery.
-
-Additive-noise mechanisms: what is released. Registration is by discovery.
-"""
+"""Additive noise, one file each, and the privacy profiles epsilon -> delta of base mechanisms."""
 
 from __future__ import annotations
 
+from dpsub import checks
 from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, Profile
 from dpsub.noise.gaussian import Gaussian, GaussianProfile
 from dpsub.noise.laplace import Laplace, LaplaceProfile
@@ -15,16 +13,15 @@ from dpsub.noise.profiles import (
     PairedSteps,
     PointGuarantee,
     RandomisedResponseProfile,
-    TabulatedProfile,
 )
 from dpsub.registry import Registry
 
-REGISTRY: Registry[AdditiveNoiseProfile] = Registry("dpsub.noise", AdditiveNoiseProfile, "mechanism")
+REGISTRY: Registry[Mechanism] = Registry("dpsub.noise", Mechanism, "mechanism")
 
 __all__ = [
-    "REGISTRY", "AdditiveNoiseProfile", "BlackBoxGroups", "ConstantGroups", "GaussianProfile", "LaplaceProfile",
-    "MembershipProfile", "PairedSteps", "PointGuarantee", "Profile", "RandomisedResponseProfile", "TabulatedProfile",
-    "of",
+    "REGISTRY", "AdditiveNoiseProfile", "BlackBoxGroups", "ConstantGroups", "Gaussian", "GaussianProfile", "Laplace",
+    "LaplaceProfile", "Mechanism", "MembershipProfile", "PairedSteps", "PointGuarantee", "Profile",
+    "RandomisedResponseProfile", "of",
 ]  # fmt: skip
 
 
@@ -45,9 +42,4 @@ def of(name: str, ratio: float) -> AdditiveNoiseProfile:
     >>> math.isclose(profile.delta(0.0), 1 - math.exp(-1 / 2))
     True
     """
-    return REGISTRY.get(name)(ratio)
-
-
-MECHANISMS: Registry[Mechanism] = Registry("dpsub.noise", Mechanism, "mechanism")
-
-__all__ = ["REGISTRY", "Gaussian", "Laplace", "Mechanism"]
+    return REGISTRY.get(name)(1.0).profile(checks.real("ratio", ratio, above=0))

@@ -1,7 +1,4 @@
-"""The contract of a privacy profile, and what follows from it alone.
-
-The contract of an additive-noise mechanism.
-"""
+"""What a privacy profile is, and what a noise is: both contracts, and what follows from them alone."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.errors import NumericalError
+from dpsub.errors import NumericalError, UnsupportedError
 
 _LARGEST = 2.0**20  # nats; a profile that is above its target there counts as never reaching it
 
@@ -36,13 +33,33 @@ class Profile(ABC):
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """Logarithm of the profile delta_l(epsilon) of data sets at distance l = `occurrences` >= 1, with broadcasting.
 
-        The array road of `group`, for sums over many l; -inf where the profile is 0.
+        -inf where the profile is 0.
 
         Raises
         ------
         UnsupportedError
             If nothing is known at a distance above 1.
         """
+
+    def delta(self, epsilon: ArrayLike) -> np.ndarray:
+        """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (nats, any finite real numbers).
+
+        Raises
+        ------
+        ArgumentError
+            If an entry of `epsilon` is not finite.
+        """
+        return np.exp(self.log_delta(epsilon))
+
+    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
+        """Return log delta(epsilon), accurate where delta itself underflows; -inf where it is exactly 0.
+
+        Raises
+        ------
+        ArgumentError
+            If an entry of `epsilon` is not finite.
+        """
+        return self.group_log_delta(checks.finite_array("epsilon", epsilon), 1)
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
         """Return the smallest epsilon with delta(epsilon) <= `delta`, exact up to rounding upwards.
@@ -74,68 +91,10 @@ class Profile(ABC):
             low, high = (low, middle) if float(self.log_delta(middle)) <= goal else (middle, high)
         return high
 
-    def delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (nats, any finite real numbers).
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `epsilon` is not finite.
-        """
-        return np.exp(self.log_delta(epsilon))
-
-    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return log delta(epsilon), accurate where delta itself underflows; -inf where it is exactly 0.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `epsilon` is not finite.
-        """
-        return self.group_log_delta(checks.finite_array("epsilon", epsilon), 1)
-
-    def black_box_group(self, epsilon: ArrayLike, occurrences: int) -> np.ndarray:
-        """Upper bound on the profile at distance l that any mechanism with this profile obeys.
-
-        (exp(epsilon) - 1) / (exp(epsilon / l) - 1) * delta(epsilon / l), at epsilon = 0 its limit l delta(0). Values
-        above 1 are returned as they are: the bound is then vacuous.
-
-        Parameters
-        ----------
-        epsilon : array_like
-            Nats, at least 0.
-        occurrences : int
-            The distance l, at least 1.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `epsilon` is negative or not finite, or `occurrences` is below 1.
-
-        References
-        ----------
-        balle, Section 3 (after Vadhan 2017, Lemma 2.2).
-        """
-        distance = checks.integer("occurrences", occurrences, at_least=1)
-        total = nonnegative("epsilon", epsilon)
-        share = total / distance
-        return np.exp(log_group_factor(total, distance) + self.log_delta(share))
-
-
-def log_group_factor(epsilon: np.ndarray, distance: ArrayLike) -> np.ndarray:
-    """Return log of (exp(epsilon) - 1) / (exp(epsilon / l) - 1) for epsilon >= 0; log l at epsilon = 0."""
-    share = epsilon / np.asarray(distance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # exp(epsilon - share) carries the size, so that a large epsilon does not overflow before delta is applied.
-        quotient = np.expm1(-epsilon) / np.expm1(-share)
-        return epsilon - share + np.log(np.where(share > 0, quotient, distance))
-
 
 @dataclass(frozen=True)
 class AdditiveNoiseProfile(Profile):
-    """Exact privacy profile of an additive-noise mechanism on a query of given sensitivity.
-
-    It decreases strictly from 1 until it is 0.
+    """Exact privacy profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
 
     Parameters
     ----------
@@ -159,7 +118,6 @@ class AdditiveNoiseProfile(Profile):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", checks.real("ratio", self.ratio, above=0))
 
-    @abstractmethod
     def log_moment(self, order: float) -> float:
         """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0.
 
@@ -169,10 +127,14 @@ class AdditiveNoiseProfile(Profile):
         ------
         ArgumentError
             If `order` is negative or not finite.
+        UnsupportedError
+            If the noise has no closed form.
         """
+        raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
+                               "take dpsub.divergences.moment_from_profiles")
 
     def group(self, occurrences: int) -> AdditiveNoiseProfile:
-        """Return the white-box profile for data sets at distance l: the ratio times l.
+        """Return the profile for data sets at distance l, which is that of l times the ratio.
 
         Raises
         ------
@@ -184,60 +146,6 @@ class AdditiveNoiseProfile(Profile):
         balle, Section 3 (white-box group privacy).
         """
         return replace(self, ratio=checks.integer("occurrences", occurrences, at_least=1) * self.ratio)
-
-
-def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
-    """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at |epsilon|.
-
-    For epsilon < 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of two positive terms, for every pair
-    of laws that comes in both orders.
-
-    References
-    ----------
-    balle, Section 3 (needed by Theorem 14, which evaluates the profile below 0).
-    """
-    if not (order < 0).any():
-        return log_delta[()]
-    below = np.minimum(order, 0.0)
-    delta = -np.expm1(below) + np.exp(below + log_delta)
-    complement = np.exp(below) * -np.expm1(log_delta)
-    with np.errstate(divide="ignore"):
-        negative = np.where(delta < 0.5, np.log(delta), np.log1p(-np.minimum(complement, 0.75)))
-    return np.where(order < 0, negative, log_delta)[()]
-
-
-def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as a finite float array without negative entries.
-
-    Raises
-    ------
-    ArgumentError
-        If an entry is negative or not finite.
-    """
-    array = checks.finite_array(name, value)
-    if array.size:
-        checks.real(name, array.min(), at_least=0)
-    return array
-
-
-def round_up(value: float, holds: Callable[[float], bool]) -> float:
-    """Return `value`, or the next number a few units in the last place above it for which `holds` is true.
-
-    A root is found up to rounding, but a guarantee must lie on its safe side.
-
-    Raises
-    ------
-    NumericalError
-        If the condition fails over 2^40 units in the last place: the root was not one.
-    """
-    step = math.ulp(value)
-    candidate = value
-    for _ in range(41):
-        if holds(candidate):
-            return candidate
-        candidate = value + step
-        step *= 2
-    raise NumericalError(f"the root must hold within rounding, got {value!r} with a larger error; report the arguments")
 
 
 @dataclass(frozen=True)
@@ -283,7 +191,11 @@ class Mechanism(ABC):
             If an entry of `value` is not finite.
         """
         exact = checks.finite_array("value", value)
-        return (exact + self.scale * self._standard_noise(exact.shape, rng))[()]
+        return (exact + self.scale * self.standard_noise(exact.shape, rng))[()]
+
+    @abstractmethod
+    def standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw Z: noise of scale 1."""
 
     @abstractmethod
     def log_density(self, z: ArrayLike) -> np.ndarray:
@@ -291,7 +203,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def cdf(self, z: ArrayLike) -> np.ndarray:
-        """P(noise <= z), per coordinate."""
+        """P(noise <= z), per coordinate; relatively accurate in the left tail."""
 
     @property
     @abstractmethod
@@ -299,5 +211,59 @@ class Mechanism(ABC):
         """Variance of the noise, per coordinate."""
 
     @abstractmethod
-    def _standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw noise of scale 1."""
+    def profile(self, sensitivity: float) -> AdditiveNoiseProfile:
+        """Return the exact privacy profile of a query of this sensitivity, above 0, in the units of the scale.
+
+        Raises
+        ------
+        ArgumentError
+            If sensitivity / scale is not a finite number above 0.
+        """
+
+
+def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
+    """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at |epsilon|.
+
+    For epsilon < 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of two positive terms, for every pair
+    of laws that comes in both orders.
+
+    References
+    ----------
+    balle, Section 3 (needed by Theorem 14, which evaluates the profile below 0).
+    """
+    if not (order < 0).any():
+        return log_delta[()]
+    below = np.minimum(order, 0.0)
+    delta = -np.expm1(below) + np.exp(below + log_delta)
+    complement = np.exp(below) * -np.expm1(log_delta)
+    with np.errstate(divide="ignore"):
+        negative = np.where(delta < 0.5, np.log(delta), np.log1p(-np.minimum(complement, 0.75)))
+    return np.where(order < 0, negative, log_delta)[()]
+
+
+def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
+    """Return `value` as a finite float array without negative entries, else raise ArgumentError."""
+    array = checks.finite_array(name, value)
+    if array.size:
+        checks.real(name, array.min(), at_least=0)
+    return array
+
+
+def round_up(value: float, holds: Callable[[float], bool]) -> float:
+    """Return `value`, or the next number a few units in the last place above it for which `holds` is true.
+
+    A root is found up to rounding, but a guarantee must lie on its safe side.
+
+    Raises
+    ------
+    NumericalError
+        If the condition fails over 2^40 units in the last place: the root was not one.
+    """
+    step = math.ulp(value)
+    candidate = value
+    for _ in range(41):
+        if holds(candidate):
+            return candidate
+        candidate = value + step
+        step *= 2
+    raise NumericalError(f"the root must hold within rounding, got {value!r} with a larger error; report the arguments")

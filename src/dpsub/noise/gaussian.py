@@ -1,17 +1,10 @@
-"""The profile of Gaussian noise, without cancellation.
-
-Gaussian noise.
-
-Scales of Gaussian noise: the classical formula and the exact one.
-
-From a wanted (epsilon, delta) to the scale of the noise.
-"""
+"""Gaussian noise: density, release, privacy profile without cancellation, and calibration."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -25,6 +18,8 @@ _NODES, _WEIGHTS = leggauss(16)
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 _SERIES_FROM = 9.0  # where the asymptotic series of the Mills ratio beats its direct evaluation (both 1e-14 there)
 _FEW = 1000  # orders that are evaluated at all nodes of a quadrature at once
+CLASSICAL_BELOW = 1.0
+"""The classical formula is proved for epsilon strictly below it (must, footnote 4)."""
 _FARTHEST = 1e150  # t beyond which t² overflows; log delta is then below -5e299
 
 
@@ -174,121 +169,98 @@ class Gaussian(Mechanism):
     def variance(self) -> float:
         return self.scale**2
 
-    def _standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    def standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         return rng.standard_normal(shape)
 
+    def profile(self, sensitivity: float) -> GaussianProfile:
+        return GaussianProfile(sensitivity / self.scale)
 
-def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
+    @classmethod
+    def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
+        """Return the least noise whose exact profile satisfies delta(epsilon) <= `delta`.
 
-    Its proof needs epsilon < 1. The formula is evaluated for every epsilon, as the paper does, and its condition is a
-    question of its own: `classical_is_valid`. Where that says no, the scale is what the paper's formula gives, not a
-    guarantee of (epsilon, delta); the exact delta is ``GaussianProfile(sensitivity / sigma).delta(epsilon)``.
+        The root of log delta_theta(epsilon) = log `delta` in theta = sensitivity / sigma, rounded towards more noise
+        until the profile at the returned sigma keeps the inequality in double precision.
 
-    Parameters
-    ----------
-    epsilon : float
-        Nats, above 0.
-    delta : float
-        In (0, 1).
-    sensitivity : float
-        L2 sensitivity of the query, above 0, in its units.
+        Parameters
+        ----------
+        epsilon : float
+            Nats, at least 0.
+        delta : float
+            In (0, 1).
+        sensitivity : float
+            L2 sensitivity of the query, above 0, in its units.
 
-    Returns
-    -------
-    float
-        Standard deviation of the noise, in the units of the query.
+        Returns
+        -------
+        Gaussian
+            Its scale is exact up to rounding upwards.
 
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
+        Raises
+        ------
+        ArgumentError
+            If an argument is out of range.
 
-    References
-    ----------
-    must, Equation (9) and footnote 4; balle, Section 3.
-    """
-    order = checks.real("epsilon", epsilon, above=0)
-    target = checks.real("delta", delta, above=0, below=1)
-    return checks.real("sensitivity", sensitivity, above=0) * math.sqrt(2 * math.log(1.25 / target)) / order
+        References
+        ----------
+        balle, Theorem 4 (the profile); must, Theorem 1(b).
 
+        Examples
+        --------
+        >>> exact, formula = Gaussian.calibrated(1.0, 1e-5, 2.0), Gaussian.classical(1.0, 1e-5, 2.0)
+        >>> print(f"{exact.scale:.2f}, by the classical formula {formula.scale:.2f}")
+        7.46, by the classical formula 9.69
+        >>> bool(exact.profile(2.0).delta(1.0) <= 1e-5)
+        True
+        """
+        order = checks.real("epsilon", epsilon, at_least=0)
+        target = checks.real("delta", delta, above=0, below=1)
+        span = checks.real("sensitivity", sensitivity, above=0)
+        goal = math.log(target)
 
-def classical_is_valid(epsilon: float) -> bool:
-    """Return whether `epsilon` meets the condition 0 < epsilon < 1 of `classical_gaussian_scale`.
+        def excess(ratio: float) -> float:
+            return float(GaussianProfile(ratio).log_delta(order)) - goal
 
-    Raises
-    ------
-    ArgumentError
-        If `epsilon` is not a number above 0.
+        # delta_theta(epsilon) is at most delta_theta(0) and at most Phi(theta/2 - epsilon/theta); each equals `delta`
+        # at a ratio that is therefore no larger than the root.
+        quantile = float(ndtri(target))
+        root_of_bound = math.hypot(quantile, math.sqrt(2 * order))
+        by_half_line = quantile + root_of_bound if quantile >= 0 else 2 * order / (root_of_bound - quantile)
+        low = max(2 * math.sqrt(2) * float(erfinv(target)), by_half_line)
+        while excess(low) > 0:  # rounding only
+            low *= 1 - 1e-12
+        high = 2 * low
+        while excess(high) < 0:
+            high *= 2
+        from scipy.optimize import brentq
 
-    References
-    ----------
-    must, footnote 4.
-    """
-    return checks.real("epsilon", epsilon, above=0) < 1
+        ratio = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
+        return cls(round_up(span / ratio, lambda scale: excess(span / scale) <= 0))
 
+    @classmethod
+    def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
+        """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
 
-def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return the smallest sigma whose exact Gaussian profile satisfies delta(epsilon) <= `delta`.
+        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). The formula is evaluated for every epsilon, as the paper does:
+        from there on it is no guarantee of (epsilon, delta). The exact delta is that of its `profile(sensitivity)`.
 
-    The root of log delta_theta(epsilon) = log `delta` in theta = sensitivity / sigma, rounded towards more noise until
-    the profile at the returned sigma keeps the inequality in double precision. Valid for every epsilon >= 0.
+        Parameters
+        ----------
+        epsilon : float
+            Nats, above 0.
+        delta, sensitivity : float
+            As in :meth:`calibrated`.
 
-    Parameters
-    ----------
-    epsilon : float
-        Nats, at least 0.
-    delta : float
-        In (0, 1).
-    sensitivity : float
-        L2 sensitivity of the query, above 0, in its units.
+        Raises
+        ------
+        ArgumentError
+            If an argument is out of range.
 
-    Returns
-    -------
-    float
-        Standard deviation of the noise, in the units of the query; exact up to rounding upwards.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-
-    References
-    ----------
-    balle, Theorem 4 (the profile); must, Theorem 1(b).
-
-    Examples
-    --------
-    >>> from dpsub.noise import GaussianProfile
-    >>> sigma = analytic_gaussian_scale(1.0, 1e-5, sensitivity=2.0)
-    >>> print(f"{sigma:.2f}, by the classical formula {classical_gaussian_scale(1.0, 1e-5, 2.0):.2f}")
-    7.46, by the classical formula 9.69
-    >>> bool(GaussianProfile(2.0 / sigma).delta(1.0) <= 1e-5)
-    True
-    """
-    order = checks.real("epsilon", epsilon, at_least=0)
-    target = checks.real("delta", delta, above=0, below=1)
-    span = checks.real("sensitivity", sensitivity, above=0)
-    goal = math.log(target)
-
-    def excess(ratio: float) -> float:
-        return float(GaussianProfile(ratio).log_delta(order)) - goal
-
-    # delta_theta(epsilon) is at most delta_theta(0) and at most Phi(theta/2 - epsilon/theta); each equals `delta` at a
-    # ratio that is therefore no larger than the root.
-    quantile = float(ndtri(target))
-    root_of_bound = math.hypot(quantile, math.sqrt(2 * order))
-    by_half_line = quantile + root_of_bound if quantile >= 0 else 2 * order / (root_of_bound - quantile)
-    low = max(2 * math.sqrt(2) * float(erfinv(target)), by_half_line)
-    while excess(low) > 0:  # rounding only
-        low *= 1 - 1e-12
-    high = 2 * low
-    while excess(high) < 0:
-        high *= 2
-    from scipy.optimize import brentq
-
-    ratio = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
-    return round_up(span / ratio, lambda scale: excess(span / scale) <= 0)
-
-
-__all__ = ["analytic_gaussian_scale", "classical_gaussian_scale", "classical_is_valid"]
+        References
+        ----------
+        must, Equation (9) and footnote 4; balle, Section 3.
+        """
+        order = checks.real("epsilon", epsilon, above=0)
+        target = checks.real("delta", delta, above=0, below=1)
+        span = checks.real("sensitivity", sensitivity, above=0)
+        return cls(span * math.sqrt(2 * math.log(1.25 / target)) / order)

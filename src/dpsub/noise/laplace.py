@@ -1,18 +1,16 @@
-"""The profile of Laplace noise.
-
-Laplace noise.
-"""
+"""Laplace noise: density, release, privacy profile and calibration."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.errors import ArgumentError
 from dpsub.noise.base import AdditiveNoiseProfile, Mechanism
 
 
@@ -107,5 +105,34 @@ class Laplace(Mechanism):
     def variance(self) -> float:
         return 2 * self.scale**2
 
-    def _standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    def standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         return rng.laplace(size=shape)
+
+    def profile(self, sensitivity: float) -> LaplaceProfile:
+        return LaplaceProfile(sensitivity / self.scale)
+
+    @classmethod
+    def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
+        """Return the noise of scale sensitivity / (epsilon - 2 log(1 - delta)), which has exactly this delta.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, at least 0.
+        delta : float
+            In [0, 1); not 0 where epsilon is.
+        sensitivity : float
+            L1 sensitivity of the query, above 0, in its units.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is out of range.
+        """
+        order = checks.real("epsilon", epsilon, at_least=0)
+        target = checks.real("delta", delta, at_least=0, below=1)
+        span = checks.real("sensitivity", sensitivity, above=0)
+        enhanced = order - 2 * math.log1p(-target)
+        if enhanced == 0:
+            raise ArgumentError("no noise is (0, 0)-private, got epsilon = 0 and delta = 0; raise one of them")
+        return cls(span / enhanced * (1 + 4 * np.finfo(float).eps))

@@ -1,11 +1,4 @@
-"""Profiles of mechanisms that release one bit: randomised response, and its use on membership.
-
-Profiles at a distance: what is known of data sets that differ in more than one record.
-
-What (epsilon, delta)-DP at one point says of the whole profile, and of groups.
-
-A profile known at some points, and what convexity says between them.
-"""
+"""Profiles of one-bit mechanisms, of mechanisms known at one point (epsilon, delta), and of groups of records."""
 
 from __future__ import annotations
 
@@ -16,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.noise.base import Profile, log_group_factor, mirrored
+from dpsub.errors import UnsupportedError
+from dpsub.noise.base import Profile, mirrored
 
 
 @dataclass(frozen=True)
@@ -133,11 +126,19 @@ class BlackBoxGroups(Profile):
 
     base: Profile
 
-    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+    def log_bound(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        """Return log of the bound before it is cut at 1, for epsilon >= 0; log(l delta(0)) at epsilon = 0."""
         order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=float))
-        share = np.abs(order) / distance
-        bound = log_group_factor(np.abs(order), distance) + self.base.log_delta(share)
-        return mirrored(order, np.minimum(bound, 0.0))
+        share = order / distance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # exp(epsilon - share) carries the size, so that a large epsilon does not overflow before delta is applied
+            quotient = np.expm1(-order) / np.expm1(-share)
+            factor = order - share + np.log(np.where(share > 0, quotient, distance))
+        return factor + self.base.log_delta(share)
+
+    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        return mirrored(order, np.minimum(self.log_bound(np.abs(order), distance), 0.0))
 
 
 @dataclass(frozen=True)
@@ -245,61 +246,3 @@ class PointGuarantee(Profile):
         first = math.exp(-self.epsilon0) * (share - self.delta0)
         second = 1 - self.delta0 - math.exp(self.epsilon0) * (1 - share)
         return max(first, second)
-
-
-_ROUNDING = 1e-12  # of the slopes of a table, relative to its largest entry
-
-
-@dataclass(frozen=True, eq=False)
-class TabulatedProfile(Profile):
-    """Upper bound on a profile from its values (epsilon_i, delta_i): chords in exp(epsilon), constant after the last.
-
-    Every profile is convex in exp(epsilon) and does not increase, so that neither can lie above it.
-
-    Parameters
-    ----------
-    epsilons : array_like
-        Increasing, the first one 0, in nats.
-    deltas : array_like
-        Values in [0, 1] that do not increase and are convex in exp(epsilon).
-
-    Raises
-    ------
-    ArgumentError
-        If the table breaks one of these rules: no mechanism has such a profile.
-
-    References
-    ----------
-    balle, Section 3 (convexity of the hockey-stick divergence in its order).
-    """
-
-    epsilons: np.ndarray
-    deltas: np.ndarray
-
-    def __post_init__(self) -> None:
-        orders = checks.finite_array("epsilons", self.epsilons, ndim=1)
-        deltas = checks.finite_array("deltas", self.deltas, ndim=1)
-        if orders.size != deltas.size or orders.size == 0:
-            raise ArgumentError(f"a table needs one delta an epsilon, got {orders.size} epsilons and {deltas.size} "
-                                "deltas; give both")
-        if orders[0] != 0 or (np.diff(orders) <= 0).any():
-            raise ArgumentError("epsilons of a table must increase from 0, got another order; sort them and begin at 0")
-        if deltas.min() < 0 or deltas.max() > 1:
-            raise ArgumentError(f"deltas must lie in [0, 1], got {deltas.min():g} to {deltas.max():g}; mend the table")
-        if (np.diff(deltas) > 0).any():
-            raise ArgumentError("deltas must not increase with epsilon, got a rise; mend the table")
-        slopes = np.diff(deltas) / np.diff(np.exp(orders))
-        if (np.diff(slopes) < -_ROUNDING * max(1.0, float(np.abs(slopes).max(initial=0)))).any():
-            raise ArgumentError("deltas must be convex in exp(epsilon), got a bend downwards; mend the table")
-        for name, values in (("epsilons", orders), ("deltas", deltas)):
-            kept = values.copy()
-            kept.flags.writeable = False
-            object.__setattr__(self, name, kept)
-
-    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
-        if (distance > 1).any():
-            raise UnsupportedError("a table says nothing of data sets at a distance above 1; wrap it in BlackBoxGroups")
-        delta = np.interp(np.exp(np.abs(order)), np.exp(self.epsilons), self.deltas)
-        with np.errstate(divide="ignore"):
-            return mirrored(order, np.log(delta))
