@@ -187,7 +187,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        sentence = f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps or records"
+        sentence = f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, records or draws"
         raise NumericalError(sentence)
 
     before = signal.signal(signal.SIGALRM, stop)

@@ -28,11 +28,17 @@ from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
     from dpsub.recycling.advice import RecyclingAdvice
-    from dpsub.recycling.law import Recycled
 
 KERNELS = ("gaussian", "laplace")
 RENAMED = {"--compositions": "--steps"}
 _WIDTH = 5e-4
+_COMPARED = {
+    "plain_scale": "plain.law.kernel.scale", "plain_acceptance": "plain.acceptance",
+    "paper_kernel_epsilon": "paper.kernel_epsilon", "paper_scale": "paper.law.kernel.scale",
+    "paper_rate": "paper.law.rate", "paper_acceptance": "paper.acceptance", "paper_delta": "paper_delta",
+    "ceiling": "ceiling.upper", "as_good": "as_good", "verdict": "verdict",
+}  # fmt: skip
+"""What stands beside the choice: keys of JSON, and where an advice has them."""
 _FOR_CHOICE = 0.75  # of the time limit: the rest is for the account of what was chosen
 
 
@@ -82,8 +88,11 @@ def run(arguments: Namespace) -> Answer:
         proved = composition.upper_delta(law, times, epsilon)
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
     seconds = monotonic() - started
-    values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
-    values |= {"delta": delta, "compositions": times, **account_values(account, seconds)}
+    values = {
+        "kernel": arguments.kernel, "scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance,
+        "sd": law.sd, **{name: _at(found, path) for name, path in _COMPARED.items()}, "epsilon": epsilon,
+        "delta": delta, "compositions": times, **account_values(account, seconds),
+    }  # fmt: skip
     lines: list[Line] = [
         ("kernel scale", near(law.kernel.scale)),
         ("recycling rate", near(law.rate)),
@@ -98,28 +107,11 @@ def run(arguments: Namespace) -> Answer:
     return Answer(values, title, lines)
 
 
-def _law(law: Recycled) -> dict[str, float]:
-    return {"scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance, "sd": law.sd}
-
-
-def _compared(found: RecyclingAdvice | None) -> dict[str, Any]:
-    """What stands beside the choice."""
-    if found is None:
-        names = "plain_scale plain_acceptance paper_kernel_epsilon paper_scale paper_rate paper_acceptance paper_delta "
-        return dict.fromkeys(f"{names} ceiling as_good verdict".split())
-    paper = found.paper
-    return {
-        "plain_scale": found.plain.law.kernel.scale,
-        "plain_acceptance": found.plain.acceptance,
-        "paper_kernel_epsilon": None if paper is None else paper.kernel_epsilon,
-        "paper_scale": None if paper is None else paper.law.kernel.scale,
-        "paper_rate": None if paper is None else paper.law.rate,
-        "paper_acceptance": None if paper is None else paper.acceptance,
-        "paper_delta": found.paper_delta,
-        "ceiling": None if found.ceiling is None else found.ceiling.upper,
-        "as_good": found.as_good,
-        "verdict": found.verdict,
-    }
+def _at(value: Any, path: str) -> Any:
+    """What stands at a path of attributes; None where one of them is None."""
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
 
 
 def _lines(found: RecyclingAdvice) -> list[Line]:

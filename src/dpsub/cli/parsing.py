@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from dpsub.errors import ArgumentError
 
-MOST_WHOLE = 10**18
-"""Largest whole number that any option takes."""
+MOST_WHOLE = 2**53
+"""Largest whole number that any option takes: up to it they are exact as floating-point numbers, too."""
 _SHOWN = 40
 
 
@@ -110,22 +110,16 @@ def numbers(text: str) -> float | tuple[float, ...]:
     return found if len(found) > 1 else found[0]
 
 
-def choice(name: str, choices: Sequence[str]) -> Callable[[str], str]:
-    """One of several words."""
-
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise argparse.ArgumentTypeError(f"must be a known {name}, got {text!r}; {nearest(text, list(choices))}")
-        return text
-
-    return parse
-
-
 def add_choice(parser: Any, option: str, choices: tuple[str, ...], text: str, default: str | None = None) -> None:
     """Add an option that takes one of several words."""
     name = option.removeprefix("--").replace("-", " ")
-    metavar = "{" + ",".join(choices) + "}"
-    parser.add_argument(option, type=choice(name, choices), default=default, metavar=metavar, help=text)
+
+    def known(word: str) -> str:
+        if word not in choices:
+            raise argparse.ArgumentTypeError(f"must be a known {name}, got {word!r}; {nearest(word, list(choices))}")
+        return word
+
+    parser.add_argument(option, type=known, default=default, metavar="{" + ",".join(choices) + "}", help=text)
 
 
 def _short(text: str) -> str:
