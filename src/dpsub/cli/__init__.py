@@ -22,7 +22,7 @@ import threading
 import time
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpsub import __version__
@@ -115,8 +115,9 @@ def _answer(module: Any, arguments: Namespace) -> Answer:
     more: dict[str, Any] = {"remarks": arguments.remarks} if arguments.remarks else {}
     if getattr(arguments, "epochs", None) is not None:
         more["steps"] = arguments.steps
-    rows = [{**row, **more} for row in answer.values] if isinstance(answer.values, list) else {**answer.values, **more}
-    return Answer(rows, answer.title, [*answer.lines, *(("remark", remark) for remark in arguments.remarks)])
+    told = answer.values
+    values = {**told, **more} if isinstance(told, Mapping) else [{**row, **more} for row in told]
+    return Answer(values, answer.title, [*answer.lines, *(("remark", remark) for remark in arguments.remarks)])
 
 
 def _without_command(words: list[str]) -> int:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
+from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
 from dpsub.cli.parsing import Parser, add_choice, numbers
@@ -47,11 +48,12 @@ def run(arguments: Namespace) -> Answer:
         if not given and option == "noise_multiplier" and solve != asked_by:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
     started = perf_counter()
-    name, found, what = {"noise": _noise, "size": _size, "steps": _steps}[solve](arguments)
+    search: Callable[[Namespace], tuple[str, Any, str]] = {"noise": _noise, "size": _size, "steps": _steps}[solve]
+    name, found, what = search(arguments)
     seconds = perf_counter() - started
     noise, exact = name == "noise_multiplier", name in ("size", "steps")
-    numbers = (getattr(found, field, None) for field in (name if noise else "value", "not_proved", "refuted"))
-    value, beyond, refuted = (int(x) if exact and x is not None else x for x in numbers)
+    ends: list[Any] = [getattr(found, end, None) for end in (name if noise else "value", "not_proved", "refuted")]
+    value, beyond, refuted = [None if end is None else int(end) for end in ends] if exact else ends
     values = {
         "solved": name,
         name: value,
@@ -87,8 +89,8 @@ def _size(arguments: Namespace) -> tuple[str, Found, str]:
     from dpsub.accounting.search import largest_sample
 
     family = family_of(arguments)
-    size = {"most": family.most, "whole": family.solved == "size", "steps": steps_of(arguments, None)}
-    found = largest_sample(family.make, **size, **asked(arguments))
+    given = asked(arguments) | {"steps": steps_of(arguments, None)}
+    found = largest_sample(family.make, most=family.most, whole=family.solved == "size", **given)
     return family.solved, found, f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"
 
 
