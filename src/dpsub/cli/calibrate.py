@@ -53,7 +53,9 @@ def run(arguments: Namespace) -> Answer:
     seconds = perf_counter() - started
     noise, exact = name == "noise_multiplier", name in ("size", "steps")
     ends: list[Any] = [getattr(found, end, None) for end in (name if noise else "value", "not_proved", "refuted")]
-    value, beyond, refuted = [None if end is None else int(end) for end in ends] if exact else ends
+    if exact:
+        ends = [None if end is None else int(end) for end in ends]
+    value, beyond, refuted = ends
     values = {
         "solved": name,
         name: value,
