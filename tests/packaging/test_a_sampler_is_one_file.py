@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
 SAMPLERS = dict(re.findall(r"^```python\n# src/dpsub/(sampling/\w+\.py)\n(.*?)^```$", PAGE, flags=re.M | re.S))
-SIZES = {"blb": "--n 400 --b 40", "wow": "--n 400 --a 60 --b 40 --m 20"}
-SOLVED = {"blb": ("--n 400", "b"), "wow": ("--n 400 --a 60 --b 40", "m")}
+SIZES = {"blb": "--n 100 --b 10", "wow": "--n 60 --a 12 --b 8 --m 4"}
+SOLVED = {"blb": "--n 100", "wow": "--n 60 --a 12 --b 8"}
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +59,18 @@ def test_the_command_line_answers(scratch: Path, name: str) -> None:
     noise = "--noise-multiplier 60 --steps 20"
     account = answer(scratch, f"account {name} {SIZES[name]} {noise} --delta 1e-6")
     assert 0 < float(str(account["lower"])) <= float(str(account["upper"])) < 20
-    target = "--steps 5 --target-epsilon 3 --target-delta 1e-5"
+    target = "--steps 1 --epsilon 3 --delta 1e-5"
     calibrated = answer(scratch, f"calibrate {name} {SIZES[name]} {target}")
     assert float(str(calibrated["noise_multiplier"])) > 0
-    sizes, solved = SOLVED[name]
-    largest = answer(scratch, f"calibrate {name} {sizes} --solve size --noise-multiplier 400 {target}")
-    assert int(str(largest["size"])) >= 1, solved
+    largest = answer(scratch, f"calibrate {name} {SOLVED[name]} --solve size --noise-multiplier 400 {target}")
+    assert int(str(largest["size"])) >= 1
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_missing_size_is_named_with_what_it_is_for(scratch: Path, name: str) -> None:
     first = SIZES[name].split()[2]
     done = subprocess.run(
-        [sys.executable, "-m", "dpsub", "law", name, "--n", "400"], cwd=scratch,
+        [sys.executable, "-m", "dpsub", "law", name, "--n", "100"], cwd=scratch,
         env=os.environ | {"PYTHONPATH": str(scratch / "src")}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
@@ -82,7 +81,7 @@ def test_the_contract_of_samplers_holds(scratch: Path) -> None:
     theirs = "(Bag or ThreeStage or blb or wow or every_sampler) and not papers"
     tests = ("tests/conformance/test_samplers.py", "tests/statistical/test_draws.py")
     out = ran(scratch, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", theirs, *tests)
-    assert int(re.findall(r"(\d+) passed", out)[0]) >= 50
+    assert int(re.findall(r"(\d+) passed", out)[0]) >= 40
 
 
 TABLE = """

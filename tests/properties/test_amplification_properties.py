@@ -60,8 +60,9 @@ def test_delta_lies_between_its_smallest_and_largest_group(
     profile = noise.of(name, ratio)
     largest = law.log_pmf.size - 1
     value = float(amplify(law, profile, epsilon).log_delta_amplified)
-    upper = law.log_eta + float(profile.group(largest).log_delta(epsilon))
-    lower = law.log_eta + float(profile.log_delta(epsilon))
+    log_eta = float(np.logaddexp.reduce(law.log_pmf[:0:-1], initial=-np.inf))
+    upper = log_eta + float(profile.group(largest).log_delta(epsilon))
+    lower = log_eta + float(profile.log_delta(epsilon))
     room = 1e-12 * (1 + abs(upper)) if np.isfinite(upper) else 0.0
     assert value <= upper + room
     assert value >= lower - 1e-12 * (1 + abs(lower)) if np.isfinite(lower) else value >= lower

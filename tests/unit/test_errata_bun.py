@@ -34,7 +34,7 @@ AFTER = np.array(settings_of("bun_neyman")["after"])
 
 def test_bn1_the_upper_bound_of_theorem_31_is_exceeded() -> None:
     n, epsilon = 4, 0.7
-    law = RandomSizeLaw.fixed(n, n)
+    law = RandomSizeLaw.of_probabilities(np.eye(n + 1)[n])
     found = auditor.audit(*substituted({n: 1.0}, n), epsilon)
     assert random_size_upper(law, epsilon, factor=1) == pytest.approx(epsilon)
     assert found.lower == pytest.approx(2 * epsilon, abs=1e-6)

@@ -1,4 +1,18 @@
-"""Samplers: randomised maps from a frame to a sample. They know nothing of privacy."""
+"""Samplers: randomised maps from a frame to a sample. They know nothing of privacy.
+
+Those of `REGISTRY` treat all records alike.  Those of `FRAME_REGISTRY` need strata, clusters, sizes or an order, or
+have a random size; `dpsub advise` says which of them suits a frame:
+
+>>> import numpy as np
+>>> frame = Frame(6, strata=[0, 0, 0, 1, 1, 1], clusters=[0, 1, 1, 2, 2, 2], sizes=[1, 2, 2, 3, 4, 6])
+>>> designs = [Stratified((1, 2)), StratifiedRate("1/3", "randomised"), RoundedRate("2/5", "half_up"), RandomSize(3, 1),
+...            ClusterSample(2), ClusterSample(2, second_stage=0.5), PpsCluster(), Systematic(step=3, order="random"),
+...            PpsConditionalPoisson(2), PpsSystematic(2), PpsWithReplacement(2)]
+>>> [round(float(design.inclusion_probabilities(frame).sum()), 3) for design in designs]  # expected different records
+[3.0, 2.0, 2.0, 3.0, 4.0, 2.0, 2.333, 2.0, 2.0, 2.0, 1.784]
+>>> designs[0].draw(frame, np.random.default_rng(1)).size
+3
+"""
 
 from __future__ import annotations
 

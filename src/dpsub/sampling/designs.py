@@ -183,8 +183,8 @@ class RoundedRate(_OfSizes):
 
     Examples
     --------
-    >>> RoundedRate("1/3", "randomised").law(Frame(2)) == {(0, 0): 1 / 3, (1, 0): 1 / 3, (0, 1): 1 / 3}
-    True
+    >>> RoundedRate("1/4", "randomised").law(Frame(2))
+    {(0, 0): 0.5, (1, 0): 0.25, (0, 1): 0.25}
     """
 
     rate: Fraction

@@ -204,11 +204,6 @@ class MultiplicityLaw:
         return float(np.exp(self.log_pmf[:0:-1]).sum())
 
     @property
-    def log_eta(self) -> float:
-        """log of the inclusion probability, where that underflows."""
-        return float(np.logaddexp.reduce(self.log_pmf[:0:-1], initial=-np.inf))
-
-    @property
     def mean(self) -> float:
         """E[L]: the expected number of copies."""
         return float(np.arange(len(self.log_pmf)) @ self.pmf)

@@ -60,20 +60,6 @@ class DesignAudit:
     event: dict[State, float]
 
 
-def distance(one: State, other: State, relation: str) -> float:
-    """Return how many steps of the relation lead from one sample to the other; infinite if none do.
-
-    add_remove: |S| + |T| - 2 |S and T|; substitute: |S - T| for samples of one size; both: max(|S|, |T|) - |S and T|.
-    """
-    overlap = sum(map(min, one, other))
-    sizes = sum(one), sum(other)
-    if relation == "add_remove":
-        return sizes[0] + sizes[1] - 2 * overlap
-    if relation == "both":
-        return max(sizes) - overlap
-    return sizes[0] - overlap if sizes[0] == sizes[1] else math.inf
-
-
 def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> DesignAudit:
     """Return the supremum of the privacy loss over all mechanisms that are epsilon-DP on samples under `relation`.
 
@@ -184,7 +170,10 @@ def _states(p: Law, q: Law) -> list[State]:
 
 
 def _distances(states: list[State], relation: str) -> np.ndarray:
-    """Return `distance` of all pairs of states."""
+    """How many steps of the relation lead from one sample to another, for all pairs; infinite if none do.
+
+    add_remove: |S| + |T| - 2 |S and T|; substitute: |S - T| for samples of one size; both: max(|S|, |T|) - |S and T|.
+    """
     counts = np.array(states)
     overlap = np.minimum(counts[:, None, :], counts[None, :, :]).sum(axis=2)
     size = counts.sum(axis=1)

@@ -58,14 +58,6 @@ class RandomSizeLaw:
             return cls(np.log(t))
 
     @classmethod
-    def fixed(cls, n: int, m: int) -> RandomSizeLaw:
-        """Return the point mass at size m of n."""
-        n = checks.integer("n", n, at_least=1)
-        log_pmf = np.full(n + 1, -np.inf)
-        log_pmf[checks.integer("m", m, at_least=0, at_most=n, at_most_name="n")] = 0.0
-        return cls(log_pmf)
-
-    @classmethod
     def truncated_gaussian(cls, n: int, mean: float, sigma: float) -> RandomSizeLaw:
         """Return t(m) proportional to exp(-(m - mean)^2 / (2 sigma^2)) on the integers 0..n (`log_normal_sizes`)."""
         return cls(log_normal_sizes(n, mean, sigma))
