@@ -1,4 +1,4 @@
-"""Certified (epsilon, delta): the closed form of the loss by another road, the bound's side, sampling, the gain."""
+"""Certified (epsilon, delta): the closed form of the loss by quadrature, the bound's side, sampling, the gain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAIRS = [(2, 0.8), (3, 2.0), (10, 0.3), (90, 0.3), (518, 0.3), (90, 5.0)]
 
 
 def divergence(x: float, d: int, shift: float) -> float:
-    """H at order e^x from |z| ~ Gamma(d) and the angle, by quadrature: the road that needs no coordinates."""
+    """H at order e^x from |z| ~ Gamma(d) and the angle, by quadrature, without coordinates."""
     a = (d - 1) / 2
     low, high = stats.gamma.ppf(1e-14, d), stats.gamma.isf(1e-14, d)
     nodes, weights = np.polynomial.legendre.leggauss(150)

@@ -38,7 +38,7 @@ def losses(found: Calibration, z: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("facts", "m", "target"), CELLS)
-def test_noise_scales_of_table_1_by_a_second_road(facts: DataFacts, m: int, target: float) -> None:
+def test_noise_scales_of_table_1_by_root_finding(facts: DataFacts, m: int, target: float) -> None:
     z = np.linspace(0, facts.radius, 20_001)
     offset = 1 / kappa(facts.d)
     for sampler in ("full", "unif", "core"):

@@ -9,9 +9,9 @@ import pytest
 
 from dpsub.errors import ArgumentError
 from dpsub.importance import lloyd
-from dpsub.importance.calibrate import MODES, DataFacts, calibrate, checked_points
+from dpsub.importance.calibrate import MODES, DataFacts, calibrate
 from dpsub.importance.lloyd import CentreSets, Lloyd
-from dpsub.importance.samplers import PoissonImportance, WeightedSample
+from dpsub.importance.samplers import PoissonImportance, WeightedSample, checked_points
 
 RNG = np.random.default_rng(3)
 POINTS = RNG.standard_normal((900, 4))

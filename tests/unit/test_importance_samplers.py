@@ -1,4 +1,4 @@
-"""Inclusion probabilities: sizes, least variance by a second road, and what is refused."""
+"""Inclusion probabilities: sizes, least variance by an independent computation, and what is refused."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import DataFacts, checked_points
+from dpsub.importance.calibrate import DataFacts
 from dpsub.importance.lloyd import Lloyd, clusters, drawn_centres, fixed_centres, run, total_costs
 from dpsub.importance.losses import inclusion, loss_when_removed, moderate
-from dpsub.importance.samplers import PoissonImportance, WeightedSample, coreset_rates
+from dpsub.importance.samplers import PoissonImportance, WeightedSample, checked_points, coreset_rates
 from dpsub.sampling.laws import clopper_pearson
 
 CORESET_KINDS = ("independent", "poisson")
@@ -153,7 +153,7 @@ def audit_first_centres(
     draws: int = 8000,
     confidence: float = 0.99,
 ) -> CanaryAudit:
-    """Play an outlier beside n points on a sphere: two clusters, one round, no sampling; only noisy counts are seen.
+    """Play an outlier next to n points on a sphere: two clusters, one round, no sampling; only noisy counts are seen.
 
     Drawn as a first centre the outlier has a cluster for itself; without it any two points divide the others about
     evenly (E7).  With centres that do not depend on the data one count differs by 1.

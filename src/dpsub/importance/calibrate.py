@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.importance.losses import MOST, Power, log_expm1, moderate
-from dpsub.importance.samplers import coreset_rates, expected_size
+from dpsub.importance.samplers import checked_points, coreset_rates, expected_size
 from dpsub.importance.weights import optimal_weights, released_weights
 from dpsub.noise.base import nonnegative
 
@@ -36,8 +36,6 @@ MODES = ("released", "stated", "repaired")
 RHO = 0.225
 """The constant of the printed split (after Su et al. 2016)."""
 RELEASED_GRID = 100
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_ROWS = 8192  # that are looked at together
 _NORM_SLACK = 1e-9
 _CENTRED = 1e-6
 _STEPS = 100
@@ -45,27 +43,6 @@ _CELLS = 2048
 _ROUNDS = 60
 _GAP = 1e-12
 _ROUNDING = 1e-12  # relative error allowed for the evaluation of f; the factor is lowered by it
-
-
-def checked_points(points: np.ndarray) -> np.ndarray:
-    """Return rows as a float array, without a copy where they are float32 or float64 already.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no rows or columns, the entries are no numbers, or some are not finite.
-    """
-    rows = np.asarray(points)
-    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
-        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
-    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
-        raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
-    if rows.dtype not in FLOATS:
-        rows = rows.astype(np.float64)
-    for start in range(0, rows.shape[0], _ROWS):
-        if not np.isfinite(rows[start : start + _ROWS]).all():
-            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
-    return rows
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from scipy import sparse
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import FLOATS, MODES, DataFacts
+from dpsub.importance.calibrate import MODES, DataFacts
 from dpsub.importance.losses import MOST, moderate
-from dpsub.importance.samplers import WeightedSample
+from dpsub.importance.samplers import FLOATS, WeightedSample
 
 _CHUNK = 8192  # rows of one matrix product
 _SCORES = 1 << 20  # of one matrix product, if one set has no more

@@ -21,6 +21,29 @@ from dpsub.noise.base import nonnegative
 
 _ROUNDING = 1e-12  # by which a probability at the largest size may exceed 1
 _NUMBERS_A_BLOCK = 1 << 22
+_ROWS = 8192  # that are looked at together
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def checked_points(points: ArrayLike) -> np.ndarray:
+    """Return rows as a float array, without a copy where they are float32 or float64 already.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no rows or columns, the entries are no numbers, or some are not finite.
+    """
+    rows = np.asarray(points)
+    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+    if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
+        raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
+    if rows.dtype not in FLOATS:
+        rows = rows.astype(np.float64)
+    for start in range(0, rows.shape[0], _ROWS):
+        if not np.isfinite(rows[start : start + _ROWS]).all():
+            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +214,7 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     def rates(corner: int) -> np.ndarray:
         return np.minimum(1.0, np.maximum(floor, corners[corner] * size))
 
-    # all are linear in c between corners, where a record leaves its floor or reaches 1; sums anew at each corner, as
+    # all are linear in c between corners, where a record leaves its floor or reaches 1; summed again at each corner, as
     # running sums lose their digits where sizes are of many orders
     corners = np.unique(np.concatenate([floor / size, 1 / size]))
     place = bisect.bisect_left(range(corners.size), goal, key=lambda i: rest + float(rates(i).sum()))
@@ -259,8 +282,6 @@ class WeightedLaplaceSum:
 
 def _table(points: ArrayLike, q: ArrayLike = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and an inclusion probability for each."""
-    rows = checks.finite_array("points", points, ndim=2)
-    if not rows.size:
-        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+    rows = np.asarray(checked_points(points), dtype=float)
     checked_lengths("entries of points", np.abs(rows))
     return rows, np.broadcast_to(inclusion(q), rows.shape[:1])
