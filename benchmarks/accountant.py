@@ -20,7 +20,7 @@ from scipy.stats import binom
 import dpsub
 from dpsub import sampling
 from dpsub.accounting.account import Account
-from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.pairs import FillerPair, PoissonPair
@@ -133,7 +133,7 @@ def one_sided_mixture(board: Lines, *, quick: bool) -> None:
     step = 1e-3 if quick else peers.STEP
 
     def ours() -> tuple[float, float]:
-        return Composition([(PairEvent(FillerPair(law, SCALE / 2)), STEPS)]).bracket(Question(epsilon=1.0, width=1e-3))
+        return Composition([(PairEvent(FillerPair(law, SCALE / 2)), STEPS)]).answer(Target(epsilon=1.0, width=1e-3))[:2]
 
     seconds, (low, high) = timed(ours, 2)
     width(board, "one-sided mixture of 22, delta", low, high, at_most=1e-3, relative=True)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import peers
 from accountant import Lines, timed, verdict, width
 
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, composed
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
+from dpsub.recycling.choice import best_recycler
+from dpsub.recycling.composition import account
 from dpsub.recycling.kernels import Family
 
 RELEASES = 1000
@@ -26,14 +28,14 @@ def recycling(board: Lines) -> None:
     compositions(board)
     families: tuple[Family, ...] = (GaussianKernel, LaplaceKernel)
     for family in families:
-        seconds, _ = timed(lambda f=family: budget.optimum(f, 1.0, 1e-5, 1.0, 1.0), 2)
+        seconds, _ = timed(lambda f=family: best_recycler(f, 1.0, 1e-5, 1.0, 1.0), 2)
         verdict(board, f"best recycled {family.name} noise", f"{seconds:.2f} s", seconds, 1.0)
 
 
 def compositions(board: Lines) -> None:
     """delta of a thousand releases, both ends within one per cent."""
     for what, law, epsilon, last in CASES:
-        seconds, found = timed(lambda law=law, e=epsilon: composed.account(law, RELEASES, epsilon=e, width=1e-2), 5)
+        seconds, found = timed(lambda law=law, e=epsilon: account(law, RELEASES, epsilon=e, width=1e-2), 5)
         width(board, f"recycled {what}, T = {RELEASES}, delta", found.lower, found.upper, at_most=1e-2, relative=True)
         for step, bound in ((peers.STEP, 1.0), (10 * peers.STEP, 3.0)):
             theirs, high = timed(lambda law=law, s=step, e=epsilon, end=last: dots(law, s, e, end), 3)

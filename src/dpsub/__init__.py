@@ -12,8 +12,7 @@ relations, and a `Ledger` accounts for releases of different kinds.  Nothing is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as type checkers know it; to import `typing` would take longer than all else here
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account, Ledger, Release, account
     from dpsub.accounting.amplify import amplify, law
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
     from dpsub.accounting.search import calibrate
     from dpsub.amplification.bounds import translate
     from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError, PlanError, UnsupportedError
-    from dpsub.sampling.base import Multistage, PoissonStage, WithoutReplacement, WithReplacement
-    from dpsub.sampling.must import MustOO, MustOW, MustWO, MustWW
-    from dpsub.sampling.one_stage import Poisson, Wor, Wr
+    from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
+    from dpsub.sampling.chains import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
 
 __version__ = "0.1.0"
 
@@ -47,7 +45,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'dpsub' has no attribute {name!r}")
     from importlib import import_module

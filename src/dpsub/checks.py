@@ -5,16 +5,24 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpsub.errors import ArgumentError
 
+MOST_WHOLE = 2**53
+"""Whole numbers above are not told apart by the doubles that everything is computed with."""
+
 
 def integer(
-    name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None, at_most_name: str | None = None
+    name: str,
+    value: Any,
+    *,
+    at_least: int | None = None,
+    at_most: int | None = MOST_WHOLE,
+    at_most_name: str | None = None,
 ) -> int:
     """Return `value` as int; `at_most_name` names the upper limit in the message ("n" gives "at most n = 300").
 
@@ -32,11 +40,18 @@ def integer(
             raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}") from None
         result = int(value)
     if at_least is not None and result < at_least:
-        raise ArgumentError(f"{name} must be at least {at_least}, got {name} = {result}")
+        raise ArgumentError(f"{name} must be at least {at_least}, got {name} = {_shown(result)}")
     if at_most is not None and result > at_most:
         limit = f"{at_most_name} = {at_most}" if at_most_name else f"{at_most}"
-        raise ArgumentError(f"{name} must be at most {limit}, got {name} = {result}")
+        raise ArgumentError(f"{name} must be at most {limit}, got {name} = {_shown(result)}")
     return result
+
+
+def _shown(value: int) -> str:
+    """A whole number, its size in place of more digits than a reader wants."""
+    if abs(value) < 10**20:
+        return str(value)
+    return f"{'-' if value < 0 else ''}about 1e{int(math.log10(2) * abs(value).bit_length())}"
 
 
 def real(
@@ -61,6 +76,8 @@ def real(
         result = float(value)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be a number, got {name} = {value!r}") from None
+    except OverflowError:  # a whole number of hundreds of digits
+        result = math.inf if value > 0 else -math.inf
     if not math.isfinite(result):
         raise ArgumentError(f"{name} must be finite, got {name} = {result}")
     for limit, keeps, rule in (
@@ -82,7 +99,10 @@ def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarra
     ArgumentError
         If an entry is not finite or the number of dimensions differs.
     """
-    array = np.asarray(value, dtype=float)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{name} must be numbers within the range of a double, got something else") from None
     if ndim is not None and array.ndim != ndim:
         raise ArgumentError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
@@ -102,6 +122,10 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     known = sorted(choices)
     if isinstance(value, str) and value in known:
         return value
-    near = difflib.get_close_matches(str(value), known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-    raise ArgumentError(f"unknown {name} {value!r}; {hint}")
+    raise ArgumentError(f"unknown {name} {value!r}; {nearest(str(value), known)}")
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return a hint: the known word nearest to `word`, or all of them."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

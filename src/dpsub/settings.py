@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -246,7 +245,7 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
             known = sorted(problem.schema.get("properties", {}))
             unknown = sorted(set(value) - set(known))[0]
             full = _path([*problem.absolute_path, unknown])
-            return f"unknown configuration key {full!r}; {nearest(RENAMED.get(unknown, unknown), known)}"
+            return f"unknown configuration key {full!r}; {checks.nearest(RENAMED.get(unknown, unknown), known)}"
         case "required":
             missing = sorted(set(rule) - set(value))[0]
             return f"{_path([*problem.absolute_path, missing])} is missing; add it"
@@ -266,9 +265,9 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
         case "exclusiveMaximum":
             return f"{path} must be below {rule}, got {value}"
         case "enum":
-            return f"unknown value {_shown(value)} of {path}; {nearest(str(value), [str(item) for item in rule])}"
+            return f"unknown value {_shown(value)} of {path}; {checks.nearest(str(value), list(map(str, rule)))}"
         case "format":
-            return f"unknown {rule} {value!r} in {path}; {nearest(value, sorted(_formats()[rule]))}"
+            return f"unknown {rule} {value!r} in {path}; {checks.nearest(value, sorted(_formats()[rule]))}"
         case "minItems":
             return f"{path} must have at least {rule} value(s), got {len(value)}"
         case "maxItems":
@@ -281,12 +280,6 @@ def _sentence(problem: jsonschema.ValidationError) -> str:
         case "minLength":
             return f"{path} must not be empty"
     return f"{path} must keep the rule {problem.validator} = {rule}, got {_shown(value)}"
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a hint: the known word nearest to `word`, or all of them."""
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
 
 
 def _is_number(text: str) -> bool:

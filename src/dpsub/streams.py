@@ -73,4 +73,5 @@ def stream(
     text = json.dumps([experiment, canonical(cell), role], sort_keys=True, separators=(",", ":"))
     words = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u4")
     key = (*(int(word) for word in words), checks.integer("replicate", replicate, at_least=0))
-    return np.random.default_rng(np.random.SeedSequence(checks.integer("seed", root, at_least=0), spawn_key=key))
+    seed = checks.integer("seed", root, at_least=0, at_most=None)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

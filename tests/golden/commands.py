@@ -34,9 +34,17 @@ RELATIVE = 1e-12  # of numbers
 
 RENAMED_FIELDS: dict[str, str] = {}
 """Keys of JSON, old name to new name; "" for one that is gone."""
-RENAMED_OPTIONS: dict[str, str] = {}
+RENAMED_OPTIONS: dict[str, str] = {
+    "--convention": "--variant",
+    "--target-epsilon": "--epsilon",
+    "--target-delta": "--delta",
+    "--compositions": "--steps",
+}
 """Whole words of commands and of what they say in text, such as "--steps" or "--convention paper", old to new; "" for
 what is gone."""
+
+RENAMED_VALUES = {("kind", "pair"): "paper"}
+"""Words that are values of JSON, with their key, old to new."""
 
 ANSWERS = """
 law poisson --rate 0.1
@@ -230,7 +238,7 @@ def _in_new_fields(value: Any) -> Any:
     """Rename keys, also where one is the value of another ("solved")."""
     if isinstance(value, dict):
         renamed = ((RENAMED_FIELDS.get(key, key), _in_new_fields(item)) for key, item in value.items())
-        return {key: item for key, item in renamed if key}
+        return {key: RENAMED_VALUES.get((key, str(item)), item) for key, item in renamed if key}
     if isinstance(value, list):
         return [_in_new_fields(item) for item in value]
     return RENAMED_FIELDS.get(value, value) if isinstance(value, str) else value

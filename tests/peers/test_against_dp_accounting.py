@@ -12,7 +12,7 @@ from scipy.stats import binom
 import dpsub
 from benchmarks import peers
 from dpsub import sampling
-from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair
 from dpsub.sampling.laws import MultiplicityLaw
 
@@ -134,7 +134,7 @@ def test_one_sided_mixtures(weights: list[float], s: float, k: int, epsilon: flo
     theirs = tuple(side.self_compose(k).get_delta_for_epsilon(epsilon) for side in (low, high))
     with np.errstate(divide="ignore"):
         law = MultiplicityLaw(np.log(weights))
-    ours = Composition([(PairEvent(FillerPair(law, s)), k)]).bracket(Question(epsilon=epsilon, width=1e-3))
+    ours = Composition([(PairEvent(FillerPair(law, s)), k)]).answer(Target(epsilon=epsilon, width=1e-3))[:2]
     assert_inside(ours, theirs, 1e-3 * ours[1])
 
 

@@ -10,7 +10,8 @@ import pytest
 from scipy.special import ndtr
 
 from benchmarks import peers
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, composed
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled
+from dpsub.recycling.composition import account
 
 
 def divergence(law: Recycled, x: np.ndarray) -> np.ndarray:
@@ -54,7 +55,7 @@ def divergence(law: Recycled, x: np.ndarray) -> np.ndarray:
     ids=str,
 )
 def test_the_limit_of_their_upper_bounds_lies_in_ours(law: Recycled, times: int, epsilon: float, last: float) -> None:
-    account = composed.account(law, times, epsilon=epsilon, width=2e-3)
+    ends = account(law, times, epsilon=epsilon, width=2e-3)
     fine, coarse = (
         peers.self_dual_upper(lambda x: divergence(law, x), step, last).self_compose(times)
         .get_delta_for_epsilon(epsilon)
@@ -62,10 +63,10 @@ def test_the_limit_of_their_upper_bounds_lies_in_ours(law: Recycled, times: int,
     )  # fmt: skip
     # their errors fall with the square of the step
     limit = fine - (coarse - fine) / 3
-    assert account.kind == "exact"
-    assert account.lower <= limit * (1 + 1e-5)
-    assert limit * (1 - 1e-5) <= account.upper <= fine * (1 + 2e-3)
-    assert account.upper - account.lower <= 2e-3 * account.upper
+    assert ends.kind == "exact"
+    assert ends.lower <= limit * (1 + 1e-5)
+    assert limit * (1 - 1e-5) <= ends.upper <= fine * (1 + 2e-3)
+    assert ends.upper - ends.lower <= 2e-3 * ends.upper
 
 
 def test_epsilon_of_one_ten_and_a_hundred_releases() -> None:
@@ -73,7 +74,7 @@ def test_epsilon_of_one_ten_and_a_hundred_releases() -> None:
     dots = peers.self_dual_upper(lambda x: divergence(law, x), 2e-4, 8.0)
     for times, value in ((1, 0.9018), (10, 3.4512), (100, 14.4976)):
         theirs = dots.self_compose(times).get_epsilon_for_delta(1e-5)
-        account = composed.account(law, times, delta=1e-5, width=2e-4)
+        ends = account(law, times, delta=1e-5, width=2e-4)
         assert theirs == pytest.approx(value, abs=1.5e-4)
-        assert account.lower <= theirs
-        assert account.upper <= theirs + 2e-4
+        assert ends.lower <= theirs
+        assert ends.upper <= theirs + 2e-4

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpsub.noise import AdditiveNoiseProfile, Mechanism
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled
 from dpsub.recycling.kernels import Kernel
 
@@ -70,52 +66,29 @@ def divergence(law: Recycled, epsilon: float, shift: float) -> float:
     return found
 
 
-@dataclass(frozen=True)
-class Logistic(Mechanism):
-    """Another symmetric log-concave noise."""
+def laplace_split(epsilon: float, bound: float, sensitivity: float) -> float:
+    """epsilon_y of the best Laplace kernel under pure privacy: min(epsilon, -log(1 - r) / r), r = bound / sensitivity.
 
-    name: ClassVar[str] = "logistic"
-
-    def log_density(self, z: ArrayLike) -> np.ndarray:
-        size = -np.abs(np.asarray(z, dtype=float)) / self.scale
-        return np.asarray(size - 2 * np.log1p(np.exp(size)) - math.log(self.scale))
-
-    def cdf(self, z: ArrayLike) -> np.ndarray:
-        x = np.asarray(z, dtype=float) / self.scale
-        tail = np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
-        return np.where(x < 0, tail, 1 - tail)
-
-    @property
-    def variance(self) -> float:
-        return self.scale**2 * math.pi**2 / 3
-
-    def standard_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        return rng.logistic(size=shape)
-
-    def profile(self, sensitivity: float) -> AdditiveNoiseProfile:
-        raise NotImplementedError
+    With r >= 1, and for every epsilon <= 1, it is epsilon: the recycler gains nothing (docs/recycling.md, section 5).
+    """
+    ratio = bound / sensitivity
+    return min(epsilon, -math.log1p(-ratio) / ratio) if ratio < 1 else epsilon
 
 
-@dataclass(frozen=True)
-class Gumbel(Logistic):
-    """Asymmetric noise."""
-
-    name: ClassVar[str] = "gumbel"
-
-    def log_density(self, z: ArrayLike) -> np.ndarray:
-        x = np.asarray(z, dtype=float) / self.scale
-        return np.asarray(-x - np.exp(-x) - math.log(self.scale))
+def laplace_optimum(epsilon: float, bound: float, sensitivity: float) -> Recycled:
+    """The best recycled Laplace noise with delta = 0."""
+    split = laplace_split(epsilon, bound, sensitivity)
+    kernel = LaplaceKernel.calibrated(split, 0.0, sensitivity)
+    return Recycled.within(kernel, -math.expm1(split - epsilon), bound, sensitivity)
 
 
-@dataclass(frozen=True)
-class Cauchy(Logistic):
-    """Symmetric noise that is not log-concave."""
+def proved_baseline(law: Recycled, kernel_epsilon: float) -> tuple[float, float]:
+    """(epsilon_y + L, c delta_Z(epsilon_y)): what is proved where the paper's Theorem 2 omits c.
 
-    name: ClassVar[str] = "cauchy"
-
-    def log_density(self, z: ArrayLike) -> np.ndarray:
-        x = np.asarray(z, dtype=float) / self.scale
-        return np.asarray(-np.log1p(x * x) - math.log(math.pi * self.scale))
+    The released density is at most c k, and at least c (1 - q) k' for the neighbour.
+    """
+    alone = float(law.kernel.profile(law.sensitivity).delta(kernel_epsilon))
+    return kernel_epsilon - math.log1p(-law.rate), min(1.0, law.normaliser * alone)
 
 
 KERNELS: tuple[Kernel, ...] = (GaussianKernel(1.3), GaussianKernel(4.0), LaplaceKernel(0.9), LaplaceKernel(3.0))

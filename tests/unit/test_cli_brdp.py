@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dpsub.cli import main
-from dpsub.recycling import GaussianKernel, Recycled, RecycledProfile, kernels
-from dpsub.recycling import paper as paper_composition
+from dpsub.recycling import GaussianKernel, Recycled, RecycledProfile
+from dpsub.recycling.paper import theorem3_epsilon
 
 COMMON = ["--sensitivity", "1", "--bound", "1", "--epsilon", "1", "--delta", "1e-5"]
 
@@ -58,7 +58,7 @@ def test_a_given_recycler_is_accounted_for(capsys: pytest.CaptureFixture[str]) -
     assert found["plain_scale"] is None
     assert 0 < found["lower"] <= found["upper"] <= found["lower"] * 1.001
     fixed = answered(capsys, *COMMON, "--scale", "4")
-    law = Recycled.within(kernels.named("gaussian")(4.0), fixed["rate"], 1.0, 1.0)
+    law = Recycled.within(GaussianKernel(4.0), fixed["rate"], 1.0, 1.0)
     assert float(RecycledProfile(law).delta(1.0)) == pytest.approx(1e-5, rel=1e-6)
 
 
@@ -70,7 +70,7 @@ def test_many_releases_share_the_budget(capsys: pytest.CaptureFixture[str]) -> N
     assert found["ceiling"] is None
     # the paper's parameters use up the budget by its own theorem
     paper = Recycled.within(GaussianKernel(found["paper_scale"]), found["paper_rate"], 1.0, 1.0)
-    assert 2.98 < paper_composition.epsilon(paper, 5, 1e-5) <= 3.0
+    assert 2.98 < theorem3_epsilon(paper, 5, 1e-5) <= 3.0
     assert found["paper_delta"] < 1e-5
 
 
@@ -103,7 +103,7 @@ def test_plain_laplace_noise_is_not_called_as_good_at_a_large_delta(capsys: pyte
         ([*COMMON, "--scale", "1"], "the budget must allow for the kernel"),
         ([*COMMON, "--scale", "1", "--compositions", "3"], "the budget must allow for the kernel"),
         ([*COMMON, "--scale", "1e200"], "scale must be at most 1e+150"),
-        ([*COMMON, "--compositions", "0"], "compositions must be at least 1"),
+        ([*COMMON, "--compositions", "0"], "steps must be at least 1"),
     ],
 )
 def test_bad_input_is_refused(capsys: pytest.CaptureFixture[str], words: list[str], sentence: str) -> None:

@@ -50,7 +50,7 @@ def test_a_guarantee_for_one_size_says_so(capsys: pytest.CaptureFixture[str]) ->
             "--base substitute --target substitute --rate 0.1 --n 1e12 --ratio 1 --epsilon 1",
             "n must be at most 1000000",
         ),
-        ("--sampler wr --target substitute --n 1e308 --rate 0.5 --ratio 1 --epsilon 1", "m must be at most 10000000"),
+        ("--sampler wr --target substitute --n 1e308 --rate 0.5 --ratio 1 --epsilon 1", "n must be at most 9007"),
     ],
 )
 def test_refusals_are_one_sentence(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:

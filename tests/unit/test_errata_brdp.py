@@ -10,10 +10,10 @@ import pytest
 from scipy import integrate
 
 from dpsub.datasets import adult_gains, gowalla
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, paper
-from dpsub.recycling import paper as paper_composition
-from dpsub.recycling.budget import Choice, plain
-from dpsub.recycling.composed import account, ceiling
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, paper
+from dpsub.recycling.ceiling import ceiling
+from dpsub.recycling.choice import Choice, best_recycler, plain_noise
+from dpsub.recycling.composition import account
 from dpsub.recycling.sampled import (
     Average,
     Count,
@@ -21,12 +21,12 @@ from dpsub.recycling.sampled import (
     algorithm4,
     amplified,
     inner_budget,
-    poisson_sampling_sd,
     printed_acceptance,
     sampled_delta,
     total_acceptance,
 )
 from tests.experiment_runs import settings_of
+from tests.unit.recycled_laws import laplace_split, proved_baseline
 
 DELTA = 1e-5
 
@@ -79,18 +79,18 @@ def test_br3_gaussian_recyclers_are_far_too_cautious(gaussian: dict[float, Choic
     assert gaussian[3.0].true_delta / DELTA == pytest.approx(1.8e-16, rel=0.02)
     for epsilon, stated, best in ((1.0, 0.232, 0.396), (3.0, 0.704, 0.912)):
         assert gaussian[epsilon].acceptance == pytest.approx(stated, abs=5e-4)
-        assert budget.optimum(GaussianKernel, epsilon, DELTA, 1.0, 1.0).acceptance == pytest.approx(best, abs=1e-3)
-    assert budget.optimum(GaussianKernel, 2.9, DELTA, 1.0, 1.0).acceptance > 0.9
+        assert best_recycler(GaussianKernel, epsilon, DELTA, 1.0, 1.0).acceptance == pytest.approx(best, abs=1e-3)
+    assert best_recycler(GaussianKernel, 2.9, DELTA, 1.0, 1.0).acceptance > 0.9
     low, high = (paper.algorithm2(GaussianKernel, epsilon, DELTA, 1.0, 1.0).acceptance for epsilon in (4.32, 4.34))
     assert low < 0.9 < high
 
 
 def test_br4_theorem_2_needs_a_pure_kernel() -> None:
-    kernel = LaplaceKernel.for_budget(0.5, 0.1, 1.0)
+    kernel = LaplaceKernel.calibrated(0.5, 0.1, 1.0)
     law = Recycled.within(kernel, 0.99, 0.1, 1.0)
     found = exact(law, 0.5 - math.log(0.01))
     assert found / 0.1 == pytest.approx(1.41, abs=0.005)
-    epsilon, delta = budget.proved_baseline(law, 0.5)
+    epsilon, delta = proved_baseline(law, 0.5)
     assert exact(law, epsilon) <= delta
 
 
@@ -103,29 +103,29 @@ def test_br5_the_printed_objective_prefers_no_recycling(gaussian: dict[float, Ch
 
 def test_br6_recycled_laplace_noise_gains_nothing_there(laplace: Choice) -> None:
     for epsilon, ratio in ((0.5, 0.2), (1.0, 0.7), (3.0, 1.0), (6.0, 2.0)):
-        assert budget.laplace_split(epsilon, ratio, 1.0) == epsilon
-    assert budget.laplace_split(4.0, 0.5, 1.0) == pytest.approx(2 * math.log(2))
-    gain = laplace.acceptance - plain(LaplaceKernel, 1.0, DELTA, 1.0, 1.0).acceptance
+        assert laplace_split(epsilon, ratio, 1.0) == epsilon
+    assert laplace_split(4.0, 0.5, 1.0) == pytest.approx(2 * math.log(2))
+    gain = laplace.acceptance - plain_noise(LaplaceKernel, 1.0, DELTA, 1.0, 1.0).acceptance
     assert 0 < gain < 2 * DELTA
 
 
 def test_br7_composition_is_not_tight(gaussian: dict[float, Choice]) -> None:
-    law, alone = gaussian[1.0].law, plain(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
-    stated = {times: [paper_composition.epsilon(one, times, DELTA) for one in (law, alone)] for times in (2, 5, 50)}
+    law, alone = gaussian[1.0].law, plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
+    stated = {times: [paper.theorem3_epsilon(one, times, DELTA) for one in (law, alone)] for times in (2, 5, 50)}
     assert stated[2][0] < stated[2][1]
     assert all(stated[times][0] > stated[times][1] for times in (5, 50))
     assert stated[50] == pytest.approx([9.826, 9.359], abs=1e-3)
     at = {times: [account(one, times, delta=DELTA, width=0.005) for one in (law, alone)] for times in (50, 100)}
     assert at[50][0].upper < at[50][1].lower and at[100][0].lower > at[100][1].upper
-    best = budget.optimum(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
+    best = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
     assert account(best, 100, delta=DELTA, width=0.05).upper == pytest.approx(36.5, abs=0.1)
 
 
 def test_br8_algorithm_3_drops_a_term(gaussian: dict[float, Choice]) -> None:
     law = gaussian[1.0].law
     for times, share in ((1, 0.176), (2, 0.686), (10, 1.0)):
-        at = paper_composition.epsilon(law, times, DELTA)
-        printed, whole = (paper_composition.composed_delta(law, times, at, first=first) for first in (1, 0))
+        at = paper.theorem3_epsilon(law, times, DELTA)
+        printed, whole = (paper.theorem3_delta(law, times, first=first)(at) for first in (1, 0))
         assert printed / whole == pytest.approx(share, abs=5e-4)
 
 
@@ -152,13 +152,13 @@ def test_br10_the_recycler_sees_the_noise_alone() -> None:
 
 def test_br11_the_printed_lap_brdp_accepts_less_than_laplace() -> None:
     best = paper.algorithm2(LaplaceKernel, 0.1, DELTA, 3.0, 1.0).law
-    kernel = LaplaceKernel.for_budget(0.09, DELTA, 1.0)
+    kernel = LaplaceKernel.calibrated(0.09, DELTA, 1.0)
     low = Recycled.within(kernel, paper.algorithm1(kernel, 0.1, DELTA, -3.0, 3.0, 1.0), 3.0, 1.0)
     for delta, stated, met in ((1e-5, 18.6, 16.66), (1e-10, 24.89, 22.35)):
-        assert paper_composition.epsilon(best, 1000, delta) == pytest.approx(stated, abs=0.01)
-        assert paper_composition.epsilon(low, 1000, delta) == pytest.approx(met, abs=0.01)
+        assert paper.theorem3_epsilon(best, 1000, delta) == pytest.approx(stated, abs=0.01)
+        assert paper.theorem3_epsilon(low, 1000, delta) == pytest.approx(met, abs=0.01)
     assert low.acceptance == pytest.approx(0.239, abs=5e-4)
-    assert low.acceptance < plain(LaplaceKernel, 0.1, DELTA, 3.0, 1.0).acceptance
+    assert low.acceptance < plain_noise(LaplaceKernel, 0.1, DELTA, 3.0, 1.0).acceptance
 
 
 def test_br12_the_second_set_is_outside_first() -> None:
@@ -177,7 +177,7 @@ def test_br13_step_6_needs_the_inverse() -> None:
 
 def test_br14_an_optimum_without_privacy() -> None:
     for bound, truth in ((1.0, None), (0.4, 1.0)):
-        kernel = GaussianKernel.for_budget(1e-15, DELTA, 1.0)
+        kernel = GaussianKernel.calibrated(1e-15, DELTA, 1.0)
         rate = paper.algorithm1(kernel, 1.0, DELTA, -bound, bound, 1.0)
         law = Recycled.within(kernel, rate, bound, 1.0)
         if truth is None:
@@ -187,7 +187,7 @@ def test_br14_an_optimum_without_privacy() -> None:
 
 
 def test_br15_delta_is_not_monotone_in_the_rate() -> None:
-    kernel = GaussianKernel.for_budget(1.05, DELTA, 1.0)
+    kernel = GaussianKernel.calibrated(1.05, DELTA, 1.0)
     found = [exact(Recycled.within(kernel, rate, 1.0, 1.0), 1.0) for rate in (0.0, 0.55, 0.7)]
     assert found == pytest.approx([2.03e-5, 1.6e-5, 0.0597], rel=0.01)
     assert found[1] < found[0] < found[2]
@@ -197,12 +197,14 @@ def test_br16_poisson_samples_need_the_second_moment() -> None:
     spread = 683 / math.sqrt(2000 * 0.7 / 0.3)
     values = np.where(np.arange(2000) % 2 == 0, 50 + spread, 50 - spread)
     assert Total(2000, 100.0, float(values.std())).stated_sampling_sd(0.3) == pytest.approx(683)
-    assert poisson_sampling_sd("sum", values, 0.3) == pytest.approx(3484, rel=0.02)
+    assert math.sqrt((values**2).sum() * 0.7 / 0.3) == pytest.approx(3484, rel=0.02)
 
 
 def test_br17_the_number_of_draws_is_geometric(gaussian: dict[float, Choice]) -> None:
     law, count = gaussian[2.0].law, np.arange(1, 400)
-    assert law.draws(count).sum() == pytest.approx(1, abs=1e-12)
+    again = law.rate * law.outside
+    assert (again ** (count - 1)).sum() * (1 - again) == pytest.approx(1, abs=1e-12)
+    assert 1 - again == pytest.approx(1 / law.normaliser)
     # as printed in Appendix A, with (1 - q)^k in place of (1 - q) q^k
     printed = ((1 - law.rate) ** (count - 1) * law.outside ** (count - 1)).sum() / law.normaliser
     assert abs(printed - 1) > 0.1
@@ -211,16 +213,16 @@ def test_br17_the_number_of_draws_is_geometric(gaussian: dict[float, Choice]) ->
 def test_br18_captions_of_figures_7_and_8() -> None:
     assert round(22 / 0.0017) == 12941 and round(12 / 0.0012) == 10000
     assert Average(1000, 22.0, 1.0).sensitivity() == pytest.approx(0.022)
-    assert 1.0 / plain(GaussianKernel, 0.05, DELTA, 1.0, 0.0017).law.kernel.scale == pytest.approx(10.2, abs=0.1)
+    assert 1.0 / plain_noise(GaussianKernel, 0.05, DELTA, 1.0, 0.0017).law.kernel.scale == pytest.approx(10.2, abs=0.1)
 
 
 def test_br19_table_1_by_our_defaults() -> None:
     settings = settings_of("brdp_table1")
-    gaussian = plain(GaussianKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law
-    found = paper_composition.epsilon(gaussian, 1000, 1e-5)
+    gaussian = plain_noise(GaussianKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law
+    found = paper.theorem3_epsilon(gaussian, 1000, 1e-5)
     assert found == pytest.approx(4.5216, abs=1e-3) and 0.94 < found / 4.77 < 0.95
-    laplace = plain(LaplaceKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law
-    conversions = [paper_composition.epsilon(laplace, 1000, 1e-5, conversion=c) for c in ("balle2020", "mironov")]
+    laplace = plain_noise(LaplaceKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law
+    conversions = [paper.theorem3_epsilon(laplace, 1000, 1e-5, conversion=c) for c in ("balle2020", "mironov")]
     assert conversions == pytest.approx([18.58, 19.69], abs=0.01)
 
 
@@ -228,9 +230,9 @@ def test_br20_the_increase_is_small() -> None:
     for epsilon, bound, span, low, high, other in (
         (0.5, 5.0, 22.0, 0.0258, 0.0283, 0.1074), (0.1, 3.0, 1.0, 0.0777, 0.0786, 0.2592),
     ):  # fmt: skip
-        assert plain(GaussianKernel, epsilon, DELTA, bound, span).acceptance == pytest.approx(low, abs=5e-5)
+        assert plain_noise(GaussianKernel, epsilon, DELTA, bound, span).acceptance == pytest.approx(low, abs=5e-5)
         assert paper.algorithm2(GaussianKernel, epsilon, DELTA, bound, span).acceptance == pytest.approx(high, abs=5e-5)
-        laplace = plain(LaplaceKernel, epsilon, DELTA, bound, span).acceptance
+        laplace = plain_noise(LaplaceKernel, epsilon, DELTA, bound, span).acceptance
         assert laplace == pytest.approx(other, abs=5e-5)
         assert 0.8 < laplace / ceiling(epsilon, DELTA, bound, span).upper <= 1
 

@@ -1,85 +1,87 @@
-"""Imports go from a layer to itself or to a lower number, and some never at all (read with `ast`, nothing is run)."""
+"""Imports go down: the contracts of pyproject.toml hold, cover the whole package, and find what is planted."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from dpsub import provenance
-
-SOURCE = Path(__file__).resolve().parents[2] / "src/dpsub"
-LAYERS = {
-    1: "errors checks registry relations streams threads",
-    2: "sampling datasets",
-    3: "noise divergences amplification accounting recycling importance",
-    4: "records provenance learning experiments settings lock sweeps",
-    5: "labels figures artefacts published verdicts comparison expected report plan cli __main__",
-}
-LEVEL = {name: level for level, names in LAYERS.items() for name in names.split()}
-PRIVACY = set(LAYERS[3].split())
-NEVER = {  # beyond the order of layers
-    "noise": {"sampling"},
-    "artefacts": {"learning", "accounting"},
-    "figures": {"learning", "accounting", "experiments"},
-}
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src/dpsub"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CONTRACTS = {contract["id"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
+LINT = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from importlinter.cli import lint_imports_command
+lint_imports_command()
+"""
 
 
-def parts() -> dict[str, Path]:
-    files = sorted(SOURCE.rglob("*.py"))
-    return {".".join(("dpsub", *path.relative_to(SOURCE).with_suffix("").parts)): path for path in files}
+def lint(folder: Path) -> tuple[int, str]:
+    """Check the package in a folder; one copied elsewhere stands before the installed one."""
+    words = [str(folder), "--config", str(ROOT / "pyproject.toml"), "--no-cache", "--no-logo"]
+    done = subprocess.run(
+        [sys.executable, "-c", LINT, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
 
 
-def imported(module: str, path: Path) -> set[str]:
-    name = module.removesuffix(".__init__")
-    return {found for found in provenance.imports(name, path) if found.partition(".")[0] in ("dpsub", "snakemake")}
+def test_imports_go_down() -> None:
+    status, said = lint(SOURCE.parent)
+    assert status == 0, said
 
 
-def violations(module: str, names: set[str]) -> list[str]:
-    """Return what is wrong with a module that imports `names`."""
-    own = module.split(".")[1]
-    if own == "__init__":
-        return []
-    if own not in LEVEL:
-        return [f"{module} is in no layer"]
-    found = []
-    for name in sorted(names):
-        if name.startswith("snakemake"):
-            found.append(f"{module} imports snakemake")
-            continue
-        other = name.partition(".")[2].partition(".")[0]
-        if other and LEVEL.get(other, 9) > LEVEL[own]:
-            found.append(f"{module} (layer {LEVEL[own]}) imports {name} (layer {LEVEL.get(other)})")
-        if other in NEVER.get(own, set()) or (LEVEL[own] == 2 and other in PRIVACY):
-            found.append(f"{module} must not import {name}")
-    return found
-
-
-@pytest.mark.parametrize("module", parts())
-def test_imports_go_down(module: str) -> None:
-    assert violations(module, imported(module, parts()[module])) == []
-
-
-def test_every_part_of_the_package_has_a_layer() -> None:
-    assert {module.split(".")[1] for module in parts()} - {"__init__"} <= set(LEVEL)
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("planted")
+    shutil.copytree(SOURCE, place / "dpsub", ignore=shutil.ignore_patterns("__pycache__"))
+    return place
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
+    ("module", "imported", "contract"),
     [
-        ("dpsub.sampling.chains", "dpsub.noise.gaussian"),
-        ("dpsub.accounting.algorithm1", "dpsub.experiments"),
-        ("dpsub.checks", "dpsub.sampling.frame"),
-        ("dpsub.artefacts.must.table8", "dpsub.learning.descent"),
-        ("dpsub.records", "snakemake.utils"),
-        ("dpsub.utils", "dpsub.checks"),
+        ("sampling.base", "dpsub.noise.gaussian", "layers"),
+        ("checks", "dpsub.sampling.frame", "layers"),
+        ("noise.gaussian", "dpsub.accounting.search", "layers"),
+        ("records", "dpsub.report", "workflow"),
+        ("accounting.account", "dpsub.experiments", "line"),
+        ("sampling.laws", "pandas", "line"),
+        ("cli.law", "dpsub.records", "line"),
+        ("records", "snakemake.utils", "snakemake"),
+        ("artefacts.base", "dpsub.learning", "records"),
+        ("figures.style", "dpsub.experiments.base", "figures"),
+        ("datasets.sources", "dpsub.noise", "data"),
     ],
 )
-def test_a_planted_violation_is_found(module: str, name: str) -> None:
-    assert violations(module, {name})
+def test_a_planted_violation_is_found(copied: Path, module: str, imported: str, contract: str) -> None:
+    path = copied / "dpsub" / f"{module.replace('.', '/')}.py"
+    text = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(f"{text}\nimport {imported}\n", encoding="utf-8")
+        status, said = lint(copied)
+    finally:
+        path.write_text(text, encoding="utf-8")
+    assert status == 1, said
+    assert f"{CONTRACTS[contract]['name']} BROKEN" in " ".join(said.split())
+
+
+def test_every_part_of_the_package_stands_above_or_below_the_line() -> None:
+    parts = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    line = CONTRACTS["line"]
+    sides = {name.removeprefix("dpsub.") for name in (*line["source_modules"], *line["forbidden_modules"])}
+    assert parts - {"__init__", "__main__"} <= sides
+    layered = {name.strip() for key in ("layers", "workflow") for layer in CONTRACTS[key]["layers"]
+               for name in layer.replace("dpsub.", "").split(":")}  # fmt: skip
+    assert parts - {"__init__", "__main__"} <= layered
 
 
 def test_files_stay_small_and_are_named_after_ideas() -> None:
-    for module, path in parts().items():
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 800, f"{module} has more than 800 lines"
-        assert path.stem not in {"utils", "helpers", "common", "core", "misc"}, f"{module} is named after a place"
+    for path in SOURCE.rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 800, f"{path} has more than 800 lines"
+        assert path.stem not in {"utils", "helpers", "common", "core", "misc"}, f"{path} is named after a place"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub.accounting import compose
-from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss, Cumulants
 from dpsub.accounting.discretise import lower_law, upper_law
 from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair, WorPair
@@ -24,7 +24,8 @@ GAUSSIANS = [(10.0, 1, 1.0), (30.0, 100, 2.0), (50.0, 1000, 5.0), (5.0, 10, 6.0)
 @pytest.mark.parametrize(("scale", "k", "epsilon"), GAUSSIANS)
 def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
     exact = float(GaussianProfile(math.sqrt(k) / scale).delta(epsilon))
-    lower, upper = Composition([(PairEvent(PoissonPair(1.0, scale)), k)]).bracket(Question(epsilon=epsilon, width=0.01))
+    composition = Composition([(PairEvent(PoissonPair(1.0, scale)), k)])
+    lower, upper, *_ = composition.answer(Target(epsilon=epsilon, width=0.01))
     assert lower <= exact <= upper
     assert upper <= exact * 1.011
 
@@ -34,14 +35,15 @@ def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
 )
 def test_epsilon_of_many_gaussians(scale: float, k: int, delta: float) -> None:
     exact = float(GaussianProfile(math.sqrt(k) / scale).epsilon(delta))
-    lower, upper = Composition([(PairEvent(PoissonPair(1.0, scale)), k)]).bracket(Question(delta=delta, width=1e-3))
+    composition = Composition([(PairEvent(PoissonPair(1.0, scale)), k)])
+    lower, upper, *_ = composition.answer(Target(delta=delta, width=1e-3))
     assert lower <= exact <= upper <= lower + 1e-3
 
 
 def test_gaussians_of_different_scales_add_their_squares() -> None:
     ledger = Composition([(PairEvent(PoissonPair(1.0, s)), k) for s, k in ((10.0, 30), (25.0, 200), (40.0, 7))])
     ratio = math.sqrt(30 / 10**2 + 200 / 25**2 + 7 / 40**2)
-    lower, upper = ledger.bracket(Question(epsilon=2.0, width=0.01))
+    lower, upper = ledger.answer(Target(epsilon=2.0, width=0.01))[:2]
     assert lower <= float(GaussianProfile(ratio).delta(2.0)) <= upper <= lower * 1.011
 
 
@@ -49,9 +51,9 @@ def test_gaussians_of_different_scales_add_their_squares() -> None:
 def test_rare_inclusion_tilts_far(rate: float) -> None:
     """Tilts of 1e9 and more: the charge for round-off was the root of a difference that could be negative."""
     ledger = Composition([(PairEvent(PoissonPair(rate, 10.0)), 10)])
-    lower, upper = ledger.bracket(Question(delta=1e-5))
+    lower, upper = ledger.answer(Target(delta=1e-5))[:2]
     assert 0 == lower <= upper <= 1e-9
-    lower, upper = ledger.bracket(Question(epsilon=1.0))
+    lower, upper = ledger.answer(Target(epsilon=1.0))[:2]
     # the record is ever included with probability at most 10 rate; what an inversion of the loss may lack is charged,
     # at most 2 (e^tolerance - 1) a step
     assert 0 <= lower <= upper <= 10 * (rate + 2 * math.expm1(LOSS_TOLERANCE))
@@ -169,6 +171,6 @@ def test_what_cannot_be_composed_is_refused_in_a_sentence() -> None:
     with pytest.raises(ArgumentError, match="same side"):
         ComposedLoss([one, PrivacyLossDistribution(0.1, np.array([0]), np.array([1.0]), "lower")], [1, 1])
     with pytest.raises(ArgumentError, match="either epsilon or delta"):
-        Question()
+        Target()
     with pytest.raises(ArgumentError, match="either epsilon or delta"):
-        Question(epsilon=1.0, delta=1e-5)
+        Target(epsilon=1.0, delta=1e-5)

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 import dpsub
 from dpsub.accounting.account import Proof, Release
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Question, bracket
+from dpsub.accounting.bracket import Target, bracket
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import WorPair
@@ -54,7 +54,7 @@ def test_masses_of_narrow_laplace_cells_are_within_their_stated_errors(
 def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(n: int, m: int, noise: float) -> None:
     proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)])
     assert proof.cases[0].flipped is not None
-    found = AdaptiveAttack(proof.cases[0].flipped, 1000).answer(Question(epsilon=1e6))
+    found = AdaptiveAttack(proof.cases[0].flipped, 1000).answer(Target(epsilon=1e6))
     assert 0 <= found <= 1000 * m / n  # the chance that the record is drawn at all
 
 
@@ -118,14 +118,15 @@ def test_a_negligible_profile_has_two_orders() -> None:
 def test_refinement_stops_where_the_upper_answer_stays_infinite() -> None:
     steps = []
 
-    def upper(step: float, tail: float, swapped: bool) -> ComposedLoss:
+    def upper(step: float, tail: float, swapped: bool) -> float:
         steps.append(step)
-        return ComposedLoss([PrivacyLossDistribution(step, np.array([0]), np.array([0.5]), "upper", infinity=0.5)], [1])
+        pld = PrivacyLossDistribution(step, np.array([0]), np.array([0.5]), "upper", infinity=0.5)
+        return ComposedLoss([pld], [1]).epsilon(0.1)
 
-    def lower(step: float, tail: float, swapped: bool) -> ComposedLoss:
-        return ComposedLoss([PrivacyLossDistribution(step, np.array([0]), np.array([0.5]), "lower")], [1])
+    def lower(step: float, tail: float, swapped: bool) -> float:
+        return ComposedLoss([PrivacyLossDistribution(step, np.array([0]), np.array([0.5]), "lower")], [1]).epsilon(0.1)
 
-    answer = bracket(Question(delta=0.1), lower, upper, (False,), 0.1, 1e-18)
+    answer, _ = bracket(Target(delta=0.1), lower, upper, (False,), 0.1, 1e-18)
     assert answer.upper == math.inf
     assert not answer.width_met
     assert len(steps) <= 3

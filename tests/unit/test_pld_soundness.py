@@ -24,7 +24,7 @@ from dpsub.accounting.laplace import included_once, removed_once
 from dpsub.accounting.pairs import LOSS_TOLERANCE, PoissonPair
 from dpsub.accounting.pld import order_indices, symmetric_law, two_sided_law
 from dpsub.accounting.proofs import SlotChain, SlotStage
-from dpsub.accounting.search import smallest_noise
+from dpsub.accounting.search import safe_root
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import Multistage, Poisson, Wor, base, laws
 
@@ -142,9 +142,9 @@ def test_a_search_reports_only_what_it_evaluated() -> None:
         return 1 / x
 
     limits = {"least": 0.05, "most": 1e4, "accuracy": 1e-3}
-    found = smallest_noise(bound, 100.0, start=1.0, **limits)
-    assert (found.safe, found.unsafe) == (0.05, 0.0)
-    found = smallest_noise(bound, 3.0, start=1.0, **limits)
+    found = safe_root(bound, 100.0, "x", start=1.0, **limits)
+    assert (found.safe, found.unsafe) == (0.05, None)
+    found = safe_root(bound, 3.0, "x", start=1.0, **limits)
     assert found.safe in seen
     assert found.unsafe in seen
     assert 1 / found.safe <= 3.0 < 1 / found.unsafe

@@ -17,7 +17,7 @@ from scipy.stats import binom
 import dpsub
 from dpsub.accounting import account, bracket, pld, proofs
 from dpsub.accounting.account import Account, Proof, Release
-from dpsub.accounting.bracket import Composition, PairEvent, Question, sharpened
+from dpsub.accounting.bracket import Composition, PairEvent, Target, sharpened
 from dpsub.accounting.compose import ComposedLoss, minimum
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile
@@ -34,7 +34,7 @@ def proved(sampler: Sampler, n: int | None, *, width: float | None = None, **ask
     """The upper end alone."""
     epsilon, delta = asked.pop("epsilon", None), asked.pop("delta", None)
     proof = Proof.of([Release(sampler, n, **asked)])
-    return proof.upper(proof.target(epsilon, delta, width))
+    return proof.upper(Target(epsilon, delta, width or proof.width))
 
 
 @pytest.mark.parametrize("side", ["upper", "lower"])
@@ -83,32 +83,24 @@ def test_what_is_left_is_below_the_width(sampler: Sampler, scale: float, k: int)
     # no closed form here: eight times finer grids take the place of the truth
     release = Release(sampler, 100, scale, k)
     book = account.Proof.of([release]).composition
-    for question in (Question(epsilon=1.0, width=5e-3), Question(delta=1e-5, width=1e-2)):
+    for question in (Target(epsilon=1.0, width=5e-3), Target(delta=1e-5, width=1e-2)):
         end = book.bound(question)
         finest = question.ask(book.upper(book.spread / 128, 1e-18, False))
         assert end.width_met
         assert question.gap(finest, end.value) <= 1
 
 
-class _Scripted(Question):
-    """A question whose answer to a grid of step h is limit + slope h^order."""
-
-    def ask(self, composition: object) -> float:
-        assert isinstance(composition, float)
-        return composition
-
-
 @pytest.mark.parametrize("order", [1.6, 2.0, 3.0])
 @pytest.mark.parametrize("size", [1e-4, 1e-2, 1.0, 50.0])
 def test_the_stop_rule_is_honest_for_errors_that_fall_by_three(order: float, size: float) -> None:
-    question = _Scripted(delta=0.1, width=1e-2)
+    question = Target(delta=0.1, width=1e-2)
     tried: list[float] = []
 
     def build(step: float, tail: float, swapped: bool) -> float:
         tried.append(step)
         return 3.0 + size * step**order
 
-    end = sharpened(question, build, (False,), 1.0, "upper", 1e-18)  # type: ignore[arg-type]
+    end, _ = sharpened(question, build, (False,), 1.0, "upper", 1e-18)
     if end.width_met:
         assert end.value - 3.0 <= 1e-2
     else:
@@ -117,7 +109,7 @@ def test_the_stop_rule_is_honest_for_errors_that_fall_by_three(order: float, siz
 
 
 def test_a_rival_ends_the_search_for_an_attack_only_where_it_will_not_be_overtaken() -> None:
-    question = _Scripted(delta=0.1, width=1e-6)
+    question = Target(delta=0.1, width=1e-6)
 
     def search(rival: float) -> tuple[float, int]:
         tried: list[float] = []
@@ -126,7 +118,7 @@ def test_a_rival_ends_the_search_for_an_attack_only_where_it_will_not_be_overtak
             tried.append(step)
             return 3.0 - step**2
 
-        end = sharpened(question, build, (False,), 1.0, "lower", 1e-18, rival)  # type: ignore[arg-type]
+        end, _ = sharpened(question, build, (False,), 1.0, "lower", 1e-18, rival)
         return end.value, len(tried)
 
     assert search(3.1)[1] == 2
@@ -145,7 +137,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     assert static.upper == flipped.upper
     assert 0.8 * flipped.lower < static.lower < flipped.lower
     book = account.Proof.of([Release(sampler, 1000, 4.0, 100)]).composition
-    assert static.lower >= 0.995 * Question(epsilon=1.0).ask(book.lower(book.spread / 200, 1e-18, False))
+    assert static.lower >= 0.995 * Target(epsilon=1.0).ask(book.lower(book.spread / 200, 1e-18, False))
 
 
 @pytest.mark.parametrize(
@@ -211,7 +203,7 @@ def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.Monke
     true = Composition.rough
 
     def misled(factor: float) -> Calibration:
-        def rough(self: Composition, question: Question, side: str, step: float) -> float:
+        def rough(self: Composition, question: Target, side: str, step: float) -> float:
             value = true(self, question, side, step)
             return factor * value if side == "upper" else value
 

@@ -7,16 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, budget, paper
-from dpsub.recycling import paper as composition
-from dpsub.recycling.budget import plain
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, paper
+from dpsub.recycling.choice import largest_rate, plain_noise
+from dpsub.recycling.composition import bisected_epsilon
+from tests.unit.recycled_laws import proved_baseline
 
 
 def test_the_kernels_of_the_paper() -> None:
     for epsilon, sigma in ((0.1, "30.7496"), (1.0, "3.7306"), (3.0, "1.391")):
         places = len(sigma.partition(".")[2])
-        assert f"{GaussianKernel.for_budget(epsilon, 1e-5, 1.0).scale:.{places}f}" == sigma
-    kernel = LaplaceKernel.for_budget(0.5, 0.01, 2.0)
+        assert f"{GaussianKernel.calibrated(epsilon, 1e-5, 1.0).scale:.{places}f}" == sigma
+    kernel = LaplaceKernel.calibrated(0.5, 0.01, 2.0)
     assert float(kernel.delta(0.5, 2.0)) == pytest.approx(0.01, rel=1e-12)
     assert float(kernel.delta(0.5, 2.0)) == pytest.approx(float(kernel.profile(2.0).delta(0.5)), rel=1e-12)
 
@@ -31,25 +32,25 @@ def test_the_kernels_profile_by_half_lines(kernel: GaussianKernel) -> None:
 
 @pytest.mark.parametrize(("split", "rates"), [(1.0, (0.8647, 0.8846, 0.9447)), (2.0, (0.6321, 0.7012, 0.9276))])
 def test_the_rates_of_figure_3(split: float, rates: tuple[float, float, float]) -> None:
-    kernel = GaussianKernel.for_budget(split, 1e-5, 1.0)
+    kernel = GaussianKernel.calibrated(split, 1e-5, 1.0)
     found = (
         paper.baseline_rate(3.0, split),
         paper.algorithm1(kernel, 3.0, 1e-5, -1.0, 1.0, 1.0),
-        budget.largest_rate(kernel, 3.0, 1e-5, -1.0, 1.0, 1.0).law.rate,
+        largest_rate(kernel, 3.0, 1e-5, -1.0, 1.0, 1.0).law.rate,
     )
     assert found == pytest.approx(rates, abs=6e-5)
-    assert paper.algorithm1(GaussianKernel.for_budget(3.0, 1e-5, 1.0), 3.0, 1e-5, -1.0, 1.0, 1.0) < 1e-6
+    assert paper.algorithm1(GaussianKernel.calibrated(3.0, 1e-5, 1.0), 3.0, 1e-5, -1.0, 1.0, 1.0) < 1e-6
 
 
 def test_algorithm_1_is_the_root_of_equation_8() -> None:
-    kernel = GaussianKernel.for_budget(1.3, 1e-5, 1.0)
+    kernel = GaussianKernel.calibrated(1.3, 1e-5, 1.0)
     rate = paper.algorithm1(kernel, 2.0, 1e-5, -1.0, 1.0, 1.0)
-    low, high = (float(paper.delta(Recycled.within(kernel, rate + d, 1.0, 1.0), 2.0)) for d in (0.0, 2e-9))
+    low, high = (float(paper.theorem1_delta(Recycled.within(kernel, rate + d, 1.0, 1.0), 2.0)) for d in (0.0, 2e-9))
     assert low <= 1e-5 < high
 
 
 def test_theorem_1_keeps_too_little_mass() -> None:
-    law = Recycled.within(GaussianKernel.for_budget(1.248, 1e-5, 1.0), 0.604, 1.0, 1.0)
+    law = Recycled.within(GaussianKernel.calibrated(1.248, 1e-5, 1.0), 0.604, 1.0, 1.0)
     weight = paper.crossing_mass(law.kernel, -1.0, 1.0, 1.0)
     assert weight == pytest.approx(0.128, abs=1e-3)
     # E exp(-loss) of any pair is 1; of the mixture of Z and Z + L it is 1 - W q
@@ -67,7 +68,7 @@ def test_what_algorithm_2_really_gives(
     found = paper.algorithm2(family, epsilon, 1e-5, bound, sensitivity)
     assert found.kind == "paper"
     assert found.true_delta / 1e-5 == pytest.approx(ratio, rel=0.04)
-    assert float(paper.delta(found.law, epsilon)) <= 1e-5 * (1 + 1e-6)
+    assert float(paper.theorem1_delta(found.law, epsilon)) <= 1e-5 * (1 + 1e-6)
 
 
 def test_wide_bounds_violate_and_narrow_ones_waste() -> None:
@@ -86,7 +87,7 @@ def test_laplace_ratio_of_the_sets_that_cross() -> None:
     weight = paper.crossing_mass(law.kernel, -2.0, 2.0, 1.0)
     exact = law.normaliser * weight * -math.expm1(-1e-4)
     assert float(RecycledProfile(law).delta(epsilon)) == pytest.approx(exact, rel=1e-6)
-    assert exact / float(paper.delta(law, epsilon)) == pytest.approx(2 * law.normaliser, rel=1e-3)
+    assert exact / float(paper.theorem1_delta(law, epsilon)) == pytest.approx(2 * law.normaliser, rel=1e-3)
 
 
 def test_the_objective_with_its_factors_exchanged_returns_plain_noise() -> None:
@@ -94,12 +95,12 @@ def test_the_objective_with_its_factors_exchanged_returns_plain_noise() -> None:
     assert paper.mean_trials(law) == pytest.approx(1 / law.acceptance)
     assert paper.mean_trials(law, "printed") != pytest.approx(1 / law.acceptance)
     printed = paper.algorithm2(GaussianKernel, 1.0, 1e-5, 1.0, 1.0, "printed")
-    assert printed.acceptance == pytest.approx(plain(GaussianKernel, 1.0, 1e-5, 1.0, 1.0).acceptance, rel=1e-4)
+    assert printed.acceptance == pytest.approx(plain_noise(GaussianKernel, 1.0, 1e-5, 1.0, 1.0).acceptance, rel=1e-4)
 
 
 def test_algorithm_2_finds_the_peak_of_a_grid() -> None:
     def acceptance(split: float) -> float:
-        kernel = GaussianKernel.for_budget(split, 1e-5, 1.0)
+        kernel = GaussianKernel.calibrated(split, 1e-5, 1.0)
         return Recycled.within(kernel, paper.algorithm1(kernel, 2.0, 1e-5, -1.0, 1.0, 1.0), 1.0, 1.0).acceptance
 
     grid = [acceptance(split) for split in np.linspace(0.02, 2.0, 30)]
@@ -109,10 +110,10 @@ def test_algorithm_2_finds_the_peak_of_a_grid() -> None:
 
 
 def test_theorem_2_needs_the_normaliser() -> None:
-    kernel = LaplaceKernel.for_budget(0.05, 0.1, 1.0)
+    kernel = LaplaceKernel.calibrated(0.05, 0.1, 1.0)
     law = Recycled.within(kernel, paper.baseline_rate(10.05, 0.05), 0.016, 1.0)
     exact = float(RecycledProfile(law).delta(10.05))
-    epsilon, proved = budget.proved_baseline(law, 0.05)
+    epsilon, proved = proved_baseline(law, 0.05)
     assert epsilon == pytest.approx(10.05)
     assert 0.1 * 1.8 < exact <= proved * (1 + 1e-12)
 
@@ -121,7 +122,7 @@ def test_theorem_2_holds_for_gaussian_kernels() -> None:
     for split in (0.05, 0.5, 2.0):
         for more in (0.2, 2.0, 8.0):
             for bound in (0.05, 0.4, 1.0, 5.0):
-                kernel = GaussianKernel.for_budget(split, 1e-3, 1.0)
+                kernel = GaussianKernel.calibrated(split, 1e-3, 1.0)
                 law = Recycled.within(kernel, paper.baseline_rate(split + more, split), bound, 1.0)
                 assert float(RecycledProfile(law).delta(split + more)) <= 1e-3
 
@@ -129,21 +130,23 @@ def test_theorem_2_holds_for_gaussian_kernels() -> None:
 def test_theorem_3_over_the_number_of_releases() -> None:
     law = paper.algorithm2(GaussianKernel, 1.0, 1e-5, 1.0, 1.0).law
     assert (law.kernel.scale, law.rate) == pytest.approx((4.0864, 0.2086), abs=5e-4)
-    found = [composition.epsilon(law, times, 1e-5) for times in (1, 5, 10, 20, 50, 100)]
+    found = [paper.theorem3_epsilon(law, times, 1e-5) for times in (1, 5, 10, 20, 50, 100)]
     assert found == pytest.approx([1.000, 2.442, 3.649, 5.527, 9.826, 15.556], abs=6e-4)
     # the loop that starts at 1 leaves out the recycler where there is one release
-    assert composition.composed_delta(law, 1, 1.0, first=1) < 0.5 * composition.composed_delta(law, 1, 1.0)
-    assert composition.composed_delta(law, 1, 1.0) == pytest.approx(float(paper.delta(law, 1.0)), rel=1e-9)
+    once = paper.theorem3_delta(law, 1)(1.0)
+    assert paper.theorem3_delta(law, 1, first=1)(1.0) < 0.5 * once
+    assert once == pytest.approx(float(paper.theorem1_delta(law, 1.0)), rel=1e-9)
 
 
 @pytest.mark.parametrize(("conversion", "values"), [("balle2020", (18.58, 24.87)), ("mironov", (19.69, 25.77))])
 def test_laplace_by_renyi_divergences(conversion: str, values: tuple[float, float]) -> None:
-    profile = LaplaceKernel.for_budget(0.1, 1e-5, 1.0).profile(1.0)
-    composed = composition.by_renyi(profile, 1000, conversion)
-    found = [composition.smallest_epsilon(lambda e: float(composed(e)), delta) for delta in (1e-5, 1e-10)]
+    profile = LaplaceKernel.calibrated(0.1, 1e-5, 1.0).profile(1.0)
+    composed = paper.renyi_composed(profile, 1000, conversion)
+    found = [bisected_epsilon(lambda e: float(composed(e)), delta)[1] for delta in (1e-5, 1e-10)]
     assert found == pytest.approx(values, abs=1.5e-2)
 
 
 def test_gaussian_rows_of_table_1() -> None:
     law = paper.algorithm2(GaussianKernel, 0.1, 1e-5, 3.0, 1.0).law
-    assert [composition.epsilon(law, 1000, delta) for delta in (1e-5, 1e-10)] == pytest.approx([4.779, 6.997], abs=1e-3)
+    found = [paper.theorem3_epsilon(law, 1000, delta) for delta in (1e-5, 1e-10)]
+    assert found == pytest.approx([4.779, 6.997], abs=1e-3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.pairs import PoissonPair
@@ -24,7 +24,7 @@ def test_gaussian_deltas_bracket_the_closed_form(exponent: int) -> None:
     profile = GaussianProfile(0.5)  # 100 steps at s = 20
     epsilon = float(profile.epsilon(10.0**-exponent))
     composition = Composition([(PairEvent(PoissonPair(1.0, 20.0)), 100)])
-    lower, upper = composition.bracket(Question(epsilon=epsilon, width=0.01))
+    lower, upper = composition.answer(Target(epsilon=epsilon, width=0.01))[:2]
     truth = float(profile.delta(epsilon))
     assert 0 < lower <= truth <= upper <= lower * 1.011
 

@@ -61,7 +61,7 @@ def requirements(age: str) -> list[str]:
     """
     with (ROOT / "pyproject.toml").open("rb") as stream:
         project = tomllib.load(stream)["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["workflow"]]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["papers"]]
     return [at_bound(item) for item in wanted] if age == "oldest" else wanted
 
 

@@ -6,6 +6,7 @@ and computes both ends.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Question
+from dpsub.accounting.bracket import Bracket, Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Target
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import RememberedProfile
@@ -266,12 +267,11 @@ def account(
     >>> printed.upper < 0.09 < 0.19 < dpsub.account(dpsub.MustOW(2, 2), 4, **question).lower   # far below an attack
     True
     """
+    deadline = deadline_after(time_limit)
     release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
-    if checks.one_of("variant", variant, VARIANTS) == "rigorous":
-        return Ledger([release]).account(
-            epsilon=epsilon, delta=delta, adjacency=adjacency, width=width, time_limit=time_limit
-        )
-    return _answers(_PaperPair(release, adjacency), epsilon, delta, width, time_limit)
+    proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
+    source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
+    return _answers(source, epsilon, delta, width, deadline)
 
 
 class Ledger:
@@ -329,7 +329,8 @@ class Ledger:
         UnsupportedError
             If no theorem covers the case; the message gives the reason.
         """
-        return _answers(Proof.of(self._releases, adjacency), epsilon, delta, width, time_limit)
+        deadline = deadline_after(time_limit)
+        return _answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
 
     def __iter__(self) -> Iterator[Release]:
         return iter(self._releases)
@@ -343,23 +344,30 @@ def _answers(
     epsilon: ArrayLike | None,
     delta: ArrayLike | None,
     width: float | None,
-    time_limit: float | None,
+    deadline: float | None,
 ) -> Account:
     """The account of one target; of an array of them, with the ends in its shape."""
-    if time_limit is not None:
-        checks.real("time_limit", time_limit, above=0)
-    given = delta if epsilon is None else epsilon
-    if np.ndim(given) == 0 or not (epsilon is None or delta is None):
-        return source.account(source.target(epsilon, delta, width))
-    values = checks.finite_array("delta" if epsilon is None else "epsilon", given)
-    targets = [source.target(None, v, width) if epsilon is None else source.target(v, None, width) for v in values.flat]
-    if not targets:
-        raise ArgumentError("an array of epsilon or delta must hold at least one value, got none; give one")
-    accounts = [source.account(target) for target in targets]
-    lower, upper = (np.reshape([getattr(found, end) for found in accounts], values.shape) for end in ("lower", "upper"))
-    loosest = next((found for found in accounts if not found.width_met), accounts[0])
+    asked: dict[str, Any] = {"width": source.width if width is None else width, "deadline": deadline}
+    name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
+    if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
+        return source.accounts([Target(epsilon, delta, **asked)])[0]
+    values = checks.finite_array(name, given)
+    if not values.size:
+        raise ArgumentError(f"an array of {name} must hold at least one value, got none; give one")
+    # in order: a grid that suits one value is tried first for the next
+    unique, places = np.unique(values, return_inverse=True)
+    accounts = source.accounts([Target(**{name: value}, **asked) for value in unique.tolist()])
+    lower, upper = (np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper"))
     attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
-    return replace(loosest, lower=lower, upper=upper, lower_pair=attacks)
+    loosest = min(accounts, key=lambda found: found.width_met)
+    return replace(
+        loosest, lower=lower.reshape(values.shape), upper=upper.reshape(values.shape), lower_pair=attacks
+    )
+
+
+def deadline_after(time_limit: float | None) -> float | None:
+    """The deadline, of `time.monotonic`, of a question that comes in now with a limit in seconds."""
+    return None if time_limit is None else time.monotonic() + checks.real("time_limit", time_limit, above=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,14 +403,23 @@ class Proof:
         entries = [(case.event, release.steps) for case, release in zip(cases, releases, strict=True)]
         return cls(tuple(releases), cases, relation, Composition(entries))
 
-    def target(self, epsilon: Any, delta: Any, width: float | None) -> Question:
-        """What is asked, with the default width."""
-        return Question(epsilon, delta, width if width is not None else 1e-3 if self.composition.one_number else 5e-3)
+    @property
+    def width(self) -> float:
+        """Default accuracy: finer where both ends bracket one number."""
+        return 1e-3 if self.composition.one_number else 5e-3
 
-    def account(self, target: Question) -> Account:
+    def accounts(self, targets: Sequence[Target]) -> list[Account]:
+        """Both ends for each of several targets, which share privacy loss distributions."""
+        adaptive = [self._adaptive(target) for target in targets]
+        static = self.composition.answers(targets, adaptive)
+        return [self._both(*found) for found in zip(targets, static, adaptive, strict=True)]
+
+    def account(self, target: Target) -> Account:
         """Both ends."""
-        adaptive = self._adaptive(target)
-        lower, upper, width_met = self.composition.answer(target, rival=adaptive)
+        return self.accounts([target])[0]
+
+    def _both(self, target: Target, static: Bracket, adaptive: float) -> Account:
+        lower, upper, width_met = static
         attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
         if adaptive > lower:
             lower, attack = adaptive, f"{attack}, the fillers' sign chosen adaptively"
@@ -412,19 +429,19 @@ class Proof:
             )
         return self._account(target, min(lower, upper), upper, width_met, attack)
 
-    def upper(self, target: Question) -> Account:
+    def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""
         if self.composition.one_number:
             return self.account(target)
         upper, width_met = self.composition.bound(target)
         return self._account(target, 0.0, upper, width_met, "")
 
-    def _adaptive(self, target: Question) -> float:
+    def _adaptive(self, target: Target) -> float:
         if len(self.releases) > 1 or self.composition.one_number or self.cases[0].flipped is None:
             return 0.0
         return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answer(target)
 
-    def _account(self, target: Question, lower: float, upper: float, width_met: bool, attack: str) -> Account:
+    def _account(self, target: Target, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
             lower=lower,
@@ -442,6 +459,8 @@ class Proof:
 
 class _PaperPair:
     """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its supplement)."""
+
+    width = 1e-3
 
     def __init__(self, release: Release, adjacency: str | None) -> None:
         if release.mechanism != "gaussian":
@@ -466,11 +485,11 @@ class _PaperPair:
             )
         self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
 
-    def target(self, epsilon: Any, delta: Any, width: float | None) -> Question:
-        return Question(epsilon, delta, 1e-3 if width is None else width)
+    def accounts(self, targets: Sequence[Target]) -> list[Account]:
+        found = self.composition.answers(targets)
+        return [self._account(target, *ends) for target, ends in zip(targets, found, strict=True)]
 
-    def account(self, target: Question) -> Account:
-        lower, upper, width_met = self.composition.answer(target)
+    def _account(self, target: Target, lower: float, upper: float, width_met: bool) -> Account:
         return Account(
             lower=lower,
             upper=upper,

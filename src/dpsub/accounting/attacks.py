@@ -32,7 +32,7 @@ import numpy as np
 from scipy import fft
 
 from dpsub.accounting import pairs
-from dpsub.accounting.bracket import Question
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import LAW_ERROR, MAX_LOSS, DirectedPair
 from dpsub.accounting.laplace import LaplacePair
@@ -261,7 +261,7 @@ class AdaptiveAttack:
     pair: FillerPair | LaplacePair
     steps: int
 
-    def answer(self, question: Question) -> float:
+    def answer(self, question: Target) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
         large, or blocks of many steps need a larger transform than there is, or losses cannot be told apart."""
         try:
@@ -269,7 +269,7 @@ class AdaptiveAttack:
         except NumericalError:
             return 0.0
 
-    def _proved(self, question: Question) -> float:
+    def _proved(self, question: Target) -> float:
         pair = self.pair
         if isinstance(pair, FillerPair):
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
@@ -332,7 +332,7 @@ def _rounded(masses: np.ndarray, errors: np.ndarray, side: str) -> np.ndarray:
     return np.maximum(masses * (1 + sign * 2 * LAW_ERROR) + sign * (errors + _TINY), 0.0)
 
 
-def _saddle(fillers: Sequence[Fillers], k: int, question: Question) -> tuple[float, float]:
+def _saddle(fillers: Sequence[Fillers], k: int, question: Target) -> tuple[float, float]:
     """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked for, or its bound.
 
     Any tilt and epsilon are valid.

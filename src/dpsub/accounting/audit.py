@@ -7,7 +7,6 @@ by how often the likelihood ratio test accepts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +14,9 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.account import Account, Proof, Release, law_of
-from dpsub.accounting.bracket import DEFAULT_TAIL, Composition, PairEvent, Question, bracket
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.errors import ArgumentError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
@@ -26,6 +26,11 @@ from dpsub.streams import stream
 ANY_N = 100
 """Number of records where the attack's densities do not depend on it and none is given."""
 
+MOST_DRAWS = 10**8
+"""Runs on each data set, for whose losses there is memory."""
+
+_MOST_INDICES = 10**8  # in one sample, for the same reason
+_MOST_WORK = 10**12  # indices in all: hours
 _INDICES_A_BLOCK = 2_000_000
 _TRIMMED = 1e-15
 _WORK = 100_000_000
@@ -58,13 +63,10 @@ class Attack:
     unit: float
     noise_multiplier: float
 
-    def values(self, which: int) -> np.ndarray:
-        """Records of data set 0 or 1, shape (n_records[which],)."""
-        values = np.full(self.n_records[which], self.filler)
+    def values(self, which: int, indices: np.ndarray) -> np.ndarray:
+        """Records of data set 0 or 1, shape of `indices`."""
         record = self.records[which]
-        if record is not None:
-            values[0] = record
-        return values
+        return np.where(indices == 0, self.filler if record is None else record, self.filler)
 
     def density(self, which: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights and means of the Gaussian mixture of the output, whose standard deviation is the noise multiplier."""
@@ -191,7 +193,11 @@ def audit(
         Runs of all steps on each data set; by default as many as 1e8 indices make, from 100 to 100 000.
     seed : int
     confidence : float
-        In (0, 1).
+        Of the intervals, in (0, 1).
+
+    Returns
+    -------
+    Audit
 
     Raises
     ------
@@ -220,20 +226,25 @@ def audit(
     True
     """
     if draws is not None:
-        draws = checks.integer("draws", draws, at_least=1)
-    seed = checks.integer("seed", seed, at_least=0)
+        draws = checks.integer("draws", draws, at_least=1, at_most=MOST_DRAWS)
+    seed = checks.integer("seed", seed, at_least=0, at_most=None)
     confidence = checks.real("confidence", confidence, above=0, below=1)
     release = Release(sampler, n, noise_multiplier, steps)
     proof = Proof.of([release], adjacency)
-    account = proof.account(proof.target(epsilon, None, None))
+    account = proof.account(Target(epsilon=epsilon, width=proof.width))
     attack = attack_of(release, account.adjacency)
-    swapped, computed = _better_direction(attack.pair, release.steps, Question(epsilon=epsilon))
+    swapped, computed = _better_direction(attack.pair, release.steps, Target(epsilon=epsilon))
     size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
     if draws is None:
-        draws = int(min(max(_WORK / (size * steps), _FEWEST), _MOST))
+        draws = int(min(max(_WORK / (size * release.steps), _FEWEST), _MOST))
+    if size > _MOST_INDICES or draws * release.steps * size > _MOST_WORK:
+        raise ArgumentError(
+            f"an audit plays at most {_MOST_INDICES:.0e} indices in a sample and {_MOST_WORK:.0e} in all, got {draws} "
+            f"draws of {release.steps} samples of {size:g}; take fewer draws or steps, or audit a smaller case"
+        )
     order = (1, 0) if swapped else (0, 1)
     first, second = (
-        _losses(sampler, attack, which, draws, steps, seed, size) * (-1 if swapped else 1) for which in order
+        _losses(sampler, attack, which, draws, release.steps, seed, size) * (-1 if swapped else 1) for which in order
     )
     uniform = stream(seed, experiment="audit", cell={}, role="noise", replicate=2).random(draws)
     hits = int(np.count_nonzero(uniform < -np.expm1(np.minimum(epsilon - first, 0.0))))
@@ -246,13 +257,10 @@ def audit(
     return Audit(attack, swapped, computed, account, shown)
 
 
-def _better_direction(pair: GaussianPair, steps: int, question: Question) -> tuple[bool, tuple[float, float]]:
+def _better_direction(pair: GaussianPair, steps: int, target: Target) -> tuple[bool, tuple[float, float]]:
     """The direction in which the attack is worth more, and what it is worth there."""
-    both = Composition([(PairEvent(pair), steps)])
-    found = {
-        swapped: bracket(question, both.lower, both.upper, (swapped,), both.spread / 12, DEFAULT_TAIL)
-        for swapped in both.directions
-    }
+    composition = Composition([(PairEvent(pair), steps)])
+    found = {swapped: composition.both(target, (swapped,)) for swapped in composition.directions}
     swapped = max(found, key=lambda way: found[way].lower)
     return swapped, (found[swapped].lower, found[swapped].upper)
 
@@ -261,19 +269,17 @@ def _losses(
     sampler: Sampler, attack: Attack, which: int, draws: int, steps: int, seed: int, size: float
 ) -> np.ndarray:
     """Sums over steps of log(density on data set 0 / on data set 1), played on data set `which`, shape (draws,)."""
-    frame, values = Frame(attack.n_records[which]), attack.values(which)
+    frame = Frame(attack.n_records[which])
     indices = stream(seed, experiment="audit", cell={}, role="sample", replicate=which)
     noise = stream(seed, experiment="audit", cell={}, role="noise", replicate=which)
     total = np.zeros(draws)
-    for start, stop in _blocks(draws * steps, max(1, int(_INDICES_A_BLOCK / size))):
+    width = max(1, int(_INDICES_A_BLOCK / size))
+    for start in range(0, draws * steps, width):
+        stop = min(start + width, draws * steps)
         samples = sampler.draw_block(frame, stop - start, indices)
-        sums = samples.totals(values[samples.indices] * samples.counts)
+        sums = samples.totals(attack.values(which, samples.indices) * samples.counts)
         losses = attack.losses(sums + attack.noise_multiplier * noise.standard_normal(stop - start))
-        runs = np.arange(start, stop) // steps
-        total += np.bincount(runs, losses, minlength=draws)
+        first = start // steps
+        block = np.bincount(np.arange(start, stop) // steps - first, losses)
+        total[first : first + block.size] += block
     return total
-
-
-def _blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, total, size):
-        yield start, min(start + size, total)

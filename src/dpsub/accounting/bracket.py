@@ -1,16 +1,11 @@
-"""One step of a composed mechanism: what bounds its loss from above and from below, in both directions.
-
-Events and how often each of them happens: bounds of delta(epsilon), or epsilon(delta), of their composition.
-
-One question to a composition, asked on finer and finer grids until the answer is as sharp as wanted.
-"""
+"""What bounds one step from above and below, compositions of steps, and answers from finer and finer grids."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -18,10 +13,20 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting import pairs
-from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.discretise import DirectedPair, lower_law, upper_law
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair
-from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, Profile, order_indices, symmetric_law, two_sided_law
+from dpsub.accounting.pld import (
+    MAX_LOSS,
+    OutOfTimeError,
+    PrivacyLossDistribution,
+    Profile,
+    check_time,
+    order_indices,
+    symmetric_law,
+    time_limited,
+    two_sided_law,
+)  # fmt: skip
 from dpsub.errors import ArgumentError, NumericalError
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
@@ -35,24 +40,24 @@ class Event(ABC):
 
     @abstractmethod
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        """A law that dominates the step, in one direction."""
+        """A PLD that dominates the step, in one direction."""
 
     @abstractmethod
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        """A law that an explicit pair of data sets attains, in one direction; None if none is known."""
+        """A PLD that an explicit pair of data sets attains, in one direction; None if none is known."""
 
     def fitting(self, step: float) -> float:
-        """A step, at most the one given, that suits the lower law: any is valid."""
+        """A step, at most the one given, that suits the lower PLD: any is valid."""
         return step
 
     @property
     @abstractmethod
     def symmetric(self) -> bool:
-        """Whether both directions have the same laws."""
+        """Whether both directions have the same PLDs."""
 
     @property
     def upper_symmetric(self) -> bool:
-        """Whether both directions have the same upper law."""
+        """Whether both directions have the same upper PLD."""
         return self.symmetric
 
     @property
@@ -62,7 +67,7 @@ class Event(ABC):
 
     @property
     def attacked(self) -> bool:
-        """Whether an attack is known, so that `lower` gives laws."""
+        """Whether an attack is known, so that `lower` gives PLDs."""
         return True
 
     @property
@@ -77,7 +82,7 @@ class Event(ABC):
 
 @dataclass(frozen=True)
 class PairEvent(Event):
-    """A step whose worst data sets are known: the pair itself.
+    """A step whose worst data sets are known: the dominating pair itself.
 
     Attributes
     ----------
@@ -93,7 +98,7 @@ class PairEvent(Event):
         kept, lost = _dropped(self.pair, tail)
         return upper_law(kept, step, tail=tail, swapped=swapped, lost=lost)
 
-    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return lower_law(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
     @property
@@ -142,7 +147,7 @@ class DominatedEvent(Event):
 
     @property
     def symmetric(self) -> bool:
-        return self.profile(1e-9)[1] is None and (self.attack is None or self.attack.mirrored)
+        return self.upper_symmetric and (self.attack is None or self.attack.mirrored)
 
     @property
     def upper_symmetric(self) -> bool:
@@ -166,12 +171,9 @@ class DominatedEvent(Event):
         rough = float(_SEARCH[int(np.argmax(values <= max(1e-6, values[0] * 1e-4)))]) or MAX_LOSS
         indices = np.concatenate([[0], np.unique(np.round(np.geomspace(1, 2e4, 150)).astype(int))])
         step = min(10 * rough, MAX_LOSS) / 2e4
-        if backward is None:
-            law = symmetric_law(forward, step, indices)
-        else:
-            law = two_sided_law(forward, backward, step, indices)
+        pld = two_sided_law(forward, backward or forward, step, indices)
         # where all losses are so large that they count as infinite, none are left that could differ
-        return float(np.sqrt(law.moments(0.0)[1])) or rough
+        return float(np.sqrt(pld.moments(0.0)[1])) or rough
 
 
 def order_grid(profile: Profile, step: float, tail: float, floor: float = 0.0) -> np.ndarray:
@@ -193,24 +195,24 @@ def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
 
 @lru_cache(maxsize=32)
 def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
-    if isinstance(pair, FillerPair | MixturePair):
-        return replace(pair, law=pairs.capped(pair.law, tail))
-    return pair
+    return replace(pair, law=pairs.capped(pair.law, tail)) if isinstance(pair, FillerPair | MixturePair) else pair
 
 
 DEFAULT_TAIL = 1e-18
 _LEAST_TAIL = 1e-250
+_UNDERFLOW = 1e-300
+"""What is cut off is charged as at least this."""
 _MOST_ROUNDS = 12
 _FALL = 3.0
 """By how much errors of upper answers fall, at least, where the step is halved."""
 
-Builder = Callable[[float, float, bool], ComposedLoss | None]
-"""(step, tail, swapped) -> the composition of one side in one direction; the largest answer of all directions
+Asked = Callable[[float, float, bool], float]
+"""(step, tail, swapped) -> the answer of one side in one direction, on one grid; the largest of all directions
 counts."""
 
 
 @dataclass(frozen=True)
-class Question:
+class Target:
     """delta at a given epsilon, or epsilon at a given delta.
 
     Attributes
@@ -221,6 +223,8 @@ class Question:
         In (0, 1); exactly one of the two is given.
     width : float
         How far apart lower and upper answers may be: absolute for epsilon, relative to the answer for delta.
+    deadline : float or None
+        Of `time.monotonic`, in seconds: what has been reached then is the answer.
 
     Raises
     ------
@@ -231,6 +235,7 @@ class Question:
     epsilon: float | None = None
     delta: float | None = None
     width: float = 1e-3
+    deadline: float | None = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.delta is None):
@@ -247,15 +252,23 @@ class Question:
     def quantity(self) -> str:
         return "delta" if self.delta is None else "epsilon"
 
+    @property
+    def ceiling(self) -> float:
+        """The upper answer of which nothing is known."""
+        return 1.0 if self.delta is None else math.inf
+
+    @property
+    def tail(self) -> float:
+        """The mass that may be cut off at first."""
+        return DEFAULT_TAIL if self.delta is None else max(min(DEFAULT_TAIL, self.delta * 1e-12), _UNDERFLOW)
+
     def ask(self, composition: ComposedLoss | None) -> float:
         """The answer of one composition; 0 if there is none."""
-        return 0.0 if composition is None else self._one(composition)
-
-    def _one(self, composition: ComposedLoss) -> float:
-        if self.epsilon is not None:
-            return composition.delta(self.epsilon)
-        assert self.delta is not None
-        return composition.epsilon(self.delta)
+        if composition is None:
+            return 0.0
+        if self.delta is not None:
+            return composition.epsilon(self.delta)
+        return composition.delta(self.epsilon or 0.0)
 
     def gap(self, lower: float, upper: float) -> float:
         """The distance of two answers, in units of the width wanted; at most 1 is sharp enough."""
@@ -268,14 +281,14 @@ class Question:
 
 
 class Bracket(NamedTuple):
-    """Both ends, and whether they came out as sharp as the question wants.
+    """Both ends, and whether they came out as sharp as the target wants.
 
     Attributes
     ----------
     lower, upper : float
         Valid in any case.
     width_met : bool
-        False if a numerical limit (size of the transform, number of rounds) stopped the refinement.
+        False if a numerical limit (size of the transform, number of rounds) or the deadline stopped the refinement.
     """
 
     lower: float
@@ -284,20 +297,21 @@ class Bracket(NamedTuple):
 
 
 class End(NamedTuple):
-    """One end, and whether it moved by less than the wanted width when the grid was last refined."""
+    """One end, whether it moved by less than the wanted width when the grid was last refined."""
 
     value: float
     width_met: bool
 
 
 def bracket(
-    question: Question, lower: Builder, upper: Builder, directions: Sequence[bool], step: float, tail: float
-) -> Bracket:
-    """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine.
+    target: Target, lower: Asked, upper: Asked, directions: Sequence[bool], step: float, tail: float
+) -> tuple[Bracket, float]:
+    """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine, and
+    the last step.
 
     Parameters
     ----------
-    question : Question
+    target : Target
     lower, upper : callable
     directions : sequence of bool
     step : float
@@ -305,96 +319,101 @@ def bracket(
     tail : float
         Where to start with the mass that may be cut off.
     """
-    ceiling = math.inf if question.delta is not None else 1.0
-    best = dict.fromkeys(directions, (0.0, ceiling))
+    best = dict.fromkeys(directions, (0.0, target.ceiling))
     last_gap, slow = math.inf, 0
     for _ in range(_MOST_ROUNDS):
         floor = max(low for low, _ in best.values())
         open_directions = [swapped for swapped in directions if best[swapped][1] > floor or len(directions) == 1]
         try:
             for swapped in open_directions:
-                high = question.ask(upper(step, tail, swapped))
-                low = 0.0 if high < floor else question.ask(lower(step, tail, swapped))
+                high = upper(step, tail, swapped)
+                low = 0.0 if high < floor else lower(step, tail, swapped)
                 best[swapped] = (max(best[swapped][0], low), min(best[swapped][1], high))
                 floor = max(floor, low)
+        except OutOfTimeError:
+            break
         except NumericalError:
             if floor > 0 and math.isfinite(_overall(best)[1]):
                 break
             step *= 4
             continue
         found = _overall(best)
-        gap = question.gap(*found)
+        gap = target.gap(*found)
         # a gap that does not move at all is not the grid's; where the lower answer is 0, the upper one decides
         still = math.isfinite(gap) and gap > 0.98 * last_gap
         # an infinite gap does not shrink either
-        stuck = not gap < 0.8 * last_gap and not _vanishing(question, found, tail)
+        stuck = not gap < 0.8 * last_gap and not _vanishing(target, found, tail)
         slow = slow + (2 if still else 1) if stuck else 0
         if gap <= 1 or slow >= 3:
             break
         last_gap = gap
-        step, tail = _refined(question, gap, found, step, tail)
+        step, tail = _refined(target, gap, found, step, tail)
     found = _overall(best)
-    return Bracket(*found, question.gap(*found) <= 1)
+    return Bracket(*found, target.gap(*found) <= 1), step
 
 
 def _overall(best: dict[bool, tuple[float, float]]) -> tuple[float, float]:
     return max(low for low, _ in best.values()), max(high for _, high in best.values())
 
 
-def _vanishing(question: Question, found: tuple[float, float], tail: float) -> bool:
+def _vanishing(target: Target, found: tuple[float, float], tail: float) -> bool:
     """Whether delta may be so small that only the tail that is cut off is seen."""
-    return question.delta is None and found[0] <= 0 < found[1] < 1e-10 and tail > _LEAST_TAIL
+    return target.delta is None and found[0] <= 0 < found[1] < 1e-10 and tail > _LEAST_TAIL
 
 
-def _refined(
-    question: Question, gap: float, found: tuple[float, float], step: float, tail: float
-) -> tuple[float, float]:
-    if question.delta is None:
+def _refined(target: Target, gap: float, found: tuple[float, float], step: float, tail: float) -> tuple[float, float]:
+    if target.delta is None:
         if 0 < found[0] < tail * 1e12 and tail > _LEAST_TAIL:
             # what is cut off must not be seen beside the answer
             return step, found[0] * 1e-14
-        if _vanishing(question, found, tail):
+        if _vanishing(target, found, tail):
             return step, max(tail**2, _LEAST_TAIL)
     ratio = 0.85 / math.sqrt(gap) if math.isfinite(gap) else 0.25
     return step * min(0.7, max(ratio, 1 / 8)), tail
 
 
 def sharpened(
-    question: Question,
-    build: Builder,
+    target: Target,
+    ask: Asked,
     directions: Sequence[bool],
     step: float,
     side: str,
     tail: float,
-    rival: float = 0.0,
-) -> End:
-    """The best answer of one side, on finer and finer grids until what finer ones would change is below the width.
+    known_lower: float = 0.0,
+    coarsest: float | None = None,
+) -> tuple[End, float]:
+    """The best answer of one side, on finer and finer grids until what finer ones would change is below the width;
+    and the last step.
 
     Every answer is valid; how far it moved only tells when to stop.  For a lower answer one direction is enough: the
     one that is far behind on the first grid is left out.  An upper answer needs all.
 
     Parameters
     ----------
-    question : Question
-    build : callable
+    target : Target
+    ask : callable
     directions : sequence of bool
     step : float
         Where to start, in nats.
     side : {"upper", "lower"}
     tail : float
         Mass that may be cut off.
-    rival : float
+    known_lower : float
         A lower answer that is known already: the search for another one ends where it will not overtake it.
+    coarsest : float, optional
+        The refinement ends at a 32nd of this step; `step` if not given.
     """
-    coarsest, ratio = step, 2.0
+    coarsest, ratio = coarsest or step, 2.0
     kept = list(directions)
     best: float | None = None
     for _ in range(_MOST_ROUNDS):
         try:
-            answers = {swapped: question.ask(build(step, tail, swapped)) for swapped in kept}
+            answers = {swapped: ask(step, tail, swapped) for swapped in kept}
+        except OutOfTimeError:
+            return End((target.ceiling if side == "upper" else 0.0) if best is None else best, False), step
         except NumericalError:
             if best is not None:
-                return End(best, False)
+                return End(best, False), step
             step *= 2
             continue
         found = max(answers.values())
@@ -405,28 +424,29 @@ def sharpened(
             step /= ratio
             continue
         left = abs(found - best) / (ratio**2 - 1)
-        gap = question.gap(min(best, found), max(best, found))
+        gap = target.gap(min(best, found), max(best, found))
         best = min(best, found) if side == "upper" else max(best, found)
         if side == "upper":
             # measured errors of upper answers fall by 4 for each halving; less is relied on
             gap /= _FALL ** math.log2(ratio) - 1
         if gap <= 1 or step < coarsest / 32:
             # no loss of the mechanism is infinite: an infinite epsilon is as loose as can be
-            return End(best, gap <= 1 and math.isfinite(best))
-        if best + left <= rival:
-            return End(best, True)
+            return End(best, gap <= 1 and math.isfinite(best)), step
+        if best + left <= known_lower:
+            return End(best, True), step
         # steps are halved a whole number of times, so that orders recur and their profile is known
         ratio = 2.0 if gap < 1.5 else 4.0
         step /= ratio
     if best is None and side == "lower":
-        return End(0.0, False)
+        return End(0.0, False), step
     if best is None:
         raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; take fewer steps")
-    return End(best, False)
+    return End(best, False), step
 
 
-_SMALLEST_TAIL = 1e-250
 _MOST_COARSENINGS = 6
+_KEPT = 8
+"""Composed PLDs that are remembered: two grids, two sides, two directions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,10 +464,11 @@ class Composition:
     """
 
     entries: Sequence[tuple[Event, int]]
+    _built: dict[tuple[str, float, float, bool], ComposedLoss | None] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not self.entries:
-            raise ArgumentError("a ledger needs at least one event, got none")
+            raise ArgumentError("a composition needs at least one event, got none")
 
     @property
     def exact(self) -> bool:
@@ -468,16 +489,10 @@ class Composition:
         """Directions to compose separately: one if all events are the same in both."""
         return (False,) if all(event.symmetric for event, _ in self.entries) else (False, True)
 
-    def upper(self, step: float, tail: float, swapped: bool) -> ComposedLoss:
-        laws = [event.upper(step, tail, swapped) for event, _ in self.entries]
-        return ComposedLoss(laws, [k for _, k in self.entries])
-
-    def lower(self, step: float, tail: float, swapped: bool) -> ComposedLoss | None:
-        """Events without an attack are left out, which only lowers the answer; None if there is no other."""
-        fitted = min(event.fitting(step) for event, _ in self.entries)
-        laws = [(event.lower(fitted, tail, swapped), k) for event, k in self.entries]
-        known = [(law, k) for law, k in laws if law is not None]
-        return ComposedLoss([law for law, _ in known], [k for _, k in known]) if known else None
+    @cached_property
+    def proved_directions(self) -> tuple[bool, ...]:
+        """Directions to bound: a dominated event that is symmetric from above need not be attacked symmetrically."""
+        return self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
 
     @property
     def one_number(self) -> bool:
@@ -485,59 +500,134 @@ class Composition:
         event, times = self.entries[0]
         return self.exact or (len(self.entries) == 1 and times == 1 and event.attained_once)
 
-    def answer(self, question: Question, rival: float = 0.0) -> Bracket:
-        """Both ends: where they are about one number as close as the question wants, else each as sharp as it wants.
+    def upper(self, step: float, tail: float, swapped: bool) -> ComposedLoss:
+        """The composed upper PLD of one direction."""
+        composed = self._remembered("upper", step, tail, swapped and True in self.proved_directions)
+        assert composed is not None
+        return composed
 
-        `rival` is another attack's lower answer: this one is refined only while it may overtake that.
+    def lower(self, step: float, tail: float, swapped: bool) -> ComposedLoss | None:
+        """Events without an attack are left out, which only lowers the answer; None if there is no other."""
+        return self._remembered("lower", step, tail, swapped)
+
+    def _remembered(self, side: str, step: float, tail: float, swapped: bool) -> ComposedLoss | None:
+        check_time()
+        key = (side, step, tail, swapped)
+        if key not in self._built:
+            check_step(step)
+            fitted = step if side == "upper" else min(event.fitting(step) for event, _ in self.entries)
+            made = [(getattr(event, side)(fitted, tail, swapped), k) for event, k in self.entries]
+            known = [(pld, k) for pld, k in made if pld is not None]
+            while len(self._built) >= _KEPT:
+                del self._built[next(iter(self._built))]
+            self._built[key] = ComposedLoss([pld for pld, _ in known], [k for _, k in known]) if known else None
+        return self._built[key]
+
+    def _asked(self, target: Target, side: str) -> Asked:
+        build = self.upper if side == "upper" else self.lower
+        return lambda step, tail, swapped: target.ask(build(step, tail, swapped))
+
+    def answers(self, targets: Sequence[Target], known_lower: Sequence[float] | None = None) -> list[Bracket]:
+        """Both ends for each of several targets, which share PLDs.
+
+        Parameters
+        ----------
+        targets : sequence of Target
+            A grid that suits one is tried first for the next: those that lie close to one another should be neighbours.
+        known_lower : sequence of float, optional
+            A lower answer to each that is known already, of an attack of another kind: this one is refined only while
+            it may overtake that.  Such answers are not part of what is returned.
+
+        Returns
+        -------
+        list of Bracket
+            Where both ends are about one number, as close as the target wants; else each as sharp as it wants.
         """
-        if self.one_number:
-            return bracket(question, self.lower, self.upper, self.directions, self.spread / 12, _tail(question))
-        lower, upper = self.attack(question, rival), self.bound(question)
-        return Bracket(lower.value, upper.value, lower.width_met and upper.width_met)
+        tail = min(target.tail for target in targets)
+        found: list[Bracket] = []
+        lower_step = upper_step = math.inf
+        for target, known in zip(targets, known_lower or [0.0] * len(targets), strict=True):
+            with time_limited(target.deadline):
+                if self.one_number:
+                    answer, lower_step = self._both(target, self.directions, tail, lower_step)
+                else:
+                    upper, upper_step = self._bound(target, tail, 2 * upper_step)
+                    lower, lower_step = self._attack(target, tail, 2 * lower_step, known)
+                    answer = Bracket(lower.value, upper.value, lower.width_met and upper.width_met)
+                found.append(answer)
+        return found
 
-    def bracket(self, question: Question) -> tuple[float, float]:
-        """Lower and upper answers."""
-        answer = self.answer(question)
-        return answer.lower, answer.upper
+    def answer(self, target: Target, known_lower: float = 0.0) -> Bracket:
+        """Both ends for one target: `answers`."""
+        return self.answers([target], [known_lower])[0]
 
-    def rough(self, question: Question, side: str, step: float) -> float:
+    def rough(self, target: Target, side: str, step: float) -> float:
         """An answer of one side from a single grid, which is coarser than `step` only if that is too fine."""
-        build, directions = (self.upper, self._proved) if side == "upper" else (self.lower, self.directions)
-        for _ in range(_MOST_COARSENINGS):
-            try:
-                return max(question.ask(build(step, _tail(question), swapped)) for swapped in directions)
-            except NumericalError:
-                step *= 4
-        return math.inf if side == "upper" else 0.0
+        ask, directions = self._asked(target, side), self.proved_directions if side == "upper" else self.directions
+        with time_limited(target.deadline):
+            for _ in range(_MOST_COARSENINGS):
+                try:
+                    return max(ask(step, target.tail, swapped) for swapped in directions)
+                except OutOfTimeError:
+                    break
+                except NumericalError:
+                    step *= 4
+        return target.ceiling if side == "upper" else 0.0
 
-    def bound(self, question: Question) -> End:
+    def bound(self, target: Target) -> End:
         """The upper answer."""
-        step, tail = self.spread / 8, _tail(question)
-        if question.delta is None:
-            tail = self._invisible(question, step, tail)
-        return sharpened(question, self.upper, self._proved, step, "upper", tail)
+        with time_limited(target.deadline):
+            return self._bound(target, target.tail)[0]
 
-    @property
-    def _proved(self) -> tuple[bool, ...]:
-        """Directions to bound: a dominated event that is symmetric from above need not be attacked symmetrically."""
-        return self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
+    def attack(self, target: Target, known_lower: float = 0.0) -> End:
+        """The lower answer; 0 if no attack is known."""
+        with time_limited(target.deadline):
+            return self._attack(target, target.tail, known_lower=known_lower)[0]
 
-    def _invisible(self, question: Question, step: float, tail: float) -> float:
+    def both(self, target: Target, directions: Sequence[bool]) -> Bracket:
+        """Both ends in these directions, where they are about one number in each."""
+        with time_limited(target.deadline):
+            return self._both(target, directions, target.tail)[0]
+
+    def _both(
+        self, target: Target, directions: Sequence[bool], tail: float, step: float = math.inf
+    ) -> tuple[Bracket, float]:
+        lower, upper = self._asked(target, "lower"), self._asked(target, "upper")
+        try:
+            return bracket(target, lower, upper, directions, min(step, self.spread / 12), tail)
+        except OutOfTimeError:
+            return Bracket(0.0, target.ceiling, False), step
+
+    def _bound(self, target: Target, tail: float, step: float = math.inf) -> tuple[End, float]:
+        ask = self._asked(target, "upper")
+        try:
+            start = self.spread / 8
+            if target.delta is None:
+                tail = self._invisible(ask, start, tail)
+        except OutOfTimeError:
+            return End(target.ceiling, False), step
+        return sharpened(target, ask, self.proved_directions, min(step, start), "upper", tail, coarsest=start)
+
+    def _attack(
+        self, target: Target, tail: float, step: float = math.inf, known_lower: float = 0.0
+    ) -> tuple[End, float]:
+        try:
+            start = self.spread / 12
+        except OutOfTimeError:
+            return End(0.0, False), step
+        ask = self._asked(target, "lower")
+        return sharpened(target, ask, self.directions, min(step, start), "lower", tail, known_lower, start)
+
+    def _invisible(self, ask: Asked, step: float, tail: float) -> float:
         """A tail so small that what is cut off is not seen beside the answer, by rough answers."""
-        while tail > _SMALLEST_TAIL:
+        while tail > _LEAST_TAIL:
             try:
-                rough = max(question.ask(self.upper(step, tail, swapped)) for swapped in self._proved)
+                rough = max(ask(step, tail, swapped) for swapped in self.proved_directions)
+            except OutOfTimeError:
+                raise
             except NumericalError:
                 break
             if rough >= tail * 1e12:
                 break
-            tail = max(min(rough * 1e-16, tail**2), _SMALLEST_TAIL)
+            tail = max(min(rough * 1e-16, tail**2), _LEAST_TAIL)
         return tail
-
-    def attack(self, question: Question, rival: float = 0.0) -> End:
-        """The lower answer; 0 if no attack is known."""
-        return sharpened(question, self.lower, self.directions, self.spread / 12, "lower", _tail(question), rival)
-
-
-def _tail(question: Question) -> float:
-    return DEFAULT_TAIL if question.delta is None else min(DEFAULT_TAIL, question.delta * 1e-12)

@@ -188,10 +188,16 @@ _FAR_TILT, _SHARP = 2.0, 0.02
 _BISECTIONS = 24
 _CUTS_OF_A_CELL = 3
 """Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
-_COARSEST = 600.0
-"""Largest step, in nats: the exponential of it is a double."""
+_COARSEST = 100.0
+"""Largest step, in nats: the exponentials of it and of the largest loss, together, are doubles."""
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
+
+
+def check_step(step: float) -> None:
+    """Raise NumericalError if a grid of losses is so coarse that it tells nothing apart."""
+    if step > _COARSEST:
+        raise NumericalError(f"a grid of losses with a step of {step:g} nats tells nothing apart")
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +231,7 @@ class ComposedLoss:
             values = sorted({str(getattr(law, field)) for law in laws})
             if len(values) > 1:
                 raise ArgumentError(f"laws that are composed must have the same {field}, got {', '.join(values)}")
-        if self.laws[0].step > _COARSEST:
-            raise NumericalError(f"a grid of losses with a step of {self.laws[0].step:g} nats tells nothing apart")
+        check_step(self.laws[0].step)
         object.__setattr__(self, "laws", laws)
         object.__setattr__(self, "steps", counts)
 
@@ -256,6 +261,12 @@ class ComposedLoss:
         return min(1.0, infinite * (1 + 8 * _EPS) + charged)
 
     @cached_property
+    def _largest(self) -> float:
+        """No finite sum is larger, in nats."""
+        largest = self.cumulants.support[1] * self.step + self._offset
+        return max(0.0, largest + 1e-12 * (1 + abs(largest)))
+
+    @cached_property
     def _offset(self) -> float:
         return sum(k * law.offset for law, k in zip(self.laws, self.steps, strict=True))
 
@@ -279,9 +290,7 @@ class ComposedLoss:
         if self.side == "lower":
             return bounds
         # no finite sum lies above the largest one; elsewhere no upper bound underflows
-        largest = self.cumulants.support[1] * self.step + self._offset
-        beyond = points > largest + 1e-12 * (1 + abs(largest))
-        return np.where(beyond, self.infinity, np.maximum(bounds, _UNDERFLOW))
+        return np.where(points > self._largest, self.infinity, np.maximum(bounds, _UNDERFLOW))
 
     def epsilon(self, delta: float) -> float:
         """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.
@@ -295,7 +304,8 @@ class ComposedLoss:
         if self.side == "upper" and self.infinity >= target:
             return math.inf
         tilt = self.cumulants.tilt_at_delta(math.log(target))
-        found = self._transformed(tilt).epsilon(target)
+        # no finite sum lies above the largest one, and the infinite ones are rarer than the target
+        found = min(self._transformed(tilt).epsilon(target), self._largest)
         nearer = self.cumulants.tilt_at_epsilon(found - self._offset)
         if tilt <= _FAR_TILT * nearer or self._sharp(found, target):
             return found
@@ -500,10 +510,7 @@ class TiltedSum:
             else:
                 right = middle
         if upper and right == self.values.size:
-            raise NumericalError(
-                f"delta = {delta:g} could not be certified within the window, the bound at its end is "
-                f"{self._at(right - 1):g}; take a smaller step"
-            )
+            return math.inf
         if not upper and left < 0:
             return 0.0
         cell = right - 1 if upper else left

@@ -72,6 +72,13 @@ class DirectedPair:
             return self.pair.inverse_loss(losses)
         return self.pair.inverse_loss(-losses[::-1])[::-1]
 
+    def loss(self, t: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Losses at the lower edges of some of the cells between neighbouring places."""
+        edges = t[cells]
+        ends = np.where(np.isfinite(edges), edges, 0.0)
+        losses = -self.pair.loss(ends) if self.swapped else self.pair.loss(ends)
+        return np.where(np.isfinite(edges), losses, -np.inf)
+
     def masses(self, t: np.ndarray) -> CellMasses:
         """Masses of the cells between neighbouring places."""
         edges = t[::-1] if self.swapped else t
@@ -157,6 +164,10 @@ MAX_LOSS = 600.0
 """Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
 
 _TINY = 1e-300
+_UNDERFLOW = float(np.finfo(float).tiny)
+"""Normal tails below it have lost their digits, or are 0."""
+_DEEP = 1e-290
+"""Beside smaller masses 1e-300 is seen."""
 _BULK_TAIL = 1e-4
 _WIDEST = 0.25
 
@@ -189,7 +200,8 @@ def upper_law(
     t = direction.place(points)
     cells = direction.masses(t)
     growth = np.exp(points[:-1])
-    up = (cells.p - cells.q * growth + cells.p_error + cells.q_error * growth) / -np.expm1(-np.diff(points))
+    up = cells.p - cells.q * growth + cells.p_error + (cells.q_error + _UNDERFLOW) * growth
+    up /= -np.expm1(-np.diff(points))
     total = (cells.p + cells.p_error) * (1 + 2 * LAW_ERROR)
     up = np.clip(up * (1 + 2 * LAW_ERROR), 0.0, total)
     at_points = np.zeros(points.size)
@@ -221,15 +233,18 @@ def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, t
         # errors may reach beyond the next cell: everything is charged
         return moved, 2 * math.expm1(tolerance)
     inner = points[1:-1]
+    # where Q underflows, e^x Q is at most e^tolerance P
+    hidden = np.where((cells.q[:-1] + cells.q[1:]) < _TINY, (cells.p + cells.p_error)[:-1] + cells.p[1:], 0.0)
+    charge = float(hidden.max()) * 2 * math.expm1(tolerance)
     near = (cells.q + cells.q_error)[:-1] + (cells.q + cells.q_error)[1:]
     suspected = inner[near > 2 * _from_each(cells)[2:]] if inner.size > 1 else inner
     if not suspected.size:
-        return moved, 0.0
+        return moved, charge
     edges = np.append((suspected[:, None] + tolerance * np.array([-2.0, 2.0, 5.0])).ravel(), points[-1])
     fine = direction.masses(direction.place(edges))
     near = (fine.q + fine.q_error)[0::3]
     lacking = np.exp(suspected) * math.expm1(tolerance) * near * (1 + 1e-9)
-    return moved, float(np.max(np.where(near <= 2 * _from_each(fine)[2::3], 0.0, lacking)))
+    return moved, charge + float(np.max(np.where(near <= 2 * _from_each(fine)[2::3], 0.0, lacking)))
 
 
 def _from_each(cells: CellMasses) -> np.ndarray:
@@ -295,10 +310,16 @@ def _collapsed(direction: DirectedPair, t: np.ndarray) -> tuple[np.ndarray, np.n
     """Losses log(p / q) of the bins, and their masses, both rounded down; empty bins get loss -inf."""
     monotone = np.minimum.accumulate(t) if direction.swapped else np.maximum.accumulate(t)
     cells = direction.masses(monotone)
-    masses = np.maximum(cells.p * (1 - 2 * LAW_ERROR) - cells.p_error, 0.0)
+    masses = np.maximum(cells.p * (1 - 2 * LAW_ERROR) - cells.p_error - _UNDERFLOW, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.log(np.maximum(cells.p - cells.p_error, 0.0)) - np.log(cells.q + cells.q_error + _TINY)
-    return np.where(masses > 0, loss - 4 * _EPS * (1 + np.abs(loss)), -np.inf), masses
+        loss = np.log(np.maximum(cells.p - cells.p_error - _UNDERFLOW, 0.0)) - np.log(cells.q + cells.q_error + _TINY)
+    loss -= 4 * _EPS * (1 + np.abs(loss))
+    # where q underflows, the loss of a bin is at least that of its lower edge
+    deep = np.flatnonzero((masses > 0) & (cells.q < _DEEP))
+    if deep.size:
+        least = direction.loss(monotone, deep)
+        loss[deep] = np.maximum(loss[deep], least - LOSS_TOLERANCE * np.maximum(1.0, np.abs(least)))
+    return np.where(masses > 0, loss, -np.inf), masses
 
 
 def _centre(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:

@@ -27,7 +27,10 @@ slope at a_i, on -log a_i and a_i q_i on log a_i.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +40,29 @@ from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
 
 SIDES = ("upper", "lower")
+
+_DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
+
+
+class OutOfTimeError(NumericalError):
+    """The time limit passed within a piece of work; what was reached before it is valid."""
+
+
+@contextmanager
+def time_limited(deadline: float | None) -> Iterator[None]:
+    """Let `check_time` raise after the deadline, of `time.monotonic`; None keeps the one that is set."""
+    before = _DEADLINE.set(_DEADLINE.get() if deadline is None else deadline)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(before)
+
+
+def check_time() -> None:
+    """Raise OutOfTimeError after the deadline."""
+    deadline = _DEADLINE.get()
+    if deadline is not None and time.monotonic() > deadline:
+        raise OutOfTimeError("the time limit has passed; raise it")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +127,7 @@ class PrivacyLossDistribution:
         exponents = tilt * self.losses
         largest = float(exponents.max())
         total = float(self.masses @ np.exp(exponents - largest))
-        if total > 0:
+        if total > 1e-280:
             return largest + float(np.log(total))
         with np.errstate(divide="ignore"):
             return float(np.logaddexp.reduce(np.log(self.masses) + exponents))
@@ -149,6 +175,8 @@ _NEWTON_STEPS = 40
 _MOST_POOLINGS = 60
 MAX_LOSS = 600.0
 """Orders end at e^600; what the profile still holds there is charged as infinite loss."""
+SLOPE_UNIT = 2.0**-850
+"""Slopes are kept in this unit: a profile of 1e-300 falls by less than the smallest double at orders near e^600."""
 
 
 def order_indices(step: float, fine: float, last: float) -> np.ndarray:
@@ -218,9 +246,10 @@ def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> f
 
 
 def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Slopes, negated, of the greatest convex minorant of the values at orders e^x: their isotonic regression."""
+    """Slopes, negated and in `SLOPE_UNIT`, of the greatest convex minorant of the values at orders e^x: their isotonic
+    regression."""
     widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
-    slopes = -np.diff(values) / widths
+    slopes = -np.diff(values) / SLOPE_UNIT / widths
     return np.maximum(_falling(slopes, widths), 0.0)
 
 
@@ -252,8 +281,8 @@ def _assemble(
     mirrored_slopes: np.ndarray,
 ) -> PrivacyLossDistribution:
     a = np.exp(indices * step)
-    right = a[1:] * _drops(slopes)  # masses under P at losses above 0
-    left = _drops(mirrored_slopes)  # masses under P at losses below 0: those under Q of the mirrored side
+    right = a[1:] * _drops(slopes) * SLOPE_UNIT  # masses under P at losses above 0
+    left = _drops(mirrored_slopes) * SLOPE_UNIT  # masses under P at losses below 0: those under Q of the mirrored side
     # Q has mass where P has none, at loss -infinity; it is no mass of P, which sums to 1 without it
     rest = 1 - float(right.sum()) - float(left.sum()) - infinity
     if rest < -1e-6:

@@ -74,6 +74,7 @@ from scipy.special import ndtr
 
 from dpsub import checks
 from dpsub.accounting.pairs import MixturePair
+from dpsub.accounting.pld import check_time
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.noise.gaussian import GaussianProfile
 from dpsub.sampling import laws
@@ -352,7 +353,10 @@ class GroupLemma:
         if not self._counts.size:
             return np.zeros_like(x)
         # few orders at a time stay in the caches
-        pieces = [self._suprema(x[start : start + _PIECE]) for start in range(0, x.size, _PIECE)]
+        pieces = []
+        for start in range(0, x.size, _PIECE):
+            check_time()
+            pieces.append(self._suprema(x[start : start + _PIECE]))
         return np.minimum(np.concatenate(pieces), 1.0)
 
     def _suprema(self, x: np.ndarray) -> np.ndarray:
@@ -563,7 +567,10 @@ class ChainProfile:
         eta = min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR)) if law[0] > 0 else 1.0
         piece = max(1, _MOST_TAILS // max(1, kept.size))
         lifted, shifts = log_lift(x, eta)[:, None], 2 * kept[None, :] / self.scale
-        sums = [gaussian_profile(lifted[at : at + piece], shifts) @ law[kept] for at in range(0, x.size, piece)]
+        sums = []
+        for at in range(0, x.size, piece):
+            check_time()
+            sums.append(gaussian_profile(lifted[at : at + piece], shifts) @ law[kept])
         return np.concatenate(sums) + lost
 
     def _looked_up(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
@@ -594,6 +601,7 @@ class ChainProfile:
     def _bound(
         self, x: np.ndarray, n_slots: int, marked: int, stages: tuple[SlotStage, ...], weight: float
     ) -> np.ndarray:
+        check_time()
         law = stages[0].count_law(n_slots, marked)
         if len(stages) == 1:
             return self._last(x, stages[0], law, weight)

@@ -1,9 +1,4 @@
-"""The smallest noise for which a decreasing bound meets a target, from the safe side.
-
-The least noise that is proved to meet a target (epsilon, delta), and the noise that an attack refutes.
-
-How many steps, or how large a sample, a given noise allows for a target (epsilon, delta): from the safe side.
-"""
+"""The noise, the number of steps or the size of a sample for a target (epsilon, delta), from the proved side."""
 
 from __future__ import annotations
 
@@ -11,118 +6,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from dpsub import checks
-from dpsub.accounting.account import Account, Proof, Release
-from dpsub.accounting.bracket import Question
+from dpsub.accounting.account import WIDTH_MISSED, Account, Proof, Release, deadline_after
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.errors import UnsupportedError
+from dpsub.accounting.pld import OutOfTimeError, check_time, time_limited
+from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
 
-_MOST = 60
-_WIDEST = 1.0
-
-
-@dataclass(frozen=True)
-class SafeRoot:
-    """A number x with bound(x) <= target that was checked, and one below it with bound > target.
-
-    Attributes
-    ----------
-    safe, unsafe : float
-        unsafe < safe; both were evaluated, except that unsafe is 0 where no x was found to miss the target.
-    root : float
-        Where the bound may be the target, by interpolation between the two.
-    steepness : float
-        How fast the logarithm of the bound falls with that of x between the two.
-    value : float
-        The bound at `safe`.
-    evaluations : int
-    """
-
-    safe: float
-    unsafe: float
-    root: float
-    steepness: float
-    value: float
-    evaluations: int
-
-
-def smallest_noise(
-    bound: Callable[[float], float],
-    target: float,
-    *,
-    start: float,
-    least: float,
-    most: float,
-    accuracy: float,
-    steepness: float = 1.0,
-) -> SafeRoot:
-    """Find the smallest x with bound(x) <= target, to a relative accuracy, by safeguarded secants of logarithms.
-
-    Parameters
-    ----------
-    bound : callable
-        Decreasing in x, positive; may be infinite.
-    target : float
-    start, least, most : float
-        First guess and limits of x.
-    accuracy : float
-        Relative distance of the two ends of the answer.
-    steepness : float
-        A guess of -d log bound / d log x near the root.
-
-    Raises
-    ------
-    UnsupportedError
-        If even x = most does not meet the target.
-    """
-    seen: list[tuple[float, float]] = []
-
-    def gap(x: float) -> float:
-        value = bound(x)
-        seen.append((x, value))
-        return math.log(value / target) if 0 < value < math.inf else math.copysign(40.0, value - target)
-
-    low, high = least, most
-    gap_low, gap_high = math.nan, math.nan
-    x = min(max(start, least), most)
-    # a little beyond where the root should be, so that the bracket closes on it from both sides
-    margin = 0.4 * math.log1p(accuracy)
-    for _ in range(_MOST):
-        g = gap(x)
-        if g <= 0:
-            high, gap_high = x, g
-        else:
-            low, gap_low = x, g
-        if (not math.isnan(gap_high) and high <= low * (1 + accuracy)) or high == least:
-            break
-        if math.isnan(gap_high) or math.isnan(gap_low):
-            if low == most:
-                raise UnsupportedError(
-                    f"the target cannot be met with noise up to {most:g}, where the bound is {seen[-1][1]:g}; raise it"
-                )
-            reach = min(abs(g) / steepness + margin * 2 ** (len(seen) - 1), _WIDEST)
-            x = min(max(x * math.exp(math.copysign(reach, g)), least), most)
-        else:
-            u = math.log(low) + gap_low / (gap_low - gap_high) * math.log(high / low)
-            u += margin if gap_low < -gap_high else -margin
-            inner = 0.02 * math.log(high / low)
-            x = math.exp(min(max(u, math.log(low) + inner), math.log(high) - inner))
-    value = next(v for at, v in reversed(seen) if at == high)
-    if math.isnan(gap_low):
-        # `low` is still the limit that it began with, of which nothing is known
-        return SafeRoot(high, 0.0, high, steepness, value, len(seen))
-    apart = math.log(high / low)
-    root = low * math.exp(gap_low / (gap_low - gap_high) * apart)
-    fall = min(max((gap_low - gap_high) / apart, 0.2), 20.0)
-    return SafeRoot(high, low, root, fall, value, len(seen))
-
-
 MOST_NOISE = 1e4
+MOST_STEPS = 10_000_000
+_LEAST_RATE = 1e-9
+_MOST_ROUNDS = 60
 _GUESS, _ROUGH = 0.5, 0.15
-_STEPS_DOWN = 6
+_STEPS_AWAY = 6
 
 
 @dataclass(frozen=True)
@@ -138,10 +38,37 @@ class Calibration:
     evaluations : int
         How many upper bounds of full accuracy were computed.
     account : Account
-        Bounds of epsilon at `noise_multiplier` and the target delta.
+        Bounds of epsilon at `noise_multiplier` and the target delta.  Where its `width_met` is False, less noise might
+        have been proved in more time.
     """
 
     noise_multiplier: float
+    refuted: float | None
+    evaluations: int
+    account: Account
+
+
+@dataclass(frozen=True)
+class Found:
+    """The largest number of steps or size of a sample that was proved, and what is known above it.
+
+    Attributes
+    ----------
+    value : float
+        Proved: at this value the upper bound of epsilon is at most the target.
+    not_proved : float or None
+        The smallest value tried whose upper bound exceeds the target; None if the search ended at its limit.
+    refuted : float or None
+        The smallest value tried at which an attack exceeds the target; None if there is none up to the limit.
+    evaluations : int
+        How many upper bounds were computed.
+    account : Account
+        Bounds of epsilon at `value` and the target delta.  Where its `width_met` is False, more might have been proved
+        in more time.
+    """
+
+    value: float
+    not_proved: float | None
     refuted: float | None
     evaluations: int
     account: Account
@@ -169,11 +96,15 @@ def calibrate(
     epsilon : float
         Target in nats, above 0.
     delta : float
-        In (0, 1).
+        Target in (0, 1).
     accuracy : float
         Relative distance between the answer and a smaller multiplier that is not proved.
     time_limit : float, optional
-        Seconds.
+        Seconds after which the search ends with the smallest noise multiplier that was proved by then.
+
+    Returns
+    -------
+    Calibration
 
     Raises
     ------
@@ -181,10 +112,16 @@ def calibrate(
         If an argument is out of range.
     UnsupportedError
         If no bound covers the case, or no multiplier up to 1e4 meets the target.
+    NumericalError
+        If no multiplier was proved in the time.
 
     Notes
     -----
     Bounds on single coarse grids say where to look; what is returned was computed to full accuracy.
+
+    References
+    ----------
+    docs/accounting.md, where each bound is proved.
 
     Examples
     --------
@@ -197,90 +134,32 @@ def calibrate(
     >>> 0.85 < found.noise_multiplier < 0.95
     True
     """
-    target = checks.real("epsilon", epsilon, above=0)
-    closeness = checks.real("accuracy", accuracy, above=0, below=1)
-    if time_limit is not None:
-        checks.real("time_limit", time_limit, above=0)
-    question = Question(delta=delta, width=max(target * closeness, 1e-9))
     release = Release(sampler, n, 1.0, steps, mechanism, denominator)
-    accounts: dict[float, Account] = {}
-
-    @cache
-    def at(noise: float) -> Proof:
-        return Proof.of([replace(release, noise_multiplier=noise)], adjacency)
-
-    def bound(noise: float) -> float:
-        accounts[noise] = at(noise).upper(question)
-        return float(accounts[noise].upper)
-
-    def rough(noise: float) -> float:
-        return at(noise).composition.rough(question, "upper", at(noise).composition.spread / 4)
-
+    family = _Family(
+        lambda noise: replace(release, noise_multiplier=noise), adjacency, epsilon, delta, accuracy, time_limit
+    )
     limits = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
-    spread = 1 / Gaussian.calibrated(target, delta, math.sqrt(release.steps)).scale
+    spread = 1 / Gaussian.calibrated(family.epsilon, delta, math.sqrt(release.steps)).scale
     start, steepness = 1.0, 1.0
     searches: tuple[tuple[Callable[[float], float], float, float], ...] = (
-        (lambda noise: at(noise).composition.spread, spread, _GUESS),
-        (rough, target, _ROUGH),
+        (lambda noise: family.at(noise).composition.spread, spread, _GUESS),
+        (lambda noise: family.rough(noise, "upper", family.at(noise).composition.spread / 4), family.epsilon, _ROUGH),
     )
-    for measure, goal, rough_accuracy in searches:
-        try:
-            near = smallest_noise(measure, goal, start=start, accuracy=rough_accuracy, steepness=steepness, **limits)
-        except UnsupportedError:
-            # what is rough may miss by little what is proved: that is asked last, and gives the reason
-            start = MOST_NOISE
-        else:
-            start, steepness = near.root, near.steepness
-    found = smallest_noise(bound, target, start=start, accuracy=closeness, steepness=steepness, **limits)
-    proof = at(found.safe)
-    exact = proof.composition.one_number
-    account = accounts[found.safe] if exact else proof.account(question)
-
-    def attack(noise: float) -> float:
-        return at(noise).composition.rough(question, "lower", proof.composition.spread / 24)
-
-    refuted: float | None = None
-    if found.unsafe > 0 and exact:
-        # both ends bracket one number: the attack succeeds where the proof fails, or a little below
-        reached = accounts[found.unsafe].lower > target
-        tried = (found.unsafe * (1 - closeness * 2**i) for i in range(_STEPS_DOWN) if closeness * 2**i < 1)
-        refuted = found.unsafe if reached else next((noise for noise in tried if attack(noise) > target), None)
-    elif found.unsafe > 0 and proof.composition.attacked:
-        below = found.unsafe * (1 - closeness)
-        reached = smallest_noise(
-            attack, target, start=below, accuracy=closeness, steepness=found.steepness, **limits
-        ).unsafe
-        refuted = reached or None
-    return Calibration(found.safe, refuted, found.evaluations, account)
-
-
-MOST_STEPS = 10_000_000
-_LEAST_RATE = 1e-9
-_MOST_ROUNDS = 60
-_WIDEST_STRETCH = math.log(16)
-
-
-@dataclass(frozen=True)
-class Found:
-    """The largest value that was proved, and what stops it.
-
-    Attributes
-    ----------
-    value : float
-        Proved: at this value the upper bound of epsilon is at most the target.
-    not_proved : float or None
-        The smallest value tried whose upper bound exceeds the target; None if the search ended at its limit.
-    evaluations : int
-        How many upper bounds were computed.
-    account : Account
-        Bounds of epsilon at `value` and the target delta.
-    """
-
-    value: float
-    not_proved: float | None
-    evaluations: int
-    account: Account
+    name = "a noise multiplier"
+    with time_limited(family.target.deadline):
+        for measure, goal, rough_accuracy in searches:
+            try:
+                near = safe_root(
+                    measure, goal, name, start=start, accuracy=rough_accuracy, steepness=steepness, **limits
+                )
+            except UnsupportedError:
+                # what is rough may miss by little what is proved: that is asked last, and gives the reason
+                start = MOST_NOISE
+            else:
+                start, steepness = near.root, near.steepness
+        found = family.search(name, start=start, steepness=steepness, **limits)
+        return Calibration(found.safe, family.refuted(found, **limits), found.evaluations, family.account(found))
 
 
 def largest_steps(
@@ -294,6 +173,7 @@ def largest_steps(
     mechanism: str = "gaussian",
     denominator: str = "fixed",
     accuracy: float = 1e-3,
+    time_limit: float | None = None,
 ) -> Found:
     """Find how many releases are proved (epsilon, delta)-DP together.
 
@@ -301,10 +181,8 @@ def largest_steps(
     ----------
     sampler, n, noise_multiplier, adjacency, mechanism, denominator
         As in `dpsub.account`.
-    epsilon : float
-        Target in nats, above 0.
-    delta : float
-        In (0, 1).
+    epsilon, delta, time_limit
+        As in `dpsub.calibrate`.
     accuracy : float
         Relative distance of the answer to a number that is not proved; numbers below 1 / accuracy are told apart.
 
@@ -314,23 +192,18 @@ def largest_steps(
         If an argument is out of range.
     UnsupportedError
         If no bound covers the case, or a single release exceeds the target.
+    NumericalError
+        If no number of steps was proved in the time.
     """
-    target = checks.real("epsilon", epsilon, above=0)
     release = Release(sampler, n, noise_multiplier, 1, mechanism, denominator)
-    question = Question(delta=delta, width=_width(target, accuracy))
-
-    def proof(steps: float) -> Proof:
-        return Proof.of([replace(release, steps=int(steps))], adjacency)
-
+    family = _Family(
+        lambda steps: replace(release, steps=int(steps)), adjacency, epsilon, delta, accuracy, time_limit
+    )
     # epsilon grows like the root of the number of steps at most and at least linearly in the long run: start low
     mean = sampler.multiplicity_law(1 if n is None else n).mean
     per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / delta))
-    start = (target * release.noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
-    limits = {"start": start, "least": 1, "most": MOST_STEPS}
-    found = largest(
-        lambda steps: proof(steps).upper(question), target, "steps", **limits, accuracy=accuracy, whole=True
-    )
-    return _attacked(found, lambda steps: proof(steps).account(question))
+    start = (family.epsilon * release.noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
+    return family.largest("steps", start=start, least=1, most=MOST_STEPS, whole=True)
 
 
 def largest_sample(
@@ -347,6 +220,7 @@ def largest_sample(
     mechanism: str = "gaussian",
     denominator: str = "fixed",
     accuracy: float = 1e-3,
+    time_limit: float | None = None,
 ) -> Found:
     """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
 
@@ -360,7 +234,7 @@ def largest_sample(
         Whether `make` wants a whole number.
     n, noise_multiplier, steps, adjacency, mechanism, denominator
         As in `dpsub.account`.
-    epsilon, delta, accuracy
+    epsilon, delta, accuracy, time_limit
         As in `largest_steps`.
 
     Raises
@@ -369,25 +243,120 @@ def largest_sample(
         If an argument is out of range.
     UnsupportedError
         If no bound covers the case, or the smallest sample exceeds the target.
+    NumericalError
+        If no size was proved in the time.
     """
-    target = checks.real("epsilon", epsilon, above=0)
     least = 1.0 if whole else _LEAST_RATE
     release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator)
-    question = Question(delta=delta, width=_width(target, accuracy))
-
-    def proof(size: float) -> Proof:
-        return Proof.of([replace(release, sampler=make(size))], adjacency)
-
+    family = _Family(lambda size: replace(release, sampler=make(size)), adjacency, epsilon, delta, accuracy, time_limit)
     spread = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
-    share = 0.7 * target * release.noise_multiplier / spread
-    limits = {"start": share * (n or 1) if whole else share, "least": least, "most": most}
+    share = 0.7 * family.epsilon * release.noise_multiplier / spread
     name = "the size of the sample" if whole else "the rate"
-    found = largest(lambda size: proof(size).upper(question), target, name, **limits, accuracy=accuracy, whole=whole)
-    return _attacked(found, lambda size: proof(size).account(question))
+    return family.largest(name, start=share * (n or 1) if whole else share, least=least, most=most, whole=whole)
 
 
-def largest(
-    account: Callable[[float], Account],
+class _Family:
+    """Releases that differ in one number x, and the one target of all of them."""
+
+    def __init__(
+        self,
+        release: Callable[[float], Release],
+        adjacency: str | None,
+        epsilon: float,
+        delta: float,
+        accuracy: float,
+        time_limit: float | None,
+    ) -> None:
+        self.epsilon = checks.real("epsilon", epsilon, above=0)
+        self.accuracy = checks.real("accuracy", accuracy, above=0, below=1)
+        width = max(self.epsilon * self.accuracy, 1e-9)
+        self.target = Target(delta=delta, width=width, deadline=deadline_after(time_limit))
+        self.at = cache(lambda x: Proof.of([release(x)], adjacency))
+        self.accounts: dict[float, Account] = {}
+
+    def upper(self, x: float) -> float:
+        self.accounts[x] = self.at(x).upper(self.target)
+        return float(self.accounts[x].upper)
+
+    def rough(self, x: float, side: str, step: float) -> float:
+        return self.at(x).composition.rough(self.target, side, step)
+
+    def search(self, name: str, **limits: Any) -> SafeRoot:
+        return safe_root(self.upper, self.epsilon, name, accuracy=self.accuracy, **limits)
+
+    def largest(self, name: str, *, start: float, **limits: Any) -> Found:
+        with time_limited(self.target.deadline):
+            found = self.search(name, start=start, steepness=1 / 1.2, rising=True, **limits)
+            refuted = self.refuted(found, rising=True, **limits)
+            return Found(found.safe, found.unsafe, refuted, found.evaluations, self.account(found))
+
+    def account(self, found: SafeRoot) -> Account:
+        """Both ends at the safe number, of which the search may have needed the upper one only."""
+        account = self.accounts[found.safe]
+        if not self.at(found.safe).composition.one_number:
+            # the upper end is computed again, which may not have had the time that it had in the search
+            both, upper = self.at(found.safe).account(self.target), account.upper
+            account = replace(both, lower=min(both.lower, upper), upper=min(both.upper, upper))
+        if found.closed or not account.width_met:
+            return account
+        return replace(account, width_met=False, conditions=(*account.conditions, WIDTH_MISSED))
+
+    def refuted(self, found: SafeRoot, *, rising: bool = False, whole: bool = False, **limits: Any) -> float | None:
+        """The number nearest to the safe one that was tried and at which an attack exceeds the target."""
+        composition = self.at(found.safe).composition
+        if found.unsafe is None or not composition.attacked:
+            return None
+
+        def attack(x: float) -> float:
+            return self.rough(x, "lower", composition.spread / 24)
+
+        if not composition.one_number:
+            start = found.unsafe * (1 + self.accuracy if rising else 1 - self.accuracy)
+            limits |= {"rising": rising, "whole": whole, "steepness": found.steepness, "start": start}
+            try:
+                return safe_root(attack, self.epsilon, "an attack", accuracy=self.accuracy, **limits).unsafe
+            except NumericalError:  # not in the time
+                return None
+        # both ends bracket one number: the attack succeeds where the proof fails, or a little beyond
+        if self.accounts[found.unsafe].lower > self.epsilon:
+            return found.unsafe
+        for far in (self.accuracy * 2**i for i in range(_STEPS_AWAY)):
+            x = found.unsafe * (1 + far if rising else 1 - far)
+            x = float(math.ceil(x)) if whole else x
+            if limits["least"] <= x <= limits["most"] and attack(x) > self.epsilon:
+                return x
+        return None
+
+
+@dataclass(frozen=True)
+class SafeRoot:
+    """A number x with bound(x) <= target that was checked, and one with bound > target.
+
+    Attributes
+    ----------
+    safe : float
+        Was evaluated.
+    unsafe : float or None
+        The number nearest to `safe` that was evaluated and misses the target; None if there is none.
+    root : float
+        Where the bound may be the target, by interpolation between the two.
+    steepness : float
+        How fast the logarithm of the bound changes with that of x between the two.
+    evaluations : int
+    closed : bool
+        Whether the two are as close as was asked for, or `safe` is the last number; False if the deadline came first.
+    """
+
+    safe: float
+    unsafe: float | None
+    root: float
+    steepness: float
+    evaluations: int
+    closed: bool
+
+
+def safe_root(
+    bound: Callable[[float], float],
     target: float,
     name: str,
     *,
@@ -395,91 +364,89 @@ def largest(
     least: float,
     most: float,
     accuracy: float,
-    whole: bool,
-) -> Found:
-    """Find the largest x whose account has an upper end of at most `target`, by safeguarded secants of logarithms.
+    steepness: float = 1.0,
+    rising: bool = False,
+    whole: bool = False,
+) -> SafeRoot:
+    """Find the smallest x with bound(x) <= target (`rising`: the largest), by safeguarded secants of logarithms.
 
     Parameters
     ----------
-    account : callable
-        From x to an account whose upper end grows with x; where it does not, the answer is still proved.
+    bound : callable
+        Falls with x, or rises; 0 and infinity are values, too.  Where it does not, the answer still meets the target.
     target : float
     name : str
         What x is, for messages.
     start, least, most : float
         First guess and limits of x.
     accuracy : float
-        Relative distance between the answer and a value that is not proved.
-    whole : bool
-        Whether x is a whole number.
+        Relative distance of the two ends of the answer.
+    steepness : float
+        A guess of |d log bound / d log x| near the root.
+    rising, whole : bool
+        Whether the bound rises with x, and whether x is a whole number.
 
     Raises
     ------
     UnsupportedError
-        If x = least is not proved.
+        If even the limit on the safe side misses the target.
+    NumericalError
+        If nothing was found to meet it in 60 rounds, or in the time (of `time_limited`, after which what was found is
+        returned).
     """
-    closeness = checks.real("accuracy", accuracy, above=0, below=1)
-    safe: tuple[float, float, Account] | None = None
+    side, safest, last = (-1, least, most) if rising else (1, most, least)
+    # a little beyond where the root should be, so that the bracket closes on it from both sides
+    margin = (0.3 if rising else 0.4) * math.log1p(accuracy)
+    # steps outward grow, so that no bound, however flat, holds them up
+    slack, widest = (accuracy, math.log(16)) if rising else (margin / 2, 1.0)
+    safe: tuple[float, float] | None = None  # x and log(bound / target)
     over: tuple[float, float] | None = None
-    x, evaluations, one_sided = _rounded(min(max(start, least), most), whole), 0, 0
-    while evaluations < _MOST_ROUNDS:
-        found = account(x)
-        evaluations += 1
-        usual = 0 < found.upper < math.inf
-        gap = math.log(found.upper / target) if usual else math.copysign(40.0, found.upper - target)
-        if found.upper <= target:
-            safe = (x, gap, found)
-        else:
-            over = (x, gap)
-        if over is not None and over[0] <= least:
-            raise UnsupportedError(
-                f"{name} of {least:g} already has a bound of {found.upper:.4g} above the target {target:g}; add noise"
-            )
-        if safe is not None and (safe[0] >= most or (over is not None and _close(safe[0], over[0], closeness, whole))):
+    x = min(max(start, least), most)
+    x = float(math.floor(x)) if whole else x
+    evaluations, closed = 0, False
+    while not closed and evaluations < _MOST_ROUNDS:
+        try:
+            check_time()
+            value = bound(x)
+        except OutOfTimeError:
             break
-        if safe is not None and over is not None:
-            x = _between(safe, over, closeness, whole)
+        evaluations += 1
+        gap = math.log(value / target) if 0 < value < math.inf else math.copysign(40.0, value - target)
+        if value <= target:
+            safe = (x, gap)
         else:
-            one_sided += 1
-            x = min(max(_further(x, gap, closeness * 2**one_sided, whole), least), most)
+            over = (x, max(gap, 1e-300))
+        if over is not None and over[0] == safest:
+            raise UnsupportedError(
+                f"{name} of {safest:g} {'already' if rising else 'still'} has a bound of {value:.4g} above the target "
+                f"{target:g}; {'add noise' if rising else 'raise it'}"
+            )
+        if safe is not None:
+            end = over[0] if over is not None else last
+            low, high = min(safe[0], end), max(safe[0], end)
+            near = high <= low * (1 + accuracy) or (whole and high - low <= 1)
+            closed = safe[0] == last or (near and (over is not None or not rising))
+        if safe is None or over is None:
+            reach = min(abs(gap) / steepness + slack * 2**evaluations, widest)
+            moved = x * math.exp(side * math.copysign(reach, gap))
+            if whole:
+                moved = math.floor(min(moved, x - 1)) if moved < x else math.ceil(max(moved, x + 1))
+            x = min(max(moved, least), most)
+        else:
+            (low, gap_low), (high, gap_high) = sorted((safe, over))
+            u = math.log(low) + gap_low / (gap_low - gap_high) * math.log(high / low)
+            u += margin if abs(gap_low) < abs(gap_high) else -margin
+            inner = 0.02 * math.log(high / low)
+            x = math.exp(min(max(u, math.log(low) + inner), math.log(high) - inner))
+            x = min(max(float(round(x)), low + 1), high - 1) if whole else x
     if safe is None:
-        raise UnsupportedError(f"no {name} from {least:g} was proved within {evaluations} accounts; add noise")
-    return Found(safe[0], None if over is None else over[0], evaluations, safe[2])
-
-
-def _attacked(found: Found, account: Callable[[float], Account]) -> Found:
-    """The same with both ends of the account, of which the search needed the upper one only."""
-    return replace(found, account=account(found.value)) if found.account.kind == "upper" else found
-
-
-def _further(x: float, gap: float, reach: float, whole: bool) -> float:
-    """Beyond x, where the sign of the gap points to; `reach` is added so that no bound, however flat, holds it up."""
-    moved = x * math.exp(-math.copysign(min(1.2 * abs(gap) + reach, _WIDEST_STRETCH), gap))
-    if not whole:
-        return moved
-    return math.floor(min(moved, x - 1)) if gap > 0 else math.ceil(max(moved, x + 1))
-
-
-def _between(safe: tuple[float, float, Account], over: tuple[float, float], closeness: float, whole: bool) -> float:
-    log_safe, log_over = math.log(safe[0]), math.log(over[0])
-    share = -safe[1] / (over[1] - safe[1])
-    u = log_safe + share * (log_over - log_safe)
-    # aimed a little to the far side of the root, so that the bracket closes from both sides
-    margin = 0.3 * math.log1p(closeness)
-    u += margin if -safe[1] < over[1] else -margin
-    inner = 0.02 * (log_over - log_safe)
-    x = math.exp(min(max(u, log_safe + inner), log_over - inner))
-    return min(max(float(round(x)), safe[0] + 1), over[0] - 1) if whole else x
-
-
-def _close(safe: float, over: float, closeness: float, whole: bool) -> bool:
-    return over <= safe * (1 + closeness) or (whole and over - safe <= 1)
-
-
-def _rounded(x: float, whole: bool) -> float:
-    return float(math.floor(x)) if whole else x
-
-
-def _width(target: float, accuracy: float) -> float:
-    """Numerical accuracy of accounts: as close as the search is to be."""
-    return max(target * checks.real("accuracy", accuracy, above=0, below=1), 1e-9)
+        raise NumericalError(
+            f"{name}: nothing was found to meet the target within {evaluations} accounts; allow more time or raise it"
+        )
+    if over is None:
+        return SafeRoot(safe[0], None, safe[0], steepness, evaluations, closed)
+    (low, gap_low), (high, gap_high) = sorted((safe, over))
+    apart = math.log(high / low)
+    root = low * math.exp(gap_low / (gap_low - gap_high) * apart)
+    slope = min(max(abs(gap_low - gap_high) / apart, 0.2), 20.0)
+    return SafeRoot(safe[0], over[0], root, slope, evaluations, closed)

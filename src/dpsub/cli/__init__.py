@@ -1,22 +1,34 @@
 """The command line: `dpsub COMMAND ...`, also `python -m dpsub COMMAND ...`.
 
-One file a command; each has `add_arguments(parser)` and `run(arguments) -> Answer`.  Only the module of the command
-that is asked for is imported, and what it computes with when it runs: most answers take less time than importing all.
+One file a command; each has `add_arguments(parser)`, which adds its options, and `run(arguments) -> Answer`.  Only the
+module of the command that is asked for is imported, and what it computes with when it runs: most answers take less time
+than importing all.
+
+Exit status: 0; 2 after one sentence on the standard error, or, with --json, after {"error": sentence, "kind": argument,
+unsupported, data, plan, numerical, memory, missing or unexpected} on the standard output; 130 if it is stopped.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
+import itertools
 import os
 import re
+import signal
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from dpsub import __version__
+from dpsub.cli.answers import Answer, as_json
 from dpsub.cli.parsing import Parser, nearest
-from dpsub.errors import ArgumentError, DpsubError
+from dpsub.errors import ArgumentError, DpsubError, NumericalError
 
 COMMANDS = {
     "law": "how often one record occurs in a sample",
@@ -31,10 +43,10 @@ COMMANDS = {
 }
 """Commands and what they answer; each is a module of this package."""
 
-_OPTIONS = {"noise_multiplier": "noise-multiplier"}
-"""Arguments of the library that are called otherwise on the command line."""
-
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
+
+_PATIENCE = 2.0  # seconds without a word
+_GRACE = 1.25  # of the time limit: who was told of it ends by itself before
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,43 +61,63 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ± gets \xb1, and no error
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [words[1], "--help"]
     command = words[0] if words and words[0] in COMMANDS else ""
     try:
         return _run(command, words)
     except SystemExit as stop:  # how argparse ends after --help
         return stop.code if isinstance(stop.code, int) else EXIT_ERROR
-    except DpsubError as error:
-        return _failed(command, str(error))
-    except KeyboardInterrupt:
-        _failed(command, "stopped")
-        return EXIT_STOPPED
     except BrokenPipeError:
         # whoever read the answer has seen enough; the interpreter must not complain when it flushes at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
-    except MemoryError:
-        return _failed(command, "the computation needs more memory than there is; ask for fewer steps")
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        return _failed(command, f"unexpected {type(error).__name__}: {reason}; please report the command")
+    except (Exception, KeyboardInterrupt) as error:
+        kind, sentence = _complaint(error)
+        if "--json" in words:
+            print(as_json({"error": sentence, "kind": kind}))
+        else:
+            print(f"{' '.join(['dpsub', command]).strip()}: {sentence}", file=sys.stderr)
+        return EXIT_STOPPED if kind == "stopped" else EXIT_ERROR
 
 
 def _run(command: str, words: list[str]) -> int:
     if not command:
         return _without_command(words)
     module = importlib.import_module(f"dpsub.cli.{command}")
-    parser = Parser(prog=f"dpsub {command}", description=module.__doc__)
+    parser = Parser(prog=f"dpsub {command}", description=module.__doc__, renamed=getattr(module, "RENAMED", {}))
     module.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON instead of text")
     arguments = parser.parse_args(words[1:])
-    with warnings.catch_warnings(record=True) as numerical:
-        warnings.simplefilter("always")
-        answer = module.run(arguments)
-    for message in dict.fromkeys(str(warning.message) for warning in numerical):
-        print(f"dpsub {command}: a library warned of {message!r} on the way", file=sys.stderr)
-    print(answer.json() if arguments.json else answer.text())
+    with warnings.catch_warnings(), _progress(command), _time_limit(getattr(arguments, "time_limit", None)):
+        warnings.simplefilter("ignore")  # what is uncertain is in the ends of the answer
+        questions = [arguments] if getattr(module, "TAKES_SEVERAL", False) else _questions(arguments)
+        answers = [_answer(module, question) for question in questions]
+    if arguments.json:
+        print(as_json(answers[0].values if len(answers) == 1 else [answer.values for answer in answers]))
+    else:
+        print("\n\n".join(answer.text() for answer in answers))
     sys.stdout.flush()
     return EXIT_OK
+
+
+def _questions(arguments: Namespace) -> Iterator[Namespace]:
+    """One question for each combination of the values that stand between commas."""
+    several = {name: value for name, value in vars(arguments).items() if isinstance(value, tuple)}
+    for values in itertools.product(*several.values()):
+        yield Namespace(**vars(arguments) | dict(zip(several, values, strict=True)))
+
+
+def _answer(module: Any, arguments: Namespace) -> Answer:
+    """The answer, and what else there is to say about the question."""
+    arguments.remarks = []
+    answer: Answer = module.run(arguments)
+    more: dict[str, Any] = {"remarks": arguments.remarks} if arguments.remarks else {}
+    if getattr(arguments, "epochs", None) is not None:
+        more["steps"] = arguments.steps
+    told = answer.values
+    values = {**told, **more} if isinstance(told, Mapping) else [{**row, **more} for row in told]
+    return Answer(values, answer.title, [*answer.lines, *(("remark", remark) for remark in arguments.remarks)])
 
 
 def _without_command(words: list[str]) -> int:
@@ -102,12 +134,67 @@ def _without_command(words: list[str]) -> int:
 
 def _overview() -> str:
     width = max(map(len, COMMANDS))
-    lines = ["usage: dpsub COMMAND [options]     (dpsub COMMAND --help lists them)", ""]
+    lines = ["usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)", ""]
     return "\n".join(lines + [f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items()])
 
 
-def _failed(command: str, sentence: str) -> int:
-    for name, option in _OPTIONS.items():
-        sentence = re.sub(rf"\b{name}\b", option, sentence)
-    print(f"{' '.join(['dpsub', command]).strip()}: {sentence}", file=sys.stderr)
-    return EXIT_ERROR
+def _complaint(error: BaseException) -> tuple[str, str]:
+    """What kind of error it is, and the sentence about it."""
+    if isinstance(error, DpsubError):
+        # the library's argument is called otherwise on the line, and nobody reads a number of hundreds of digits
+        sentence = re.sub(r"\bnoise_multiplier\b", "noise-multiplier", str(error))
+        sentence = re.sub(r"(\d{20})\d{20,}", r"\1...", sentence)
+        return type(error).__name__.removesuffix("Error").lower(), sentence
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped", "stopped"
+    if isinstance(error, MemoryError):
+        return "memory", "the computation needs more memory than there is; ask for fewer steps"
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("dpsub"):
+        return "missing", f"this needs {error.name}, which is not installed; pip install 'dpsub[papers]'"
+    reason = " ".join(str(error).split())
+    return "unexpected", f"unexpected {type(error).__name__}: {reason}; please report the command"
+
+
+@contextlib.contextmanager
+def _progress(command: str) -> Iterator[None]:
+    """Say on a terminal, from two seconds on, how long it has been."""
+    done, started = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        pause = _PATIENCE
+        while not done.wait(pause):
+            print(f"\rdpsub {command}: {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True)
+            pause = 1.0
+
+    teller = threading.Thread(target=tell, daemon=True)
+    if not sys.stderr.isatty():
+        yield
+        return
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+        if time.monotonic() - started >= _PATIENCE:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """End what does not end by itself at its time limit."""
+    if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        sentence = f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, records or draws"
+        raise NumericalError(sentence)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, _GRACE * seconds + 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -17,31 +17,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpsub.cli.answers import Answer, Line, down, near, up
-from dpsub.cli.parsing import Parser, number
+from dpsub.cli.parsing import Parser, number, numbers
 
 HEADS = ("lower", "upper", "exact", "records", "variance", "+ noise", "base", "at base")
 _WIDTHS = (9, 9, 9, 12, 11, 10, 8, 10)
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     parser.add_argument("frame", type=Path, metavar="FRAME", help="CSV file with the columns stratum, cluster, size")
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="epsilon of the mechanism, nats")
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the mechanism, nats")
     parser.add_argument("--rate", required=True, metavar="R", help="share of the records to draw, such as 0.1 or 1/10")
     parser.add_argument("--value", default="size", metavar="COLUMN", help="study variable (default: size)")
     parser.add_argument("--upper-limit", type=number, metavar="B", help="its public limit (default: the largest value)")
 
 
 def run(arguments: Namespace) -> Answer:
-    """Advise.
-
-    Raises
-    ------
-    DataError
-        If the frame is bad.
-    ArgumentError, UnsupportedError
-        If the rate or epsilon does not fit it.
-    """
     from dpsub.amplification.survey.advisor import advise, read_frame
 
     table = read_frame(arguments.frame, value=arguments.value)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpsub.cli.answers import Answer, Line, near, up
-from dpsub.cli.parsing import Parser, add_choice, number
-from dpsub.cli.sampler_options import add_sampler, described, sampler_of
-
-MECHANISMS = ("gaussian", "laplace")
+from dpsub.cli.parsing import Parser, number, numbers
+from dpsub.cli.releases import add_mechanism
+from dpsub.cli.samplers import add_sampler, described, sampler_of
 
 _CATEGORIES = {
     "strong": "both epsilon and delta shrink",
@@ -24,30 +23,30 @@ _CATEGORIES = {
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_sampler(parser)
-    add_choice(parser, "--mechanism", MECHANISMS, "noise of the release (default: gaussian)", default="gaussian")
-    parser.add_argument("--ratio", type=number, required=True, metavar="R", help="sensitivity over noise scale")
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="epsilon on all data, nats")
+    add_mechanism(parser)
+    noise = parser.add_mutually_exclusive_group(required=True)
+    noise.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
+    multiplier = "noise scale over the norm bound C of one record: ratio 1/S, or 2/S where records are replaced"
+    noise.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data, nats")
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    """Amplify.
-
-    Raises
-    ------
-    UnsupportedError
-        If no theorem covers the sampler.
-    """
-    from dpsub import noise
+    from dpsub import checks, noise
     from dpsub.accounting.account import Release
     from dpsub.accounting.amplify import covered
     from dpsub.amplification import amplify, category
 
     sampler = sampler_of(arguments)
     adjacency, exact = covered(Release(sampler, arguments.n, 1.0))
+    ratio = arguments.ratio
+    if ratio is None:
+        scale = checks.real("noise_multiplier", arguments.noise_multiplier, above=0)
+        ratio = (1 if adjacency == "add_remove" else 2) / scale
     law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
-    found = amplify(law, noise.of(arguments.mechanism, arguments.ratio), arguments.epsilon)
+    found = amplify(law, noise.of(arguments.mechanism, ratio), arguments.epsilon)
     point = {
         "epsilon": float(found.epsilon),
         "delta": float(found.delta),
@@ -67,7 +66,7 @@ def run(arguments: Namespace) -> Answer:
         ("conditions", "one release from one secret sample; noise fixed in advance; sizes and rates public"),
     ]
     values = {**point, "eta": found.eta, "category": kind}
-    release = f"{arguments.mechanism} release, sensitivity / scale = {near(arguments.ratio)}"
+    release = f"{arguments.mechanism} release, sensitivity / scale = {near(ratio)}"
     return Answer(values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines)
 
 

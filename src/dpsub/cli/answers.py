@@ -8,13 +8,25 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpsub.accounting.account import Account
 
 DIGITS = 6
 _WIDTH = 118
 
 Line = tuple[str, "str | Sequence[str]"]
 """A name and its value; several values stand below each other."""
+
+_MEANING = {
+    "exact": "both ends bracket one number, which the worst data sets attain",
+    "bounds": "the upper end is proved; an attack attains the lower end, below which nothing can be guaranteed",
+    "upper": "the upper end is proved; no attack is known, so the lower end is the trivial one",
+    "lower": "an attack attains the lower end; nothing is proved, so the upper end is the trivial one",
+    "paper": "both ends bracket what the papers' pair of densities gives",
+}
+"""What the kinds of accounts mean."""
 
 
 @dataclass(frozen=True)
@@ -23,21 +35,17 @@ class Answer:
 
     Attributes
     ----------
-    values : mapping
-        For JSON, in the order of its keys.
+    values : mapping, or list of mappings
+        For JSON, in the order of its keys; a list where several values were asked about.
     title : str
         First line of the text.
     lines : sequence of Line
         Aligned below it.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
     lines: Sequence[Line] = field(default=())
-
-    def json(self) -> str:
-        """One line of valid JSON: infinite numbers are the strings "Infinity" and "-Infinity", NaN is null."""
-        return json.dumps(_plain(self.values), allow_nan=False, ensure_ascii=False)
 
     def text(self) -> str:
         """A title and aligned lines."""
@@ -50,6 +58,11 @@ class Answer:
                     rows.append(f"  {label:<{width}}  {row}".rstrip())
                     label = ""
         return "\n".join(rows)
+
+
+def as_json(value: Any) -> str:
+    """One line of valid JSON: infinite numbers are the strings "Infinity" and "-Infinity", NaN is null."""
+    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
 
 
 def up(value: float) -> str:
@@ -72,6 +85,70 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def account_values(account: Account, seconds: float) -> dict[str, Any]:
+    """An account as JSON has it."""
+    both = account.kind in ("bounds", "upper")
+    return {
+        "quantity": account.quantity,
+        "lower": account.lower,
+        "upper": account.upper,
+        "kind": account.kind,
+        "guarantee": guaranteed(account),
+        "pair": f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}" if both else account.pair,
+        "adjacency": account.adjacency,
+        "sensitivity": account.sensitivity,
+        "conditions": list(account.conditions),
+        "seconds": round(seconds, 3),
+    }
+
+
+def guaranteed(account: Account) -> bool:
+    """Whether the upper end is proved for the sampler."""
+    return account.kind not in ("paper", "lower")
+
+
+def account_lines(account: Account, given: float, seconds: float) -> list[Line]:
+    """An account for people; `given` is the epsilon or delta that was asked about."""
+    upper, lower = account_ends(account)
+    ends: list[Line] = [(f"{account.quantity}, upper", upper), (f"{account.quantity}, lower", lower)]
+    return [*ends, *account_facts(account, promise(account, given), seconds)]
+
+
+def account_ends(account: Account) -> tuple[str, str]:
+    """Upper and lower end, each with what it is worth."""
+    proved = "  (proved)" if guaranteed(account) else ""
+    return up(account.upper) + proved, down(account.lower) + ("" if account.lower_pair else "  (trivial)")
+
+
+def account_facts(account: Account, promises: str | list[str], seconds: float) -> list[Line]:
+    """What holds of an account whatever its numbers."""
+    pairs: list[Line] = [("pair", account.pair)]
+    if account.kind in ("bounds", "upper"):
+        pairs = [("pair, upper", account.pair), *([("pair, lower", account.lower_pair)] if account.lower_pair else [])]
+    loose = "looser than asked for: the refinement stopped before; both ends hold"
+    return [
+        ("kind", f"{account.kind}: {_MEANING[account.kind]}"),
+        ("guarantee", promises),
+        ("adjacency", account.adjacency),
+        ("sensitivity", account.sensitivity),
+        *pairs,
+        *([] if account.width_met else [("accuracy", loose)]),
+        ("conditions", account.conditions or "none are met by a computation that proves nothing"),
+        ("seconds", f"{seconds:.2f}"),
+    ]
+
+
+def promise(account: Account, given: float) -> str:
+    """The guarantee in words."""
+    if not guaranteed(account):
+        return "NO: this reproduces a published computation, which bounds neither the worst data sets nor adaptive ones"
+    asked_delta = account.quantity == "delta"
+    if not math.isfinite(account.upper) or (asked_delta and account.upper >= 1):
+        return "yes, but void: every mechanism meets it"
+    first, second = (near(given), up(account.upper)) if asked_delta else (up(account.upper), near(given))
+    return f"yes: ({first}, {second})-differential privacy under {account.adjacency}, if the conditions hold"
+
+
 def _rounded(value: float, rounding: str) -> str:
     if not math.isfinite(value):
         return near(value)
@@ -82,12 +159,10 @@ def _rounded(value: float, rounding: str) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, str) or value is None or isinstance(value, bool | int):
-        return str(value) if isinstance(value, str) else value
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+    if isinstance(value, str):
+        return str(value)  # of an enumeration its word
+    if value is None or isinstance(value, bool | int):
+        return value
     if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-    return [_plain(item) for item in value]
+        return value if math.isfinite(value) else None if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+    return _plain(value.tolist()) if hasattr(value, "tolist") else [_plain(item) for item in value]

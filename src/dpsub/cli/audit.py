@@ -17,40 +17,39 @@ from argparse import Namespace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from dpsub.cli import accounts
-from dpsub.cli.account import add_releases
-from dpsub.cli.answers import Answer, Line, down, near, plural, up
-from dpsub.cli.parsing import Parser, number, whole
-from dpsub.cli.sampler_options import add_sampler, described, sampler_of
+from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
+from dpsub.cli.parsing import Parser, number, numbers, whole
+from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
+from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
     from dpsub.accounting.audit import Attack, Audit, MonteCarlo
 
 _COMPONENTS = 6
+_MONTE_CARLO = ("draws", "seed", "confidence", "hits", "lower", "upper", "test_hits", "test_lower")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_sampler(parser)
     add_releases(parser, mechanism=False)
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="nats")
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats")
     draws = "runs of all steps on each data set (default: 100 to 100000, by their cost)"
     parser.add_argument("--draws", type=whole, metavar="N", help=draws)
     parser.add_argument("--seed", type=whole, default=0, metavar="SEED", help="of the draws and the noise (default: 0)")
     parser.add_argument("--confidence", type=number, default=0.99, metavar="P", help="of the intervals (default: 0.99)")
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    """Audit."""
-    from dpsub.accounting.audit import audit
+    import dpsub
+    from dpsub.accounting.account import deadline_after
+    from dpsub.accounting.pld import time_limited
 
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = audit(
-        sampler, arguments.n, noise_multiplier=arguments.noise_multiplier, steps=arguments.steps,
-        epsilon=arguments.epsilon, adjacency=arguments.adjacency, draws=arguments.draws, seed=arguments.seed,
-        confidence=arguments.confidence,
-    )  # fmt: skip
+    question = asked(arguments) | {name: getattr(arguments, name) for name in ("draws", "seed", "confidence")}
+    with time_limited(deadline_after(question.pop("time_limit"))):
+        found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
     order = (1, 0) if found.swapped else (0, 1)
     shown = found.shown
@@ -62,22 +61,15 @@ def run(arguments: Namespace) -> Answer:
         "attack": {"lower": found.computed[0], "upper": found.computed[1]},
         "monte_carlo": {name: getattr(shown, name) for name in _MONTE_CARLO},
         "consistent": found.consistent,
-        "account": accounts.values(found.account, seconds),
+        "account": account_values(found.account, seconds),
     }
-    title = (
-        f"Attack on {plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, "
-        f"gaussian noise multiplier {near(arguments.noise_multiplier)}, epsilon = {near(arguments.epsilon)}"
-    )
+    title = f"Attack on {releases_text(arguments, sampler)}, epsilon = {near(arguments.epsilon)}"
     return Answer(values, title, _lines(found, order, arguments.epsilon, seconds))
 
 
-_MONTE_CARLO = ("draws", "seed", "confidence", "hits", "lower", "upper", "test_hits", "test_lower")
-
-
 def _data_set(attack: Attack, which: int) -> dict[str, Any]:
-    record, absent = attack.records[which], attack.records[which] is None
-    size = attack.n_records[which]
-    records = attack.n_records[0] - 1 if absent else size
+    record = attack.records[which]
+    records = attack.n_records[0] - 1 if record is None else attack.n_records[which]
     return {"records": records, "record": record, "filler": attack.filler}
 
 
@@ -106,13 +98,12 @@ def _lines(found: Audit, order: tuple[int, int], epsilon: float, seconds: float)
         ("best attack known", f"delta >= {down(found.account.lower)}  ({found.account.lower_pair})"),
         ("proved upper bound", f"delta <= {up(found.account.upper)}"),
         ("verdict", verdict),
-        *accounts.lines(found.account, epsilon, seconds)[2:],
+        *account_lines(found.account, epsilon, seconds)[2:],
     ]
 
 
 def _data_text(attack: Attack, which: int) -> str:
-    record, size = attack.records[which], attack.n_records[which]
-    count = attack.n_records[0] - 1 if record is None else size
+    count, record, _ = _data_set(attack, which).values()
     n_others = count if record is None else count - 1
     others = f"the others {_value(attack.filler)}" if n_others > 0 else "no others"
     return f"{plural(count, 'record')}: the record {'is absent' if record is None else _value(record)}, {others}"

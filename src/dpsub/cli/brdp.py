@@ -2,8 +2,8 @@
 
 Gives the kernel's scale and the recycling rate with the largest acceptance (probability that the noise lies within the
 bound) whose exact privacy keeps the budget, beside plain noise, the parameters of the paper's algorithms with the delta
-that those really have, and, for one release, the ceiling that no symmetric unimodal noise passes.  With --compositions
-the budget is that of all releases together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the
+that those really have, and, for one release, the ceiling that no symmetric unimodal noise passes.  With --steps the
+budget is that of all releases together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the
 delta of that recycler is given.
 
 JSON: kernel, scale, rate, acceptance, sd, plain_scale, plain_acceptance, paper_kernel_epsilon, paper_scale, paper_rate,
@@ -17,78 +17,88 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
-from time import perf_counter
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
-from dpsub.cli import accounts
-from dpsub.cli.answers import Answer, Line, down, near, plural, up
-from dpsub.cli.parsing import Parser, add_choice, number, whole
+from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
+from dpsub.cli.parsing import Parser, add_choice, number, numbers, whole
+from dpsub.cli.releases import ADJACENCIES
 from dpsub.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from dpsub.recycling.composed import RecyclingAdvice
-    from dpsub.recycling.law import Recycled
+    from dpsub.recycling.advice import RecyclingAdvice
 
 KERNELS = ("gaussian", "laplace")
-RELATIONS = ("add_remove", "substitute")
+RENAMED = {"--compositions": "--steps"}
 _WIDTH = 5e-4
+_COMPARED = {
+    "plain_scale": "plain.law.kernel.scale", "plain_acceptance": "plain.acceptance",
+    "paper_kernel_epsilon": "paper.kernel_epsilon", "paper_scale": "paper.law.kernel.scale",
+    "paper_rate": "paper.law.rate", "paper_acceptance": "paper.acceptance", "paper_delta": "paper_delta",
+    "ceiling": "ceiling.upper", "as_good": "as_good", "verdict": "verdict",
+}  # fmt: skip
+"""What stands beside the choice: keys of JSON, and where an advice has them."""
+_FOR_CHOICE = 0.75  # of the time limit: the rest is for the account of what was chosen
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_choice(parser, "--kernel", KERNELS, "noise that is recycled (default: gaussian)", "gaussian")
     parser.add_argument("--sensitivity", type=number, required=True, metavar="D", help="above 0, in the query's units")
     parser.add_argument("--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted")
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="nats, above 0")
-    parser.add_argument("--delta", type=number, required=True, metavar="D", help="between 0 and 1")
-    parser.add_argument("--compositions", type=whole, default=1, metavar="T", help="releases that share the budget")
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats, above 0")
+    parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="between 0 and 1")
+    parser.add_argument("--steps", type=whole, default=1, metavar="K", help="releases that share the budget")
     parser.add_argument("--scale", type=number, metavar="S", help="of the kernel, instead of the best one")
     parser.add_argument("--rate", type=number, metavar="Q", help="in [0, 1], with --scale: account, choose nothing")
-    add_choice(parser, "--adjacency", RELATIONS, "what the sensitivity is for (default: substitute)", "substitute")
+    add_choice(parser, "--adjacency", ADJACENCIES, "what the sensitivity is for (default: substitute)", "substitute")
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    """Choose and account."""
-    from dpsub.recycling import composed, kernels
-    from dpsub.recycling import composed as advice
-    from dpsub.recycling import composed as composed_budget
-    from dpsub.recycling.budget import budget
+    from dpsub.accounting.pld import time_limited
+    from dpsub.recycling import composition
+    from dpsub.recycling.advice import advise
+    from dpsub.recycling.choice import checked_budget, largest_rate
+    from dpsub.recycling.kernels import FAMILIES
     from dpsub.recycling.law import Recycled
 
-    started = perf_counter()
-    family = kernels.named(arguments.kernel)
-    epsilon, delta = budget(arguments.epsilon, arguments.delta)
-    times = checks.integer("compositions", arguments.compositions, at_least=1)
-    shared = (epsilon, delta, times, arguments.bound, arguments.sensitivity)
+    started = monotonic()
+    deadline = started + arguments.time_limit
+    chosen_by = started + _FOR_CHOICE * arguments.time_limit
+    family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
+    epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
+    times = checks.integer("steps", arguments.steps, at_least=1, at_most=composition.MOST_STEPS)
     found: RecyclingAdvice | None = None
     if arguments.scale is None:
         if arguments.rate is not None:
             raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
-        found = advice.advise(
-            family, epsilon, delta, arguments.bound, arguments.sensitivity, steps=times
-        )
+        found = advise(family, epsilon, delta, bound, span, times, deadline=chosen_by)
         law = found.optimum.law
     elif arguments.rate is None:
-        law = composed_budget.largest_rate(family(arguments.scale), *shared).law
+        checks.real("bound", bound, above=0)
+        with time_limited(chosen_by):
+            law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
     else:
-        law = Recycled.within(family(arguments.scale), arguments.rate, arguments.bound, arguments.sensitivity)
-    account = composed.account(
-        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=_WIDTH
-    )
+        law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
+    asked = {"epsilon": epsilon, "adjacency": arguments.adjacency, "width": _WIDTH, "deadline": deadline}
+    account = composition.account(law, times, **asked)
     if arguments.rate is None and times > 1:
         # the bound that the choice was proved by
-        proved = composed_budget.upper_delta(law, times, epsilon)
+        proved = composition.upper_delta(law, times, epsilon)
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
-    seconds = perf_counter() - started
-    values: dict[str, Any] = {"kernel": arguments.kernel, **_law(law), **_compared(found), "epsilon": epsilon}
-    values |= {"delta": delta, "compositions": times, **accounts.values(account, seconds)}
+    seconds = monotonic() - started
+    values = {
+        "kernel": arguments.kernel, "scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance,
+        "sd": law.sd, **{name: _at(found, path) for name, path in _COMPARED.items()}, "epsilon": epsilon,
+        "delta": delta, "compositions": times, **account_values(account, seconds),
+    }  # fmt: skip
     lines: list[Line] = [
         ("kernel scale", near(law.kernel.scale)),
         ("recycling rate", near(law.rate)),
         ("acceptance", f"{down(law.acceptance)}  (noise within the bound; standard deviation {near(law.sd)})"),
         *([] if found is None else _lines(found)),
-        *accounts.lines(account, epsilon, seconds),
+        *account_lines(account, epsilon, seconds),
     ]
     title = (
         f"Recycled {arguments.kernel} noise for {plural(times, 'release')} of sensitivity "
@@ -97,32 +107,15 @@ def run(arguments: Namespace) -> Answer:
     return Answer(values, title, lines)
 
 
-def _law(law: Recycled) -> dict[str, float]:
-    return {"scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance, "sd": law.sd}
-
-
-def _compared(found: RecyclingAdvice | None) -> dict[str, Any]:
-    """What stands beside the choice."""
-    if found is None:
-        names = "plain_scale plain_acceptance paper_kernel_epsilon paper_scale paper_rate paper_acceptance paper_delta "
-        return dict.fromkeys(f"{names} ceiling as_good verdict".split())
-    paper = found.paper
-    return {
-        "plain_scale": found.plain.law.kernel.scale,
-        "plain_acceptance": found.plain.acceptance,
-        "paper_kernel_epsilon": None if paper is None else paper.kernel_epsilon,
-        "paper_scale": None if paper is None else paper.law.kernel.scale,
-        "paper_rate": None if paper is None else paper.law.rate,
-        "paper_acceptance": None if paper is None else paper.acceptance,
-        "paper_delta": found.paper_delta,
-        "ceiling": None if found.ceiling is None else found.ceiling.upper,
-        "as_good": found.as_good,
-        "verdict": found.verdict,
-    }
+def _at(value: Any, path: str) -> Any:
+    """What stands at a path of attributes; None where one of them is None."""
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
 
 
 def _lines(found: RecyclingAdvice) -> list[Line]:
-    paper = "none: its search ends at rate 1, of which its composition theorem says nothing"
+    paper = f"none: {found.no_paper}"
     if found.paper is not None and found.paper_delta is not None:
         chosen = found.paper
         paper = (

@@ -11,19 +11,18 @@ import numpy as np
 
 from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser
-from dpsub.cli.sampler_options import add_sampler, described, sampler_of
+from dpsub.cli.samplers import add_sampler, described, sampler_of
 
 SHOWN = 1e-9
 _ROWS = 12
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_sampler(parser)
+    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    """Compute the law."""
     sampler = sampler_of(arguments)
     # a record's chance under Poisson sampling does not depend on the others
     law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)

@@ -1,21 +1,32 @@
-"""A parser whose complaints are single sentences, and the types of its values."""
+"""How the commands read words: options whose complaints are single sentences, and numbers as people write them."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
-import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from dpsub.errors import ArgumentError
 
+MOST_WHOLE = 2**53
+"""Largest whole number that any option takes: up to it they are exact as floating-point numbers, too."""
+_SHOWN = 40
+
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors as `ArgumentError`, no abbreviations, and proposals for misspelt options."""
+    """argparse with errors as `ArgumentError`, no abbreviations, and proposals for misspelt options.
 
-    def __init__(self, prog: str, description: str | None) -> None:
+    Parameters
+    ----------
+    prog, description : str
+        As of `argparse.ArgumentParser`.
+    renamed : mapping
+        Options of earlier versions, which are understood for one release more, to their new names.
+    """
+
+    def __init__(self, prog: str, description: str | None, renamed: Mapping[str, str]) -> None:
+        self.renamed = renamed
         super().__init__(
             prog=prog,
             description=textwrap.dedent(description or ""),
@@ -23,68 +34,93 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
+    def add_time_limit(self) -> None:
+        """Add the option of what may take long."""
+        text = "stop after so long, with the valid ends reached so far (default: 60)"
+        self.add_argument("--time-limit", type=duration, default=60.0, metavar="SECONDS", help=text)
+
     def error(self, message: str) -> NoReturn:
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
-        raise ArgumentError(f"{message.removeprefix('argument ')}{way_out}")
+        raise ArgumentError(f"{message.removeprefix('argument ').removeprefix('SAMPLER: ')}{way_out}")
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Refuse unknown options before anything else: a misspelt one must not be reported as a missing one."""
-        words = list(sys.argv[1:] if args is None else args)
-        known = [option for option in self._option_string_actions if option.startswith("--")]
-        for word in words:
-            name = word.partition("=")[0]
-            if name.startswith("--") and name != "--" and name not in known:
-                raise ArgumentError(f"unknown option {name!r}; {nearest(name, known)}")
+        known = self._option_string_actions
+        words, used = [], dict[argparse.Action, str]()
+        for word in args or ():
+            name, *value = word.split("=", 1)
+            name = self.renamed.get(name, name)
+            if name.startswith("--") and name != "--":
+                if name not in known:
+                    options = [option for option in known if option.startswith("--")]
+                    raise ArgumentError(f"unknown option {name!r}; {nearest(name, options)}")
+                first = used.setdefault(known[name], name)
+                if first != name:
+                    raise ArgumentError(f"{first} and {name} are two names of one option, got both; drop one")
+            words.append("=".join([name, *value]))
         return super().parse_known_args(words, namespace)
 
 
 def nearest(name: str, known: list[str]) -> str:
     """Propose the known name next to `name`, or list all."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    from dpsub import checks  # here, as it takes NumPy with it
+
+    return checks.nearest(name, known)
 
 
 def whole(text: str) -> int:
     """A whole number, also as 1e6 or 10_000."""
     try:
-        return int(text)
+        value = float(text)  # of any number of digits
+        exact = int(text) if abs(value) <= MOST_WHOLE and "." not in text and "e" not in text.lower() else value
     except ValueError:
-        pass
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
+        value = exact = float("nan")
+    if abs(value) > MOST_WHOLE:
+        raise argparse.ArgumentTypeError(f"must be at most {MOST_WHOLE}, got {_short(text)}")
     if not value.is_integer():
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
-    return int(value)
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {_short(text)}")
+    return int(exact)
 
 
 def number(text: str) -> float:
-    """A finite number."""
+    """A finite number, also as 1/60000."""
+    above, slash, below = text.partition("/")
     try:
-        value = float(text)
-    except ValueError:
+        value = float(above) / float(below) if slash else float(above)
+    except (ValueError, ZeroDivisionError):
         value = float("nan")
     if value - value != 0:
-        raise argparse.ArgumentTypeError(f"must be a finite number, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a finite number, got {_short(text)}")
     return value
 
 
-def choice(name: str, *choices: str) -> Callable[[str], str]:
-    """One of several words."""
+def duration(text: str) -> float:
+    """Seconds, above 0 and at most a year."""
+    value = number(text)
+    if not 0 < value <= 3e7:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 3e7 seconds, got {_short(text)}")
+    return value
 
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise argparse.ArgumentTypeError(f"must be a known {name}, got {text!r}; {nearest(text, list(choices))}")
-        return text
 
-    return parse
+def numbers(text: str) -> float | tuple[float, ...]:
+    """One number, or several between commas, for each of which there is an answer."""
+    found = tuple(number(part) for part in text.split(","))
+    return found if len(found) > 1 else found[0]
 
 
 def add_choice(parser: Any, option: str, choices: tuple[str, ...], text: str, default: str | None = None) -> None:
     """Add an option that takes one of several words."""
     name = option.removeprefix("--").replace("-", " ")
-    metavar = "{" + ",".join(choices) + "}"
-    parser.add_argument(option, type=choice(name, *choices), default=default, metavar=metavar, help=text)
+
+    def known(word: str) -> str:
+        if word not in choices:
+            raise argparse.ArgumentTypeError(f"must be a known {name}, got {word!r}; {nearest(word, list(choices))}")
+        return word
+
+    parser.add_argument(option, type=known, default=default, metavar="{" + ",".join(choices) + "}", help=text)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}... ({len(text)} characters)")

@@ -20,14 +20,12 @@ from dpsub.errors import ArgumentError
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     parser.add_argument("sweep", nargs="+", type=Path, metavar="SWEEP", help="YAML files, later ones over earlier ones")
     here = len(os.sched_getaffinity(0))
     parser.add_argument("--cores", type=whole, default=here, metavar="N", help=f"cores to compute on (default: {here})")
 
 
 def run(arguments: Namespace) -> Answer:
-    """Plan."""
     from dpsub.sweeps import planning
 
     if arguments.cores < 1:

@@ -8,34 +8,26 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpsub.cli.answers import Answer, near, up
-from dpsub.cli.parsing import Parser, add_choice, number
+from dpsub.cli.parsing import Parser, add_choice, number, numbers
+from dpsub.cli.releases import ADJACENCIES, add_mechanism
 
 SAMPLERS = ("poisson", "wor", "wr")
-RELATIONS = ("add_remove", "substitute")
-MECHANISMS = ("gaussian", "laplace")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add the options of this command."""
     add_choice(parser, "--sampler", SAMPLERS, "the sampler (default: poisson)", default="poisson")
-    add_choice(parser, "--base", RELATIONS, "relation of the base profile (default: add_remove)", default="add_remove")
-    add_choice(parser, "--target", RELATIONS, "relation of the result (default: add_remove)", default="add_remove")
-    for name, text in (("rate", "rate of Poisson sampling"), ("n", "size of the data"), ("m", "size of the sample")):
-        parser.add_argument(f"--{name}", type=number, metavar=name[0].upper(), help=f"{text}, a public number")
-    add_choice(parser, "--mechanism", MECHANISMS, "noise of the release (default: gaussian)", default="gaussian")
+    add_choice(parser, "--base", ADJACENCIES, "of the base profile (default: add_remove)", "add_remove")
+    add_choice(parser, "--target", ADJACENCIES, "of the result (default: add_remove)", "add_remove")
+    sizes = {"rate": "rate of Poisson sampling", "n": "size of the data", "m": "size of the sample"}
+    for (name, text), also in zip(sizes.items(), (["--sample-rate"], [], ["--batch-size"]), strict=True):
+        parser.add_argument(f"--{name}", *also, type=number, metavar=name[0].upper(), help=f"{text}, a public number")
+    add_mechanism(parser)
     parser.add_argument("--ratio", type=number, required=True, metavar="R",
                         help="sensitivity over noise scale, for one step of the base relation")
-    parser.add_argument("--epsilon", type=number, required=True, metavar="E", help="epsilon of the result, nats")
+    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the result, nats")
 
 
 def run(arguments: Namespace) -> Answer:
-    """Name the bound and evaluate it.
-
-    Raises
-    ------
-    UnsupportedError
-        If there is none.
-    """
     from dpsub import checks, noise
     from dpsub.amplification import DeclaredProfile, translate
     from dpsub.relations import Relation
@@ -64,6 +56,5 @@ def run(arguments: Namespace) -> Answer:
         ("conditions", conditions),
     ]
     if bound.remark:
-        values["remark"] = bound.remark
-        lines.append(("remark", bound.remark))
+        arguments.remarks.append(bound.remark)
     return Answer(values, f"{bound.sampler} sampling, from {base.value} to {bound.relation.value}", lines)

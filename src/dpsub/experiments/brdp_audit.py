@@ -14,7 +14,6 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, Budget
 from dpsub.recycling import Recycled, RecycledProfile, paper
-from dpsub.recycling import law as release
 from dpsub.sampling.laws import clopper_pearson
 from dpsub.streams import stream
 
@@ -52,11 +51,11 @@ class BrdpAudit(Experiment):
         for case in settings["cases"]:
             cell, family = Budget.of(case), FAMILIES[case["kernel"]]
             theta, span = cell.bound, cell.sensitivity
-            kernel = family.for_budget(float(case["epsilon_y"]), cell.delta, span)
+            kernel = family.calibrated(float(case["epsilon_y"]), cell.delta, span)
             rate = paper.algorithm1(kernel, cell.epsilon, cell.delta, -theta, theta, span)
             law = Recycled.within(kernel, rate, theta, span)
             rng = stream(root, experiment=self.name, cell=dict(case), role="noise", replicate=0)
-            hits = [self._hits(law, cell.epsilon, release.loop(law, np.full(draws, value), rng).released)
+            hits = [self._hits(law, cell.epsilon, law.release_by_loop(np.full(draws, value), rng).released)
                     for value in (0.0, span)]  # fmt: skip
             (low, high), (low_other, high_other) = (clopper_pearson(count, draws, confidence) for count in hits)
             growth = math.exp(cell.epsilon)

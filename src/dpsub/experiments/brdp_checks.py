@@ -14,8 +14,6 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, Budget
 from dpsub.recycling import Recycled, RecycledProfile, paper
-from dpsub.recycling import law as release
-from dpsub.recycling import paper as paper_composition
 from dpsub.recycling.sampled import Count, Total, inner_budget, printed_acceptance, total_acceptance
 from dpsub.streams import stream
 
@@ -73,7 +71,7 @@ class BrdpChecks(Experiment):
                 yield "T2", name, cell.delta, _delta(law, spent - math.log1p(-law.rate))
             yield "(10)", name, 1 / paper.mean_trials(law, "printed"), law.acceptance
             smallest = 1e-15 * cell.epsilon
-            kernel = family.for_budget(smallest, cell.delta, span)
+            kernel = family.calibrated(smallest, cell.delta, span)
             rate = paper.algorithm1(kernel, cell.epsilon, cell.delta, -theta, theta, span)
             yield "degenerate", name, cell.delta, _delta(Recycled.within(kernel, rate, theta, span), cell.epsilon)
 
@@ -83,14 +81,14 @@ class BrdpChecks(Experiment):
         cell = Budget.of(settings["composition"])
         law = cell.chosen("gau_br").law
         for times in settings["n_compositions"]:
-            at = paper_composition.epsilon(law, times, cell.delta)
-            printed, whole = (paper_composition.composed_delta(law, times, at, first=first) for first in (1, 0))
+            at = paper.theorem3_epsilon(law, times, cell.delta)
+            printed, whole = (paper.theorem3_delta(law, times, first=first)(at) for first in (1, 0))
             yield "A3", f"T {times}", printed, whole
             weight = paper.crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
             kept = binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE
             yield "R5", f"T {times}", times + 1, float(kept.sum())
         shape = settings["u_shape"]
-        kernel = FAMILIES["gau"].for_budget(shape["epsilon_y"], shape["delta"], 1.0)
+        kernel = FAMILIES["gau"].calibrated(shape["epsilon_y"], shape["delta"], 1.0)
         laws = [Recycled.within(kernel, rate, shape["bound"], 1.0) for rate in shape["rates"]]
         deltas = [_delta(law, shape["epsilon"]) for law in laws]
         for rate, found in zip(shape["rates"], deltas, strict=True):
@@ -98,7 +96,7 @@ class BrdpChecks(Experiment):
 
         second = settings["theorem2"]
         spent, target = float(second["epsilon_y"]), float(second["delta"])
-        kernel = FAMILIES[second["kernel"]].for_budget(spent, target, 1.0)
+        kernel = FAMILIES[second["kernel"]].calibrated(spent, target, 1.0)
         for rate in second["rates"]:
             found = _delta(Recycled.within(kernel, rate, second["bound"], 1.0), spent - math.log1p(-rate))
             yield "T2", f"{second['kernel']}: epsilon_y {spent:g}, delta {target:g}, rate {rate:g}", target, found
@@ -116,7 +114,7 @@ class BrdpChecks(Experiment):
         count = Count.of_share(n, float(chosen["share"]))
         error = count.sampling_sd(p)
         members = rng.hypergeometric(round(chosen["share"] * n), n - round(chosen["share"] * n), round(p * n), draws)
-        errors = members / p - round(chosen["share"] * n) + release.loop(law, np.zeros(draws), rng).released
+        errors = members / p - round(chosen["share"] * n) + law.release_by_loop(np.zeros(draws), rng).released
         seen = float((np.abs(errors) <= theta).mean())
         name = f"count, n {n}, p {p:g}, bound {theta:g}"
         scale, rate = law.kernel.scale, law.rate

@@ -11,7 +11,8 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, Budget
-from dpsub.recycling import composed, paper
+from dpsub.recycling import paper
+from dpsub.recycling.composition import account
 
 
 class BrdpComposition(Experiment):
@@ -51,10 +52,10 @@ class BrdpComposition(Experiment):
                 for times in settings["n_compositions"]:
                     if variant == "stated":
                         conversion = settings["conversion"]
-                        value = paper.epsilon(chosen.law, times, cell.delta, conversion=conversion)
+                        value = paper.theorem3_epsilon(chosen.law, times, cell.delta, conversion=conversion)
                         ends = (value, value)
                     else:
-                        found = composed.account(chosen.law, times, delta=cell.delta, width=settings["width"])
+                        found = account(chosen.law, times, delta=cell.delta, width=settings["width"])
                         ends = (found.lower, found.upper)
                     yield {
                         **cell.fields, "kernel": kernel, "method": kind, "n_compositions": times,

@@ -11,9 +11,8 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES
-from dpsub.recycling import composed
-from dpsub.recycling.budget import budget
-from dpsub.recycling.composed import ceiling
+from dpsub.recycling.ceiling import ceiling
+from dpsub.recycling.choice import best_recycler, checked_budget, plain_noise
 
 
 class BrdpMap(Experiment):
@@ -33,8 +32,8 @@ class BrdpMap(Experiment):
 
     def check(self, settings: Mapping[str, Any]) -> None:
         for epsilon in settings["epsilons"]:
-            budget(epsilon, settings["delta"])
-        budget(settings["frontier"]["epsilon"], settings["delta"])
+            checked_budget(epsilon, settings["delta"])
+        checked_budget(settings["frontier"]["epsilon"], settings["delta"])
         for bound in (*settings["bounds"], settings["frontier"]["bound"]):
             checks.real("bounds", bound, above=0)
         for times in (*settings["n_compositions"], *settings["frontier"]["n_compositions"]):
@@ -57,11 +56,11 @@ class BrdpMap(Experiment):
             base = {"topic": topic, "epsilon": float(epsilon), "delta": delta, "bound": float(bound),
                     "n_compositions": times}  # fmt: skip
             for kernel, family in FAMILIES.items():
-                for kind, choose in (("dp", composed.plain), ("best", composed.optimum)):
+                for kind, choose in (("dp", plain_noise), ("best", best_recycler)):
                     if (kernel, kind) == ("lap", "best") and times == 1 and (bound >= 1 or epsilon <= 1):
                         # no gain there but terms of the order of delta
-                        choose = composed.plain
-                    law = choose(family, epsilon, delta, times, bound, 1.0).law
+                        choose = plain_noise
+                    law = choose(family, epsilon, delta, bound, 1.0, times).law
                     yield {**base, "method": f"{kernel}_{kind}", "acceptance": law.acceptance, "rate": law.rate,
                            "scale": law.kernel.scale}  # fmt: skip
             if times == 1:

@@ -13,7 +13,6 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget
 from dpsub.recycling import Recycled
-from dpsub.recycling import law as release
 from dpsub.streams import stream
 
 METHODS = ("gau_dp", "gau_br")
@@ -56,7 +55,7 @@ class BrdpNoise(Experiment):
             }  # fmt: skip
             key = {**budget.fields, "method": method}
             rng = stream(root, experiment=self.name, cell=key, role="noise", replicate=0)
-            drawn = release.loop(law, np.zeros(count), rng)
+            drawn = law.release_by_loop(np.zeros(count), rng)
             # an even number of bins has the bounds on edges if the half width is a multiple of the bound
             edges = np.linspace(-half, half, 2 * int(settings["bins"]) + 1)
             frequency = np.histogram(drawn.released, edges)[0] / (count * np.diff(edges))

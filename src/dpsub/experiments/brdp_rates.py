@@ -12,7 +12,7 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget
-from dpsub.recycling import GaussianKernel, Recycled, RecycledProfile, budget, paper
+from dpsub.recycling import GaussianKernel, Recycled, RecycledProfile, choice, paper
 
 MARKS = (1.0, 2.0)  # epsilon_y that are always among the points, for they stand in the text
 
@@ -49,9 +49,9 @@ class BrdpRates(Experiment):
         last, theta = cell.epsilon, cell.bound
         grid = np.linspace(last / settings["points"], last, settings["points"])
         for spent in np.unique(np.concatenate([grid, [mark for mark in MARKS if mark < last]])).tolist():
-            kernel = GaussianKernel.for_budget(spent, delta, cell.sensitivity)
+            kernel = GaussianKernel.calibrated(spent, delta, cell.sensitivity)
             if variant == "rigorous":
-                found = budget.largest_rate(kernel, last, delta, -theta, theta, cell.sensitivity)
+                found = choice.largest_rate(kernel, last, delta, -theta, theta, cell.sensitivity)
                 rates = {"exact": found.law.rate}
             else:
                 rates = {

@@ -12,7 +12,8 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget, sampled_row
-from dpsub.recycling import GaussianKernel, budget
+from dpsub.recycling import GaussianKernel
+from dpsub.recycling.choice import best_recycler
 from dpsub.recycling.sampled import KINDS, Average, Count, Query, Total, algorithm4, inner_budget
 
 # rule -> sensitivity and objective of Algorithm 4
@@ -88,7 +89,7 @@ class BrdpSampling(Experiment):
         tried = []
         for rate in sorted({*map(float, settings["exact_rates"]), 1.0}):
             epsilon, delta = inner_budget(cell.epsilon, cell.delta, rate)
-            law = budget.optimum(GaussianKernel, epsilon, delta, cell.bound, query.sensitivity(rate)).law
+            law = best_recycler(GaussianKernel, epsilon, delta, cell.bound, query.sensitivity(rate)).law
             tried.append(sampled_row(query, cell, law, rate))
         accepted = np.array([row["acceptance"] for row in tried])
         best = int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])

@@ -12,8 +12,8 @@ import pandas as pd
 from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import FAMILIES, STATED, Budget
-from dpsub.recycling import Recycled, composed, paper
-from dpsub.recycling import paper as paper_composition
+from dpsub.recycling import Recycled, paper
+from dpsub.recycling.composition import account
 from dpsub.recycling.sampled import Count, algorithm4, amplified, inner_budget
 
 LOW_SPLIT = "lap_low"  # a Laplace kernel that spends little of the budget: where the printed number is met
@@ -73,7 +73,7 @@ class BrdpTable1(Experiment):
         inner = Budget(cell.sensitivity, cell.bound, *inner_budget(cell.epsilon, cell.delta, rate))
         yield "gau_smp", found.law, rate
         yield "lap_smp", inner.chosen("lap_br").law, rate
-        kernel = FAMILIES["lap"].for_budget(settings["low_split"], cell.delta, cell.sensitivity)
+        kernel = FAMILIES["lap"].calibrated(settings["low_split"], cell.delta, cell.sensitivity)
         kept = paper.algorithm1(kernel, cell.epsilon, cell.delta, -cell.bound, cell.bound, cell.sensitivity)
         yield LOW_SPLIT, Recycled.within(kernel, kept, cell.bound, cell.sensitivity), 1.0
 
@@ -82,12 +82,12 @@ class BrdpTable1(Experiment):
     ) -> Iterator[tuple[str, tuple[float, float]]]:
         """(conversion, ends); a recycler on a sample has no exact answer for all samples together."""
         if variant == "stated":
-            conversions = paper_composition.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",)
+            conversions = paper.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",)
             for conversion in conversions:
-                used = conversion if conversion in paper_composition.CONVERSIONS else paper_composition.CONVERSIONS[0]
-                inner = paper_composition.epsilon(law, times, delta / rate, conversion=used)
+                used = conversion if conversion in paper.CONVERSIONS else paper.CONVERSIONS[0]
+                inner = paper.theorem3_epsilon(law, times, delta / rate, conversion=used)
                 value = amplified(inner, delta, rate)[0]
                 yield conversion, (value, value)
         elif math.isclose(rate, 1.0):
-            found = composed.account(law, times, delta=delta)
+            found = account(law, times, delta=delta)
             yield "exact", (found.lower, found.upper)

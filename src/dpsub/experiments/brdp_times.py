@@ -15,7 +15,8 @@ from dpsub import checks
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import Budget
 from dpsub.experiments.brdp_table1 import BrdpTable1
-from dpsub.recycling import composed, paper
+from dpsub.recycling import paper
+from dpsub.recycling.composition import account
 from dpsub.recycling.sampled import Count, algorithm4
 
 
@@ -62,9 +63,9 @@ class BrdpTimes(Experiment):
             else:
                 yield method, "parameters", 1, partial(cell.chosen, method)
             for times in settings["times"]:
-                yield method, "theorem3", times, partial(paper.epsilon, law, times, delta / rate)
+                yield method, "theorem3", times, partial(paper.theorem3_epsilon, law, times, delta / rate)
                 if rate == 1:
-                    yield method, "exact", times, partial(composed.account, law, times, delta=delta)
+                    yield method, "exact", times, partial(account, law, times, delta=delta)
 
 
 def _timed(work: Callable[[], object]) -> float:

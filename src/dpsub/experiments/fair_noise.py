@@ -13,7 +13,7 @@ import pandas as pd
 from dpsub.accounting import search
 from dpsub.accounting.account import account
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.search import Calibration, smallest_noise
+from dpsub.accounting.search import Calibration, safe_root
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.fair_cells import CONVENTIONS, MOST_NOISE, Cell, check_grid, expanded, proved
 from dpsub.relations import Relation
@@ -100,9 +100,10 @@ def papers_noise(cell: Cell) -> float:
         ).upper  # fmt: skip
 
     start = max(1.0, 4 * cell.m / cell.task.n * cell.steps**0.5 / cell.target_epsilon)
-    return smallest_noise(
-        bound, cell.target_epsilon, start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=ACCURACY
-    ).safe
+    return safe_root(
+        bound, cell.target_epsilon, "a noise multiplier",
+        start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=ACCURACY,
+    ).safe  # fmt: skip
 
 
 class FairNoise(Experiment):

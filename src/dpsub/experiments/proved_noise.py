@@ -14,7 +14,7 @@ import pandas as pd
 from dpsub import checks, sampling
 from dpsub.accounting.account import account
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.search import calibrate, smallest_noise
+from dpsub.accounting.search import calibrate, safe_root
 from dpsub.experiments.accounts import adjacencies
 from dpsub.experiments.base import Experiment
 from dpsub.relations import Relation
@@ -99,8 +99,8 @@ def noise_of_pair(target: Target, n: int, k: int, delta: float, accuracy: float,
             target.drawn, n, noise_multiplier=scale, steps=k, delta=delta, variant="paper", width=width
         ).upper
 
-    found = smallest_noise(
-        upper, target.epsilon, start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=accuracy
+    found = safe_root(
+        upper, target.epsilon, "a noise multiplier", start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=accuracy
     )
     return rounded(found.safe, math.ceil)
 

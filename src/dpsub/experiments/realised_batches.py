@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpsub.accounting.account import Release
-from dpsub.accounting.bracket import Composition, PairEvent, Question
+from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import Poisson
@@ -74,6 +74,6 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
     rate, times = release.sampler.rate, release.steps
     law, step = law_of_shifts(release.n, rate)
     pair = FillerPair(law, release.noise_multiplier / 2 / step)
-    found = Composition([(PairEvent(pair), times)]).attack(Question(epsilon=epsilon, width=_WIDTH)).value
+    found = Composition([(PairEvent(pair), times)]).attack(Target(epsilon=epsilon, width=_WIDTH)).value
     empty = times * math.exp((release.n - 1) * math.log1p(-rate)) if rate < 1 else 0.0
     return max(0.0, found - empty * (1 + math.exp(epsilon)))

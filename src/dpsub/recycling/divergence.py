@@ -1,4 +1,4 @@
-"""Hockey-stick divergences of recycled noise from itself moved, by intervals, with rounding errors.
+"""Hockey-stick divergences of recycled noise from itself moved, with a bound of their rounding errors.
 
 The output on neighbouring data is the noise moved by D.  The loss at noise n is z(n) + L (1[n in I] - 1[n - D in I])
 with the kernel's loss z, L = -log(1 - q) and I = [lower, upper]: the ends of I and of I + D cut the line into at most
@@ -90,19 +90,12 @@ def intervals(lower: float, upper: float, sensitivity: float) -> list[LossInterv
     ]
 
 
-def stick(
+def hockey_stick(
     kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float, epsilon: ArrayLike
 ) -> HockeyStickPieces:
     """The divergence of the noise from itself moved by `sensitivity`, upwards; downwards is that of mirrored bounds.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    log_keep : array_like
-        log(1 - q), broadcast with `epsilon`; -inf at q = 1.
-    lower, upper, sensitivity : float
-    epsilon : array_like
-        Any real numbers.
+    `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real numbers.
     """
     order, keep = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float))
     zero = np.zeros(order.shape)
@@ -123,7 +116,8 @@ def stick(
     base = np.where(np.isfinite(scale), scale, 0.0)
     value, slope, error = zero, zero, np.exp(np.array(hidden) - base).sum(axis=0)
     for first, second, (first_error, second_error) in zip(firsts, seconds, errors, strict=True):
-        gain, loss = np.exp(first - base), np.exp(second - base)
+        # below the scale but for rounding, which is large only where e^scale is 0
+        gain, loss = np.exp(first - base), np.exp(np.minimum(second - base, 300.0))
         value, slope = value + gain - loss, slope + loss
         with np.errstate(invalid="ignore"):
             error = error + np.where(gain > 0, gain * first_error, 0.0) + np.where(loss > 0, loss * second_error, 0.0)
@@ -150,9 +144,7 @@ def _hidden_mass(
     return log
 
 
-def _cut_mass(
-    kernel: Kernel, low: float, high: float, end: np.ndarray, moved: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _cut_mass(kernel: Kernel, low: float, high: float, end: np.ndarray, moved: float) -> tuple[np.ndarray, np.ndarray]:
     """log P(low < N + moved <= end) and its relative error; what reaches `high` is computed once."""
     log, error = np.full(end.shape, -np.inf), np.zeros(end.shape)
     whole, part = end >= high, (end > low) & (end < high)
@@ -165,9 +157,7 @@ def _cut_mass(
     return log, error
 
 
-def _log_normaliser(
-    kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _log_normaliser(kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
     """log c and its error."""
     masses = [kernel.log_mass(*ends) for ends in ((lower, upper), (-math.inf, lower), (upper, math.inf))]
     logs = [masses[0].log, log_keep + masses[1].log, log_keep + masses[2].log]
@@ -176,6 +166,6 @@ def _log_normaliser(
     return -total, np.asarray(error + 4 * EPS * (1 + np.abs(total)))
 
 
-def ends(sticks: list[HockeyStickPieces]) -> tuple[np.ndarray, np.ndarray]:
+def largest_ends(found: list[HockeyStickPieces]) -> tuple[np.ndarray, np.ndarray]:
     """Certified ends of the largest of several divergences."""
-    return np.max([one.end(-1) for one in sticks], axis=0)[()], np.max([one.end(1) for one in sticks], axis=0)[()]
+    return np.max([one.end(-1) for one in found], axis=0)[()], np.max([one.end(1) for one in found], axis=0)[()]

@@ -1,15 +1,8 @@
-"""The law of recycled noise: acceptance, moments, number of draws.
+"""Recycled noise: its law, draws from it, and its exact privacy profile.
 
-A kernel draws n; if n lies in [lower, upper], or with probability 1 - q, it is released, else drawn anew.  With p the
+A kernel draws n; if n lies in [lower, upper], or with probability 1 - q, it is released, else drawn again.  With p the
 kernel's mass inside and c = 1 / (1 - q (1 - p)), the released noise has the density c k(n) inside and c (1 - q) k(n)
 outside.
-
-Releases with recycled noise: the loop as it is stated, and one draw with the same law.
-
-The registry of mechanisms takes noise whose profile depends on sensitivity over scale alone; recycled noise has a rate
-and bounds of its own, so it is not a member, and brings law and profile of its own.
-
-The exact privacy profile of recycled noise.
 """
 
 from __future__ import annotations
@@ -23,10 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.errors import ArgumentError
 from dpsub.noise.base import Profile, mirrored
-from dpsub.recycling import divergence
-from dpsub.recycling.divergence import HockeyStickPieces, ends
+from dpsub.recycling.divergence import HockeyStickPieces, hockey_stick, largest_ends
 from dpsub.recycling.kernels import Kernel
+
+
+class LoopedRelease(NamedTuple):
+    """What the loop released, and how many draws each entry took (never to be published with it)."""
+
+    released: np.ndarray
+    draws: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,14 @@ class Recycled:
         object.__setattr__(self, "lower", checks.real("lower", self.lower, below=0))
         object.__setattr__(self, "upper", checks.real("upper", self.upper, above=0))
         object.__setattr__(self, "sensitivity", checks.real("sensitivity", self.sensitivity, above=0))
+        for name in ("lower", "upper", "sensitivity"):
+            # what is computed from their ratios to the scale, and their squares, is a double
+            value, scale = getattr(self, name), self.kernel.scale
+            if not 1e-150 <= abs(value) / scale <= 1e150:
+                raise ArgumentError(
+                    f"{name} must lie within 150 orders of magnitude of the kernel's scale = {scale:g}, got {name} = "
+                    f"{value:g}; take numbers that are closer"
+                )
 
     @classmethod
     def within(cls, kernel: Kernel, rate: float, bound: float, sensitivity: float) -> Recycled:
@@ -82,6 +90,11 @@ class Recycled:
     def mirrored(self) -> Recycled:
         """The recycler with bounds (-upper, -lower)."""
         return replace(self, lower=-self.upper, upper=-self.lower)
+
+    @property
+    def directions(self) -> list[Recycled]:
+        """The laws whose divergences upwards are those of a neighbour above and, where it differs, of one below."""
+        return [self] if self.symmetric else [self, self.mirrored]
 
     @cached_property
     def inside(self) -> float:
@@ -108,15 +121,6 @@ class Recycled:
         """
         return self.inside * self.normaliser
 
-    def acceptance_within(self, bound: float) -> float:
-        """P(|released noise| <= bound), for any bound >= 0."""
-        theta = checks.real("bound", bound, at_least=0)
-        low, high = max(-theta, self.lower), min(theta, self.upper)
-        inside = self.kernel.mass(low, high)
-        outside = self.kernel.mass(min(-theta, self.lower), self.lower)
-        outside += self.kernel.mass(self.upper, max(theta, self.upper))
-        return self.normaliser * (inside + (1 - self.rate) * outside)
-
     def log_density(self, n: ArrayLike) -> np.ndarray:
         """log of the released noise's density; -inf outside at q = 1."""
         place = np.asarray(n, dtype=float)
@@ -133,21 +137,11 @@ class Recycled:
         tail = kernel(np.minimum(place, self.lower)) + kernel(-self.upper) - kernel(-np.maximum(place, self.upper))
         return (self.normaliser * ((1 - self.rate) * tail + kernel(clipped) - kernel(self.lower)))[()]
 
-    def stick(self, epsilon: ArrayLike, occurrences: int = 1) -> divergence.HockeyStickPieces:
+    def hockey_stick(self, epsilon: ArrayLike, occurrences: int = 1) -> HockeyStickPieces:
         """Divergences of the output from the one on a data set whose value is larger by the sensitivity."""
         with np.errstate(divide="ignore"):
             log_keep = np.log1p(-np.asarray(self.rate))
-        return divergence.stick(
-            self.kernel, log_keep, self.lower, self.upper, occurrences * self.sensitivity, epsilon
-        )
-
-    @property
-    def infinite_mass(self) -> float:
-        """Probability of infinite loss against such a data set: 0 unless q = 1."""
-        if self.rate < 1:
-            return 0.0
-        # inside for the value, outside for its neighbour
-        return self.normaliser * self.kernel.mass(self.lower, min(self.upper, self.lower + self.sensitivity))
+        return hockey_stick(self.kernel, log_keep, self.lower, self.upper, occurrences * self.sensitivity, epsilon)
 
     @property
     def mean(self) -> float:
@@ -158,7 +152,7 @@ class Recycled:
     def variance(self) -> float:
         """Variance of the released noise."""
         outside = self._below[1] + self._above[1]
-        second = self.kernel.mechanism.variance - self.rate * outside
+        second = self.kernel.variance - self.rate * outside
         return self.normaliser * second - self.mean**2
 
     @property
@@ -170,11 +164,6 @@ class Recycled:
     def mean_size_outside(self) -> float:
         """E(|noise| given that it lies outside of the bounds), which recycling does not change."""
         return (self._below[0] + self._above[0]) / self.outside if self.outside > 0 else math.nan
-
-    def draws(self, count: ArrayLike) -> np.ndarray:
-        """P(J = j) of the number of draws, geometric: (q (1 - p))^(j - 1) (1 - q (1 - p)); independent of the noise."""
-        again = self.rate * self.outside
-        return again ** (np.asarray(count, dtype=float) - 1) / self.normaliser
 
     def capped(self, most: int) -> Recycled:
         """The recycler that a loop amounts to which releases its draw number `most` whatever it is.
@@ -194,6 +183,65 @@ class Recycled:
         earlier = (1 - last) * self.normaliser
         return replace(self, rate=self.rate * earlier / (earlier + last))
 
+    def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
+        """Release `value`, of any shape, without a loop: constant time, whatever is drawn.
+
+        Inside or outside is decided by the acceptance, then the kernel is drawn from its conditional law by inversion.
+
+        Raises
+        ------
+        ArgumentError
+            If an entry of `value` is not finite.
+        """
+        exact = checks.finite_array("value", value)
+        return (exact + self.draw(exact.size, rng).reshape(exact.shape))[()]
+
+    def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Recycled noise without a loop, shape (size,)."""
+        choice, place = rng.random(size), 1 - rng.random(size)
+        kernel = self.kernel
+        below = float(kernel.cdf(self.lower))
+        above = float(kernel.cdf(-self.upper))
+        keep = (1 - self.rate) * self.normaliser
+        left, right = choice < keep * below, choice >= 1 - keep * above
+        drawn = np.clip(kernel.quantile(below + place * self.inside), self.lower, self.upper)
+        # the tails from their own small probabilities, so that they keep their digits
+        drawn = np.where(left, np.minimum(kernel.quantile(place * below), self.lower), drawn)
+        return np.where(right, np.maximum(-kernel.quantile(place * above), self.upper), drawn)
+
+    def release_by_loop(self, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> LoopedRelease:
+        """Release `value` by drawing noise until the recycler lets it pass.
+
+        The noise itself is tested, never the difference of release and value, whose rounding depends on the data.
+
+        Parameters
+        ----------
+        value : array_like
+            Finite numbers of any shape.
+        rng : numpy.random.Generator
+        most : int, optional
+            Release draw number `most` whatever it is: `capped` is the law.
+
+        Raises
+        ------
+        ArgumentError
+            If an entry of `value` is not finite, or `most` is below 1.
+        """
+        exact = checks.finite_array("value", value)
+        last = None if most is None else checks.integer("most", most, at_least=1)
+        noise, draws = np.empty(exact.size), np.zeros(exact.size, dtype=np.int64)
+        waiting = np.arange(exact.size)
+        while waiting.size:
+            drawn = np.atleast_1d(self.kernel.release(np.zeros(waiting.size), rng))
+            passed = (drawn >= self.lower) & (drawn <= self.upper)
+            passed |= rng.random(waiting.size) >= self.rate
+            draws[waiting] += 1
+            if last is not None:
+                passed |= draws[waiting] >= last
+            noise[waiting[passed]] = drawn[passed]
+            waiting = waiting[~passed]
+        return LoopedRelease((exact + noise.reshape(exact.shape))[()], draws.reshape(exact.shape)[()])
+
     @cached_property
     def _below(self) -> tuple[float, float]:
         return self.kernel.tail_moments(-self.lower)
@@ -201,82 +249,6 @@ class Recycled:
     @cached_property
     def _above(self) -> tuple[float, float]:
         return self.kernel.tail_moments(self.upper)
-
-
-class Looped(NamedTuple):
-    """What the loop released, and how many draws each entry took (never to be published with it).
-
-    Attributes
-    ----------
-    released : ndarray
-    draws : ndarray of int
-    """
-
-    released: np.ndarray
-    draws: np.ndarray
-
-
-def loop(law: Recycled, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> Looped:
-    """Release `value` by drawing noise until the recycler lets it pass.
-
-    The noise itself is tested, never the difference of release and value, whose rounding depends on the data.
-
-    Parameters
-    ----------
-    law : Recycled
-    value : array_like
-        Finite numbers of any shape.
-    rng : numpy.random.Generator
-    most : int, optional
-        Release draw number `most` whatever it is: `Recycled.capped` is the law.
-
-    Raises
-    ------
-    ArgumentError
-        If an entry of `value` is not finite, or `most` is below 1.
-    """
-    exact = checks.finite_array("value", value)
-    last = None if most is None else checks.integer("most", most, at_least=1)
-    noise, draws = np.empty(exact.size), np.zeros(exact.size, dtype=np.int64)
-    waiting = np.arange(exact.size)
-    while waiting.size:
-        drawn = np.atleast_1d(law.kernel.mechanism.release(np.zeros(waiting.size), rng))
-        passed = (drawn >= law.lower) & (drawn <= law.upper)
-        passed |= rng.random(waiting.size) >= law.rate
-        draws[waiting] += 1
-        if last is not None:
-            passed |= draws[waiting] >= last
-        noise[waiting[passed]] = drawn[passed]
-        waiting = waiting[~passed]
-    return Looped((exact + noise.reshape(exact.shape))[()], draws.reshape(exact.shape)[()])
-
-
-def release(law: Recycled, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-    """Release `value` with noise of the same law without a loop: constant time, whatever is drawn.
-
-    Inside or outside is decided by the acceptance rate, then the kernel is drawn from its conditional law by inversion.
-
-    Raises
-    ------
-    ArgumentError
-        If an entry of `value` is not finite.
-    """
-    exact = checks.finite_array("value", value)
-    return (exact + noise(law, exact.size, rng).reshape(exact.shape))[()]
-
-
-def noise(law: Recycled, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Recycled noise without a loop, shape (size,)."""
-    choice, place = rng.random(size), 1 - rng.random(size)
-    kernel = law.kernel
-    below = float(kernel.cdf(law.lower))
-    above = float(kernel.cdf(-law.upper))
-    keep = (1 - law.rate) * law.normaliser
-    left, right = choice < keep * below, choice >= 1 - keep * above
-    drawn = np.clip(kernel.quantile(below + place * law.inside), law.lower, law.upper)
-    # the tails from their own small probabilities, so that they keep their digits
-    drawn = np.where(left, np.minimum(kernel.quantile(place * below), law.lower), drawn)
-    return np.where(right, np.maximum(-kernel.quantile(place * above), law.upper), drawn)
 
 
 @dataclass(frozen=True)
@@ -301,18 +273,13 @@ class RecycledProfile(Profile):
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
         log = np.empty(order.shape)
-        for l in np.unique(distance).tolist():  # noqa: E741
-            here = distance == l
-            log[here] = np.max([found.log for found in self.sticks(np.abs(order[here]), l)], axis=0)
+        for value in np.unique(distance).tolist():
+            here, times = distance == value, checks.integer("occurrences", value, at_least=1)
+            found = [law.hockey_stick(np.abs(order[here]), times) for law in self.law.directions]
+            log[here] = np.max([one.log for one in found], axis=0)
         return mirrored(order, np.minimum(log, 0.0))
-
-    def sticks(self, epsilon: ArrayLike, occurrences: int = 1) -> list[HockeyStickPieces]:
-        """The divergences upwards and, where the bounds are not symmetric, downwards; any real epsilon."""
-        times = checks.integer("occurrences", occurrences, at_least=1)
-        laws = [self.law] if self.law.symmetric else [self.law, self.law.mirrored]
-        return [law.stick(epsilon, times) for law in laws]
 
     def bounds(self, epsilon: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Certified ends of delta(epsilon) at epsilon >= 0, of its shape: rounding and its propagation are charged."""
         order = checks.finite_array("epsilon", epsilon)
-        return ends(self.sticks(order))
+        return largest_ends([law.hockey_stick(order) for law in self.law.directions])

@@ -4,24 +4,25 @@ Theorem 1 takes the released loss for Z with probability 1 - W and Z + L with pr
 L = -log(1 - q) and W the kernel's mass of the noise that is inside the bounds for one data set and outside for its
 neighbour.  Three things are not so: the weights belong to the recycled law (a factor c is missing), shift and kernel
 loss are functions of the same noise and not independent, and noise that is outside first and inside then has loss
-Z - L.  The exact profile may therefore lie on either side of it: `dpsub.recycling.law`.
-
-The paper's composition theorem, reproduced: many releases of one recycler.  Not a guarantee, as Theorem 1 is not.
+Z - L.  The exact profile (`dpsub.recycling.law`) may therefore lie on either side of it, and so may what Theorem 3
+makes of it for many releases.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.accounting.pld import check_time
 from dpsub.errors import NumericalError
 from dpsub.noise import AdditiveNoiseProfile, GaussianProfile
-from dpsub.recycling.budget import Choice, best_place, bracketed, budget
+from dpsub.recycling.choice import Choice, best_place, bracketed, checked_budget, checked_steps
+from dpsub.recycling.composition import bisected_epsilon
 from dpsub.recycling.kernels import Family, Kernel
 from dpsub.recycling.law import Recycled
 from dpsub.sampling.laws import log_binomial
@@ -46,7 +47,7 @@ def crossing_mass(kernel: Kernel, lower: float, upper: float, sensitivity: float
     return max(first, second)
 
 
-def delta(law: Recycled, epsilon: ArrayLike) -> np.ndarray:
+def theorem1_delta(law: Recycled, epsilon: ArrayLike) -> np.ndarray:
     """(1 - W) delta_Z(epsilon) + W delta_Z(epsilon - L).
 
     References
@@ -85,7 +86,7 @@ def algorithm1(kernel: Kernel, epsilon: float, delta: float, lower: float, upper
     ----------
     brdp, Algorithm 1.
     """
-    order, target = budget(epsilon, delta)
+    order, target = checked_budget(epsilon, delta)
     weight = crossing_mass(kernel, lower, upper, sensitivity)
     low, high = 0.0, 1.0
     while high - low > TOLERANCE:
@@ -112,9 +113,8 @@ def mean_trials(law: Recycled, objective: str = "corrected") -> float:
 
 
 def algorithm2(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
-    objective: str = "corrected",
-) -> Choice:  # fmt: skip
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, objective: str = "corrected"
+) -> Choice:
     """The split of epsilon that minimises equation (10): a kernel for (epsilon_y, delta), then Algorithm 1.
 
     The search starts just above 0, where no kernel is defined.  It keeps the side of the better of two points, as the
@@ -125,10 +125,10 @@ def algorithm2(
     ----------
     brdp, Algorithm 2.
     """
-    order, target = budget(epsilon, delta)
+    order, target = checked_budget(epsilon, delta)
 
     def law(kernel_epsilon: float) -> Recycled:
-        kernel = family.for_budget(kernel_epsilon, target, sensitivity)
+        kernel = family.calibrated(kernel_epsilon, target, sensitivity)
         rate = algorithm1(kernel, order, target, -bound, bound, sensitivity)
         return Recycled.within(kernel, rate, bound, sensitivity)
 
@@ -141,24 +141,17 @@ CONVERSIONS = ("balle2020", "mironov")
 """From Renyi divergences to (epsilon, delta); the paper does not say which it takes."""
 _NEGLIGIBLE = math.log(1e-20)
 _SHIFTS = np.geomspace(1e-3, 3e4, 1200)
-_HALVINGS = 60
 _SPLITS = 8
 
 ComposedProfile = Callable[[np.ndarray], np.ndarray]
 """epsilon, any real numbers -> delta_Z^T(epsilon)."""
 
 
-def gaussian(ratio: float, steps: int) -> ComposedProfile:
-    """delta_Z^T of Gaussian noise: its profile at ratio sqrt(T)."""
-    profile = GaussianProfile(ratio * math.sqrt(checks.integer("steps", steps, at_least=1)))
-    return lambda epsilon: np.asarray(profile.delta(epsilon))
-
-
-def by_renyi(profile: AdditiveNoiseProfile, steps: int, conversion: str = "balle2020") -> ComposedProfile:
+def renyi_composed(profile: AdditiveNoiseProfile, steps: int, conversion: str = "balle2020") -> ComposedProfile:
     """An upper bound of delta_Z^T by Renyi divergences, the smallest over their orders, at most 1."""
     times = checks.integer("steps", steps, at_least=1)
     # log E e^{s L} is s times the Renyi divergence of order a = s + 1
-    exponents = times * _moments(profile)
+    exponents = times * _log_moments(profile)
     if checks.one_of("conversion", conversion, CONVERSIONS) == "balle2020":
         exponents = exponents + _SHIFTS * np.log(_SHIFTS / (1 + _SHIFTS)) - np.log1p(_SHIFTS)
 
@@ -170,29 +163,29 @@ def by_renyi(profile: AdditiveNoiseProfile, steps: int, conversion: str = "balle
 
 
 @lru_cache(maxsize=64)
-def _moments(profile: AdditiveNoiseProfile) -> np.ndarray:
+def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
     return np.array([profile.log_moment(float(shift)) for shift in _SHIFTS])
 
 
-def kernel_composed(law: Recycled, steps: int, conversion: str = "balle2020") -> ComposedProfile:
+def _kernel_composed(law: Recycled, times: int, conversion: str) -> ComposedProfile:
     """delta_Z^T as the paper takes it: closed form for Gaussian noise, Renyi divergences for other noise."""
     profile = law.kernel.profile(law.sensitivity)
     if isinstance(profile, GaussianProfile):
-        return gaussian(profile.ratio, steps)
-    return by_renyi(profile, steps, conversion)
+        together = GaussianProfile(profile.ratio * math.sqrt(times))
+        return lambda epsilon: np.asarray(together.delta(epsilon))
+    return renyi_composed(profile, times, conversion)
 
 
-def composed_delta(
-    law: Recycled, steps: int, epsilon: float, *, conversion: str = "balle2020", first: int = 0
-) -> float:
-    """sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L).
+def theorem3_delta(
+    law: Recycled, steps: int, *, conversion: str = "balle2020", first: int = 0
+) -> Callable[[float], float]:
+    """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L).
 
     Parameters
     ----------
     law : Recycled
         With q < 1.
     steps : int
-    epsilon : float
     conversion : {"balle2020", "mironov"}
         For Laplace noise.
     first : {0, 1}
@@ -202,39 +195,28 @@ def composed_delta(
     ----------
     brdp, Theorem 3 and Algorithm 3.
     """
-    times = checks.integer("steps", steps, at_least=1)
+    times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
-    order = checks.real("epsilon", epsilon)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
-    k = np.arange(checks.integer("first", first, at_least=0, at_most=1), times + 1)
+    # all terms that count, and more
+    mean, around = times * (1 - weight), 12 * math.sqrt(times * weight * (1 - weight)) + 100
+    start = max(checks.integer("first", first, at_least=0, at_most=1), math.floor(mean - around))
+    k = np.arange(start, min(times, math.ceil(mean + around)) + 1)
     log_weights = log_binomial(k, times, 1 - weight)
     kept = log_weights > _NEGLIGIBLE
-    shifts = (times - k[kept]) * -math.log1p(-law.rate)
-    values = kernel_composed(law, times, conversion)(order - shifts)
-    return float(np.exp(log_weights[kept]) @ values)
+    shifts, weights = (times - k[kept]) * -math.log1p(-law.rate), np.exp(log_weights[kept])
+    composed = _kernel_composed(law, times, conversion)
+    return lambda epsilon: float(weights @ composed(epsilon - shifts))
 
 
-def epsilon(law: Recycled, steps: int, delta_target: float, *, conversion: str = "balle2020") -> float:
-    """The smallest epsilon at which `delta` is at most `delta_target`."""
-    target = checks.real("delta", delta_target, above=0, below=1)
-    return smallest_epsilon(lambda order: composed_delta(law, steps, order, conversion=conversion), target)
+def theorem3_epsilon(law: Recycled, steps: int, delta: float, *, conversion: str = "balle2020") -> float:
+    """The smallest epsilon at which `theorem3_delta` is at most `delta`."""
+    target = checks.real("delta", delta, above=0, below=1)
+    return bisected_epsilon(theorem3_delta(law, steps, conversion=conversion), target)[1]
 
 
-def smallest_epsilon(profile: Callable[[float], float], target: float) -> float:
-    """Where a nonincreasing function of epsilon >= 0 falls to `target`, by bisection, rounded up."""
-    low, high = 0.0, 1.0
-    if profile(low) <= target:
-        return 0.0
-    while profile(high) > target:
-        low, high = high, 2 * high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if profile(middle) <= target else (middle, high)
-    return high
-
-
-def composed_algorithm2(
-    family: Family, epsilon_target: float, delta_target: float, steps: int, bound: float, sensitivity: float
+def algorithm2_composed(
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
 
@@ -249,17 +231,19 @@ def composed_algorithm2(
     NumericalError
         If Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
     """
-    order, target = budget(epsilon_target, delta_target)
-    times = checks.integer("steps", steps, at_least=1)
+    order, target = checked_budget(epsilon, delta)
+    times = checked_steps(steps)
     if times == 1:
         return algorithm2(family, order, target, bound, sensitivity)
 
     def law(log_each: float) -> Recycled:
         return algorithm2(family, math.exp(log_each), target, bound, sensitivity).law
 
+    @cache
     def excess(log_each: float) -> float:
+        check_time()
         found = law(log_each)
-        return math.log(epsilon(found, times, target) / order) if found.rate < 1 else 1.0
+        return math.log(theorem3_epsilon(found, times, target) / order) if found.rate < 1 else 1.0
 
     first, most = math.log(order / times) - 0.1, math.log(order)
     if excess(first) > 0:

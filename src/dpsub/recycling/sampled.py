@@ -1,29 +1,22 @@
-"""Budget recycling on a sample of fixed size: amplification, total error, and what remains of its acceptance.
+"""Budget recycling on a sample of fixed size: amplification, total error, queries, and the paper's Algorithm 4.
 
-The statistic is computed on m = p n records drawn without replacement and released with recycled noise. Its error is
-E + N with a sampling error E that the recycler must not see (it depends on the data), so the acceptance is that of the
-sum and not of N alone.
-
-Algorithm 4: the sampling rate for recycled Gaussian noise, as the paper searches it and with what it leaves out.
+A statistic computed on m = p n records drawn without replacement and released with recycled noise has the error E + N,
+with a sampling error E that the recycler must not see (it depends on the data): the acceptance is that of the sum and
+not of N alone.  The sum over the sample divided by p, the sample's mean, or its count divided by p moves with one
+record by 1 / p times what it moves by on all records: this, and not the sensitivity at p = 1, is what a release on the
+sample must be calibrated to.
 
 The paper searches p and, within, the share of the inner budget by ternary search, which is done here too: a global
-search of Equation 13 would take its second optimum, which has q near 1 and no privacy. For the true acceptance rates
+search of Equation 13 would take its second optimum, which has q near 1 and no privacy.  For the true acceptance rates
 are tried on a grid that holds 1, where the printed search never arrives.
-
-Sum, average and count of one number a record, on all records or on a sample of fixed size, and what they need.
-
-A sample of m of n records (rate p = m / n) answers with the sum over the sample divided by p, the sample's mean, or the
-sample's count divided by p. Each then moves with one record by 1 / p times what it moves by on all records, so that
-this, and not the sensitivity at p = 1, is what a release on the sample must be calibrated to.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,22 +24,12 @@ from scipy import special
 
 from dpsub import checks
 from dpsub.amplification import amplified_epsilon, base_epsilon
-from dpsub.errors import UnsupportedError
-from dpsub.noise.base import Profile, mirrored
-from dpsub.recycling.budget import budget
+from dpsub.recycling.choice import checked_budget
 from dpsub.recycling.kernels import GaussianKernel
 from dpsub.recycling.law import Recycled, RecycledProfile
-from dpsub.relations import Relation
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FAR = 8.5  # standard deviations; what lies beyond has less than 2e-17 of the mass
-
-
-class NoiseLaw(Protocol):
-    """What `total_acceptance` asks of a noise: its distribution function, for noise symmetric about 0."""
-
-    def cdf(self, x: ArrayLike) -> np.ndarray:
-        """P(noise <= x)."""
 
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
@@ -77,41 +60,7 @@ def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, floa
     return float(base_epsilon(epsilon, rate)), delta / rate
 
 
-@dataclass(frozen=True)
-class SampledProfile(Profile):
-    """Profile on a fixed-size sample under substitution: delta'(log(1 + p (e^e - 1))) = p delta(e) for e >= 0.
-
-    Applied to the exact profile at every epsilon it gives an upper bound on that of the sampled mechanism which some
-    pair of data sets attains; below 0 it follows since substitution is symmetric. `PoissonAddRemove` of
-    `dpsub.amplification` has the other pairing of sampler and relation.
-
-    Parameters
-    ----------
-    base : Profile
-        Profile of the mechanism on the sample, calibrated to the sensitivity of the statistic on the sample.
-    rate : float
-        p = m / n, in (0, 1].
-
-    References
-    ----------
-    balle, Theorem 9; brdp, Theorem 4 for one epsilon.
-    """
-
-    base: Profile
-    rate: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, above=0, at_most=1))
-
-    def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        if np.any(np.asarray(occurrences) != 1):
-            raise UnsupportedError("a sampled profile is known for one substituted record, got a larger distance")
-        order = np.asarray(epsilon, dtype=float)
-        inner = np.asarray(base_epsilon(np.abs(order), self.rate))
-        return mirrored(order, math.log(self.rate) + self.base.log_delta(inner))
-
-
-def total_acceptance(law: NoiseLaw, sampling_sd: float, bound: float) -> float:
+def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
     """Return P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.
 
     Integrates F(bound - e) - F(-bound - e) against the density of E by Gauss-Legendre quadrature between the points
@@ -155,7 +104,7 @@ def printed_acceptance(
 
 
 @dataclass(frozen=True)
-class Query(ABC):
+class Query:
     """A linear query of n records with values clipped to [0, `clip`].
 
     Parameters
@@ -195,17 +144,15 @@ class Query(ABC):
         clipped = np.clip(checks.finite_array("values", values, ndim=1), 0.0, clip)
         return cls(len(clipped), clip, float(clipped.std()))
 
-    @abstractmethod
-    def sensitivity(self, rate: float = 1.0, relation: Relation = Relation.SUBSTITUTE) -> float:
-        """Largest change of the released statistic at sampling rate `rate` when one record is changed.
+    def sensitivity(self, rate: float = 1.0) -> float:
+        """Largest change of the released statistic at sampling rate `rate` when one record is substituted.
 
         Raises
         ------
         ArgumentError
             If `rate` is not in (0, 1].
-        UnsupportedError
-            If the answer has no bounded change under `relation`.
         """
+        return self.clip / checks.real("rate", rate, above=0, at_most=1)
 
     def sampling_sd(self, rate: float) -> float:
         """Standard deviation of the statistic on m = rate n of n records drawn without replacement.
@@ -245,19 +192,14 @@ class Query(ABC):
         return clipped[order].sum(axis=1) * (self.n / size) * self.per_record
 
 
-@dataclass(frozen=True)
 class Total(Query):
     """Sum of the values: a record moves it by at most the clipping range."""
 
     name: ClassVar[str] = "sum"
 
-    def sensitivity(self, rate: float = 1.0, relation: Relation = Relation.SUBSTITUTE) -> float:
-        return self.clip / checks.real("rate", rate, above=0, at_most=1)
 
-
-@dataclass(frozen=True)
 class Average(Query):
-    """Mean of the values; the number of records is public and stays, so only substitution is bounded by clip / m."""
+    """Mean of the values; the number of records is public, so that only substitution is bounded, by clip / m."""
 
     name: ClassVar[str] = "avg"
 
@@ -265,16 +207,10 @@ class Average(Query):
     def per_record(self) -> float:
         return 1.0 / self.n
 
-    def sensitivity(self, rate: float = 1.0, relation: Relation = Relation.SUBSTITUTE) -> float:
-        if relation is not Relation.SUBSTITUTE:
-            raise UnsupportedError(
-                f"an average over a public number of records is released under substitute, got {relation.value}; "
-                "release a sum and a count instead"
-            )
+    def sensitivity(self, rate: float = 1.0) -> float:
         return self.clip / (self.n * checks.real("rate", rate, above=0, at_most=1))
 
 
-@dataclass(frozen=True)
 class Count(Query):
     """Number of records with a property: values are indicators, `clip` is 1."""
 
@@ -286,38 +222,14 @@ class Count(Query):
         share = checks.real("share", share, at_least=0, at_most=1)
         return cls(n, 1.0, math.sqrt(share * (1 - share)))
 
-    def sensitivity(self, rate: float = 1.0, relation: Relation = Relation.SUBSTITUTE) -> float:
-        return self.clip / checks.real("rate", rate, above=0, at_most=1)
-
 
 KINDS: dict[str, type[Query]] = {kind.name: kind for kind in (Total, Average, Count)}
-
-
-def poisson_sampling_sd(kind: str, values: np.ndarray, rate: float) -> float:
-    """Standard deviation of the sum or the count under Poisson sampling: the size of the sample varies too.
-
-    sqrt(sum x^2 (1 - p) / p): second moments stand where fixed-size sampling has variances.
-
-    Raises
-    ------
-    UnsupportedError
-        For an average, whose divisor would vary.
-    """
-    checks.one_of("query", kind, KINDS)
-    if kind == Average.name:
-        raise UnsupportedError("a Poisson sample has a random size, got the query avg; take sum or cnt")
-    rate = checks.real("rate", rate, above=0, at_most=1)
-    squares = float((checks.finite_array("values", values, ndim=1) ** 2).sum())
-    return math.sqrt(squares * (1 - rate) / rate)
-
 
 SENSITIVITIES = ("unscaled", "scaled")
 OBJECTIVES = ("printed", "eq13", "convolution")
 _RATES, _HALVINGS, _ROUNDS = 40, 44, 2
 _SHARES = 200
 _ALIKE, _TOLERANCE = 1e-9, 1e-4
-
-
 
 Tried = Callable[[np.ndarray], tuple[np.ndarray, Callable[[int], Recycled]]]
 """Sampling rates -> the objective at each, and what makes the release at a position."""
@@ -399,9 +311,15 @@ def peaks(values: np.ndarray) -> np.ndarray:
 
 
 def algorithm4(
-    query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
-    sensitivity: str = "unscaled", objective: str = "eq13",
-) -> SampledChoice:  # fmt: skip
+    query: Query,
+    epsilon: float,
+    delta: float,
+    bound: float,
+    stated_sensitivity: float,
+    *,
+    sensitivity: str = "unscaled",
+    objective: str = "eq13",
+) -> SampledChoice:
     """Return the sampling rate and the release that Algorithm 4 chooses.
 
     Parameters
@@ -422,7 +340,7 @@ def algorithm4(
     ----------
     brdp, Algorithm 4, Proposition 7.
     """
-    order, target = budget(epsilon, delta)
+    order, target = checked_budget(epsilon, delta)
     theta = checks.real("bound", bound, above=0)
     checks.one_of("sensitivity rule", sensitivity, SENSITIVITIES)
     checks.one_of("objective", objective, OBJECTIVES)
@@ -486,5 +404,5 @@ def sampled_delta(law: Recycled, sampling_rate: float, true_sensitivity: float, 
     epsilon : float
     """
     inner, _ = inner_budget(epsilon, 0.0, sampling_rate)
-    real = Recycled(law.kernel, law.rate, law.lower, law.upper, true_sensitivity)
+    real = replace(law, sensitivity=true_sensitivity)
     return min(1.0, sampling_rate * float(RecycledProfile(real).bounds(inner)[1]))

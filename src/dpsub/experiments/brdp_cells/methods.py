@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsub import checks
-from dpsub.recycling import GaussianKernel, LaplaceKernel, budget, paper
-from dpsub.recycling import budget as choice
-from dpsub.recycling.budget import Choice
-from dpsub.recycling.composed import ceiling
+from dpsub.recycling import GaussianKernel, LaplaceKernel, paper
+from dpsub.recycling.ceiling import ceiling
+from dpsub.recycling.choice import Choice, best_recycler, checked_budget, plain_noise
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.sampled import Query, sampled_delta, total_acceptance
 
@@ -40,7 +39,7 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        choice.budget(self.epsilon, self.delta)
+        checked_budget(self.epsilon, self.delta)
         for name in ("sensitivity", "bound"):
             checks.real(name, getattr(self, name), above=0)
 
@@ -60,13 +59,13 @@ class Budget:
         kernel, kind = method.split("_")
         family = FAMILIES[kernel]
         if kind == "dp":
-            return choice.plain(family, self.epsilon, self.delta, self.bound, self.sensitivity)
+            return plain_noise(family, self.epsilon, self.delta, self.bound, self.sensitivity)
         if kind == "br":
             return paper.algorithm2(family, self.epsilon, self.delta, self.bound, self.sensitivity)
         if kernel == "lap" and (self.bound >= self.sensitivity or self.epsilon <= 1):
             # recycled Laplace noise gains nothing there but terms of the order of delta
-            return choice.plain(family, self.epsilon, self.delta, self.bound, self.sensitivity)
-        return budget.optimum(family, self.epsilon, self.delta, self.bound, self.sensitivity)
+            return plain_noise(family, self.epsilon, self.delta, self.bound, self.sensitivity)
+        return best_recycler(family, self.epsilon, self.delta, self.bound, self.sensitivity)
 
     def rows(self, variant: str) -> Iterator[dict[str, Any]]:
         """Yield a row a method of the variant, stated or rigorous."""

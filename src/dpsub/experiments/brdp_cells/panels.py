@@ -14,9 +14,8 @@ from dpsub import checks
 from dpsub.datasets import individuals
 from dpsub.experiments.base import Experiment
 from dpsub.experiments.brdp_cells.methods import COLUMNS, FAMILIES, STATED, Budget, row, sampled_row
-from dpsub.recycling import law as release
 from dpsub.recycling import paper
-from dpsub.recycling.budget import Choice
+from dpsub.recycling.choice import Choice
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.sampled import KINDS, Count, Query, SampledChoice, algorithm4, inner_budget, total_acceptance
 from dpsub.streams import stream
@@ -87,7 +86,7 @@ class Panel:
         for i, (query, values) in enumerate(zip(self.queries, self.values, strict=True)):
             size = max(1, round(rate * query.n))
             drawn[i] = query.estimates(values, size, repeats, rng) - query.answer(values)
-            drawn[i] += release.noise(law, repeats, rng)
+            drawn[i] += law.draw(repeats, rng)
         return drawn
 
 

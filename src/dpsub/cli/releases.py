@@ -1,0 +1,75 @@
+"""Releases and the question about them on the command line, in the words of the library and of who trains."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from dpsub.cli.answers import near, plural
+from dpsub.cli.parsing import Parser, add_choice, number, whole
+from dpsub.cli.samplers import described
+from dpsub.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from dpsub.sampling import Sampler
+
+ADJACENCIES = ("add_remove", "substitute")
+_ASKED = {
+    "n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit",
+}  # fmt: skip
+_ROUNDING = 1e-12
+
+
+def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
+    """Add the options that say what is released."""
+    noise = "noise scale on the sum over the norm bound C of one record"
+    parser.add_argument("--noise-multiplier", "--sigma", type=number, required=required, metavar="S", help=noise)
+    parser.add_argument("--steps", type=whole, metavar="K", help="number of releases")
+    parser.add_argument("--epochs", type=number, metavar="E", help="instead: steps = E / (share of records a step)")
+    add_choice(parser, "--adjacency", ADJACENCIES, "default: add_remove for poisson, substitute for the rest")
+    if mechanism:
+        add_mechanism(parser)
+
+
+def add_mechanism(parser: Parser) -> None:
+    """Add the kind of noise."""
+    add_choice(parser, "--mechanism", ("gaussian", "laplace"), "noise (default: gaussian)", "gaussian")
+
+
+def asked(arguments: Namespace) -> dict[str, Any]:
+    """What the front door is asked about, by its names; without the sampler and the steps."""
+    return {name: value for name, value in vars(arguments).items() if name in _ASKED}
+
+
+def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
+    """The number of releases, of --steps or --epochs, for which the sampler must be known.
+
+    Raises
+    ------
+    ArgumentError
+        If not one of them is given, or the epochs are not above 0.
+    """
+    if (arguments.steps is None) == (arguments.epochs is None):
+        got = "neither" if arguments.steps is None else "both"
+        raise ArgumentError(f"--steps, the number of releases, or --epochs is needed, got {got}; give one")
+    if arguments.epochs is None:
+        return int(arguments.steps)
+    if not arguments.epochs > 0:
+        raise ArgumentError(f"--epochs must be above 0, got {arguments.epochs:g}")
+    if sampler is None:
+        raise ArgumentError("--epochs are no number of steps while the size is asked for; give --steps")
+    share = sampler.multiplicity_law(1 if arguments.n is None else arguments.n).mean
+    wanted = arguments.epochs / share if share > 0 else math.inf
+    if not wanted < 2**53:
+        raise ArgumentError(f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step")
+    steps = round(wanted) if abs(wanted - round(wanted)) <= _ROUNDING * wanted else math.ceil(wanted)
+    arguments.steps = steps
+    arguments.remarks.append(f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps")
+    return steps
+
+
+def releases_text(arguments: Namespace, sampler: Sampler) -> str:
+    """The releases in words."""
+    noise = f"{getattr(arguments, 'mechanism', 'gaussian')} noise multiplier {near(arguments.noise_multiplier)}"
+    return f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, {noise}"

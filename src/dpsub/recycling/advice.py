@@ -1,0 +1,110 @@
+"""What recycling offers for one budget: plain noise, the paper's parameters, the best recycler, the ceiling."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from dpsub.accounting.pld import time_limited
+from dpsub.errors import NumericalError
+from dpsub.recycling import paper
+from dpsub.recycling.ceiling import Ceiling, ceiling
+from dpsub.recycling.choice import Choice, best_recycler, out_of_time, plain_noise
+from dpsub.recycling.composition import account
+from dpsub.recycling.kernels import Family, LaplaceKernel
+
+_NO_GAIN = 1e-3
+"""Smaller relative gains of acceptance than this are of no use."""
+
+
+@dataclass(frozen=True)
+class RecyclingAdvice:
+    """Choices for one budget.
+
+    Attributes
+    ----------
+    plain, optimum : Choice
+        The kernel alone; the best recycler that the exact profile allows.
+    paper : Choice or None
+        The paper's algorithms; None where they have no answer, for the reason in `no_paper`.
+    paper_delta : float or None
+        What all releases with the paper's parameters really have at epsilon, rounded up.
+    ceiling : Ceiling or None
+        For one release.
+    no_paper : str
+    complete : bool
+        Whether the search for the best recycler ended before the time limit.
+    """
+
+    plain: Choice
+    paper: Choice | None
+    optimum: Choice
+    paper_delta: float | None
+    ceiling: Ceiling | None
+    no_paper: str = ""
+    complete: bool = True
+
+    @property
+    def gain(self) -> float:
+        """By how much the best recycler's acceptance exceeds that of plain noise, at least 0."""
+        return max(0.0, self.optimum.acceptance - self.plain.acceptance)
+
+    @property
+    def as_good(self) -> bool:
+        """Whether plain noise is as good."""
+        return self.gain <= _NO_GAIN * self.plain.acceptance
+
+    @property
+    def _theorem(self) -> str | None:
+        """The case of one release with Laplace noise, where recycling is proved to gain nothing but order delta."""
+        law = self.plain.law
+        if not isinstance(law.kernel, LaplaceKernel) or self.plain.steps > 1:
+            return None
+        if law.upper >= law.sensitivity:
+            return "bound >= sensitivity"
+        return "epsilon <= 1" if self.plain.epsilon <= 1 else None
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on whether to recycle."""
+        if self.as_good and self._theorem is not None:
+            return f"plain Laplace noise is as good: with {self._theorem} recycling gains nothing but order delta"
+        if self.as_good and not self.complete:
+            return "plain noise is as good as all recyclers that were tried before the time limit"
+        if self.as_good:
+            return f"plain {self.plain.law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
+        moved = f"the standard deviation goes from {self.plain.law.sd:.4g} to {self.optimum.law.sd:.4g}"
+        return f"recycling raises acceptance by {self.gain:.3g}; {moved}"
+
+
+def advise(
+    family: Family,
+    epsilon: float,
+    delta: float,
+    bound: float,
+    sensitivity: float,
+    steps: int = 1,
+    deadline: float | None = None,
+) -> RecyclingAdvice:
+    """All of it, for `steps` releases that share the budget.
+
+    Up to `deadline`, a reading of `time.monotonic`: half of the time is for the best recycler.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    """
+    budgeted = (family, epsilon, delta, bound, sensitivity, steps)
+    with time_limited(None if deadline is None else (time.monotonic() + deadline) / 2):
+        plain, found = plain_noise(*budgeted), best_recycler(*budgeted)
+        complete = steps == 1 or not out_of_time()
+    optimum = found if found.acceptance > plain.acceptance else plain
+    with time_limited(deadline):
+        most = ceiling(epsilon, delta, bound, sensitivity) if steps == 1 else None
+        try:
+            claimed = paper.algorithm2_composed(*budgeted)
+        except NumericalError as error:
+            return RecyclingAdvice(plain, None, optimum, None, most, str(error), complete)
+        true = account(claimed.law, steps, epsilon=plain.epsilon).upper
+    return RecyclingAdvice(plain, claimed, optimum, true, most, complete=complete)

@@ -1,0 +1,165 @@
+"""How much of the noise can lie within the bounds at most: the ceiling of any symmetric unimodal noise.
+
+Cut the line into cells of width h that divides both the sensitivity D = m h and the bound t h.  Averaging a density
+over cells keeps its mass within the bound, symmetry and unimodality, and does not raise delta, a convex function of it:
+so densities that are constant on cells lose nothing, and the best one solves a linear programme.  For unimodal noise
+the shift by D is the worst, so that it is the only one with a constraint:
+
+    maximise sum over |i| within the bound of f_i,    f_i - e^epsilon f_(i-m) <= s_i,    sum of s_i <= delta.
+
+What lies beyond the last cell is left out of all constraints, which only raises the value.  The bound does not rest on
+the solver: its dual values, made nonnegative, give one by weak duality, computed here.  The staircase, which has delta
+= 0, attains nearly as much in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from dpsub import checks
+from dpsub.errors import NumericalError
+from dpsub.recycling.choice import checked_budget
+
+_LARGEST_DENOMINATOR = 120
+_LEFT_OUT = 1e-9
+_MOST_CELLS = 4000
+_LARGEST_EPSILON = 700.0
+"""e^epsilon is a double."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Largest acceptance of symmetric unimodal noise with a delta at an epsilon.
+
+    Attributes
+    ----------
+    lower : float
+        Attained by the staircase, with delta = 0.
+    upper : float
+        Certified: no such noise has more.
+    """
+
+    lower: float
+    upper: float
+
+
+def staircase(epsilon: float, bound: float, sensitivity: float) -> float:
+    """Acceptance of the best noise with delta = 0: steps by e^-epsilon at bound - k D, ..., bound, bound + D, ...
+
+    With r = bound / D and k = floor(r), 1 - A = e^(-(k + 1) epsilon) / ((r - k)(1 - e^-epsilon) + e^-epsilon).
+    """
+    order = checks.real("epsilon", epsilon, above=0)
+    ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
+    part, steps = math.modf(ratio)
+    # the fraction in logarithms, times e^epsilon above and below: any epsilon will do
+    log_rest = np.logaddexp(math.log(part) + order, math.log1p(-part)) if part > 0 else 0.0
+    return -math.expm1(-steps * order - float(log_rest))
+
+
+def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> Ceiling:
+    """Solve the programme.
+
+    A ratio of bound to sensitivity that is no fraction with a small denominator (up to 120, less where the line must be
+    cut into many cells) is rounded up, which only raises the bound.  Where the programme would be too large, or its
+    coefficients too far apart, the bound is 1.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    NumericalError
+        If the solver fails.
+    """
+    order, target = checked_budget(epsilon, delta)
+    ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
+    lower = staircase(order, bound, sensitivity)
+    if ratio > _MOST_CELLS or order > _LARGEST_EPSILON:
+        return Ceiling(lower, 1.0)
+    reach = min(-math.log(_LEFT_OUT) / order + 2, _MOST_CELLS)
+    parts = max(1, min(_LARGEST_DENOMINATOR, int(_MOST_CELLS / (ratio + reach))))
+    near = Fraction(ratio).limit_denominator(parts)
+    if near == 0 or abs(float(near) - ratio) > 1e-12 * ratio:
+        near = Fraction(math.ceil(ratio * parts), parts)
+    cells = near.numerator + min(math.ceil(reach * near.denominator), _MOST_CELLS)
+    programme = _Programme(order, target, near.denominator, near.numerator, cells)
+    return Ceiling(lower, max(lower, _certified(programme, *_prices(programme))))
+
+
+@dataclass(frozen=True)
+class _Programme:
+    """Masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out.
+
+    Rows: privacy of each cell nearer to 0 than the cell it is compared with, unimodality, the sum of the slacks.
+    """
+
+    epsilon: float
+    delta: float
+    shift: int
+    accepted: int
+    cells: int
+
+    def matrices(self) -> tuple[np.ndarray, sparse.csr_array, np.ndarray, np.ndarray]:
+        """Objective to maximise, inequality matrix and right side, and the row of the total mass."""
+        n, m = self.cells, self.shift
+        place = np.arange(-n + m, (m + 1) // 2)
+        rows = np.arange(place.size)
+        other = place - m
+        slack = n + rows
+        size = n + place.size + 1
+        ones = np.ones(place.size)
+        growth = math.exp(self.epsilon)
+        # divided by e^epsilon, so that no coefficient is large
+        values = np.concatenate([ones / growth, -ones, -ones / growth])
+        columns = np.concatenate([_folded(place), _folded(other), slack])
+        privacy = sparse.coo_array(
+            (values, (np.concatenate([rows, rows, rows]), columns)), shape=(place.size, size)
+        )
+        steps = np.arange(n - 1)
+        signs, both = np.repeat([1.0, -1.0], n - 1), np.concatenate([steps + 1, steps])
+        unimodal = sparse.coo_array((signs, (np.tile(steps, 2), both)), shape=(n - 1, size))
+        spent = np.zeros((1, size))
+        spent[0, slack] = 1.0
+        matrix = sparse.csr_array(sparse.vstack([privacy, unimodal, sparse.coo_array(spent)]))
+        right = np.zeros(matrix.shape[0])
+        right[-1] = self.delta
+        total = np.zeros(size)
+        total[:n] = 2.0
+        total[-1] = 1.0
+        objective = np.zeros(size)
+        objective[: self.accepted] = 2.0
+        return objective, matrix, right, total
+
+
+def _folded(cells: np.ndarray) -> np.ndarray:
+    """The cell on the right side with the same mass."""
+    return np.where(cells >= 0, cells, -cells - 1)
+
+
+def _prices(programme: _Programme) -> tuple[np.ndarray, float]:
+    """Dual values of the inequalities, and of the total mass."""
+    objective, matrix, right, total = programme.matrices()
+    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+        -objective, A_ub=matrix, b_ub=right, A_eq=total[None, :], b_eq=[1.0], bounds=(0, None), method="highs"
+    )
+    if found.status != 0:
+        raise NumericalError(f"the linear programme must have a solution, got {found.message!r}; report the arguments")
+    return -found.ineqlin.marginals, float(-found.eqlin.marginals[0])
+
+
+def _certified(programme: _Programme, prices: np.ndarray, mass_price: float) -> float:
+    """The bound of weak duality: any nonnegative prices are valid, and what they leave over is charged.
+
+    Twice the masses of the cells sum to at most 1, the slacks to at most delta, the mass further out to at most 1.
+    """
+    objective, matrix, right, total = programme.matrices()
+    valid = np.maximum(prices, 0.0)
+    left = np.maximum(objective - matrix.T @ valid - mass_price * total, 0.0)
+    n = programme.cells
+    charged = left[:n].max() / 2 + left[n:-1].max(initial=0.0) * programme.delta + left[-1]
+    return min(1.0, float(right @ valid) + mass_price + float(charged) + 1e-12)

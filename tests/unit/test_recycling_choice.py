@@ -1,0 +1,183 @@
+"""Recyclers chosen by exact accounting keep their budget, and no grid finds a better one."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from dpsub.accounting.pld import time_limited
+from dpsub.errors import ArgumentError, NumericalError
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
+from dpsub.recycling.advice import advise
+from dpsub.recycling.choice import best_recycler, largest_rate, plain_noise
+from dpsub.recycling.composition import account
+from dpsub.recycling.kernels import Family
+from tests.unit.recycled_laws import laplace_optimum
+
+DELTA = 1e-5
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity", "bound", "acceptance"),
+    [(1.0, 1.0, 1.0, 0.396), (3.0, 1.0, 1.0, 0.9129), (4.0, 5.0, 1.0, 0.838), (0.5, 22.0, 5.0, 0.0412),
+     (0.1, 1.0, 3.0, 0.0849)],
+)  # fmt: skip
+def test_the_best_gaussian_recycler(epsilon: float, sensitivity: float, bound: float, acceptance: float) -> None:
+    found = best_recycler(GaussianKernel, epsilon, DELTA, bound, sensitivity)
+    assert found.acceptance == pytest.approx(acceptance, rel=2e-3)
+    assert DELTA * (1 - 1e-6) <= found.true_delta <= DELTA
+    assert found.acceptance > plain_noise(GaussianKernel, epsilon, DELTA, bound, sensitivity).acceptance
+
+
+def test_no_grid_over_both_parameters_has_a_better_one() -> None:
+    found = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0)
+    best = 0.0
+    for factor in np.linspace(0.8, 1.5, 15):
+        for rate in np.linspace(0.3, 0.8, 26):
+            law = Recycled.within(GaussianKernel(found.law.kernel.scale * factor), rate, 1.0, 1.0)
+            if float(RecycledProfile(law).delta(1.0)) <= DELTA:
+                best = max(best, law.acceptance)
+    assert 0.97 * found.acceptance < best <= found.acceptance * (1 + 1e-9)
+
+
+def test_delta_falls_and_rises_with_the_rate() -> None:
+    kernel = GaussianKernel.calibrated(1.0, 1e-5, 1.0)
+    tight = GaussianKernel(kernel.scale * 0.955)
+    deltas = [float(RecycledProfile(Recycled.within(tight, q, 1.0, 1.0)).delta(1.0)) for q in (0.0, 0.55, 0.7)]
+    assert deltas[1] < deltas[0] < deltas[2]
+    # a target between the two is met only beyond a stretch of rates that miss it
+    target = (deltas[0] + deltas[1]) / 2
+    found = largest_rate(tight, 1.0, target, -1.0, 1.0, 1.0)
+    assert found.law.rate > 0.55
+    assert found.true_delta <= target < found_beyond(found.law, 1e-6)
+
+
+def found_beyond(law: Recycled, by: float) -> float:
+    return float(RecycledProfile(Recycled(law.kernel, law.rate + by, law.lower, law.upper, law.sensitivity)).delta(1.0))
+
+
+def test_a_rate_of_one_is_found_where_it_is_private() -> None:
+    found = largest_rate(GaussianKernel(4.0), 2.0, 1e-3, -30.0, 30.0, 1.0)
+    assert found.law.rate == 1.0
+    assert found.true_delta <= 1e-3
+
+
+def test_asymmetric_bounds_count_both_directions() -> None:
+    found = largest_rate(GaussianKernel(5.0), 1.0, DELTA, -0.5, 2.0, 1.0)
+    upward, downward = (float(np.exp(each.hockey_stick(1.0).log)) for each in (found.law, found.law.mirrored))
+    assert max(upward, downward) == pytest.approx(DELTA, rel=1e-6)
+    assert min(upward, downward) < 0.5 * DELTA
+
+
+def test_a_budget_too_small_for_the_kernel_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="the budget must allow for the kernel"):
+        largest_rate(GaussianKernel(1.0), 1.0, DELTA, -1.0, 1.0, 1.0)
+    with pytest.raises(ArgumentError, match="4 releases"):
+        largest_rate(GaussianKernel(1.0), 1.0, DELTA, -1.0, 1.0, 1.0, 4)
+    with pytest.raises(ArgumentError, match="delta must be below 1"):
+        best_recycler(GaussianKernel, 1.0, 1.0, 1.0, 1.0)
+    with pytest.raises(ArgumentError, match="bound must be above 0"):
+        best_recycler(GaussianKernel, 1.0, 0.1, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("epsilon", "bound"), [(0.8, 0.5), (4.0, 1.0), (4.0, 1.5), (5.0, 0.2), (3.0, 0.7)])
+def test_the_closed_form_for_laplace_noise(epsilon: float, bound: float) -> None:
+    best = laplace_optimum(epsilon, bound, 1.0)
+    splits = np.linspace(0.02, 1.0, 200) * epsilon
+    laws = [Recycled.within(LaplaceKernel(1 / s), -math.expm1(s - epsilon), bound, 1.0) for s in splits]
+    assert best.acceptance >= max(law.acceptance for law in laws) - 1e-12
+    assert float(RecycledProfile(best).delta(epsilon)) <= 1e-15
+    assert (best.rate > 1e-12) == (bound < 1 and epsilon > -math.log1p(-bound) / bound)
+    # numbers without a closed form differ by the order of delta
+    searched = best_recycler(LaplaceKernel, epsilon, 1e-7, bound, 1.0)
+    assert best.acceptance - 1e-9 <= searched.acceptance <= best.acceptance + 1e-5
+
+
+@pytest.mark.parametrize("family", [GaussianKernel, LaplaceKernel])
+def test_a_budget_of_many_releases(family: Family) -> None:
+    alone = plain_noise(family, 3.0, DELTA, 1.0, 1.0, 10)
+    found = best_recycler(family, 3.0, DELTA, 1.0, 1.0, 10)
+    assert found.acceptance >= alone.acceptance
+    assert (found.acceptance > 1.05 * alone.acceptance) == (family is GaussianKernel)
+    for choice in (alone, found):
+        ends = account(choice.law, 10, epsilon=3.0, width=1e-3)
+        assert 0.95 * DELTA < ends.lower <= ends.upper <= DELTA * (1 + 2e-3)
+    if family is GaussianKernel:
+        worse = [
+            largest_rate(GaussianKernel(alone.law.kernel.scale * f), 3.0, DELTA, -1.0, 1.0, 1.0, 10).acceptance
+            for f in (1.02, 1.3)
+        ]
+        assert max(worse) < found.acceptance
+
+
+def test_the_optimum_of_one_release_must_not_be_used_many_times() -> None:
+    single = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
+    found = [account(single, times, delta=DELTA, width=1e-2) for times in (10, 100)]
+    assert [ends.upper for ends in found] == pytest.approx([7.84, 36.5], abs=0.05)
+
+
+def test_advice_says_when_plain_noise_is_as_good() -> None:
+    wide = advise(LaplaceKernel, 2.0, DELTA, 1.0, 1.0)
+    assert wide.as_good
+    assert "bound >= sensitivity" in wide.verdict
+    small = advise(LaplaceKernel, 0.9, DELTA, 0.5, 1.0)
+    assert "epsilon <= 1" in small.verdict
+    useful = advise(LaplaceKernel, 4.0, DELTA, 1.0, 5.0)
+    assert not useful.as_good
+    assert useful.optimum.acceptance == pytest.approx(0.817, abs=1e-3)
+    assert useful.paper_delta == pytest.approx(4.09 * DELTA, rel=0.01)
+    assert useful.ceiling is not None
+    assert useful.optimum.acceptance <= useful.ceiling.upper
+
+
+def test_hard_bounds_take_the_smallest_scale_that_is_private() -> None:
+    found = best_recycler(LaplaceKernel, 1.0, 0.3, 2.0, 1.0)
+    assert (found.law.rate, found.acceptance) == (1.0, pytest.approx(1.0))
+    assert found.true_delta <= 0.3
+    # any scale from there to .66 accepts everything, too
+    less, more = (Recycled.within(LaplaceKernel(found.law.kernel.scale * f), 1.0, 2.0, 1.0) for f in (1 - 1e-9, 1.02))
+    assert float(RecycledProfile(more).delta(1.0)) < 0.3 < float(RecycledProfile(less).delta(1.0))
+    assert more.sd > found.law.sd
+
+
+def test_numbers_far_apart_are_answered_or_refused_in_a_sentence() -> None:
+    assert advise(GaussianKernel, 1.0000001e9, DELTA, 1.0, 1.0).as_good
+    with pytest.raises(ArgumentError, match="epsilon must be at most"):
+        advise(GaussianKernel, 1e300, 1e-50, 1e-12, 1e-300, 2)
+    with pytest.raises(ArgumentError, match="lower must lie within 150 orders"):
+        Recycled.within(GaussianKernel(1e9), 1.0, 1e-300, 1.0)
+    with pytest.raises(ArgumentError, match="steps must be at most"):
+        plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 10**400)
+    assert LaplaceKernel(1.0).tail_moments(1e300) == (0.0, 0.0)
+
+
+def test_a_rate_next_to_one_is_found_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, bounds = [0], RecycledProfile.bounds
+
+    def counted(self: RecycledProfile, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+        calls[0] += 1
+        return bounds(self, epsilon)
+
+    monkeypatch.setattr(RecycledProfile, "bounds", counted)
+    found = largest_rate(GaussianKernel(8.0), 1.0, DELTA, -1e-12, 1e-12, 1.0)
+    assert 0.5 * DELTA < found.true_delta <= DELTA
+    assert calls[0] < 100
+
+
+def test_a_search_that_is_out_of_time_gives_what_is_proved() -> None:
+    past = time.monotonic() - 1
+    with time_limited(past):
+        found = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 999_999)
+    assert found.law.rate == 0
+    assert account(found.law, 999_999, epsilon=1.0).upper <= DELTA
+    advice = advise(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 999_999, deadline=past)
+    assert not advice.complete and advice.paper is None
+    assert "before the time limit" in advice.verdict
+    assert "time limit" in advice.no_paper
+    with pytest.raises(NumericalError, match="time limit"), time_limited(past):
+        plain_noise(LaplaceKernel, 1.0, DELTA, 1.0, 1.0, 1000)
+    late = account(Recycled.within(LaplaceKernel(20.0), 0.1, 1.0, 1.0), 1000, epsilon=20.0, deadline=past)
+    assert (late.lower, late.upper, late.width_met) == (0.0, 1.0, False)

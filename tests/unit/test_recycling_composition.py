@@ -1,0 +1,158 @@
+"""Composition of recycled releases: ends on both sides of sums over all outputs, and of the spec's numbers."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import signal
+
+from dpsub.accounting.bracket import order_grid
+from dpsub.accounting.compose import ComposedLoss
+from dpsub.errors import ArgumentError
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
+from dpsub.recycling.composition import CONDITIONS, RecycledEvent, account, lower_law
+
+PAPER = Recycled.within(GaussianKernel(4.08642), 0.208565, 1.0, 1.0)
+
+
+def test_the_numbers_of_one_ten_and_a_hundred_releases() -> None:
+    found = [account(PAPER, times, delta=1e-5) for times in (1, 10, 100)]
+    for ends, value in zip(found, (0.9018, 3.4512, 14.4976), strict=True):
+        assert ends.lower - 1e-4 <= value <= ends.upper + 1e-4
+        assert ends.upper - ends.lower <= 1e-3
+        assert (ends.kind, ends.adjacency, ends.width_met) == ("exact", "substitute", True)
+        assert ends.conditions == CONDITIONS
+
+
+@pytest.mark.parametrize(
+    "law",
+    [PAPER, Recycled.within(GaussianKernel(1.5), 0.8, 0.4, 1.0), Recycled.within(LaplaceKernel(1.2), 0.5, 0.7, 1.0),
+     Recycled.within(LaplaceKernel(2.0), 0.0, 0.7, 1.0)],
+    ids=str,
+)  # fmt: skip
+def test_two_releases_by_quadrature_of_their_losses(law: Recycled) -> None:
+    # masses of fine cells of outputs under both laws; of two releases by convolving histograms of the loss
+    edges = np.sort(np.concatenate([np.linspace(-30, 30, 120_001) * law.kernel.scale, [law.lower, law.upper]]))
+    p, q = np.diff(law.cdf(edges)), np.diff(law.cdf(edges - law.sensitivity))
+    filled = (p > 1e-15) & (q > 1e-15)
+    loss = np.log(p[filled] / q[filled])
+    step = 5e-5
+    place = np.round(loss / step).astype(int)
+    mass = np.bincount(place - place.min(), p[filled])
+    both = signal.fftconvolve(mass, mass)
+    x = (2 * place.min() + np.arange(both.size)) * step
+    for epsilon in (0.3, 0.8):
+        middle = float(both @ -np.expm1(np.minimum(epsilon - x, 0.0)))
+        ends = account(law, 2, epsilon=epsilon, width=2e-3)
+        assert ends.lower - 2 * step <= middle <= ends.upper + 2 * step
+        assert ends.upper - ends.lower <= 2e-3 * ends.upper
+
+
+@pytest.mark.parametrize(
+    "law",
+    [PAPER, Recycled.within(LaplaceKernel(1.2), 0.5, 0.7, 1.0), Recycled.within(GaussianKernel(2.0), 1.0, 6.0, 1.0),
+     Recycled(GaussianKernel(1.5), 0.6, -0.5, 2.0, 1.0)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("step", [0.3, 0.02])
+def test_loss_laws_enclose_the_profile_at_every_order(law: Recycled, step: float) -> None:
+    event = RecycledEvent(law)
+    orders = np.linspace(-3, 6, 301)
+    for swapped in (False, True):
+        each = law.mirrored if swapped else law
+        exact = each.hockey_stick(orders)
+        low = ComposedLoss([event.lower(step, 1e-18, swapped)], [1]).curve(orders, 0.5)
+        assert (low <= exact.end(1) + 1e-15).all()
+        high = ComposedLoss([event.upper(step, 1e-18, swapped)], [1]).curve(orders, 0.5)
+        assert (high >= exact.end(-1) - 1e-15).all()
+        if step < 0.1 and law.symmetric:
+            middle = (orders >= 0.3) & (orders <= 1.5)
+            assert np.max((high - low)[middle]) < 5e-3
+
+
+def test_planted_fault_values_that_are_not_lowered_overshoot() -> None:
+    law, step = Recycled.within(GaussianKernel(1.5), 0.8, 0.4, 1.0), 0.3
+    indices = order_grid(lambda x: RecycledProfile(law).bounds(x)[1], step, 1e-18)
+    exactly = law.hockey_stick
+    flat = lower_law(lambda x: exactly(x)._replace(slope=np.zeros(x.shape)), exactly, step, indices, 0.0)
+    orders = np.linspace(0.05, 3, 200)
+    exact = law.hockey_stick(orders).end(1)
+    assert (ComposedLoss([flat], [1]).curve(orders, 0.5) > exact + 1e-6).any()
+    honest = lower_law(exactly, exactly, step, indices, 0.0)
+    assert (ComposedLoss([honest], [1]).curve(orders, 0.5) <= exact + 1e-15).all()
+
+
+def test_a_thousand_releases_within_a_per_cent() -> None:
+    for law in (PAPER, Recycled.within(LaplaceKernel(20.0), 0.1, 3.0, 1.0)):
+        ends = account(law, 1000, epsilon=20.0, width=1e-2)
+        assert 0 < ends.upper - ends.lower <= 1e-2 * ends.upper
+        assert ends.width_met
+
+
+def test_recycling_composes_worse_than_its_own_budget_says() -> None:
+    # one release is (1, 1e-5)-private by the paper's parameters; a Gaussian mechanism of that budget composes better
+    from dpsub.noise import GaussianProfile
+
+    scale = GaussianKernel.calibrated(1.0, 1e-5, 1.0).scale
+    for times, below in ((10, True), (50, True), (100, False)):
+        alone = float(GaussianProfile(math.sqrt(times) / scale).epsilon(1e-5))
+        ends = account(PAPER, times, delta=1e-5)
+        assert (ends.upper < alone) == below
+        assert (ends.lower > alone) == (not below)
+
+
+def test_asymmetric_bounds_have_proof_and_attack() -> None:
+    law = Recycled(GaussianKernel(2.0), 0.5, -1.0, 2.0, 1.0)
+    ends = account(law, 20, epsilon=5.0)
+    assert ends.kind == "bounds"
+    assert 0.8 * ends.upper < ends.lower < ends.upper
+    once = account(law, 1, epsilon=1.0)
+    assert once.kind == "exact"
+    assert once.lower <= float(RecycledProfile(law).delta(1.0)) <= once.upper
+
+
+def test_hard_bounds_have_no_epsilon_below_their_infinite_loss() -> None:
+    law = Recycled.within(GaussianKernel(1.5), 1.0, 3.0, 1.0)
+    ends = account(law, 5, delta=1e-3)
+    assert ends.lower == ends.upper == math.inf
+    finite = account(law, 5, delta=0.9)
+    assert 0 <= finite.lower <= finite.upper < math.inf
+    delta = account(law, 5, epsilon=50.0)
+    infinite = law.normaliser * law.kernel.mass(-3.0, -2.0)
+    assert delta.lower == pytest.approx(1 - (1 - infinite) ** 5, rel=1e-6)
+
+
+def test_a_target_as_rare_as_the_largest_sum_is_found() -> None:
+    law = Recycled.within(GaussianKernel(8.1), 0.8, 0.32, 1.0)
+    ends = account(law, 7, delta=1e-6)
+    assert 0 < ends.upper - ends.lower <= 1e-3
+    middle = account(law, 7, epsilon=ends.upper, width=1e-3)
+    assert middle.lower <= 1e-6 <= account(law, 7, epsilon=ends.lower, width=1e-3).upper
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="either epsilon or delta"):
+        account(PAPER, 3)
+    with pytest.raises(ArgumentError, match="steps must be at least 1"):
+        account(PAPER, 0, epsilon=1.0)
+    with pytest.raises(ArgumentError, match="unknown adjacency"):
+        account(PAPER, 2, epsilon=1.0, adjacency="other")
+
+
+@pytest.mark.parametrize("sensitivity", [1e-8, 1e-13])
+def test_infinite_losses_of_a_small_sensitivity_are_rounded_down(sensitivity: float) -> None:
+    law = Recycled.within(GaussianKernel(1.0), 1.0, 1.0, sensitivity)
+    with mpmath.workdps(40):
+        d = mpmath.mpf(sensitivity)
+        once = (mpmath.ncdf(d - 1) - mpmath.ncdf(-1)) / (mpmath.ncdf(1) - mpmath.ncdf(-1))
+        ends = account(law, 5, epsilon=30.0)
+        assert ends.lower <= 1 - (1 - once) ** 5 <= ends.upper
+
+
+def test_a_very_large_epsilon_is_endsand_not_called_infinite() -> None:
+    ends = account(Recycled.within(GaussianKernel(1e-4), 0.5, 1.0, 1.0), delta=1e-5)
+    # mu^2 / 2 + 4.26 mu at mu = 1e4
+    assert 5.004e7 < ends.lower <= ends.upper < 5.005e7
