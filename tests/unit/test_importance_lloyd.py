@@ -120,10 +120,10 @@ def transcript_loss(points: np.ndarray, weights: np.ndarray, plan: Lloyd, rng: n
     centres = np.array([[-1.0] * d, [1.0] * d])
     total = 0.0
     for _ in range(plan.n_iterations):
-        counts, sums = lloyd.clusters_by_rows(points, centres, weights)
+        counts, sums = (part[0] for part in lloyd.clusters(points, centres[None], weights))
+        other_counts, other_sums = (part[0] for part in lloyd.clusters(points[:-1], centres[None], weights[:-1]))
         on_counts, on_sums = plan.noise(d, rng)
         seen_counts, seen_sums = counts + on_counts, sums + on_sums
-        other_counts, other_sums = lloyd.clusters_by_rows(points[:-1], centres, weights[:-1])
         for j in range(k):
             total += (abs(seen_counts[j] - other_counts[j]) - abs(seen_counts[j] - counts[j])) / plan.beta_count
             far, near = (np.linalg.norm(seen_sums[j] - s[j], ord=plan.order) for s in (other_sums, sums))

@@ -1,28 +1,18 @@
 """Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm noise and with Gaussian noise.
 
-*One round.*  The record (w, x) enters one count, which it moves by w under Laplace noise, and one sum, which it moves
-by w x under noise of density exp(-|z|_2 / beta_sum): whatever the past, and whichever the cluster, the two outputs
-have divergences no larger than those of NormPair(1, w / beta_count) times NormPair(d, w |x| / beta_sum).  T rounds are
-composed, and the sampling of the record amplifies the whole once.  As the composed pair is symmetric, removing the
-record is never the better-protected direction, so that one bound serves both.  Proofs: docs/importance.md, section 6.
+*One round.*  The record (w, x) moves one count by w under Laplace noise, and one sum by w x under noise of density
+exp(-|z|_2 / beta_sum): whatever the past, the outputs have divergences no larger than those of NormPair(1, w /
+beta_count) times NormPair(d, w |x| / beta_sum).  T rounds are composed, and the sampling of the record amplifies the
+whole once.  As the composed pair is symmetric, one bound serves both directions.
 
-*Norm noise.*  Moved by a vector v of length D, the density exp(-|y|) in d dimensions has its loss in closed form: in
-prolate spheroidal coordinates, mu = (|y| + |y - v|) / D and nu = (|y| - |y - v|) / D, the loss is L = D nu in [-D, D],
-and both densities are e^{-D mu / 2} e^{+-L / 2} times the volume element, which is
+*Norm noise.*  Moved by a vector of length D, the density exp(-|y|) in d dimensions has its loss L = D nu in [-D, D] in
+closed form: P = e^{L/2} G / Z, Q = e^{-L/2} G / Z, Z = E_G e^{L/2}, with one even law G of L, under which nu is the
+mixture of the densities proportional to (1 - nu^2)^{(d - 3) / 2} and (1 - nu^2)^{(d - 1) / 2} with odds
+d K_{d/2}(z) : z K_{d/2 - 1}(z), z = D / 2.  For d = 1 the first one is the atoms at both ends: the Laplace law.
+A law that is larger than G in convex order, here each cell's mass on the two grid points next to it with the cell's
+mean kept, has larger divergences at every order.
 
-    (mu^2 - nu^2) ((mu^2 - 1)(1 - nu^2))^{(d - 3) / 2},   mu^2 - nu^2 = (mu^2 - 1) + (1 - nu^2).
-
-So the pair is P = e^{L/2} G / Z, Q = e^{-L/2} G / Z with one even law G of L, and nu is under G the mixture of the
-densities proportional to (1 - nu^2)^{(d - 3) / 2} and (1 - nu^2)^{(d - 1) / 2} with odds d K_{d/2}(z) : z K_{d/2 -
-1}(z), z = D / 2; Z = E_G e^{L/2}.  For d = 1 the first one is the atoms at both ends, and this is the Laplace law.
-
-*Bounds.*  H_a(P || Q) = (2 sqrt(a) / Z) E_G sinh((L - log a) / 2)_+, and x -> sinh(x/2)_+ is convex.  So a law that
-is larger than G in convex order has larger divergences at every a.  The law that puts each cell's mass on the two
-grid points next to it, with the cell's mean kept, is larger: its masses are second differences of E (x - L)_+.
-
-*Gaussian noise.*  T rounds with N(0, sigma_sum^2) on sums and N(0, sigma_count^2) on counts tell (w, x) apart as
-N(mu, 1) from N(0, 1), mu = w sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2).  Sampled with probability q, the
-worst pair is (1 - q) N(0, 1) + q N(mu, 1) against N(0, 1), in this direction.
+Proofs: docs/importance.md, sections 5 to 7.
 """
 
 from __future__ import annotations
@@ -31,7 +21,7 @@ import heapq
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,32 +38,19 @@ from dpsub.noise import GaussianProfile
 CELLS = 1000
 """Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
 _EPS = float(np.finfo(float).eps)
-_NOTHING = 1e-17
-_SMALLEST, _LARGEST = 1e-300, 600.0  # shifts
 _FLATTEST = 4.0  # tilt times pure loss down to which tilts are tried where the answer is near the pure loss
-_MOST_SPLITS = 400
 _GROWTH = 1.02
-_HALVINGS = 60
 _TABLE = 1000  # weights of more than twice as many records are bracketed by a table's: a climb takes hundreds of steps
 
 
 @dataclass(frozen=True)
 class NormPair:
-    """Noise of density exp(-|z|_2) in d dimensions on two values at distance `shift`, in units of the noise scale.
+    """Noise of density exp(-|z|_2) in d dimensions on two values at distance `shift` > 0, in units of the noise scale.
 
-    Symmetric: the losses of the two directions have one law.
-
-    Attributes
-    ----------
-    d : int
-        Dimension; 1 is the Laplace law.
-    shift : float
-        D > 0: the loss lies in [-D, D].
+    Symmetric: the losses of the two directions have one law, on [-shift, shift]; d = 1 is the Laplace law.
 
     Raises
     ------
-    ArgumentError
-        If an attribute is out of range.
     NumericalError
         If the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300.
     """
@@ -84,9 +61,10 @@ class NormPair:
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
-        if not _SMALLEST <= self.shift <= _LARGEST:
-            limits = f"at most {_LARGEST:g} nats (at least {_SMALLEST:g})"
-            raise NumericalError(f"losses must be {limits}, got {self.shift:g}; raise the noise")
+        if not 1e-300 <= self.shift <= 600:
+            raise NumericalError(
+                f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; raise the noise"
+            )
 
     @cached_property
     def flat_share(self) -> float:
@@ -112,27 +90,16 @@ class NormPair:
                 logs.append(math.log(share) + np.concatenate([[0.0], np.cumsum(steps)]))
         return float(np.logaddexp.reduce(np.concatenate(logs)))
 
-    def _components(self) -> list[tuple[float, float]]:
-        """Weights and parameters a of the Beta(a, a) laws of (1 + nu) / 2 that are no atoms."""
-        first = [] if self.d == 1 else [(self.flat_share, (self.d - 1) / 2)]
-        return [*first, (1 - self.flat_share, (self.d + 1) / 2)]
-
     def _shortfall(self, x: np.ndarray) -> np.ndarray:
-        """E (x - L)_+ under G at -D <= x <= 0, from sums of positive terms alone."""
-        below = np.clip((1 + x / self.shift) / 2, 0.0, 0.5)
-        total = np.zeros(x.shape)
-        for weight, a in self._components():
-            total += 2 * weight * _beta_shortfall(below, a)
-        if self.d == 1:
-            total += self.flat_share * below
-        return total * self.shift
+        """E (x - L)_+ under G at -D <= x <= 0, from sums of positive terms alone: (1 + nu) / 2 has Beta(a, a) laws."""
+        below, share = np.clip((1 + x / self.shift) / 2, 0.0, 0.5), self.flat_share
+        other = 2 * (1 - share) * _beta_shortfall(below, (self.d + 1) / 2)
+        if self.d == 1:  # the first part is atoms
+            return (other + share * below) * self.shift
+        return (2 * share * _beta_shortfall(below, (self.d - 1) / 2) + other) * self.shift
 
     def upper_law(self, step: float) -> PrivacyLossDistribution:
-        """Bound the law of the loss from above on the multiples of `step`.
-
-        The base mass at a point is the second difference of x -> E (x - L)_+ over the step, and that of its mirror
-        image.
-        """
+        """Bound the law of the loss from above on the multiples of `step`: second differences of x -> E (x - L)_+."""
         # no less than D / step after rounding: the ends of the grid must not lie inside of those of the law
         reach = max(1, math.ceil(self.shift / step * (1 + 4 * _EPS)))
         # at and beyond -D the shortfall is 0
@@ -147,11 +114,7 @@ class NormPair:
         return PrivacyLossDistribution(step, indices, masses, "upper")
 
     def rounding(self, reach: int) -> float:
-        """Bound of the relative error of shortfalls and of the normaliser, hence of all divergences.
-
-        With E (x - L)_+ for x < 0 and its mirror image for x > 0, E of a convex function is its value at 0 plus
-        integrals of these against its second derivative: positive terms, whose relative errors are those of the sum.
-        """
+        """Bound of the relative error of shortfalls and of the normaliser, hence of all divergences (Theorem 6)."""
         powers = (self.d + 3) * (2 + math.log(2 * reach + 2))
         return 8 * _EPS * (100 + powers + _terms(self.d) + self.shift)
 
@@ -162,17 +125,16 @@ def _terms(d: int) -> int:
 
 
 def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
-    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2.
+    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, by a series of positive terms:
 
-    It is x^{a+1} (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a)), after Euler's transformation, whose
-    series has positive terms.
+    x^{a+1} (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a)), after Euler's transformation.
     """
     term, total = np.ones(x.shape), np.ones(x.shape)
     for j in range(_terms(int(2 * a + 1))):
         term *= x * ((2 * a + 1 + j) * (2 + j) / ((a + 2 + j) * (1 + j)))
         total += term
         # terms begin at 1 and their ratios fall: what is below the rounding of its sum falls, and adds nothing any more
-        if j % 16 == 15 and (term < _NOTHING * total).all():
+        if j % 16 == 15 and (term < 1e-17 * total).all():
             break
     log_beta = 2 * math.lgamma(a) - math.lgamma(2 * a)
     with np.errstate(divide="ignore"):
@@ -186,19 +148,11 @@ class LloydLoss:
 
     Attributes
     ----------
-    d : int
-    sum_shift : float
-        w |x|_2 / beta_sum >= 0.
-    count_shift : float
-        w / beta_count > 0.
-    n_iterations : int
-    cells : int
-        Steps of the grid of losses in the larger shift.
-
-    Raises
-    ------
-    ArgumentError
-        If an attribute is out of range.
+    d : dimension of the sum
+    sum_shift : w |x|_2 / beta_sum >= 0
+    count_shift : w / beta_count > 0
+    n_iterations : T
+    cells : steps of the grid of losses in the larger shift
     """
 
     d: int
@@ -221,13 +175,7 @@ class LloydLoss:
 
     @cached_property
     def composition(self) -> ComposedLoss:
-        """Upper bounds of the loss of all rounds, either direction.
-
-        Raises
-        ------
-        NumericalError
-            If a shift exceeds 600 nats.
-        """
+        """Upper bounds of the loss of all rounds, either direction; NumericalError if a shift exceeds 600 nats."""
         step = max(self.sum_shift, self.count_shift) / self.cells
         shifts = [(1, self.count_shift)] + [(self.d, self.sum_shift)] * int(self.sum_shift > 0)
         pairs = [NormPair(d, shift) for d, shift in shifts]  # all, before one that is out of range spoils the grid
@@ -236,8 +184,8 @@ class LloydLoss:
     def epsilon(self, delta: float) -> float:
         """An epsilon >= 0 at which delta is proved, at most the pure loss.
 
-        Where the largest loss alone has a probability above delta, as that of few counts has, no tilt is too steep for
-        Chernoff's bound, but nothing is certified below the top of the law: of all tilts the best answer counts.
+        Where the largest loss alone has a probability above delta, as that of few counts has, the steepest tilt
+        certifies nothing below the top of the law: of all tilts the best answer counts.
         """
         goal, best = checks.real("delta", delta, above=0, below=1), self.pure
         try:
@@ -253,13 +201,7 @@ class LloydLoss:
         return best
 
     def sampled_epsilon(self, q: float, delta: float) -> float:
-        """An epsilon that is proved at `delta` for a record that is included with probability at most q.
-
-        Raises
-        ------
-        ArgumentError
-            If q is outside (0, 1] or delta outside (0, 1).
-        """
+        """An epsilon that is proved at `delta` for a record that is included with probability at most q."""
         rate, goal = float(inclusion(q)), checks.real("delta", delta, above=0, below=1)
         return float(loss_when_removed(self.epsilon(goal / rate), rate)) if goal < rate else 0.0
 
@@ -268,49 +210,39 @@ def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: floa
     """Return an epsilon that is proved at `delta` for every record in the ball, whatever the data.
 
     On an interval of norms the largest norm, weight and probability bound all records; the worst interval is halved
-    until it says no more than `tolerance` above what a record in it has.
+    until it says no more than `tolerance` (relative) above what a record in it has.
 
     Parameters
     ----------
-    calibration : Calibration
-        Feasible, with noise; `rates` must not fall in the norm, as is so for all samplers here.
-    delta : float
-        In (0, 1).
-    tolerance : float
-        Relative.
-    cells : int
-        Steps of the grid of losses, see :class:`LloydLoss`.
+    calibration : feasible, with noise; `rates` must not fall in the norm, as is so for all samplers here
+    delta : in (0, 1)
+    tolerance : at least 0
+    cells : steps of the grid of losses, see :class:`LloydLoss`
 
     Raises
     ------
-    ArgumentError
-        If an argument is out of range, or the calibration is infeasible.
     UnsupportedError
         In mode `released`, whose noise bounds nothing.
     """
     radius, slack = calibration.facts.radius, checks.real("tolerance", tolerance, at_least=0)
-
-    def proved(low: float, high: float) -> float:
-        return _proved_between(calibration, low, high, delta, cells)
-
+    proved = partial(_proved_between, calibration, delta, cells)
     if calibration.sampler in ("full", "unif"):
         return proved(radius, radius)
     found = max(proved(z, z) for z in (0.0, radius))
     heap = [(-proved(low, high), low, high) for low, high in itertools.pairwise(np.linspace(0.0, radius, 17).tolist())]
     heapq.heapify(heap)
-    for _ in range(_MOST_SPLITS):
+    for _ in range(400):
         bound, low, high = heap[0]
         if -bound <= found * (1 + slack):
             break
         middle = 0.5 * (low + high)
         found = max(found, proved(middle, middle))
-        heapq.heappop(heap)
-        for part in ((low, middle), (middle, high)):
-            heapq.heappush(heap, (-proved(*part), *part))
+        heapq.heapreplace(heap, (-proved(low, middle), low, middle))
+        heapq.heappush(heap, (-proved(middle, high), middle, high))
     return min(-heap[0][0], calibration.psi)
 
 
-def _proved_between(calibration: Calibration, low: float, high: float, delta: float, cells: int) -> float:
+def _proved_between(calibration: Calibration, delta: float, cells: int, low: float, high: float) -> float:
     """Epsilon of all records with norms from low to high: no larger norm, weight or probability is among them."""
     if calibration.mode == "released":
         raise UnsupportedError(
@@ -330,12 +262,9 @@ def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.nd
 
     Parameters
     ----------
-    epsilon : float
-        Nats, >= 0.
-    q : array_like
-        In (0, 1].
-    mu : array_like
-        Above 0, at the weight that goes with q.
+    epsilon : nats, at least 0
+    q : in (0, 1]
+    mu : above 0, at the weight that goes with q
     """
     order = checks.real("epsilon", epsilon, at_least=0)
     chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
@@ -353,15 +282,13 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
 
     Parameters
     ----------
-    mu : array_like, shape (n,)
-        Shifts at weight 1, sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2).
-    epsilon, delta : float
-        Targets; delta at least 1e-90.
+    mu : shifts at weight 1, sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2), shape (n,)
+    epsilon, delta : targets; delta at least 1e-90
 
     Raises
     ------
     ArgumentError
-        If a record is not protected at weight 1, or an argument is out of range.
+        Also if a record is not protected at weight 1.
     """
     first = np.atleast_1d(checks.finite_array("mu", mu))
     goal = checks.real("delta", delta, above=0, at_least=1e-90, below=1)
@@ -387,7 +314,7 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
         ends = gaussian_weights(places, epsilon, goal)
         above = np.clip(np.searchsorted(places, first), 1, _TABLE - 1)
         low, high = ends[above], ends[above - 1] * (1 + 1e-12)
-    for _ in range(_HALVINGS):
+    for _ in range(60):
         middle = 0.5 * (low + high)
         if not (high - low > 1e-15 * low).any():
             break

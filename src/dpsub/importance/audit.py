@@ -5,9 +5,8 @@ of the draws the event is chosen that tells them apart best, on the other half i
 (Clopper and Pearson), and the log of the lower end with the canary over the upper end without it is below the loss.
 
 *Core-sets.*  Theorem 15 bounds |cost of all - cost of sample| by (e/2)(cost of all at C + cost of all at the mean), for
-all sets C of at most k centres at once, for independent draws of a size with an unnamed constant.
-`coreset_deviation` is the least such e for one C, for any weighted sample: also one drawn by the Poisson sampler, of
-which the theorem does not speak.
+all sets C of at most k centres at once, for independent draws; `coreset_deviation` is the least such e for one C, for
+any weighted sample: also one drawn by the Poisson sampler, of which the theorem does not speak.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from dpsub.importance.samplers import PoissonImportance, WeightedSample, checked
 from dpsub.sampling.laws import clopper_pearson
 
 CORESET_KINDS = ("independent", "poisson")
-_THRESHOLDS = 64
 _BLOCK = 2000
 _MOST_NUMBERS = 1 << 28
 
@@ -38,16 +36,13 @@ class CanaryAudit:
     Attributes
     ----------
     attack : {"noise", "first_centres"}
-    mode : str
-    promised : float
-        The loss that is claimed, nats.
-    lower : float
-        Proved by the draws at `confidence`, at least 0.
-    event : str
-    hits : tuple of int
-        How often the event came with and without the canary, out of `draws` each.
-    draws : int
-    confidence : float
+    mode : of `Lloyd`
+    promised : the loss that is claimed, nats
+    lower : proved by the draws at `confidence`, at least 0
+    event : in words
+    hits : how often the event came with and without the canary, out of `draws` each
+    draws : those that judge
+    confidence : of `lower`
     """
 
     attack: str
@@ -65,22 +60,20 @@ class CanaryAudit:
         return self.lower > self.promised
 
 
-def _shown(
-    attack: str, mode: str, promised: float, statistics: dict[str, list[np.ndarray]], confidence: float
-) -> CanaryAudit:
+def _shown(attack: str, mode: str, promised: float, statistics: dict[str, list[np.ndarray]],
+           confidence: float) -> CanaryAudit:  # fmt: skip
     """Choose the threshold of the best statistic on the first halves, and judge it on the second halves.
 
     `statistics` has, by name, one number a draw with and without the canary; events are that it is above a threshold.
     """
     level = checks.real("confidence", confidence, above=0, below=1)
-    best, chosen = -math.inf, ("", 0.0)
-    for name, (first, second) in statistics.items():
+    best, name, threshold = -math.inf, "", 0.0
+    for tried, (first, second) in statistics.items():
         half = first.size // 2
-        for threshold in np.unique(np.quantile(first[:half], np.linspace(0, 1, _THRESHOLDS))):
-            bound = _bound(first[:half] >= threshold, second[:half] >= threshold, level)
+        for place in np.unique(np.quantile(first[:half], np.linspace(0, 1, 64))):
+            bound = _bound(first[:half] >= place, second[:half] >= place, level)
             if bound > best:
-                best, chosen = bound, (name, float(threshold))
-    name, threshold = chosen
+                best, name, threshold = bound, tried, float(place)
     first, second = (values[values.size // 2 :] >= threshold for values in statistics[name])
     hits = int(np.count_nonzero(first)), int(np.count_nonzero(second))
     lower = max(0.0, _bound(first, second, level))
@@ -93,37 +86,21 @@ def _bound(first: np.ndarray, second: np.ndarray, confidence: float) -> float:
     return math.log(low / high) if low > 0 else -math.inf
 
 
-def audit_noise(
-    mode: str,
-    rng: np.random.Generator,
-    *,
-    d: int = 8,
-    norm: float = 0.1,
-    beta_count: float = 10.0,
-    q: float = 0.5,
-    n_iterations: int = 2,
-    draws: int = 40_000,
-    confidence: float = 0.99,
-) -> CanaryAudit:
+def audit_noise(mode: str, rng: np.random.Generator, *, d: int = 8, norm: float = 0.1, beta_count: float = 10.0,
+                q: float = 0.5, n_iterations: int = 2, draws: int = 40_000,
+                confidence: float = 0.99) -> CanaryAudit:  # fmt: skip
     """Play a canary of length `norm` (noise on sums has scale 1), sampled at rate q, in a cluster without others.
 
     Statistics: the log likelihood ratio of all rounds under the printed density, and how near the first noisy sum
-    comes to the canary's place.  The latter finds the pole of a radius that is exponential in d > 1 (R1).
-
-    Parameters
-    ----------
-    mode : str
-        Of `Lloyd`.
-    draws : int
-        With and without the canary each, half of which judge.
+    comes to the canary's place.  The latter finds the pole of a radius that is exponential in d > 1 (R1).  Half of the
+    `draws`, with and without the canary each, judge.
     """
     d = checks.integer("d", d, at_least=1, at_most=10**6)
     norm, chance = moderate("norm", norm), float(inclusion(q))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS // d)
     plan = Lloyd(draws, 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
-    place = np.zeros(d)
+    weight, place = 1 / chance, np.zeros(d)
     place[0] = norm / chance
-    weight = 1 / chance
     promised = float(loss_when_removed(weight * float(plan.slopes(np.array(norm))), chance))
     ratios, distances = [], []
     for present in (True, False):
@@ -143,25 +120,13 @@ def audit_noise(
     return _shown("noise", mode, promised, statistics, confidence)
 
 
-def audit_first_centres(
-    mode: str,
-    rng: np.random.Generator,
-    *,
-    n: int = 60,
-    d: int = 64,
-    loss: float = 1.0,
-    draws: int = 8000,
-    confidence: float = 0.99,
-) -> CanaryAudit:
+def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: int = 64, loss: float = 1.0,
+                        draws: int = 8000, confidence: float = 0.99) -> CanaryAudit:  # fmt: skip
     """Play an outlier next to n points on a sphere: two clusters, one round, no sampling; only noisy counts are seen.
 
     Drawn as a first centre the outlier has a cluster for itself; without it any two points divide the others about
-    evenly (E7).  With centres that do not depend on the data one count differs by 1.
-
-    Parameters
-    ----------
-    loss : float
-        1 / beta_count: what Proposition 13 promises for one noisy count.
+    evenly (E7).  With centres that do not depend on the data one count differs by 1, for which Proposition 13 promises
+    `loss` = 1 / beta_count.
     """
     n = checks.integer("n", n, at_least=2, at_most=10**6)
     d = checks.integer("d", d, at_least=1, at_most=_MOST_NUMBERS // max(n, 2 * _BLOCK))
@@ -191,12 +156,7 @@ def audit_first_centres(
 
 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
-    """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1.
-
-    Raises
-    ------
-    ArgumentError
-        If all rows are alike.
+    """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1; ArgumentError if all rows are alike.
 
     References
     ----------
@@ -213,12 +173,7 @@ def coreset_distribution(points: np.ndarray) -> np.ndarray:
 def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
     """Draw m rows independently with weights 1 / (m p), or each on its own with probability m p and weight 1 / (m p).
 
-    Independent draws may repeat a row, whose weights then add up.
-
-    Raises
-    ------
-    ArgumentError
-        If the kind is unknown, or m p exceeds 1 for the Poisson sampler.
+    Independent draws may repeat a row, whose weights then add up.  ArgumentError if m p exceeds 1 for the latter.
     """
     checks.one_of("kind", kind, CORESET_KINDS)
     chances = coreset_distribution(points)
@@ -242,13 +197,9 @@ def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.nd
     return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))
 
 
-def worst_coreset_deviation(
-    points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator, *, sets: int = 10
-) -> tuple[float, float]:
-    """Return the largest deviation over sets of random rows, and over centres fitted to the sample.
-
-    Both are lower bounds of the supremum over all sets of centres.
-    """
+def worst_coreset_deviation(points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator, *,
+                            sets: int = 10) -> tuple[float, float]:  # fmt: skip
+    """Largest deviation over sets of random rows, and over centres fitted to the sample: below that over all."""
     everything = WeightedSample(np.arange(points.shape[0]), np.ones(points.shape[0]))
     count = checks.integer("sets", sets, at_least=1, at_most=10**5)
     random = np.stack([drawn_centres(points, everything, n_clusters, rng) for _ in range(count)])
@@ -258,5 +209,5 @@ def worst_coreset_deviation(
     # without noise only the ratios of weights matter; those of independent draws may be below 1
     scaled = WeightedSample(sample.indices, sample.weights / min(1.0, float(sample.weights.min())))
     fitted = run(points, scaled, [plan] * count, first, [rng] * count)
-    worst = [float(coreset_deviation(points, sample, centres).max()) for centres in (random, fitted)]
-    return worst[0], worst[1]
+    at_random, at_fitted = (float(coreset_deviation(points, sample, centres).max()) for centres in (random, fitted))
+    return at_random, at_fitted

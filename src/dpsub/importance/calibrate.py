@@ -1,18 +1,13 @@
 """Noise of weighted DP-Lloyd at a target loss and an expected sample size, for each sampler.
 
 One scalar s = T / beta_sum says everything: a record of norm z has the unsampled loss s (z + offset), where the offset
-1/kappa (or that of the repaired split) is the share of the count query, beta_sum / beta_count.
+is the share of the count query, beta_sum / beta_count.  At inclusion probability q it has at most the loss eps* iff
 
-At inclusion probability q a record of norm z has at most the loss eps* iff s <= f(z) = q log(1 + E/q) / (z + offset),
-E = e^{eps*} - 1.  Full and uniform sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, the least
-f is proved for all norms: with u = E/q the logarithmic derivative is
+    s <= f(z) = q log(1 + E/q) / (z + offset),   E = e^{eps*} - 1.
 
-    f'/f = e(u) q'/q - 1 / (z + offset),   e(u) = 1 - (u / (1 + u)) / log(1 + u),
-
-and e increases with u, from 0 to 1.  All parts are monotone in z, which bounds f'/f on a cell of norms.  Where the
-bounds have one sign the smallest value is at an end; elsewhere log f is at least its value in the middle minus half
-the width times the largest slope, and the cell is halved.  As slopes vanish at minima, few cells are halved more than
-a few times.
+Full and uniform sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, the least f is proved for
+all norms by halving cells, with u = E/q and f'/f = e(u) q'/q - 1 / (z + offset), where
+e(u) = 1 - (u / (1 + u)) / log(1 + u) increases from 0 to 1 (docs/importance.md, section 4).
 """
 
 from __future__ import annotations
@@ -36,9 +31,6 @@ MODES = ("released", "stated", "repaired")
 RHO = 0.225
 """The constant of the printed split (after Su et al. 2016)."""
 RELEASED_GRID = 100
-_NORM_SLACK = 1e-9
-_CENTRED = 1e-6
-_STEPS = 100
 _CELLS = 2048
 _ROUNDS = 60
 _GAP = 1e-12
@@ -51,17 +43,9 @@ class DataFacts:
 
     Attributes
     ----------
-    n, d : int
-        Rows and columns.
-    radius : float
-        Largest l2 norm r, from 1e-30 to 1e30.
-    mean_square : float
-        Mean squared l2 norm, at least 1e-60 and at most r^2.
-
-    Raises
-    ------
-    ArgumentError
-        If a number is out of range.
+    n, d : rows and columns
+    radius : largest l2 norm r, from 1e-30 to 1e30
+    mean_square : mean squared l2 norm, at least 1e-60 and at most r^2
     """
 
     n: int
@@ -70,28 +54,22 @@ class DataFacts:
     mean_square: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=MOST))
-        object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
+        for name in ("n", "d"):
+            object.__setattr__(self, name, checks.integer(name, getattr(self, name), at_least=1, at_most=MOST))
         radius = moderate("radius", self.radius)
-        object.__setattr__(self, "radius", radius)
         most = radius * radius * (1 + 1e-2)  # printed facts are rounded
         moment = checks.real("mean_square", self.mean_square, above=0, at_least=1e-60, at_most=most)
+        object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "mean_square", moment)
 
     @classmethod
     def of(cls, points: np.ndarray) -> DataFacts:
-        """Facts of centred data, shape (n, d).
-
-        Raises
-        ------
-        ArgumentError
-            As :func:`checked_points`, or if rows are all 0, or the norm of their mean exceeds 1e-6 r.
-        """
+        """Facts of data, shape (n, d); ArgumentError if rows are all 0, or their mean's norm exceeds 1e-6 r."""
         rows = checked_points(points)
         squares = np.einsum("ij,ij->i", rows, rows, dtype=float)
         facts = cls(rows.shape[0], rows.shape[1], math.sqrt(squares.max()), float(squares.mean()))
         off = float(np.linalg.norm(rows.mean(axis=0, dtype=float)))
-        if off > _CENTRED * facts.radius:
+        if off > 1e-6 * facts.radius:
             raise ArgumentError(
                 f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm {off:g}"
             )
@@ -122,25 +100,17 @@ class Calibration:
 
     Attributes
     ----------
-    sampler, mode : str
-    facts : DataFacts
-    target : float
-        eps*, nats; infinite for runs without noise.
-    m : float
-        Expected sample size that was asked for; n for `full`.
-    mixing : float
-        Of the core-set sampler.
-    n_iterations : int
-        T.
-    offset : float
-        beta_sum / beta_count.
-    s : float
-        T / beta_sum; NaN where the cell is infeasible, infinite without noise.
-    psi : float
-        Proved largest loss over the ball of radius r, at most the target in `repaired` and `stated`; in `released` what
-        the weights and the grid of that code give, which may exceed it.
-    m_max : float
-        Largest size that the sampler attains at this target (n for `full` and `unif`).
+    sampler, mode : names
+    facts : those of the data
+    target : eps*, nats; infinite for runs without noise
+    m : expected sample size that was asked for; n for `full`
+    mixing : of the core-set sampler
+    n_iterations : T
+    offset : beta_sum / beta_count
+    s : T / beta_sum; NaN where the cell is infeasible, infinite without noise
+    psi : proved largest loss over the ball of radius r, at most the target in `repaired` and `stated`; in `released`
+        what the weights and the grid of that code give, which may exceed it
+    m_max : largest size that the sampler attains at this target (n for `full` and `unif`)
     """
 
     sampler: str
@@ -171,13 +141,7 @@ class Calibration:
         return self.beta_sum / self.offset
 
     def slopes(self, norms: ArrayLike) -> np.ndarray:
-        """Unsampled losses s (z + offset) at norms z at most r.
-
-        Raises
-        ------
-        ArgumentError
-            If a norm exceeds r, or the cell is infeasible.
-        """
+        """Unsampled losses s (z + offset) at norms z; ArgumentError if one exceeds r, or the cell is infeasible."""
         return np.asarray(self.s * (self._lengths(norms) + self.offset))
 
     def rates(self, norms: ArrayLike) -> np.ndarray:
@@ -204,7 +168,7 @@ class Calibration:
 def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
     """Norms that the guarantee is about, those of a rounding above the radius lowered to it."""
     z = nonnegative("norms", norms)
-    if z.size and float(z.max()) > facts.radius * (1 + _NORM_SLACK):
+    if z.size and float(z.max()) > facts.radius * (1 + 1e-9):
         raise ArgumentError(
             f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or scale down such "
             "rows"
@@ -212,49 +176,26 @@ def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
     return np.asarray(np.minimum(z, facts.radius))
 
 
-def calibrate(
-    sampler: str,
-    facts: DataFacts,
-    *,
-    target: float,
-    m: float | None = None,
-    mode: str = "repaired",
-    norms: ArrayLike | None = None,
-    n_iterations: int = 10,
-    mixing: float = 0.5,
-    centre_norm: float | None = None,
-) -> Calibration:
+def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None = None, mode: str = "repaired",
+              norms: ArrayLike | None = None, n_iterations: int = 10, mixing: float = 0.5,
+              centre_norm: float | None = None) -> Calibration:  # fmt: skip
     """Return the least noise for which every record of norm at most r has a loss of at most the target.
+
+    Where `opt` or `core` can't have the size, the result has s = NaN and the attainable m.
 
     Parameters
     ----------
     sampler : {"full", "unif", "core", "opt"}
-    facts : DataFacts
-    target : float
-        eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target).
-    m : float
-        Expected sample size from 1e-6 to n; not for `full`.
+    facts : those of the data
+    target : eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target)
+    m : expected sample size from 1e-6 to n; not for `full`
     mode : {"released", "stated", "repaired"}
         `released`: core-set minimum on a grid of 100 points, weights of `opt` as midpoints; `repaired`: the split that
         scales with the data.
-    norms : array_like, shape (n,)
-        Needed by `opt` only, whose size depends on all of them.
-    n_iterations : int
-        T.
-    mixing : float
-        Of the core-set sampler, from 1e-9 to 1.
-    centre_norm : float, optional
-        Of the repaired split, see :func:`count_offset`.
-
-    Returns
-    -------
-    Calibration
-        With s = NaN and the attainable m where `opt` or `core` can't have the size.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range or missing.
+    norms : needed by `opt` only, whose size depends on all of them, shape (n,)
+    n_iterations : T
+    mixing : of the core-set sampler, from 1e-9 to 1
+    centre_norm : of the repaired split, see :func:`count_offset`
 
     References
     ----------
@@ -265,12 +206,9 @@ def calibrate(
     offset = count_offset(facts, mode, centre_norm)
     noiseless = target == math.inf and sampler != "opt"
     goal = math.inf if noiseless else moderate("target epsilon", target)
-    if sampler == "full":
-        size = float(facts.n)
-    elif m is None:
+    if m is None and sampler != "full":
         raise ArgumentError(f"m must be given for the sampler {sampler}, got none; only full needs no size")
-    else:
-        size = expected_size(m, facts.n)
+    size = float(facts.n) if m is None or sampler == "full" else expected_size(m, facts.n)
     share = checks.real("mixing", mixing, above=0, at_least=1e-9, at_most=1)
     m_max = float(facts.n)
     if sampler == "core":
@@ -292,6 +230,7 @@ def calibrate(
 
 
 def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: float, mode: str) -> tuple[float, float]:
+    """Factor s and proved loss psi; in `released` s is least on the grid, and psi the target at which it is proved."""
     constant = share * m / facts.n
     square = (1 - share) * m / (facts.n * facts.mean_square)
     if mode != "released":
@@ -304,16 +243,33 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
         """Log of the factor that is proved at a target over that of the grid; it rises with the target."""
         return math.log(_smallest_factor(constant, square, facts.radius, offset, math.exp(log_target)) / s)
 
-    return s, math.exp(_least_above(excess, math.log(goal)))
+    # the least target from `low` on, at most about 1e-11 above it
+    low, step = math.log(goal), 1e-9
+    at_low = excess(low)
+    if at_low >= 0:
+        return s, math.exp(low)
+    while (at_high := excess(low + step)) < 0:
+        step *= 4
+    place = _root_between(excess, low, at_low, low + step, at_high)
+    while excess(place) < 0:
+        place += 1e-12
+    return s, math.exp(place)
 
 
 def _smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> float:
-    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1."""
+    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1.
+
+    All parts of f'/f are monotone in z: where their bounds on a cell have one sign the smallest value is at an end,
+    elsewhere log f is at least its value in the middle minus half the width times the largest slope.
+    """
     log_gain = float(log_expm1(target))
 
     def curve(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         q = constant + square * z * z
         return q, *_log_factor(z, np.minimum(q, 1.0), offset, log_gain)
+
+    def elasticity(log_u: np.ndarray) -> np.ndarray:
+        return np.asarray(1 - 1 / (1 + np.exp(-log_u)) / np.logaddexp(0.0, log_u))
 
     edges = np.linspace(0.0, radius, _CELLS + 1)
     left, right = edges[:-1], edges[1:]
@@ -321,15 +277,14 @@ def _smallest_factor(constant: float, square: float, radius: float, offset: floa
     for _ in range(_ROUNDS):
         middle = 0.5 * (left + right)
         (q_left, at_left, u_left), (q_right, at_right, u_right), (_, at_middle, _) = map(curve, (left, right, middle))
-        steepest = _elasticity(u_left) * 2 * square * right / q_left - 1 / (right + offset)
-        flattest = _elasticity(u_right) * 2 * square * left / q_right - 1 / (left + offset)
+        steepest = elasticity(u_left) * 2 * square * right / q_left - 1 / (right + offset)
+        flattest = elasticity(u_right) * 2 * square * left / q_right - 1 / (left + offset)
         ends = np.minimum(at_left, at_right)
         best = min(best, float(at_middle.min()), float(ends.min()))
         largest = np.maximum(np.abs(steepest), np.abs(flattest))
         bound = np.where((steepest <= 0) | (flattest >= 0), ends, at_middle - largest * (right - left) / 2)
         open_ = bound < best - _GAP
-        if not open_.all():
-            proved = min(proved, float(bound[~open_].min()))
+        proved = min(proved, float(bound[~open_].min(initial=np.inf)))
         if not open_.any():
             return float(np.exp(proved)) * (1 - _ROUNDING)
         left = np.concatenate([left[open_], middle[open_]])
@@ -344,26 +299,8 @@ def _log_factor(z: np.ndarray, q: np.ndarray, offset: float, log_gain: float) ->
     return np.asarray(log_q + np.log(np.logaddexp(0.0, log_u)) - np.log(z + offset)), log_u
 
 
-def _elasticity(log_u: np.ndarray) -> np.ndarray:
-    return np.asarray(1 - 1 / (1 + np.exp(-log_u)) / np.logaddexp(0.0, log_u))
-
-
-def _least_above(function: Callable[[float], float], low: float) -> float:
-    """The least place from `low` on where an increasing function is at least 0, at most about 1e-11 above it."""
-    at_low, step = function(low), 1e-9
-    if at_low >= 0:
-        return low
-    while (at_high := function(low + step)) < 0:
-        step *= 4
-    place = _root_between(function, low, at_low, low + step, at_high)
-    while function(place) < 0:
-        place += 1e-12
-    return place
-
-
-def _optimal(
-    facts: DataFacts, offset: float, goal: float, m: float, norms: np.ndarray, mode: str
-) -> tuple[float, float, float]:
+def _optimal(facts: DataFacts, offset: float, goal: float, m: float, norms: np.ndarray,
+             mode: str) -> tuple[float, float, float]:  # fmt: skip
     """Find s with sum 1/w* = m: the sum grows with s, nearly as a power of it, so secants in logarithms settle soon."""
     if norms.size != facts.n:
         raise ArgumentError(f"opt needs one norm a record, n = {facts.n}, got {norms.size}")
@@ -391,11 +328,9 @@ def _optimal(
     return s, float(Power(slopes).sampled(1 / released_weights(slopes, goal)).max()), m_max
 
 
-def _root_between(
-    function: Callable[[float], float], low: float, at_low: float, high: float, at_high: float
-) -> float:
+def _root_between(function: Callable[[float], float], low: float, at_low: float, high: float, at_high: float) -> float:
     """Root of an increasing function, to 1e-12 in its value: secants, every third step a halving."""
-    for step in range(_STEPS):
+    for step in range(100):
         place = low - at_low * (high - low) / (at_high - at_low)
         if step % 3 == 2:
             place = 0.5 * (low + high)

@@ -1,10 +1,9 @@
 """Weighted DP-Lloyd on samples, for many runs at once, its noise, and the cost of many sets of centres on all rows.
 
 Rows are float32 and read in chunks.  The nearest of k centres comes from one matrix product a chunk for many sets of
-centres: scores lie with the centres of a set on the first axis and the rows on the last, so that a comparison of one
-centre with the best so far runs along thousands of numbers that are next to each other, and a block of them stays in
-the cache.  Sums and counts are added up in float64, so that what a record adds is its own share and not the rounding
-of others.  Runs that share a sample (the same repeat at other noise scales) are computed together.
+centres, with the centres of a set on the first axis and the rows on the last: comparisons run along thousands of
+numbers in the cache.  Sums and counts are added up in float64, so that what a record adds is its own share and not the
+rounding of others.  Runs that share a sample (the same repeat at other noise scales) are computed together.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ _CHUNK = 8192  # rows of one matrix product
 _SCORES = 1 << 20  # of one matrix product, if one set has no more
 _FEW = 2048  # labels for which a search one by one is faster than k comparisons of all
 _KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
-_LARGEST_DRAW = 1 << 28  # numbers
-_RADII = ("gamma", "exponential")
 
 
 def _norm_order(value: float) -> float:
@@ -47,9 +44,8 @@ def row_norms(vectors: np.ndarray, order: float) -> np.ndarray:
     return np.asarray(largest * (shares**order).sum(axis=-1) ** (1 / order))
 
 
-def norm_noise(
-    shape: tuple[int, ...], scale: float, rng: np.random.Generator, *, order: float = 2.0, radius: str = "gamma"
-) -> np.ndarray:
+def norm_noise(shape: tuple[int, ...], scale: float, rng: np.random.Generator, *, order: float = 2.0,
+               radius: str = "gamma") -> np.ndarray:  # fmt: skip
     """Draw vectors of the last axis' dimension with a density proportional to exp(-|z|_order / scale).
 
     The direction u / |u|_p of independent coordinates with density proportional to exp(-|u|^p) is independent of the
@@ -57,22 +53,14 @@ def norm_noise(
 
     Parameters
     ----------
-    shape : tuple of int
-        The last entry is d.
-    scale : float
-        At least 0; 0 gives zeros.
-    order : float
-        p in [1, inf].
+    shape : the last entry is d
+    scale : at least 0; 0 gives zeros
+    order : p in [1, inf]
     radius : {"gamma", "exponential"}
         The latter, of the released code, has in d > 1 a density with a pole at 0 and bounds no loss (R1).
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
     """
     p = _norm_order(order)
-    law = checks.one_of("radius", radius, _RADII)
+    law = checks.one_of("radius", radius, ("gamma", "exponential"))
     if scale == 0:
         return np.zeros(shape)
     beta = moderate("scale", scale)
@@ -93,25 +81,15 @@ class Lloyd:
 
     Attributes
     ----------
-    n_clusters : int
-        k.
-    beta_sum, beta_count : float
-        Scales of the noise; both 0 for Lloyd's algorithm.
+    n_clusters : k
+    beta_sum, beta_count : scales of the noise; both 0 for Lloyd's algorithm, never just one
     mode : {"released", "stated", "repaired"}
         Radius of the noise: exponential in `released`, else Gamma.  Counts are used as they are, negative or not, and
         an empty cluster without noise gives NaN that spreads, except in `repaired`: there noisy counts are at least
         1, centres are moved into the ball of radius `radius`, and an empty cluster without noise keeps its centre.
-    radius : float
-        r, the largest norm of a row, in the norm of `order`.
-    n_iterations : int
-        T.
-    order : float
-        p of the norm, at least 1.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range, or just one of the scales is 0.
+    radius : r, the largest norm of a row, in the norm of `order`
+    n_iterations : T
+    order : p of the norm, at least 1
 
     References
     ----------
@@ -140,10 +118,7 @@ class Lloyd:
         return self.beta_sum == 0
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """T (1/beta_count + |x|_p/beta_sum): the loss of records of weight 1, for first centres that are fixed.
-
-        Infinite without noise.
-        """
+        """T (1/beta_count + |x|_p/beta_sum), infinite without noise: the loss at weight 1, first centres fixed."""
         if self.noiseless:
             return np.full(np.shape(lengths), math.inf)
         return np.asarray(self.n_iterations * (1 / self.beta_count + lengths / self.beta_sum))
@@ -168,13 +143,7 @@ class Lloyd:
 
 
 def drawn_centres(points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return k sampled rows, without replacement: centres that depend on the data, for which nothing is proved (E7).
-
-    Raises
-    ------
-    ArgumentError
-        If the sample has fewer than k rows.
-    """
+    """Return k sampled rows, without replacement: centres that depend on the data, for which nothing is proved (E7)."""
     k = checks.integer("n_clusters", n_clusters, at_least=1, at_most=sample.size, at_most_name="the sample size")
     chosen = rng.choice(sample.size, k, replace=False)
     return np.asarray(points[sample.indices[chosen]], dtype=float)
@@ -182,7 +151,7 @@ def drawn_centres(points: np.ndarray, sample: WeightedSample, n_clusters: int, r
 
 def fixed_centres(facts: DataFacts, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Return k uniform directions of length sqrt(mean square), from public numbers alone, shape (k, d)."""
-    k = checks.integer("n_clusters", n_clusters, at_least=1, at_most=_LARGEST_DRAW // facts.d)
+    k = checks.integer("n_clusters", n_clusters, at_least=1, at_most=(1 << 28) // facts.d)  # numbers drawn
     u = rng.standard_normal((k, facts.d))
     return np.asarray(u * (math.sqrt(facts.mean_square) / np.linalg.norm(u, axis=1, keepdims=True)))
 
@@ -194,9 +163,8 @@ class CentreSets:
         if dtype not in FLOATS:
             raise ArgumentError(f"rows must be float32 or float64, got {dtype}; convert them with checked_points")
         self.n_sets, self.k, d = centres.shape
+        self._blocks, self._room = [], np.empty(0, dtype=dtype)
         at_once = max(1, _SCORES // (self.k * _CHUNK))
-        self._blocks = []
-        self._room = np.empty(0, dtype=dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, self.n_sets, at_once):
                 block = slice(start, min(start + at_once, self.n_sets))
@@ -253,9 +221,8 @@ def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return labels
 
 
-def clusters(
-    points: np.ndarray, centres: np.ndarray, weights: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def clusters(points: np.ndarray, centres: np.ndarray,
+             weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows nearest to each of c sets of k centres.
 
     Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64.
@@ -267,8 +234,7 @@ class _Piece:
     """A chunk of rows, also in float64, and who belongs where: a weight a row and set, at the row's cluster."""
 
     def __init__(self, rows: np.ndarray, share: np.ndarray) -> None:
-        self.columns, self.share = rows.T, share
-        self._doubles = rows.astype(float)
+        self.columns, self.share, self._doubles = rows.T, share, rows.astype(float)
         self._members: sparse.csc_array | None = None
 
     def tally(self, near: CentreSets) -> tuple[np.ndarray, np.ndarray]:
@@ -299,22 +265,17 @@ def _tally(pieces: Iterable[_Piece], centres: np.ndarray, dtype: np.dtype) -> tu
     return counts, sums
 
 
-def run(
-    points: np.ndarray, sample: WeightedSample, plans: list[Lloyd], initial: np.ndarray,
-    rngs: list[np.random.Generator],
-) -> np.ndarray:  # fmt: skip
+def run(points: np.ndarray, sample: WeightedSample, plans: list[Lloyd], initial: np.ndarray,
+        rngs: list[np.random.Generator]) -> np.ndarray:  # fmt: skip
     """Run several plans on one sample, each with its own noise and its own first centres.
 
     Parameters
     ----------
-    points : ndarray, shape (n, d)
-        All rows, preferably float32; see :func:`checked_points`.
-    sample : WeightedSample
-    plans : list of Lloyd
-        c of them, alike in n_clusters and n_iterations.
-    initial : ndarray, shape (c, k, d)
-    rngs : list of Generator
-        One a plan: each round draws k Laplace numbers, then the vectors.
+    points : all rows, preferably float32, shape (n, d); see :func:`checked_points`
+    sample : those that are drawn, with weights of at least 1
+    plans : c of them, alike in n_clusters and n_iterations
+    initial : first centres, shape (c, k, d)
+    rngs : one a plan; each round draws k Laplace numbers, then the vectors
 
     Returns
     -------
@@ -324,7 +285,7 @@ def run(
     Raises
     ------
     ArgumentError
-        If the plans differ in shape, a weight is below 1, or a row exceeds the radius of a plan.
+        Also if a row exceeds the radius of a plan.
     """
     shapes = {(plan.n_clusters, plan.n_iterations) for plan in plans}
     if len(shapes) != 1 or len(plans) != len(rngs):
@@ -342,10 +303,8 @@ def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.rando
     return _rounds(points, lambda: _pieces(points), [plan], np.asarray(initial)[None], [rng])[0]
 
 
-def _rounds(
-    rows: np.ndarray, pieces: Callable[[], Iterable[_Piece]], plans: list[Lloyd], initial: np.ndarray,
-    rngs: list[np.random.Generator],
-) -> np.ndarray:  # fmt: skip
+def _rounds(rows: np.ndarray, pieces: Callable[[], Iterable[_Piece]], plans: list[Lloyd], initial: np.ndarray,
+            rngs: list[np.random.Generator]) -> np.ndarray:  # fmt: skip
     centres = checks.finite_array("initial centres", initial).copy()
     shape = (len(plans), plans[0].n_clusters, rows.shape[1])
     if centres.shape != shape:
@@ -394,23 +353,16 @@ def total_costs(points: np.ndarray, centres: np.ndarray, sample: WeightedSample 
     return np.asarray(total + sizes)
 
 
-def clusters_by_rows(points: np.ndarray, centres: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts, shape (k,), and sums, shape (k, d), as `clusters` for one set of centres: what a plain loop costs."""
-    counts, sums = np.zeros(centres.shape[0]), np.zeros(centres.shape)
-    for row, weight in zip(points, weights, strict=True):
-        nearest = int(np.argmin(((centres - row) ** 2).sum(axis=1)))
-        counts[nearest] += weight
-        sums[nearest] += weight * row
-    return counts, sums
-
-
-def run_by_rows(
-    points: np.ndarray, weights: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Run one plan on weighted rows; the same numbers as `run` up to rounding, shape (k, d)."""
+def run_by_rows(points: np.ndarray, weights: np.ndarray, plan: Lloyd, initial: np.ndarray,
+                rng: np.random.Generator) -> np.ndarray:  # fmt: skip
+    """Run one plan on weighted rows by a plain loop; the same numbers as `run` up to rounding, shape (k, d)."""
     centres = np.array(initial, dtype=float)
     for _ in range(plan.n_iterations):
-        counts, sums = clusters_by_rows(points, centres, weights)
+        counts, sums = np.zeros(centres.shape[0]), np.zeros(centres.shape)
+        for row, weight in zip(points, weights, strict=True):
+            nearest = int(np.argmin(((centres - row) ** 2).sum(axis=1)))
+            counts[nearest] += weight
+            sums[nearest] += weight * row
         on_counts, on_sums = plan.noise(points.shape[1], rng)
         centres = plan.update(sums + on_sums, counts + on_counts, centres)
     return centres

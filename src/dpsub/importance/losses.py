@@ -6,8 +6,7 @@ e^eps.  If x is included with probability q and then weighs 1/q, its loss become
     present over absent:  log(1 + q (e^eps - 1)),
     absent over present:  -log(1 - q + q e^-eps),
 
-with eps = eps(1/q, x); the first is never the smaller one.  Records are included independently: the loss of a group is
-at most the sum over its members, and replacing a record costs its removal and the addition of the other.
+with eps = eps(1/q, x); the first is never the smaller one (docs/importance.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.noise.base import nonnegative
 
+MOST = 10**9  # of rows, columns, rounds and clusters
 _LARGE = 30.0  # e^-x is below the rounding of 1 + ... from here on
-MOST = 10**9
-"""Of rows, columns, rounds and clusters."""
 _UNITS = 1e30
 _RAREST = 1e-100
 
@@ -36,8 +34,7 @@ def moderate(name: str, value: object) -> float:
 def checked_lengths(name: str, value: ArrayLike) -> np.ndarray:
     """Return lengths of records as an array: at least 0, at most 1e30."""
     array = nonnegative(name, value)
-    if array.size:
-        checks.real(name, array.max(), at_most=_UNITS)
+    checks.real(name, array.max(initial=0.0), at_most=_UNITS)
     return array
 
 
@@ -50,13 +47,7 @@ def log_expm1(x: ArrayLike) -> np.ndarray:
 
 
 def inclusion(q: ArrayLike) -> np.ndarray:
-    """Return inclusion probabilities as an array.
-
-    Raises
-    ------
-    ArgumentError
-        If one is NaN or outside (0, 1] (below 1e-100): a record that is never included has no weight.
-    """
+    """Return inclusion probabilities as an array; ArgumentError outside (0, 1]: what is never drawn has no weight."""
     chances = checks.finite_array("inclusion probabilities", q)
     if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
         raise ArgumentError(
@@ -71,15 +62,8 @@ def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
 
     Parameters
     ----------
-    epsilon : array_like
-        eps(1/q, x) >= 0, nats; broadcasts with q.
-    q : array_like
-        Inclusion probabilities in (0, 1].
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
+    epsilon : eps(1/q, x) >= 0, nats; broadcasts with q
+    q : inclusion probabilities in (0, 1]
 
     References
     ----------
@@ -95,7 +79,7 @@ def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
 def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with it, at most.
 
-    Arguments and errors as in :func:`loss_when_removed`.
+    Arguments as in :func:`loss_when_removed`.
     """
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = -np.log1p(chance * np.expm1(-np.minimum(loss, 1.0)))
@@ -106,11 +90,7 @@ def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
 
 
 def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
-    """log(1 + (e^eps - 1) / q), eps >= 0 of any size: where the divergence of the mechanism is needed.
-
-    With P the outputs given that the record is included, and Q given that it is not, present is (1 - q) Q + q P, so
-    that present - a absent = q (P - (1 + (a - 1) / q) Q), a = e^eps: delta after sampling is q times delta there.
-    """
+    """log(1 + (e^eps - 1) / q), eps >= 0 of any size: delta after sampling is q times that of the mechanism there."""
     usual = np.log1p(np.expm1(np.minimum(epsilon, _LARGE)) / q)
     return np.where(epsilon > _LARGE, np.logaddexp(0.0, log_expm1(epsilon) - np.log(q)), usual)
 
@@ -121,15 +101,8 @@ class Power:
 
     Parameters
     ----------
-    scales : array_like, shape (n,)
-        c(x) = eps(1, x) >= 0, nats.
-    exponent : float
-        At least 0.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
+    scales : c(x) = eps(1, x) >= 0, nats, shape (n,)
+    exponent : at least 0
     """
 
     scales: np.ndarray
@@ -150,19 +123,9 @@ class Power:
         return loss_when_removed(self.loss(1 / chance), chance)
 
     def sampling_helps(self) -> np.ndarray:
-        """Whether eps'(1) < 1 - e^-eps(1), so that some q < 1 lowers the loss, shape (n,).
-
-        References
-        ----------
-        importance, Proposition 16.
-        """
+        """Whether eps'(1) < 1 - e^-eps(1), so that some q < 1 lowers the loss, shape (n,) (Proposition 16)."""
         return np.asarray(self.exponent * self.scales < -np.expm1(-self.scales))
 
     def sampling_never_helps(self) -> bool:
-        """Whether eps(w) <= w eps'(w) for all w, so that psi >= eps(1) and no sampling lowers any loss.
-
-        References
-        ----------
-        importance, Proposition 17.
-        """
+        """Whether eps(w) <= w eps'(w) for all w, so that no sampling lowers any loss (Proposition 17)."""
         return self.exponent >= 1

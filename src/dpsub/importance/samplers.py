@@ -19,20 +19,14 @@ from dpsub.importance.weights import optimal_weights
 from dpsub.noise import Laplace
 from dpsub.noise.base import nonnegative
 
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _ROUNDING = 1e-12  # by which a probability at the largest size may exceed 1
 _NUMBERS_A_BLOCK = 1 << 22
 _ROWS = 8192  # that are looked at together
-FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def checked_points(points: ArrayLike) -> np.ndarray:
-    """Return rows as a float array, without a copy where they are float32 or float64 already.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no rows or columns, the entries are no numbers, or some are not finite.
-    """
+    """Return rows as a float array, without a copy where they are float32 or float64 already; else ArgumentError."""
     rows = np.asarray(points)
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
         raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
@@ -48,15 +42,7 @@ def checked_points(points: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class WeightedSample:
-    """Records that were drawn, and their weights.
-
-    Attributes
-    ----------
-    indices : ndarray of int, shape (s,)
-        Increasing.
-    weights : ndarray, shape (s,)
-        1/q of each, >= 1.
-    """
+    """Increasing indices of the records that were drawn, shape (s,), and their weights 1/q >= 1."""
 
     indices: np.ndarray
     weights: np.ndarray
@@ -73,19 +59,10 @@ class WeightedSample:
 
 @dataclass(frozen=True, eq=False)
 class PoissonImportance:
-    """Include record i with probability q_i, independently, and give it the weight 1/q_i.
+    """Include record i with probability q_i in (0, 1], independently, and give it the weight 1/q_i; q of shape (n,).
 
     Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.  The guarantee
     needs q_i to be a function of record i and public numbers; neither q nor the sample may be released.
-
-    Parameters
-    ----------
-    q : array_like, shape (n,)
-
-    Raises
-    ------
-    ArgumentError
-        If there is no record, or a probability is outside (0, 1].
     """
 
     q: np.ndarray
@@ -118,25 +95,21 @@ def uniform_rates(n: int, m: float) -> np.ndarray:
 
 
 def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mixing: float = 0.5) -> np.ndarray:
-    """Return q(z) = mixing m/n + (1 - mixing) m z^2 / (n mean_square) at the norms z of centred records.
+    """Return q(z) = mixing m/n + (1 - mixing) m z^2 / (n mean_square) at the l2 norms z of centred records.
 
     Parameters
     ----------
     norms : array_like, shape (...)
-        l2 norms.
-    m : float
-        Expected sample size over all n records, in (0, n].
-    n : int
-    mean_square : float
-        Mean of z^2 over the n records, above 0.
-    mixing : float
-        In [0, 1]; 1 is uniform.
+    m : expected sample size over all n records, in (0, n]
+    n : number of records
+    mean_square : mean of z^2 over the n records, above 0
+    mixing : in [0, 1]; 1 is uniform
 
     Raises
     ------
     ArgumentError
-        If an argument is out of range, a probability exceeds 1 (clipping it would break the size and the guarantee), or
-        a record of norm 0 would never be drawn.
+        Also if a probability exceeds 1 (clipping it would break the size and the guarantee), or a record of norm 0
+        would never be drawn.
 
     References
     ----------
@@ -161,36 +134,28 @@ def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
 def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
     """Return q = min(1, c |x|) with sum m: the least variance at size m, whatever the loss.
 
-    It looks at all records to find c, so it is a yardstick and no private mechanism.
-
-    Raises
-    ------
-    ArgumentError
-        If fewer than m records have a size above 0, or m is out of range.
+    It looks at all records to find c, so it is a yardstick and no private mechanism.  Errors as :func:`filled_rates`.
     """
     z = checked_lengths("sizes", sizes)
     return filled_rates(np.zeros(z.shape), z, m)
 
 
 def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, max(floor, c |x|)) with sum m (water-filling).
+    """Return q = min(1, max(floor, c |x|)) with sum m (water-filling), shape (n,).
 
     For linear profiles losses fall in q, so with floors 1/w* every record keeps its target, and among all such
     probabilities of sum m these have the least variance sum (1/q - 1) |x|^2.
 
     Parameters
     ----------
-    floors : array_like, shape (n,)
-        In [0, 1]; 0 only where the size is above 0.
-    sizes : array_like, shape (n,)
-        |x| >= 0.
-    m : float
-        From sum of floors to n.
+    floors : in [0, 1], 0 only where the size is above 0, shape (n,)
+    sizes : |x| >= 0, shape (n,)
+    m : from sum of floors to n
 
     Raises
     ------
     ArgumentError
-        If m or a floor is out of range, the arrays differ in shape, or a record would never be drawn.
+        Also if a record would never be drawn.
     """
     least, z = nonnegative("floors", floors), checked_lengths("sizes", sizes)
     if least.shape != z.shape or least.ndim != 1:
@@ -203,9 +168,9 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
         raise ArgumentError(f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}")
     if not (least + z > 0).all():
         raise ArgumentError("a record of size 0 without a floor is never drawn, got such a record; leave it out")
-    if float(np.where(z > 0, 1.0, least).sum()) < goal:
-        raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
     positive = z > 0
+    if float(np.where(positive, 1.0, least).sum()) < goal:
+        raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
     if positive.any():
         moderate("sizes above 0", z[positive].min())
     floor, size = least[positive], z[positive]
@@ -230,22 +195,7 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WeightedLaplaceSum:
-    """Release sum of w_i x_i + independent Laplace noise of one scale in each coordinate.
-
-    Parameters
-    ----------
-    scale : float
-        b > 0, in units of the records.
-
-    Raises
-    ------
-    ArgumentError
-        If the scale is not above 0.
-
-    References
-    ----------
-    importance, Section 3.3.
-    """
+    """Release sum of w_i x_i + independent Laplace noise of one scale b > 0 in each coordinate (Section 3.3)."""
 
     scale: float
 

@@ -1,8 +1,8 @@
 """The largest weights that a target loss allows, for losses that are linear in the weight.
 
-Minimise sum 1/w_i subject to psi(x_i) <= eps* for every record.  The programme is separable: with E = e^{eps*} - 1 a
-weight is feasible iff (e^{a w} - 1) / w <= E, and the solution is the largest feasible w >= 1, a function of the record
-alone.  Weights are feasible after rounding.  The weights of the released code, which need not be, are here as well.
+Minimise sum 1/w_i subject to psi(x_i) <= eps* for every record: the solution is the largest w >= 1 with
+(e^{a w} - 1) / w <= E = e^{eps*} - 1, a function of the record alone (docs/importance.md, section 3).  The weights of
+the released code, which need not be feasible, are here as well.
 """
 
 from __future__ import annotations
@@ -22,32 +22,22 @@ _SMALLEST = 1e-30
 _BLOCK = 1 << 14
 _NEWTON_STEPS = 60
 _OVERFLOW = 600.0
-_RELEASED_STEPS = 11
 
 
 def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
-    """Return the largest w >= 1 with log(1 + (e^{a w} - 1) / w) <= eps*, by Newton's method.
+    """Return the largest w >= 1 with log(1 + (e^{a w} - 1) / w) <= eps*, shape (n,), by Newton's method.
 
-    The root is that of the convex h(w) = a w - log(1 + E w) right of its minimum, which lies below 1/a.  Started at
-    max(1, eps*) / a, where h <= 0 or the slope is positive, the second and later iterates fall monotonically to it.
+    Feasible after rounding, and within a share of about 2e-13 of the optimum (of 1e-8 where a and eps* nearly agree).
 
     Parameters
     ----------
-    slopes : array_like, shape (n,)
-        a > 0, nats per unit of weight, at most the target.
-    target : float
-        eps* > 0, nats.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Feasible, and within a share of about 2e-13 of the optimum (of 1e-8 where a and eps* nearly agree).
+    slopes : a > 0, nats per unit of weight, at most the target, shape (n,)
+    target : eps* from 1e-30 to 1e30, nats
 
     Raises
     ------
     ArgumentError
-        If the target is not from 1e-30 to 1e30, or a slope is below 1e-30 (its weight would be infinite) or exceeds the
-        target.
+        If a slope is below 1e-30 (its weight would be infinite) or exceeds the target.
 
     References
     ----------
@@ -71,6 +61,10 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
 
 
 def _newton(a: np.ndarray, goal: float) -> np.ndarray:
+    """Root of the convex h(w) = a w - log(1 + E w) right of its minimum, which lies below 1/a.
+
+    Started at max(1, eps*) / a, where h <= 0 or the slope is positive, later iterates fall monotonically to it.
+    """
     large = goal > _OVERFLOW
     scale = math.inf if large else math.expm1(goal)
     w = max(1.0, goal) / a
@@ -103,7 +97,7 @@ def released_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     best = optimal_weights(slopes, target)
     high = 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)
     low = high / 2
-    for _ in range(_RELEASED_STEPS):
+    for _ in range(11):
         middle = 0.5 * (low + high)
         low, high = np.where(middle <= best, middle, low), np.where(middle <= best, high, middle)
     return np.asarray(0.5 * (low + high))
