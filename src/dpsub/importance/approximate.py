@@ -48,11 +48,7 @@ class NormPair:
     """Noise of density exp(-|z|_2) in d dimensions on two values at distance `shift` > 0, in units of the noise scale.
 
     Symmetric: the losses of the two directions have one law, on [-shift, shift]; d = 1 is the Laplace law.
-
-    Raises
-    ------
-    NumericalError
-        If the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300.
+    NumericalError if the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300.
     """
 
     d: int
@@ -214,15 +210,10 @@ def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: floa
 
     Parameters
     ----------
-    calibration : feasible, with noise; `rates` must not fall in the norm, as is so for all samplers here
+    calibration : feasible, not `released`, whose noise bounds nothing; rates must not fall in the norm, as for all here
     delta : in (0, 1)
     tolerance : at least 0
     cells : steps of the grid of losses, see :class:`LloydLoss`
-
-    Raises
-    ------
-    UnsupportedError
-        In mode `released`, whose noise bounds nothing.
     """
     radius, slack = calibration.facts.radius, checks.real("tolerance", tolerance, at_least=0)
     proved = partial(_proved_between, calibration, delta, cells)
@@ -260,11 +251,7 @@ def _proved_between(calibration: Calibration, delta: float, cells: int, low: flo
 def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
     """Return q G(log(1 + (e^eps - 1) / q), mu), G the profile of N(mu, 1) against N(0, 1); exact.
 
-    Parameters
-    ----------
-    epsilon : nats, at least 0
-    q : in (0, 1]
-    mu : above 0, at the weight that goes with q
+    `epsilon` is at least 0, q in (0, 1], mu above 0, the shift at the weight that goes with q.
     """
     order = checks.real("epsilon", epsilon, at_least=0)
     chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
@@ -278,17 +265,12 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
     """Return the end of the weights from 1 on at which a record is (epsilon, delta)-protected, rounded down.
 
     From 1 / delta on every weight is feasible again, as the record is then hardly ever drawn; such weights are useless
-    and left out.
+    and left out.  ArgumentError if a record is not protected at weight 1.
 
     Parameters
     ----------
     mu : shifts at weight 1, sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2), shape (n,)
     epsilon, delta : targets; delta at least 1e-90
-
-    Raises
-    ------
-    ArgumentError
-        Also if a record is not protected at weight 1.
     """
     first = np.atleast_1d(checks.finite_array("mu", mu))
     goal = checks.real("delta", delta, above=0, at_least=1e-90, below=1)

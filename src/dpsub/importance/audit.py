@@ -25,24 +25,15 @@ from dpsub.importance.samplers import PoissonImportance, WeightedSample, checked
 from dpsub.sampling.laws import clopper_pearson
 
 CORESET_KINDS = ("independent", "poisson")
-_BLOCK = 2000
+_BLOCK = 2000  # runs that are played together
 _MOST_NUMBERS = 1 << 28
 
 
 @dataclass(frozen=True)
 class CanaryAudit:
-    """What one attack has shown.
+    """The loss that one attack has shown, `lower` at a confidence, next to the one that is promised, in nats.
 
-    Attributes
-    ----------
-    attack : {"noise", "first_centres"}
-    mode : of `Lloyd`
-    promised : the loss that is claimed, nats
-    lower : proved by the draws at `confidence`, at least 0
-    event : in words
-    hits : how often the event came with and without the canary, out of `draws` each
-    draws : those that judge
-    confidence : of `lower`
+    `hits` says how often the event came with and without the canary, out of `draws` each.
     """
 
     attack: str
@@ -99,8 +90,7 @@ def audit_noise(mode: str, rng: np.random.Generator, *, d: int = 8, norm: float 
     norm, chance = moderate("norm", norm), float(inclusion(q))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS // d)
     plan = Lloyd(draws, 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
-    weight, place = 1 / chance, np.zeros(d)
-    place[0] = norm / chance
+    weight, place = 1 / chance, norm / chance * np.eye(1, d)[0]
     promised = float(loss_when_removed(weight * float(plan.slopes(np.array(norm))), chance))
     ratios, distances = [], []
     for present in (True, False):
@@ -133,8 +123,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS)
     u = rng.standard_normal((n, d))
     sphere = u / np.linalg.norm(u, axis=1, keepdims=True)
-    outlier = np.zeros((1, d))
-    outlier[0, 0] = 10.0
+    outlier = 10.0 * np.eye(1, d)
     plan = Lloyd(2, 1.0, 1 / moderate("loss", loss), mode, 10.0, 1)
     facts = DataFacts(n, d, 10.0, 1.0)
     smallest = []
@@ -158,9 +147,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
     """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1; ArgumentError if all rows are alike.
 
-    References
-    ----------
-    importance, Theorem 15 (lightweight core-sets of Bachem et al. 2018; distances are squared).
+    Theorem 15: lightweight core-sets of Bachem et al. 2018, whose distances are squared.
     """
     rows = checked_points(points)
     squares = ((rows - rows.mean(axis=0, dtype=float)) ** 2).sum(axis=1, dtype=float)
@@ -192,8 +179,7 @@ def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.nd
     `centres` are c sets of k, shape (c, k, d); the result has the shape (c,).
     """
     full = total_costs(points, centres)
-    middle = points.mean(axis=0, dtype=float)
-    at_mean = float(total_costs(points, middle[None, None, :])[0])
+    at_mean = float(total_costs(points, points.mean(axis=0, dtype=float)[None, None, :])[0])
     return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))
 
 

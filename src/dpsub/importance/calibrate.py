@@ -100,14 +100,10 @@ class Calibration:
 
     Attributes
     ----------
-    sampler, mode : names
-    facts : those of the data
     target : eps*, nats; infinite for runs without noise
     m : expected sample size that was asked for; n for `full`
-    mixing : of the core-set sampler
-    n_iterations : T
     offset : beta_sum / beta_count
-    s : T / beta_sum; NaN where the cell is infeasible, infinite without noise
+    s : n_iterations / beta_sum; NaN where the cell is infeasible, infinite without noise
     psi : proved largest loss over the ball of radius r, at most the target in `repaired` and `stated`; in `released`
         what the weights and the grid of that code give, which may exceed it
     m_max : largest size that the sampler attains at this target (n for `full` and `unif`)
@@ -127,7 +123,7 @@ class Calibration:
 
     @property
     def feasible(self) -> bool:
-        """Whether the size can be had at this target: if not, noise and probabilities are not available."""
+        """Whether the size can be attained at this target: if not, there are no noise and no probabilities."""
         return not math.isnan(self.s)
 
     @property
@@ -181,25 +177,19 @@ def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None 
               centre_norm: float | None = None) -> Calibration:  # fmt: skip
     """Return the least noise for which every record of norm at most r has a loss of at most the target.
 
-    Where `opt` or `core` can't have the size, the result has s = NaN and the attainable m.
+    Where `opt` or `core` cannot have the size, s is NaN and m_max says what they can (importance, Section 4).
 
     Parameters
     ----------
     sampler : {"full", "unif", "core", "opt"}
-    facts : those of the data
     target : eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target)
     m : expected sample size from 1e-6 to n; not for `full`
     mode : {"released", "stated", "repaired"}
         `released`: core-set minimum on a grid of 100 points, weights of `opt` as midpoints; `repaired`: the split that
         scales with the data.
     norms : needed by `opt` only, whose size depends on all of them, shape (n,)
-    n_iterations : T
     mixing : of the core-set sampler, from 1e-9 to 1
     centre_norm : of the repaired split, see :func:`count_offset`
-
-    References
-    ----------
-    importance, Section 4 and Proposition 13.
     """
     checks.one_of("sampler", sampler, SAMPLERS)
     iterations = checks.integer("n_iterations", n_iterations, at_least=1, at_most=MOST)

@@ -9,7 +9,7 @@ rounding of others.  Runs that share a sample (the same repeat at other noise sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +77,7 @@ def norm_noise(shape: tuple[int, ...], scale: float, rng: np.random.Generator, *
 
 @dataclass(frozen=True)
 class Lloyd:
-    """Algorithm 2: T rounds of noisy weighted sums and counts of the points nearest to each of k centres.
+    """Algorithm 2: T rounds of noisy weighted sums and counts of the points nearest to each of k centres (Prop. 13).
 
     Attributes
     ----------
@@ -90,10 +90,6 @@ class Lloyd:
     radius : r, the largest norm of a row, in the norm of `order`
     n_iterations : T
     order : p of the norm, at least 1
-
-    References
-    ----------
-    importance, Algorithm 2 and Proposition 13.
     """
 
     n_clusters: int
@@ -265,46 +261,30 @@ def _tally(pieces: Iterable[_Piece], centres: np.ndarray, dtype: np.dtype) -> tu
     return counts, sums
 
 
-def run(points: np.ndarray, sample: WeightedSample, plans: list[Lloyd], initial: np.ndarray,
+def run(points: np.ndarray, sample: WeightedSample | None, plans: list[Lloyd], initial: np.ndarray,
         rngs: list[np.random.Generator]) -> np.ndarray:  # fmt: skip
-    """Run several plans on one sample, each with its own noise and its own first centres.
+    """Run several plans on one sample, each with its own noise and its own first centres; their last centres.
+
+    The result has the shape (c, k, d), with NaN where a run has failed; ArgumentError if a row exceeds a plan's radius.
 
     Parameters
     ----------
     points : all rows, preferably float32, shape (n, d); see :func:`checked_points`
-    sample : those that are drawn, with weights of at least 1
+    sample : those that are drawn, weights of at least 1; None for all rows with weight 1, without a copy of them
     plans : c of them, alike in n_clusters and n_iterations
     initial : first centres, shape (c, k, d)
     rngs : one a plan; each round draws k Laplace numbers, then the vectors
-
-    Returns
-    -------
-    ndarray, shape (c, k, d)
-        Last centres; NaN where a run has failed.
-
-    Raises
-    ------
-    ArgumentError
-        Also if a row exceeds the radius of a plan.
     """
     shapes = {(plan.n_clusters, plan.n_iterations) for plan in plans}
     if len(shapes) != 1 or len(plans) != len(rngs):
         raise ArgumentError(f"plans that run together need one k, one T and a generator each, got {sorted(shapes)}")
-    sample.refuse_light_weights()
-    rows = points[sample.indices]
-    kept = list(_pieces(rows, sample.weights)) if rows.size <= _KEPT else None
-    for piece in kept or ():
-        piece.columns = np.ascontiguousarray(piece.columns)
-    return _rounds(rows, lambda: kept or _pieces(rows, sample.weights), plans, initial, rngs)
-
-
-def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Run one plan on all rows with weight 1, without a copy of them; shape (k, d); errors as in :func:`run`."""
-    return _rounds(points, lambda: _pieces(points), [plan], np.asarray(initial)[None], [rng])[0]
-
-
-def _rounds(rows: np.ndarray, pieces: Callable[[], Iterable[_Piece]], plans: list[Lloyd], initial: np.ndarray,
-            rngs: list[np.random.Generator]) -> np.ndarray:  # fmt: skip
+    rows, weights, kept = points, None, None
+    if sample is not None:
+        sample.refuse_light_weights()
+        rows, weights = points[sample.indices], sample.weights
+        kept = list(_pieces(rows, weights)) if rows.size <= _KEPT else None
+        for piece in kept or ():
+            piece.columns = np.ascontiguousarray(piece.columns)
     centres = checks.finite_array("initial centres", initial).copy()
     shape = (len(plans), plans[0].n_clusters, rows.shape[1])
     if centres.shape != shape:
@@ -313,11 +293,17 @@ def _rounds(rows: np.ndarray, pieces: Callable[[], Iterable[_Piece]], plans: lis
     for turn in range(plans[0].n_iterations):
         # often all plans start alike: their first clusters are those of one
         seen = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
-        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in _tally(pieces(), seen, rows.dtype))
+        tallied = _tally(kept or _pieces(rows, weights), seen, rows.dtype)
+        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in tallied)
         for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
             on_counts, on_sums = plan.noise(rows.shape[1], rng)
             centres[c] = plan.update(sums[c] + on_sums, counts[c] + on_counts, centres[c])
     return centres
+
+
+def run_full(points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Run one plan on all rows with weight 1; shape (k, d)."""
+    return run(points, None, [plan], np.asarray(initial)[None], [rng])[0]
 
 
 def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:

@@ -60,14 +60,7 @@ def inclusion(q: ArrayLike) -> np.ndarray:
 def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     """Return log(1 + q (e^eps - 1)): how much likelier an output is with the record than without it, at most.
 
-    Parameters
-    ----------
-    epsilon : eps(1/q, x) >= 0, nats; broadcasts with q
-    q : inclusion probabilities in (0, 1]
-
-    References
-    ----------
-    importance, Theorem 6; with eps that does not depend on the weight, Proposition 3.
+    `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance, Theorem 6 and Proposition 3).
     """
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = np.log1p(chance * np.expm1(np.minimum(loss, _LARGE)))
@@ -77,10 +70,7 @@ def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
 
 
 def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
-    """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with it, at most.
-
-    Arguments as in :func:`loss_when_removed`.
-    """
+    """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with it, at most."""
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = -np.log1p(chance * np.expm1(-np.minimum(loss, 1.0)))
     # at large losses 1 - q and q e^-eps are what is left of numbers near 1

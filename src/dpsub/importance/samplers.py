@@ -99,17 +99,10 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
 
     Parameters
     ----------
-    norms : array_like, shape (...)
-    m : expected sample size over all n records, in (0, n]
-    n : number of records
+    m : expected sample size over all n records, so small that no probability exceeds 1: clipping them would break the
+        size and the guarantee
     mean_square : mean of z^2 over the n records, above 0
     mixing : in [0, 1]; 1 is uniform
-
-    Raises
-    ------
-    ArgumentError
-        Also if a probability exceeds 1 (clipping it would break the size and the guarantee), or a record of norm 0
-        would never be drawn.
 
     References
     ----------
@@ -151,11 +144,6 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     floors : in [0, 1], 0 only where the size is above 0, shape (n,)
     sizes : |x| >= 0, shape (n,)
     m : from sum of floors to n
-
-    Raises
-    ------
-    ArgumentError
-        Also if a record would never be drawn.
     """
     least, z = nonnegative("floors", floors), checked_lengths("sizes", sizes)
     if least.shape != z.shape or least.ndim != 1:

@@ -27,21 +27,13 @@ _OVERFLOW = 600.0
 def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     """Return the largest w >= 1 with log(1 + (e^{a w} - 1) / w) <= eps*, shape (n,), by Newton's method.
 
-    Feasible after rounding, and within a share of about 2e-13 of the optimum (of 1e-8 where a and eps* nearly agree).
+    Feasible after rounding, and within a share of about 2e-13 of the optimum (of 1e-8 where a and eps* nearly agree);
+    importance, Problem 7 and Theorem 10.
 
     Parameters
     ----------
-    slopes : a > 0, nats per unit of weight, at most the target, shape (n,)
+    slopes : a in nats per unit of weight, at least 1e-30 and at most the target, shape (n,)
     target : eps* from 1e-30 to 1e30, nats
-
-    Raises
-    ------
-    ArgumentError
-        If a slope is below 1e-30 (its weight would be infinite) or exceeds the target.
-
-    References
-    ----------
-    importance, Problem 7 and Theorem 10.
     """
     goal, a = moderate("target epsilon", target), np.atleast_1d(checks.finite_array("slopes", slopes))
     if a.size and a.min() < _SMALLEST:
