@@ -31,8 +31,6 @@ MODES = ("released", "stated", "repaired")
 RHO = 0.225
 """The constant of the printed split (after Su et al. 2016)."""
 RELEASED_GRID = 100
-_CELLS = 2048
-_ROUNDS = 60
 _GAP = 1e-12
 _ROUNDING = 1e-12  # relative error allowed for the evaluation of f; the factor is lowered by it
 
@@ -261,10 +259,10 @@ def _smallest_factor(constant: float, square: float, radius: float, offset: floa
     def elasticity(log_u: np.ndarray) -> np.ndarray:
         return np.asarray(1 - 1 / (1 + np.exp(-log_u)) / np.logaddexp(0.0, log_u))
 
-    edges = np.linspace(0.0, radius, _CELLS + 1)
+    edges = np.linspace(0.0, radius, 2049)
     left, right = edges[:-1], edges[1:]
     best, proved = np.inf, np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(60):
         middle = 0.5 * (left + right)
         (q_left, at_left, u_left), (q_right, at_right, u_right), (_, at_middle, _) = map(curve, (left, right, middle))
         steepest = elasticity(u_left) * 2 * square * right / q_left - 1 / (right + offset)

@@ -23,7 +23,6 @@ from dpsub.importance.samplers import FLOATS, WeightedSample
 
 _CHUNK = 8192  # rows of one matrix product
 _SCORES = 1 << 20  # of one matrix product, if one set has no more
-_FEW = 2048  # labels for which a search one by one is faster than k comparisons of all
 _KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
 
 
@@ -202,7 +201,7 @@ class CentreSets:
 def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """scores.argmin(axis=0), by one comparison of all numbers a centre."""
     best = scores[0].copy()
-    if best.size < _FEW:
+    if best.size < 2048:  # then a search one by one is faster
         return np.asarray(scores.argmin(axis=0))
     labels, lower = np.zeros(best.shape, dtype), np.empty(best.shape, dtype)
     for j in range(1, scores.shape[0]):

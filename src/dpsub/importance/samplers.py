@@ -20,9 +20,6 @@ from dpsub.noise import Laplace
 from dpsub.noise.base import nonnegative
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_ROUNDING = 1e-12  # by which a probability at the largest size may exceed 1
-_NUMBERS_A_BLOCK = 1 << 22
-_ROWS = 8192  # that are looked at together
 
 
 def checked_points(points: ArrayLike) -> np.ndarray:
@@ -34,8 +31,8 @@ def checked_points(points: ArrayLike) -> np.ndarray:
         raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
     if rows.dtype not in FLOATS:
         rows = rows.astype(np.float64)
-    for start in range(0, rows.shape[0], _ROWS):
-        if not np.isfinite(rows[start : start + _ROWS]).all():
+    for start in range(0, rows.shape[0], 8192):  # no copy of all rows
+        if not np.isfinite(rows[start : start + 8192]).all():
             raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
     return rows
 
@@ -113,7 +110,7 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
     if share == 0 and z.size and z.min() == 0:
         raise ArgumentError("a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing")
     q = size / n * (share + (1 - share) * z * z / moment)
-    if q.size and q.max() > 1 + _ROUNDING:
+    if q.size and q.max() > 1 + 1e-12:  # rounding at the largest size
         most = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
         raise ArgumentError(f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}")
     return np.minimum(q, 1.0)
@@ -151,8 +148,7 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     if least.size and least.max() > 1:
         raise ArgumentError(f"floors must be at most 1, got {least.max():g}; they are inclusion probabilities")
     goal = expected_size(m, z.size)
-    total = float(least.sum())
-    if total > goal * (1 + 1e-12):
+    if (total := float(least.sum())) > goal * (1 + 1e-12):
         raise ArgumentError(f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}")
     if not (least + z > 0).all():
         raise ArgumentError("a record of size 0 without a floor is never drawn, got such a record; leave it out")
@@ -209,7 +205,7 @@ class WeightedLaplaceSum:
         rows, chance = _table(points, q)
         weighted, total = rows / chance[:, None], rows.sum(axis=0)
         errors = np.empty(checks.integer("runs", runs, at_least=1, at_most=10**8))
-        block = max(1, _NUMBERS_A_BLOCK // rows.shape[0])
+        block = max(1, (1 << 22) // rows.shape[0])  # runs of four million numbers together
         for start in range(0, errors.size, block):
             part = errors[start : start + block]
             drawn = rng.random((part.size, rows.shape[0])) < chance

@@ -16,12 +16,8 @@ from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.importance.losses import moderate
 
-_SAFETY = 1e-13  # weights are lowered by this share, which outweighs the rounding of Newton's last step
-_TOLERANCE = 1e-12  # eps(1, x) may exceed the target by this share: rounding of a limit that the caller has computed
 _SMALLEST = 1e-30
 _BLOCK = 1 << 14
-_NEWTON_STEPS = 60
-_OVERFLOW = 600.0
 
 
 def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
@@ -41,7 +37,7 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
             f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without influence has no "
             "largest weight: cap it"
         )
-    if a.size and a.max() > goal * (1 + _TOLERANCE):
+    if a.size and a.max() > goal * (1 + 1e-12):  # rounding of a limit that the caller has computed is let pass
         raise ArgumentError(
             f"the target must be at least the largest unsampled loss = {a.max():g}, got {goal:g}; raise the noise"
         )
@@ -57,13 +53,13 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
 
     Started at max(1, eps*) / a, where h <= 0 or the slope is positive, later iterates fall monotonically to it.
     """
-    large = goal > _OVERFLOW
+    large = goal > 600
     scale = math.inf if large else math.expm1(goal)
     w = max(1.0, goal) / a
     if goal <= 1:
         # the slope of h at 1/a is about a/E, which next to 1 is lost; it is 1/2 or more from 2/a on
         w = np.where(a < 1e-15 * scale, 2 * w, w)
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(60):
         # beyond the range of doubles 1 + E w is E w
         grown = goal + np.log(w) if large else np.log1p(scale * w)
         share = np.ones_like(w) if large else scale * w / (1 + scale * w)
@@ -76,8 +72,8 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
         w = np.where(settled | ~np.isfinite(new), w, np.maximum(new, 1.0))
         if settled.all():
             break
-    # where a and the target nearly agree the root is flat, and rounding may pass it: such weights gain nothing
-    return np.maximum(w * (1 - _SAFETY), 1.0)
+    # lowered by more than the rounding of the last step, which may pass the root where a and the target nearly agree
+    return np.maximum(w * (1 - 1e-13), 1.0)
 
 
 def released_weights(slopes: ArrayLike, target: float) -> np.ndarray:
