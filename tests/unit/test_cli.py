@@ -204,7 +204,8 @@ def test_calibrated_noise_is_safe(capsys: Captured) -> None:
 )
 def test_calibrated_size_is_safe(capsys: Captured, words: list[str], name: str) -> None:
     values = answered(capsys, "calibrate", *words, *TARGET, *RELEASES, "--solve", "size")
-    assert (values["solved"], values["refuted"]) == (name, None)
+    assert values["solved"] == name
+    assert values["refuted"] is None or values["refuted"] >= values["not_proved"]
     assert 0 < values[name] < values["not_proved"]
     assert values["upper"] <= 1
     assert isinstance(values[name], int if name == "size" else float)

@@ -4,9 +4,9 @@
 rate of the last stage) for a given noise; --solve steps the largest number of releases.  What is returned was proved.
 
 JSON: solved (noise_multiplier, size, rate or steps), under that name the answer, not_proved (the nearest value tried
-that is not proved; null for noise, and if the search met its limit), refuted (noise only: an attack exceeds the target
-with this noise or less; 0 if no attack is known), target_epsilon, target_delta, evaluations, and the keys of dpsub
-account for epsilon at the target delta.
+that is not proved; null for noise, and if the search met its limit), refuted (an attack exceeds the target with this
+noise or less, 0 if no attack is known; or at this size or number of steps, null if no attack is known up to the limit),
+target_epsilon, target_delta, evaluations, and the keys of dpsub account for epsilon at the target delta.
 """
 
 from __future__ import annotations
