@@ -37,7 +37,7 @@ from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import LAW_ERROR, MAX_LOSS, DirectedPair
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -103,6 +103,7 @@ class AdaptiveGame:
                        for one in block]  # fmt: skip
             beyond = (first - left + np.arange(left)) * step
             for _ in range(repeats):
+                check_time()
                 padded = np.zeros((2, size))
                 # whoever remembers less than the window has accepted, whoever remembers more has given up
                 padded[:, :left] = _accepted(beyond, self.tilt, log_scale)
@@ -247,6 +248,10 @@ _ACCEPTED = -12.0
 _RARE = -14.0
 
 
+_POLICIES = 3
+"""Games that are played for several targets."""
+
+
 @dataclass(frozen=True, eq=False)
 class AdaptiveAttack:
     """The filler flip against sums of m records, m fixed.
@@ -264,12 +269,27 @@ class AdaptiveAttack:
     def answer(self, question: Target) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
         large, or blocks of many steps need a larger transform than there is, or losses cannot be told apart."""
-        try:
-            return self._proved(question)
-        except NumericalError:
-            return 0.0
+        return self.answers([question])[0]
 
-    def _proved(self, question: Target) -> float:
+    def answers(self, targets: Sequence[Target]) -> list[float]:
+        """As `answer`, for several targets in order: a policy that suits one proves something for each, so that few
+        are played."""
+        places = np.unique(np.linspace(0, len(targets) - 1, _POLICIES).round().astype(int))
+        best = [0.0] * len(targets)
+        for place in places:
+            try:
+                check_time()
+                policy = self._policy(targets[place])
+            except NumericalError:
+                continue
+            for i, target in enumerate(targets if policy is not None else ()):
+                if target.delta is not None:
+                    best[i] = max(best[i], policy.epsilon(target.delta))
+                elif i == place or policy.x[0] <= target.epsilon <= policy.x[-1]:
+                    best[i] = max(best[i], policy.delta(target.epsilon))
+        return best
+
+    def _policy(self, question: Target) -> Policy | None:
         pair = self.pair
         if isinstance(pair, FillerPair):
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
@@ -279,7 +299,7 @@ class AdaptiveAttack:
         spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
         if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
             # the shortest window is too long already
-            return 0.0
+            return None
         rough = choices(pair, spread / 8)
         tilt, epsilon = _saddle(rough, self.steps, question)
         highest = 0.0
@@ -290,9 +310,8 @@ class AdaptiveAttack:
         if step > spread * _COARSE:
             step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
         if step > spread * _COARSEST:
-            return 0.0
-        policy = AdaptiveGame(choices(pair, step), self.steps, tilt).played(_ACCEPTED, highest)
-        return policy.delta(epsilon) if question.delta is None else policy.epsilon(question.delta)
+            return None
+        return AdaptiveGame(choices(pair, step), self.steps, tilt).played(_ACCEPTED, highest)
 
 
 def _range(pair: FillerPair | LaplacePair, tail: float) -> tuple[float, float]:
