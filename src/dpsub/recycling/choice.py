@@ -18,7 +18,7 @@ from dpsub import checks
 from dpsub.accounting.compose import minimum
 from dpsub.accounting.pld import OutOfTimeError, check_time
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.recycling.composition import MOST_STEPS, upper_delta
+from dpsub.recycling.composition import checked_steps, upper_delta
 from dpsub.recycling.divergence import hockey_stick
 from dpsub.recycling.kernels import Family, GaussianKernel, Kernel
 from dpsub.recycling.law import Recycled, RecycledProfile
@@ -74,11 +74,6 @@ def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     return checks.real("epsilon", order, at_least=1e-100, at_most=1e100), checks.real("delta", delta, above=0, below=1)
 
 
-def checked_steps(steps: Any) -> int:
-    """How many releases share a budget, 1 to `MOST_STEPS`, else ArgumentError."""
-    return checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
-
-
 def out_of_time() -> bool:
     """Whether the time limit (`dpsub.accounting.pld.time_limited`) has passed."""
     try:
@@ -96,11 +91,7 @@ def best_place(value: Callable[[float], float], low: float, high: float, steps: 
 def bracketed(
     excess: Callable[[float], float], low: float, high: float, steps: int, width: float
 ) -> tuple[float, float]:
-    """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule.
-
-    Illinois' few evaluations matter where each composes many releases; a bracket is returned, so that its safe end can
-    be taken whenever the search stops.
-    """
+    """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule; either may be taken."""
     at_low, at_high = excess(low), excess(high)
     if at_low * at_high > 0:
         raise NumericalError(f"a budget must be met between the ends of a search, got {at_low:.3g} and {at_high:.3g}")
@@ -136,12 +127,7 @@ still be private once recycled."""
 
 
 def plain_noise(
-    family: Family,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    sensitivity: float,
-    steps: int = 1,
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """The kernel alone whose `steps` releases together keep the budget: what recycling has to beat.
 
@@ -272,14 +258,11 @@ def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> floa
 
 
 def best_recycler(
-    family: Family,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    sensitivity: float,
-    steps: int = 1,
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).
+
+    A search over several releases that meets a time limit ends with the best recycler that was proved until then.
 
     Parameters
     ----------
