@@ -179,5 +179,7 @@ def test_a_search_that_is_out_of_time_gives_what_is_proved() -> None:
     assert "time limit" in advice.no_paper
     with pytest.raises(NumericalError, match="time limit"), time_limited(past):
         plain_noise(LaplaceKernel, 1.0, DELTA, 1.0, 1.0, 1000)
+    with pytest.raises(NumericalError, match="time limit"), time_limited(past):
+        largest_rate(LaplaceKernel(2000.0), 1.0, DELTA, -1.0, 1.0, 1.0, 1000)
     late = account(Recycled.within(LaplaceKernel(20.0), 0.1, 1.0, 1.0), 1000, epsilon=20.0, deadline=past)
     assert (late.lower, late.upper, late.width_met) == (0.0, 1.0, False)

@@ -193,6 +193,7 @@ def largest_rate(
     else:
         found, has = _largest_composed(alone, order, target, times), f"more in {times} releases"
     if found is None:
+        check_time()
         raise ArgumentError(
             f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} where the kernel "
             f"alone has {has} and no rate has less than the budget; take a larger scale or budget"
