@@ -167,7 +167,7 @@ def test_planted_fault_a_reused_stream_is_rejected(name: str) -> None:
 def test_a_noise_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example of docs/adding.md, put into the package as it stands, is found and keeps the contract."""
     page = (Path(__file__).parents[2] / "docs/adding.md").read_text(encoding="utf-8")
-    (example,) = (block.split("```")[0] for block in page.split("```python\n") if block.startswith('"""Logistic noise'))
+    example = page.split("```python\n# src/dpsub/noise/logistic.py\n")[1].split("```")[0]
     (tmp_path / "logistic.py").write_text(example, encoding="utf-8")
     monkeypatch.setattr(noise, "__path__", [*noise.__path__, str(tmp_path)])
     monkeypatch.setattr(noise, "REGISTRY", Registry("dpsub.noise", Mechanism, "mechanism"))

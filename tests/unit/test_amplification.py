@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub import noise, sampling
-from dpsub.amplification import aligned_profile, amplified_epsilon, amplify, base_epsilon, category
+from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile, LaplaceProfile
 from dpsub.sampling.laws import MultiplicityLaw
@@ -124,6 +124,8 @@ def test_large_epsilons_neither_overflow_nor_jump() -> None:
     assert np.diff(around)[0] == pytest.approx(2e-9, rel=1e-3)
     assert float(amplified_epsilon(5000.0, 0.5)) == pytest.approx(5000 + math.log(0.5))
     assert float(base_epsilon(5000.0, 0.5)) == pytest.approx(5000 - math.log(0.5))
+    lift = math.exp(730 + math.log(1e-320))
+    assert float(amplified_epsilon(730.0, 1e-320)) == pytest.approx(math.log1p(lift), rel=1e-12)
     assert float(base_epsilon(1e-3, 1e-320)) == pytest.approx(math.log(math.expm1(1e-3)) - math.log(1e-320))
 
 
@@ -161,15 +163,6 @@ def test_boundary_is_laplace_beyond_theta_with_one_copy() -> None:
         ("wr", False): "weak_type_1",
         ("wr", True): "weak_type_1",
     }
-
-
-def test_aligned_profile_is_both_gains() -> None:
-    law, profile, epsilon = MultiplicityLaw.single(0.4), GaussianProfile(1.0), np.array([0.01, 1.0, 6.0])
-    ratio, difference = aligned_profile(law, profile, epsilon)
-    np.testing.assert_allclose(ratio, np.log1p(0.4 * np.expm1(epsilon)) / epsilon)
-    np.testing.assert_allclose(difference, -0.6 * profile.delta(epsilon))
-    with pytest.raises(ArgumentError, match="epsilons must be above 0"):
-        aligned_profile(law, profile, [0.0, 1.0])
 
 
 def test_bad_arguments_are_named() -> None:

@@ -12,17 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from dpsub import noise
-from dpsub.amplification import (
-    DeclaredProfile,
-    PoissonAddRemove,
-    PoissonSubstitute,
-    PoissonSubstituteBySize,
-    PoissonSubstituteFromAddRemove,
-    WorSubstitute,
-    WrAddRemove,
-    WrSubstitute,
-    translate,
-)
+from dpsub.amplification import Bound, DeclaredProfile, theorem_14, translate
+from dpsub.amplification.bounds import pure_epsilon
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.noise import BlackBoxGroups, ConstantGroups, PointGuarantee, Profile, RandomisedResponseProfile
 from dpsub.relations import Relation
@@ -30,7 +21,21 @@ from dpsub.relations import Relation
 R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
 TARGETS = [0, 0.05, 0.1, 0.2]
 LAPLACE, GAUSSIAN = noise.of("laplace", 1.0), noise.of("gaussian", 1.0)
-WOR, WR = WorSubstitute(1000, 100), WrSubstitute(1000, 100)
+
+
+def poisson(rate: float, base: Relation = R, target: Relation = R, n: int | None = None) -> Bound:
+    return translate("poisson", base, target, rate=rate, n=n)
+
+
+def wor(n: int, m: int) -> Bound:
+    return translate("wor", S, S, n=n, m=m)
+
+
+def wr(n: int, m: int, target: Relation = S) -> Bound:
+    return translate("wr", S, target, n=n, m=m)
+
+
+WOR, WR = wor(1000, 100), wr(1000, 100)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ WOR, WR = WorSubstitute(1000, 100), WrSubstitute(1000, 100)
         (WR, BlackBoxGroups(LAPLACE), (3.931835e-2, 2.584499e-2, 1.398967e-2, 2.443132e-3)),
     ],
 )
-def test_reference_values(bound: WorSubstitute | WrSubstitute, profile: Profile, values: tuple[float, ...]) -> None:
+def test_reference_values(bound: Bound, profile: Profile, values: tuple[float, ...]) -> None:
     found = bound.delta(DeclaredProfile.of(profile, S), TARGETS)
     assert [f"{value:.6e}" for value in found] == [f"{value:.6e}" for value in values]  # all digits
     assert pytest.approx(0.095207853, abs=5e-10) == WR.eta
@@ -53,25 +58,25 @@ def test_reference_values(bound: WorSubstitute | WrSubstitute, profile: Profile,
 
 def test_sums_with_replacement_against_another_law() -> None:
     n, m, epsilon = 7, 12, 0.3
-    bound = WrSubstitute(n, m)
+    bound = wr(n, m)
     weights = binom.pmf(np.arange(1, m + 1), m, 1 / n)
     by_hand = sum(weight * float(LAPLACE.group(k).delta(epsilon)) for k, weight in enumerate(weights, start=1))
     target = bound.epsilon_amplified(epsilon)
     assert float(bound.delta(DeclaredProfile.of(LAPLACE, S), target)) == pytest.approx(by_hand, rel=1e-12)
-    assert float(WrAddRemove(n, m).delta(DeclaredProfile.of(LAPLACE, S), target)) == pytest.approx(by_hand, rel=1e-12)
-    one = WrSubstitute(1, 3)
+    assert float(wr(n, m, R).delta(DeclaredProfile.of(LAPLACE, S), target)) == pytest.approx(by_hand, rel=1e-12)
+    one = wr(1, 3)
     assert one.eta == 1
     assert float(one.delta(DeclaredProfile.of(LAPLACE, S), 0.4)) == pytest.approx(float(LAPLACE.group(3).delta(0.4)))
 
 
 def test_edges_of_rates_and_sizes() -> None:
     both = DeclaredProfile.of(LAPLACE, R, S)
-    for bound in (PoissonAddRemove(0), PoissonSubstitute(0, 5), PoissonSubstituteBySize(0, 5), WrSubstitute(5, 0),
-                  PoissonSubstituteFromAddRemove(0)):  # fmt: skip
+    for bound in (poisson(0), theorem_14(0, 5), poisson(0, S, S, 5), wr(5, 0),
+                  poisson(0, R, S)):  # fmt: skip
         np.testing.assert_array_equal(bound.delta(both, TARGETS), np.zeros(4))
-    for bound in (PoissonAddRemove(1), PoissonSubstitute(1, 5), PoissonSubstituteBySize(1, 5), WorSubstitute(5, 5)):
+    for bound in (poisson(1), theorem_14(1, 5), poisson(1, S, S, 5), wor(5, 5)):
         np.testing.assert_allclose(bound.delta(both, TARGETS), LAPLACE.delta(TARGETS), rtol=1e-14)
-    full = PoissonSubstituteFromAddRemove(1).delta(both, TARGETS)
+    full = poisson(1, R, S).delta(both, TARGETS)
     np.testing.assert_allclose(full, LAPLACE.group(2).delta(TARGETS), rtol=1e-12)
 
 
@@ -90,9 +95,9 @@ def theorem14(profile: Profile, rate: float, n: int, target: float) -> float:
 def test_theorem_14_and_its_tight_form(rate: float, n: int, target: float, pure: bool) -> None:
     profile: Profile = PointGuarantee(1.0, 0.0 if pure else 0.01)
     declared = DeclaredProfile.of(profile, S)
-    printed = float(PoissonSubstitute(rate, n).delta(declared, target))
+    printed = float(theorem_14(rate, n).delta(declared, target))
     assert printed == pytest.approx(min(1.0, theorem14(profile, rate, n, target)), rel=1e-10, abs=1e-15)
-    assert float(PoissonSubstituteBySize(rate, n).delta(declared, target)) <= printed * (1 + 1e-12) + 1e-15
+    assert float(poisson(rate, S, S, n).delta(declared, target)) <= printed * (1 + 1e-12) + 1e-15
 
 
 def test_planted_fault_theorem_14_without_the_extension_is_another_number() -> None:
@@ -103,19 +108,19 @@ def test_planted_fault_theorem_14_without_the_extension_is_another_number() -> N
                 return np.log(np.maximum(0.0, p - np.exp(order) * (1 - p)))
 
     declared, faulty = (DeclaredProfile.of(kind(0.75), S) for kind in (RandomisedResponseProfile, Printed))
-    bound = PoissonSubstitute(0.1, 4)
+    bound = theorem_14(0.1, 4)
     assert float(faulty.profile.delta(-3.0)) < float(declared.profile.delta(-3.0)) - 0.1
     assert float(bound.delta(faulty, 0.03)) < 0.99 * float(bound.delta(declared, 0.03))
     # a convex extension keeps Theorem 14 above its tight form, which never looks below epsilon'
-    tight = PoissonSubstituteBySize(0.1, 4)
+    tight = poisson(0.1, S, S, 4)
     assert float(bound.delta(faulty, 0.03)) >= float(tight.delta(declared, 0.03))
     assert float(tight.delta(faulty, 0.03)) == pytest.approx(float(tight.delta(declared, 0.03)), rel=1e-13)
 
 
 def test_the_pure_loss_of_poisson_under_substitution() -> None:
-    bound, epsilon = PoissonSubstituteFromAddRemove(0.1), 1.0
+    bound, epsilon = poisson(0.1, R, S), 1.0
     limit = math.log((0.9 + 0.1 * math.e) / (0.9 + 0.1 / math.e))
-    assert float(bound.pure_epsilon(epsilon)) == pytest.approx(limit, rel=1e-14)
+    assert float(pure_epsilon(epsilon, 0.1)) == pytest.approx(limit, rel=1e-14)
     pure = DeclaredProfile.of(PointGuarantee(epsilon), R)
     assert float(bound.delta(pure, limit * (1 + 1e-9))) == 0
     assert float(bound.delta(pure, limit * (1 - 1e-3))) > 0
@@ -165,23 +170,35 @@ def test_the_translator_says_why_there_is_none(sampler: str, base: Relation, rea
 
 
 def test_a_rate_with_replacement_is_no_inclusion_probability() -> None:
-    with pytest.warns(UserWarning, match="is 0.0956179, not the rate 0.1; the former is used"):
-        bound = translate("wr", S, S, rate=0.1, n=100)
+    bound = translate("wr", S, S, rate=0.1, n=100)
     assert bound.eta == pytest.approx(1 - 0.99**10)
+    assert bound.remark.endswith("is 0.0956179, not the rate 0.1; the former is used")
+    assert not translate("wr", S, S, rate=0.1, n=100, m=10).remark
+
+
+@pytest.mark.parametrize("sampler", ["poisson", "wor", "wr"])
+@pytest.mark.parametrize("rate", [1e-300, 0.5, 1.0])
+def test_absurd_numbers_are_answered_without_a_warning(sampler: str, rate: float) -> None:
+    bound = translate(sampler, R, S, rate=rate, n=10, m=10)
+    for name in noise.REGISTRY.names():
+        for ratio in (1e-320, 1e-5, 40.0, 1e308):
+            declared = DeclaredProfile.of(noise.of(name, ratio), R)
+            delta = bound.delta(declared, [0.0, 1e-320, 30.0, 710.0, 1e155, 1.7e308])
+            assert ((delta >= 0) & (delta <= 1)).all()
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: PoissonAddRemove(1.1), "rate must be at most 1"),
-        (lambda: PoissonAddRemove(math.nan), "rate must be finite"),
-        (lambda: WorSubstitute(5, 6), "m must be at most n = 5, got m = 6"),
-        (lambda: WorSubstitute(5, 0), "m must be at least 1"),
-        (lambda: WorSubstitute(5, 2.5), "m must be a whole number"),  # type: ignore[arg-type]
-        (lambda: WrSubstitute(0, 2), "n must be at least 1"),
-        (lambda: WrSubstitute(4, -1), "m must be at least 0"),
-        (lambda: WrAddRemove(1, 2), "n must be at least 2"),
-        (lambda: PoissonSubstitute(0.1, 2.5), "n must be a whole number"),  # type: ignore[arg-type]
+        (lambda: poisson(1.1), "rate must be at most 1"),
+        (lambda: poisson(math.nan), "rate must be finite"),
+        (lambda: wor(5, 6), "m must be at most n = 5, got m = 6"),
+        (lambda: wor(5, 0), "m must be at least 1"),
+        (lambda: wor(5, 2.5), "m must be a whole number"),  # type: ignore[arg-type]
+        (lambda: wr(0, 2), "n must be at least 1"),
+        (lambda: wr(4, -1), "m must be at least 0"),
+        (lambda: wr(1, 2, R), "n must be at least 2"),
+        (lambda: theorem_14(0.1, 2.5), "n must be a whole number"),  # type: ignore[arg-type]
         (lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), -0.1), "epsilon_amplified must be at least 0"),
         (lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), math.inf), "epsilon_amplified must be finite"),
         (lambda: DeclaredProfile.of(LAPLACE), "must hold for a relation between samples, got none"),

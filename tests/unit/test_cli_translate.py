@@ -22,6 +22,14 @@ def test_the_answer_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) -
     assert found["delta_amplified"] == exact == pytest.approx(1.307059e-2, rel=1e-6)
 
 
+def test_a_rate_of_draws_is_remarked_on_and_not_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--sampler wr --base substitute --target substitute --rate 1 --n 11 --ratio 1 --epsilon 0.1"
+    assert main(["translate", *words.split()]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "probability of 11 draws with replacement from 11 is 0.649506, not the" in " ".join(shown.out.split())
+
+
 def test_a_guarantee_for_one_size_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     words = "--sampler wr --base substitute --n 10 --m 3 --ratio 1 --epsilon 0.1"
     assert main(["translate", *words.split()]) == 0

@@ -178,11 +178,11 @@ def test_bad_arguments_are_named() -> None:
 
 
 def test_extreme_arguments_give_no_nan() -> None:
-    epsilon = np.array([-1e6, -700.0, -1e-300, 0.0, 1e-300, 1e3, 1e8, 1e200])
+    epsilon = np.array([-1.7e308, -1e6, -700.0, -1e-300, 0.0, 1e-300, 1e3, 1e8, 1e200, 1.7e308])
     for name in noise.REGISTRY.names():
-        for ratio in (1e-150, 1e-8, 1.0, 1e3, 1e8):
+        for ratio in (1e-150, 1e-8, 1.0, 1e3, 1e8, 1e308):
             profile = noise.of(name, ratio)
-            assert not np.isnan(profile.log_delta(epsilon)).any()
+            assert not np.isnan(profile.group_log_delta(epsilon[:, np.newaxis], np.arange(1, 12))).any()
             assert ((profile.delta(epsilon) >= 0) & (profile.delta(epsilon) <= 1)).all()
 
 

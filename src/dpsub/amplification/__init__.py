@@ -5,23 +5,10 @@
 
 from __future__ import annotations
 
-from dpsub.amplification.bounds import (
-    Bound,
-    DeclaredProfile,
-    PoissonAddRemove,
-    PoissonSubstitute,
-    PoissonSubstituteBySize,
-    PoissonSubstituteFromAddRemove,
-    ThroughPairs,
-    WorSubstitute,
-    WrAddRemove,
-    WrSubstitute,
-    translate,
-)
-from dpsub.amplification.theorem import Amplified, aligned_profile, amplified_epsilon, amplify, base_epsilon, category
+from dpsub.amplification.bounds import Bound, DeclaredProfile, theorem_14, translate
+from dpsub.amplification.theorem import Amplified, amplified_epsilon, amplify, base_epsilon, category
 
 __all__ = [
-    "Amplified", "Bound", "DeclaredProfile", "PoissonAddRemove", "PoissonSubstitute", "PoissonSubstituteBySize",
-    "PoissonSubstituteFromAddRemove", "ThroughPairs", "WorSubstitute", "WrAddRemove", "WrSubstitute",
-    "aligned_profile", "amplified_epsilon", "amplify", "base_epsilon", "category", "translate",
+    "Amplified", "Bound", "DeclaredProfile", "amplified_epsilon", "amplify", "base_epsilon", "category", "theorem_14",
+    "translate",
 ]  # fmt: skip

@@ -1,19 +1,14 @@
-"""Amplification bounds that know for which sampler and which neighbouring relations they hold.
+"""Which bound covers a sampler, a relation between samples and a relation between data sets, or why none does.
 
-Poisson sampling when one record is substituted: no distance-compatible coupling, hence bounds of their own.
-
-Which bound covers a sampler, a relation between samples and a relation between data sets, or why none does.
+A formula gives delta'(epsilon') of one release; `BOUNDS` says for which sampler and relations it holds, and `translate`
+looks there.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,11 +19,11 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.noise.base import Profile, nonnegative
 from dpsub.noise.profiles import BlackBoxGroups, PairedSteps
 from dpsub.relations import Relation
-from dpsub.sampling import laws
-from dpsub.sampling.laws import MultiplicityLaw
+from dpsub.sampling.laws import MultiplicityLaw, log_binomial
 
 LARGEST = 10_000_000
 """Of the sizes over which a bound sums: arrays of that length are held."""
+_BLOCK = 4096  # sizes evaluated at once
 _WORDS = {Relation.ADD_REMOVE: "adding or removing a record", Relation.SUBSTITUTE: "substituting a record"}
 
 
@@ -66,52 +61,43 @@ class DeclaredProfile:
         return cls(profile, frozenset(relations))
 
 
-class Bound(ABC):
-    """An upper bound on the privacy profile of one release of a subsampled mechanism.
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """An upper bound on the privacy profile of one release of a subsampled mechanism, as `translate` makes it.
 
     It is valid for one release: composing its points naively is valid too, but rarely tight.
 
-    Class attributes
-    ----------------
-    theorem : where it stands in the paper, or how it follows from it.
-    sampler : name of the sampler.
-    base : the relation between samples for which the base profile must hold.
-    result : the relation between data sets for which the result holds.
+    Attributes
+    ----------
+    name : str
+        Where it stands in the paper, or how it follows from it.
+    sampler : {"poisson", "wor", "wr"}
+        The sampler.
+    base_relation : Relation
+        Between samples, for which the base profile must hold.
+    relation : Relation
+        Between data sets, for which the result holds.
+    eta : float
+        Largest total variation distance between samples of neighbouring data sets, in [0, 1].
+    law : MultiplicityLaw
+        Law of the number of copies of the record in which neighbours differ.
+    formula : callable
+        delta' at epsilon' >= 0 from this bound, a base profile and a flat array of epsilon', for eta above 0.
+    n : int
+        Size of the data set where the formula needs it, else 0.
+    remark : str
+        What the caller should know of the sizes that were given; mostly empty.
     """
 
-    theorem: ClassVar[str]
-    sampler: ClassVar[str]
-    base: ClassVar[Relation]
-    result: ClassVar[Relation]
-
-    @property
-    def base_relation(self) -> Relation:
-        """The relation between samples for which the base profile must hold."""
-        return self.base
-
-    @property
-    def relation(self) -> Relation:
-        """The relation between data sets for which the result holds."""
-        return self.result
-
-    @property
-    @abstractmethod
-    def eta(self) -> float:
-        """Largest total variation distance between samples of neighbouring data sets, in [0, 1]."""
-
-    @abstractmethod
-    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
-        """Return the bound at epsilon' = `target` >= 0, for 0 < eta."""
-
-    @property
-    def name(self) -> str:
-        """The theorem, in words."""
-        return self.theorem
-
-    @property
-    def sampler_name(self) -> str:
-        """Name of the sampler."""
-        return self.sampler
+    name: str
+    sampler: str
+    base_relation: Relation
+    relation: Relation
+    eta: float
+    law: MultiplicityLaw = field(repr=False)
+    formula: Formula = field(repr=False)
+    n: int = 0
+    remark: str = ""
 
     def delta(self, base: DeclaredProfile, epsilon_amplified: ArrayLike) -> np.ndarray:
         """Return delta'(epsilon'), an upper bound, of the shape of `epsilon_amplified`.
@@ -139,7 +125,7 @@ class Bound(ABC):
         target = nonnegative("epsilon_amplified", epsilon_amplified)
         if self.eta == 0:
             return np.zeros(target.shape)[()]
-        found = np.minimum(self._delta(base.profile, np.atleast_1d(target)), 1.0)
+        found = np.minimum(self.formula(self, base.profile, np.atleast_1d(target)), 1.0)
         if math.isinf(float(base.profile.epsilon(0.0))):  # such a profile never is 0, it only underflows
             found = np.maximum(found, np.finfo(float).tiny)
         return found.reshape(target.shape)[()]
@@ -153,188 +139,20 @@ class Bound(ABC):
         return amplified_epsilon(epsilon, self.eta)
 
 
-class LawBound(Bound):
-    """A bound in which only the multiplicity law of one record matters: delta' = sum of P(L = l) delta_l(epsilon)."""
-
-    @cached_property
-    @abstractmethod
-    def law(self) -> MultiplicityLaw:
-        """Law of the number of copies of the record in which neighbours differ."""
-
-    @property
-    def eta(self) -> float:
-        return min(self.law.eta, 1.0)
-
-    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
-        return amplify(self.law, profile, self.epsilon_base(target)).delta_amplified
+Formula = Callable[[Bound, Profile, np.ndarray], np.ndarray]
 
 
-@dataclass(frozen=True)
-class PoissonRate:
-    """gamma in [0, 1], which is eta for every relation."""
-
-    rate: float
-
-    sampler: ClassVar[str] = "poisson"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
-
-    @property
-    def eta(self) -> float:
-        """The rate."""
-        return self.rate
+def _by_law(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
+    """delta' = sum over l >= 1 of P(L = l) delta_l(epsilon). Balle, Theorems 8 to 11; attained."""
+    return amplify(bound.law, profile, bound.epsilon_base(target)).delta_amplified
 
 
-@dataclass(frozen=True)
-class PoissonAddRemove(PoissonRate, LawBound):
-    """Poisson sampling, one record added or removed: delta'(epsilon') = gamma delta(epsilon); attained by membership.
-
-    Parameters
-    ----------
-    rate : float
-        gamma in [0, 1].
-
-    References
-    ----------
-    balle, Theorem 8.
-    """
-
-    theorem: ClassVar[str] = "Theorem 8"
-    base: ClassVar[Relation] = Relation.ADD_REMOVE
-    result: ClassVar[Relation] = Relation.ADD_REMOVE
-
-    @cached_property
-    def law(self) -> MultiplicityLaw:
-        return MultiplicityLaw.single(self.rate)
+def _in_pairs(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
+    """The same from a profile for adding and removing: a substitution between samples is two steps, l becomes 2 l."""
+    return _by_law(bound, PairedSteps(profile), target)
 
 
-@dataclass(frozen=True)
-class WorSubstitute(LawBound):
-    """m of n records without replacement, one substituted: delta'(epsilon') = (m/n) delta(epsilon); attained.
-
-    Parameters
-    ----------
-    n, m : int
-        1 <= m <= n. The decomposition behind it needs m < n; at m = n the bound is the base profile itself.
-
-    References
-    ----------
-    balle, Theorem 9.
-    """
-
-    n: int
-    m: int
-
-    theorem: ClassVar[str] = "Theorem 9"
-    sampler: ClassVar[str] = "wor"
-    base: ClassVar[Relation] = Relation.SUBSTITUTE
-    result: ClassVar[Relation] = Relation.SUBSTITUTE
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
-        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1, at_most=self.n, at_most_name="n"))
-
-    @cached_property
-    def law(self) -> MultiplicityLaw:
-        return MultiplicityLaw.single(self.m / self.n)
-
-
-@dataclass(frozen=True)
-class WrSubstitute(LawBound):
-    """m draws with replacement from n records, one substituted:
-
-        delta'(epsilon') = sum over k = 1..m of C(m, k) n^-k (1 - 1/n)^(m - k) delta_k(epsilon);  attained.
-
-    Parameters
-    ----------
-    n : int
-        Size of the data set, at least 1.
-    m : int
-        Number of draws, 0 to 10^7; it may exceed n.
-
-    References
-    ----------
-    balle, Theorem 10.
-    """
-
-    n: int
-    m: int
-
-    theorem: ClassVar[str] = "Theorem 10"
-    sampler: ClassVar[str] = "wr"
-    base: ClassVar[Relation] = Relation.SUBSTITUTE
-    result: ClassVar[Relation] = Relation.SUBSTITUTE
-    smallest: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=self.smallest))
-        object.__setattr__(self, "m", checks.integer("m", self.m, at_least=0, at_most=LARGEST))
-
-    @cached_property
-    def law(self) -> MultiplicityLaw:
-        return MultiplicityLaw(laws.log_binomial(np.arange(self.m + 1), self.m, 1 / self.n))
-
-
-@dataclass(frozen=True)
-class WrAddRemove(WrSubstitute):
-    """The same sum for one record added to or removed from a data set of the declared size n, at least 2.
-
-    Its guarantee holds at data sets of that size, so that it is no guarantee over data sets of all sizes.
-
-    References
-    ----------
-    balle, Theorem 11.
-    """
-
-    theorem: ClassVar[str] = "Theorem 11"
-    result: ClassVar[Relation] = Relation.ADD_REMOVE
-    smallest: ClassVar[int] = 2
-
-
-@dataclass(frozen=True)
-class ThroughPairs(Bound):
-    """A bound for substitution between samples, used with a base profile for adding and removing: k becomes 2 k.
-
-    Parameters
-    ----------
-    bound : LawBound
-        With `base_relation` substitute.
-    """
-
-    bound: LawBound
-
-    theorem: ClassVar[str] = "two steps a substitution"
-
-    @property
-    def name(self) -> str:
-        return f"{self.bound.name} with {self.theorem}"
-
-    @property
-    def sampler_name(self) -> str:
-        return self.bound.sampler
-
-    @property
-    def base_relation(self) -> Relation:
-        return Relation.ADD_REMOVE
-
-    @property
-    def relation(self) -> Relation:
-        return self.bound.relation
-
-    @property
-    def eta(self) -> float:
-        return self.bound.eta
-
-    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
-        return self.bound._delta(PairedSteps(profile), target)
-
-
-_BLOCK = 4096  # sizes evaluated at once
-
-
-@dataclass(frozen=True)
-class PoissonSubstitute(PoissonRate, Bound):
+def _theorem_14(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
     """Poisson sampling of n records, one substituted, from a base profile for substitution.
 
     With beta = exp(epsilon' - epsilon), g_k = C(n - 1, k - 1) gamma^(k - 1) (1 - gamma)^(n - k) and
@@ -344,50 +162,20 @@ class PoissonSubstitute(PoissonRate, Bound):
                             + gamma (1 - beta) (sum over k = 1..n-1 of g_k delta(epsilon_k) + g_n).
 
     epsilon_k is negative for large k, where the profile is the mirrored one, not the formula for epsilon >= 0. Not
-    tight: :class:`PoissonSubstituteBySize` is never larger.
-
-    Parameters
-    ----------
-    rate : float
-        gamma in [0, 1].
-    n : int
-        Size of the data set, a public number, 1 to 10^7.
-
-    References
-    ----------
-    balle, Theorem 14.
+    tight: `_given_the_size` is never larger. Balle, Theorem 14.
     """
-
-    n: int
-
-    theorem: ClassVar[str] = "Theorem 14"
-    base: ClassVar[Relation] = Relation.SUBSTITUTE
-    result: ClassVar[Relation] = Relation.SUBSTITUTE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=LARGEST))
-
-    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
-        if self.rate == 1:
-            return profile.delta(target)
-        base = self.epsilon_base(target)
-        sizes, orders = self._sizes()
-        apart = np.full(base.shape, math.exp(float(sizes[-1])))  # all n records: nothing to compare with
-        apart += _mixed(profile, sizes[:-1], lambda block: base[:, np.newaxis] + orders[block])
-        shrink = target - base
-        return self.rate * (np.exp(shrink) * profile.delta(base) - np.expm1(shrink) * np.minimum(apart, 1.0))
-
-    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return log g_k for k = 1..n and epsilon_k - epsilon for k = 1..n - 1; for 0 < gamma < 1."""
-        k = np.arange(1, self.n + 1)
-        odds = math.log(self.rate) - math.log1p(-self.rate)
-        return laws.log_binomial(k - 1, self.n - 1, self.rate), odds + np.log(self.n / k[:-1] - 1)
+    if bound.eta == 1:
+        return profile.delta(target)
+    base = bound.epsilon_base(target)
+    log_weights, odds = _sample_sizes(bound)
+    apart = np.full(base.shape, math.exp(float(log_weights[-1])))  # all n records: nothing to compare with
+    apart += _mixed(profile, log_weights[:-1], lambda block: base[:, np.newaxis] + odds[block])
+    shrink = target - base
+    return bound.eta * (np.exp(shrink) * profile.delta(base) - np.expm1(shrink) * np.minimum(apart, 1.0))
 
 
-@dataclass(frozen=True)
-class PoissonSubstituteBySize(PoissonSubstitute):
-    """The bound of Poisson sampling under substitution that compares samples of each size before it uses convexity.
+def _given_the_size(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
+    """The same, comparing samples of each size before convexity is used.
 
         delta'(epsilon') <= gamma sum over k = 1..n of g_k delta(e_k),
         exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),
@@ -398,29 +186,29 @@ class PoissonSubstituteBySize(PoissonSubstitute):
     second law is a mixture of samples one substitution away from those of omega1, of total weight exp(e_k) / alpha
     relative to g_k: one more joint convexity gives delta(e_k), at an e_k that is never below epsilon'. Theorem 14
     splits the mixture first, which loses; by convexity of the profile in exp(epsilon) it is never smaller. The bound
-    is attained by the mechanism that shows the size of its sample and randomised membership of one record.
-
-    References
-    ----------
-    balle, Theorem 2 and the proof of Theorem 14; the order of the two steps is ours.
+    is attained by the mechanism that shows the size of its sample and randomised membership of one record. Balle,
+    Theorem 2 and the proof of Theorem 14; the order of the two steps is ours.
     """
+    if bound.eta == 1:
+        return profile.delta(target)
+    base = bound.epsilon_base(target)
+    log_weights, odds = _sample_sizes(bound)
+    with np.errstate(divide="ignore"):
+        # log of (alpha / alpha' - 1) times the odds; e_n = epsilon'
+        rise = np.log(np.expm1(base - target))
 
-    theorem: ClassVar[str] = "Theorem 2 given the size"
+    def places(block: slice) -> np.ndarray:
+        return target[:, np.newaxis] + np.logaddexp(0.0, rise[:, np.newaxis] + odds[block])
 
-    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
-        if self.rate == 1:
-            return profile.delta(target)
-        base = self.epsilon_base(target)
-        sizes, orders = self._sizes()
-        with np.errstate(divide="ignore"):
-            # log of (alpha / alpha' - 1) times the odds; e_n = epsilon'
-            rise = np.log(np.expm1(base - target))
+    last = math.exp(float(log_weights[-1])) * profile.delta(target)
+    return bound.eta * (_mixed(profile, log_weights[:-1], places) + last)
 
-        def places(block: slice) -> np.ndarray:
-            return target[:, np.newaxis] + np.logaddexp(0.0, rise[:, np.newaxis] + orders[block])
 
-        last = math.exp(float(sizes[-1])) * profile.delta(target)
-        return self.rate * (_mixed(profile, sizes[:-1], places) + last)
+def _sample_sizes(bound: Bound) -> tuple[np.ndarray, np.ndarray]:
+    """log g_k for k = 1..n and epsilon_k - epsilon for k = 1..n - 1; for 0 < gamma < 1."""
+    k = np.arange(1, bound.n + 1)
+    odds = math.log(bound.eta) - math.log1p(-bound.eta)
+    return log_binomial(k - 1, bound.n - 1, bound.eta), odds + np.log(bound.n / k[:-1] - 1)
 
 
 def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], np.ndarray]) -> np.ndarray:
@@ -432,8 +220,18 @@ def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], 
     return total
 
 
-@dataclass(frozen=True)
-class PoissonSubstituteFromAddRemove(PoissonRate, Bound):
+def pure_epsilon(epsilon: ArrayLike, rate: float) -> np.ndarray:
+    """Return the exact largest loss, in nats, of Poisson sampling when a record is substituted, for (epsilon, 0)-DP
+    base mechanisms under adding and removing:
+
+        epsilon' = log((1 - gamma + gamma exp(epsilon)) / (1 - gamma + gamma exp(-epsilon))),  gamma = `rate` above 0.
+    """
+    order = nonnegative("epsilon", epsilon)
+    with np.errstate(divide="ignore"):  # infinite, hence of no use, where gamma = 1 and exp(-epsilon) is lost
+        return (amplified_epsilon(order, rate) - np.log1p(rate * np.expm1(-order)))[()]
+
+
+def _on_triples(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
     """Poisson sampling, one record substituted, from a base profile for adding and removing.
 
     Samples without the record, with it, and with its substitute come in triples y, y + v, y + v' of equal weight, one
@@ -441,82 +239,57 @@ class PoissonSubstituteFromAddRemove(PoissonRate, Bound):
 
     - by advanced joint convexity, gamma ((1 - beta) delta(epsilon) + beta delta_2(epsilon));
     - two steps of the amplified profile: (exp(epsilon') - 1) / (exp(epsilon'/2) - 1) delta'_R(epsilon'/2);
-    - for a base that is (epsilon0, 0)-DP, 0 from epsilon' = log((1 - gamma + gamma e^epsilon0) /
-      (1 - gamma + gamma e^-epsilon0)) on, which is exact for the class of such mechanisms.
+    - for a base that is (epsilon0, 0)-DP, 0 from `pure_epsilon` on, which is exact for the class of such mechanisms.
 
-    Parameters
-    ----------
-    rate : float
-        gamma in [0, 1].
-
-    References
-    ----------
-    balle, Theorems 2 and 8 and Section 3 (group privacy); the combination is ours.
+    Balle, Theorems 2 and 8 and Section 3 (group privacy); the combination is ours.
     """
-
-    theorem: ClassVar[str] = "Theorem 2 on triples of samples"
-    base: ClassVar[Relation] = Relation.ADD_REMOVE
-    result: ClassVar[Relation] = Relation.SUBSTITUTE
-
-    def pure_epsilon(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return the exact largest loss for the class of (epsilon, 0)-DP base mechanisms, in nats.
-
-        Raises
-        ------
-        ArgumentError
-            If an epsilon is negative or not finite.
-        """
-        order = nonnegative("epsilon", epsilon)
-        if self.rate == 0:
-            return np.zeros(order.shape)[()]
-        return (self.epsilon_amplified(order) - np.log1p(self.rate * np.expm1(-order)))[()]
-
-    def _delta(self, profile: Profile, target: np.ndarray) -> np.ndarray:
-        base = self.epsilon_base(target)
-        shrink = target - base
-        single, double = profile.delta(base), np.exp(profile.group_log_delta(base, 2))
-        best = self.rate * (np.exp(shrink) * double - np.expm1(shrink) * single)
-        best = np.minimum(best, np.exp(BlackBoxGroups(_Amplified(profile, self.rate)).group_log_delta(target, 2)))
-        limit = float(profile.epsilon(0.0))
-        if math.isfinite(limit):
-            best = np.where(target >= self.pure_epsilon(limit), 0.0, best)
-        return best
+    base = bound.epsilon_base(target)
+    shrink = target - base
+    single, double = profile.delta(base), np.exp(profile.group_log_delta(base, 2))
+    best = bound.eta * (np.exp(shrink) * double - np.expm1(shrink) * single)
+    best = np.minimum(best, np.exp(BlackBoxGroups(_Amplified(bound, profile)).group_log_delta(target, 2)))
+    limit = float(profile.epsilon(0.0))
+    return np.where(target >= pure_epsilon(limit, bound.eta), 0.0, best) if math.isfinite(limit) else best
 
 
 @dataclass(frozen=True)
 class _Amplified(Profile):
-    """The bound of Theorem 8 as a profile, at epsilon >= 0."""
+    """Theorem 8 as a profile, at epsilon >= 0."""
 
+    bound: Bound
     base: Profile
-    rate: float
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         order = np.asarray(epsilon, dtype=float)
         with np.errstate(divide="ignore"):
-            return np.log(PoissonAddRemove(self.rate)._delta(self.base, order.ravel())).reshape(order.shape)
+            return np.log(_by_law(self.bound, self.base, order.ravel())).reshape(order.shape)
 
 
 R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
+_PAIRS = "with two steps a substitution"
 
-# (sampler, base relation, target relation) -> (what makes the bound, the sizes that it needs)
-BOUNDS: dict[tuple[str, Relation, Relation], tuple[Callable[..., Bound], tuple[str, ...]]] = {
-    ("poisson", R, R): (PoissonAddRemove, ("rate",)),
-    ("poisson", R, S): (PoissonSubstituteFromAddRemove, ("rate",)),
-    ("poisson", S, S): (PoissonSubstituteBySize, ("rate", "n")),
-    ("wor", S, S): (WorSubstitute, ("n", "m")),
-    ("wor", R, S): (lambda n, m: ThroughPairs(WorSubstitute(n, m)), ("n", "m")),
-    ("wr", S, S): (WrSubstitute, ("n", "m")),
-    ("wr", R, S): (lambda n, m: ThroughPairs(WrSubstitute(n, m)), ("n", "m")),
-    ("wr", S, R): (WrAddRemove, ("n", "m")),
-    ("wr", R, R): (lambda n, m: ThroughPairs(WrAddRemove(n, m)), ("n", "m")),
+# (sampler, base relation, target relation) -> (name of the bound, its formula)
+BOUNDS: dict[tuple[str, Relation, Relation], tuple[str, Formula]] = {
+    ("poisson", R, R): ("Theorem 8", _by_law),
+    ("poisson", R, S): ("Theorem 2 on triples of samples", _on_triples),
+    ("poisson", S, S): ("Theorem 2 given the size", _given_the_size),
+    ("wor", S, S): ("Theorem 9", _by_law),
+    ("wor", R, S): (f"Theorem 9 {_PAIRS}", _in_pairs),
+    ("wr", S, S): ("Theorem 10", _by_law),
+    ("wr", R, S): (f"Theorem 10 {_PAIRS}", _in_pairs),
+    # holds at data sets of the declared size n, so that it is no guarantee over data sets of all sizes
+    ("wr", S, R): ("Theorem 11", _by_law),
+    ("wr", R, R): (f"Theorem 11 {_PAIRS}", _in_pairs),
 }
+_SIZE_IS_SECRET = (
+    "the inclusion probability m/n needs the size n of the data set, which adding a record changes; "
+    "take the target substitute"
+)
 NONE = {
     ("poisson", S, R): "a mechanism that is private under substitution may release the size of its sample, and the "
     "size of a Poisson sample tells when a record is added; use a base profile for add_remove",
-    ("wor", S, R): "the inclusion probability m/n needs the size n of the data set, which adding a record changes; "
-    "take the target substitute",
-    ("wor", R, R): "the inclusion probability m/n needs the size n of the data set, which adding a record changes; "
-    "take the target substitute",
+    ("wor", S, R): _SIZE_IS_SECRET,
+    ("wor", R, R): _SIZE_IS_SECRET,
 }
 SAMPLERS = ("poisson", "wor", "wr")
 
@@ -536,12 +309,12 @@ def translate(
     target : Relation
         Relation between data sets for which a guarantee is wanted.
     rate : float, optional
-        gamma of Poisson sampling. Where m of sampling with replacement is not given, m = rate n, with a warning that
-        the inclusion probability is another number.
+        gamma of Poisson sampling, in [0, 1]. Where m of sampling with replacement is not given, m = rate n, and the
+        bound's `remark` says that the inclusion probability is another number.
     n : int, optional
-        Size of the data set, a public number.
+        Size of the data set, a public number: at least 1 (2 for "wr" to add_remove), at most 10^7 for "poisson".
     m : int, optional
-        Size of the sample.
+        Size of the sample: 1 to n for "wor", 0 to 10^7 for "wr", where it may exceed n.
 
     Returns
     -------
@@ -571,25 +344,39 @@ def translate(
     key = (checks.one_of("sampler", sampler, SAMPLERS), _relation("base", base), _relation("target", target))
     if key in NONE:
         raise UnsupportedError(f"no bound takes {key[0]} from {key[1].value} to {key[2].value}: {NONE[key]}")
-    make, needs = BOUNDS[key]
-    given: dict[str, Any] = {"rate": rate, "n": n, "m": m}
+    name, formula = BOUNDS[key]
+    share = None
     if sampler == "wr" and m is None and rate is not None and n is not None:
-        given["m"] = _draws(rate, n)
-    missing = [name for name in needs if given[name] is None]
+        share = checks.real("rate", rate, at_least=0, at_most=1)
+        m = checks.integer("m = rate n", round(share * checks.integer("n", n, at_least=1), 9))
+    given = {"rate": rate, "n": n, "m": m}
+    needs = ("n", "m") if sampler != "poisson" else ("rate", "n") if formula is _given_the_size else ("rate",)
+    missing = [size for size in needs if given[size] is None]
     if missing:
         raise ArgumentError(f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs "
                             f"{' and '.join(needs)}, got no {missing[0]}; declare it as a public number")
-    return make(**{name: given[name] for name in needs})
+    if sampler == "poisson":
+        gamma = checks.real("rate", rate, at_least=0, at_most=1)
+        size = checks.integer("n", n, at_least=1, at_most=LARGEST) if "n" in needs else 0
+        return Bound(name, *key, gamma, MultiplicityLaw.single(gamma), formula, size)
+    total = checks.integer("n", n, at_least=2 if key[::2] == ("wr", R) else 1)
+    if sampler == "wor":
+        drawn = checks.integer("m", m, at_least=1, at_most=total, at_most_name="n")
+        law = MultiplicityLaw.single(drawn / total)
+    else:
+        drawn = checks.integer("m", m, at_least=0, at_most=LARGEST)
+        law = MultiplicityLaw(log_binomial(np.arange(drawn + 1), drawn, 1 / total))
+    eta = min(law.eta, 1.0)
+    remark = "" if share is None else (f"the inclusion probability of {drawn} draws with replacement from {total} is "
+                                       f"{eta:.6g}, not the rate {share:g}; the former is used")
+    return Bound(name, *key, eta, law, formula, remark=remark)
+
+
+def theorem_14(rate: float, n: int) -> Bound:
+    """Return the bound of Poisson sampling under substitution as printed, where `translate` gives a smaller one."""
+    better = translate("poisson", S, S, rate=rate, n=n)
+    return replace(better, name="Theorem 14", formula=_theorem_14)
 
 
 def _relation(name: str, value: Relation | str) -> Relation:
     return Relation(checks.one_of(f"{name} relation", str(value), [relation.value for relation in Relation]))
-
-
-def _draws(rate: float, n: int) -> int:
-    share = checks.real("rate", rate, at_least=0, at_most=1)
-    m = checks.integer("m = rate n", round(share * checks.integer("n", n, at_least=1), 9))
-    eta = WrSubstitute(n, m).eta
-    warnings.warn(f"the inclusion probability of {m} draws with replacement from {n} is {eta:.6g}, not the rate "
-                  f"{share:g}; the former is used", stacklevel=3)
-    return m

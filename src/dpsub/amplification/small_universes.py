@@ -1,26 +1,16 @@
-"""The rows of the table of bounds on a tiny universe: every pair of neighbouring data sets against the bound.
-
-Tiny universes in full: every sample, every law, every neighbour, so that bounds can be held against the truth.
-"""
+"""The rows of the table of bounds on a tiny universe: all samples, laws and neighbours, so that bounds meet truth."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from dpsub.amplification.bounds import Bound, DeclaredProfile, PoissonSubstitute, translate
+from dpsub.amplification.bounds import Bound, DeclaredProfile, theorem_14, translate
 from dpsub.divergences.hockey_stick import positive_part, total_variation
-from dpsub.divergences.universes import (
-    Dataset,
-    KernelProfile,
-    Space,
-    law_on,
-    sample_law,
-)
+from dpsub.divergences.universes import Dataset, KernelProfile, Space, sample_law
 from dpsub.relations import Relation
 
 UNIVERSE = 5
@@ -42,7 +32,7 @@ def bound_of(theorem: str, *, n: int, size: float) -> Bound:
     """Return the typed bound of a row at size n, with the rate or m as `size`."""
     sampler, base, target = ROWS[theorem]
     if theorem == "Theorem 14":  # the translator names a better one
-        return PoissonSubstitute(size, n)
+        return theorem_14(size, n)
     if sampler == "poisson":
         return translate(sampler, base, target, rate=size, n=n)
     return translate(sampler, base, target, n=n, m=round(size))
@@ -99,9 +89,9 @@ class BoundRow:
     @cached_property
     def laws(self) -> tuple[np.ndarray, np.ndarray]:
         """Laws of the samples of x and of x', each of shape (pairs, samples)."""
-        known: dict[Dataset, np.ndarray] = {}
-        for data in dict.fromkeys(itertools.chain(*self.pairs)):
-            known[data] = law_on(self.space, sample_law(ROWS[self.theorem][0], data, self.size))
+        sampler = ROWS[self.theorem][0]
+        drawn = {data for pair in self.pairs for data in pair}
+        known = {data: self.space.law(sample_law(sampler, data, self.size)) for data in drawn}
         first, second = (np.array([known[pair[side]] for pair in self.pairs]) for side in (0, 1))
         return first, second
 

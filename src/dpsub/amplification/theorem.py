@@ -1,7 +1,4 @@
-"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one.
-
-How an amplification is judged: categories and the aligned profile.
-"""
+"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one, and how the change is judged."""
 
 from __future__ import annotations
 
@@ -125,11 +122,11 @@ def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
     """
     order = nonnegative("epsilon", epsilon)
     rate = checks.real("eta", eta, above=0, at_most=1)
+    if rate == 1:  # rounding must not turn "no amplification" into a gain or a loss of one unit in the last place
+        return order[()]
     small = np.log1p(rate * np.expm1(np.minimum(order, _OVERFLOWS)))
-    large = order + math.log(rate) + np.log1p((1 - rate) / rate * np.exp(-order))
-    # Rounding must not turn "no amplification" (eta = 1) into a gain or a loss of one unit in the last place.
-    result = order if rate == 1 else np.minimum(np.where(order > _OVERFLOWS, large, small), order)
-    return result[()]
+    large = np.logaddexp(order + math.log(rate), math.log1p(-rate))
+    return np.minimum(np.where(order > _OVERFLOWS, large, small), order)[()]
 
 
 def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
@@ -153,14 +150,13 @@ def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
     """
     target = nonnegative("epsilon_amplified", epsilon_amplified)
     rate = checks.real("eta", eta, above=0, at_most=1)
-    with np.errstate(divide="ignore"):
+    if rate == 1:
+        return target[()]
+    with np.errstate(divide="ignore", over="ignore"):
         log_lift = target + np.log(-np.expm1(-target)) - math.log(rate)
-    moderate = np.minimum(target, _OVERFLOWS)
-    with np.errstate(over="ignore"):
-        small = np.log1p(np.expm1(moderate) / rate)
+        small = np.log1p(np.expm1(np.minimum(target, _OVERFLOWS)) / rate)
     large = log_lift + np.log1p(np.exp(-np.maximum(log_lift, 0.0)))
-    result = target if rate == 1 else np.maximum(np.where(log_lift > 30, large, small), target)
-    return result[()]
+    return np.maximum(np.where(log_lift > 30, large, small), target)[()]
 
 
 def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np.ndarray:
@@ -237,38 +233,3 @@ def category(epsilon: float, delta: float, epsilon_amplified: float, delta_ampli
             return "strong"
         return "boundary" if amplified_delta == 0 else "weak_type_1"
     return "weak_type_2" if amplified_delta < base_delta else "dilution"
-
-
-def aligned_profile(law: MultiplicityLaw, profile: Profile, epsilons: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return the curve (epsilon' / epsilon, delta' - delta), parametrised by the base epsilon.
-
-    Two samplers can be compared on it although the same base epsilon gives them different epsilon'.
-
-    Parameters
-    ----------
-    law : MultiplicityLaw
-        Law of the sampler.
-    profile : Profile
-        Profile of the base mechanism.
-    epsilons : array_like
-        Base epsilons in nats, above 0.
-
-    Returns
-    -------
-    ratio, difference : ndarray
-        epsilon' / epsilon in [0, 1] and delta' - delta in [-1, 1], of the shape of `epsilons`.
-
-    Raises
-    ------
-    ArgumentError
-        If an epsilon is not above 0.
-
-    References
-    ----------
-    must, Section 3.2 and Figure 4.
-    """
-    order = checks.finite_array("epsilons", epsilons)
-    if order.size and order.min() <= 0:
-        raise ArgumentError(f"epsilons must be above 0 for a ratio to exist, got {order.min():g}; drop it")
-    result = amplify(law, profile, order)
-    return result.epsilon_amplified / order, result.delta_amplified - result.delta

@@ -48,12 +48,12 @@ def run(arguments: Namespace) -> Answer:
     declared = DeclaredProfile.of(noise.of(arguments.mechanism, arguments.ratio), base)
     delta = float(bound.delta(declared, target))
     values = {
-        "bound": bound.name, "sampler": bound.sampler_name, "base": base.value, "target": bound.relation.value,
+        "bound": bound.name, "sampler": bound.sampler, "base": base.value, "target": bound.relation.value,
         "eta": bound.eta, "epsilon_amplified": target,
         "epsilon": float(bound.epsilon_base(target)) if bound.eta > 0 else None, "delta_amplified": delta,
     }  # fmt: skip
     conditions = "one release from one secret sample; noise fixed in advance; sizes and rates public"
-    if bound.sampler_name == "wr" and bound.relation is Relation.ADD_REMOVE:
+    if bound.sampler == "wr" and bound.relation is Relation.ADD_REMOVE:
         conditions += "; for a data set of exactly n records, so that it is no guarantee over data sets of all sizes"
     lines = [
         ("bound", bound.name),
@@ -63,4 +63,7 @@ def run(arguments: Namespace) -> Answer:
         ("guarantee", f"yes: under {bound.relation.value}, if the conditions hold"),
         ("conditions", conditions),
     ]
-    return Answer(values, f"{bound.sampler_name} sampling, from {base.value} to {bound.relation.value}", lines)
+    if bound.remark:
+        values["remark"] = bound.remark
+        lines.append(("remark", bound.remark))
+    return Answer(values, f"{bound.sampler} sampling, from {base.value} to {bound.relation.value}", lines)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from dpsub.divergences.hockey_stick import (
-    ConvexitySides,
-    MaximalCoupling,
-    MomentInterval,
-    WorstMechanism,
     advanced_joint_convexity,
     cheapest_coupling,
     compatible_sum,
@@ -20,7 +16,6 @@ from dpsub.divergences.hockey_stick import (
 )
 
 __all__ = [
-    "ConvexitySides", "MaximalCoupling", "MomentInterval", "WorstMechanism", "advanced_joint_convexity",
-    "cheapest_coupling", "compatible_sum", "hockey_stick", "maximal_coupling", "moment_from_profiles",
-    "profile_from_losses", "tail_rate", "total_variation", "worst_mechanism",
+    "advanced_joint_convexity", "cheapest_coupling", "compatible_sum", "hockey_stick", "maximal_coupling",
+    "moment_from_profiles", "profile_from_losses", "tail_rate", "total_variation", "worst_mechanism",
 ]  # fmt: skip

@@ -1,36 +1,24 @@
-"""The hockey-stick divergence of discrete laws, and the identities that amplification rests on.
-
-Couplings of discrete laws: the maximal one, and the cheapest one by a transport linear program.
-
-Moments of the privacy loss from privacy profiles, with a certificate of the quadrature's error.
-
-The worst mechanism for a finite design, by linear programming.
-"""
+"""The hockey-stick divergence of discrete laws: convexity, couplings, moments, and the worst mechanism of a design."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
 
 _SUM = 1e-9  # laws must sum to 1 within this
+_INFEASIBLE = 2  # scipy's status of a program without solution
 
 
 def law_array(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as an array of laws along its last axis.
-
-    Raises
-    ------
-    ArgumentError
-        If an entry is negative or not finite, or a law does not sum to 1 within 1e-9.
-    """
+    """Return `value` as an array of laws along its last axis; ArgumentError if a law is none within 1e-9."""
     array = checks.finite_array(name, value)
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ArgumentError(f"{name} must hold probabilities along its last axis, got shape {array.shape}")
@@ -41,6 +29,16 @@ def law_array(name: str, value: ArrayLike) -> np.ndarray:
         worst = float(np.ravel(totals)[np.argmax(np.abs(np.ravel(totals) - 1))])
         raise ArgumentError(f"{name} must sum to 1 within 1e-9 in every row, got {worst:.12g}; normalise it")
     return array
+
+
+def _solved(**program: Any) -> Any:
+    """Result of a linear program, which may be infeasible; NumericalError if it is not solved."""
+    from scipy.optimize import linprog  # here, as its import takes longer than all that needs no program
+
+    found = linprog(**program, method="highs")
+    if found.status not in (0, _INFEASIBLE):
+        raise NumericalError(f"the linear program must be solved, got status {found.status}: {found.message}")
+    return found
 
 
 def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.ndarray:
@@ -81,12 +79,11 @@ def positive_part(first: np.ndarray, second: np.ndarray, alpha: ArrayLike) -> np
 
 
 def total_variation(first: ArrayLike, second: ArrayLike) -> np.ndarray:
-    """Return the total variation distance, D_1."""
+    """Return the total variation distance, D_1, along the last axis."""
     return hockey_stick(first, second, 1.0)
 
 
-@dataclass(frozen=True)
-class ConvexitySides:
+class ConvexitySides(NamedTuple):
     """D_{alpha'} of two mixtures that share a part, what it equals, and the bound that follows by convexity."""
 
     mixed: float
@@ -109,15 +106,8 @@ def advanced_joint_convexity(
     ----------
     shared, first, second : array_like, shape (outcomes,)
         mu0, mu1, mu1'.
-    eta : float
-        In [0, 1].
-    alpha : float
-        At least 1.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
+    eta, alpha : float
+        In [0, 1]; at least 1.
 
     References
     ----------
@@ -140,18 +130,8 @@ def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike)
     """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon] for the privacy losses of a pair of discrete laws.
 
     L = log(mu(z) / mu'(z)) under mu, L' = log(mu'(z) / mu(z)) under mu'. An outcome that only mu has is an infinite
-    loss and enters the first probability alone. Equals the hockey-stick divergence for every epsilon.
-
-    Parameters
-    ----------
-    first, second : array_like, shape (outcomes,)
-        Laws mu and mu'.
-    epsilon : array_like
-        Nats.
-
-    References
-    ----------
-    balle, Theorem 5.
+    loss and enters the first probability alone. Equals the hockey-stick divergence at every epsilon (nats; balle,
+    Theorem 5).
     """
     mu, other = law_array("first", first), law_array("second", second)
     orders = checks.finite_array("epsilon", epsilon)[..., np.newaxis]
@@ -161,21 +141,15 @@ def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike)
     return ((mu * exceeds).sum(axis=-1) - np.exp(orders[..., 0]) * (other * exceeds).sum(axis=-1))[()]
 
 
-_INFEASIBLE = 2  # scipy's status of a program without solution
-
-
 @dataclass(frozen=True)
 class MaximalCoupling:
     """What two laws share, and what is left of each.
 
     Attributes
     ----------
-    eta : float
-        Total variation distance, the mass that is not shared.
-    shared : ndarray, shape (outcomes,)
-        nu0 = min(nu, nu') / (1 - eta); zeros where eta = 1, as nothing is shared.
-    first, second : ndarray, shape (outcomes,)
-        nu1 = (nu - min) / eta and nu1' = (nu' - min) / eta; equal to nu0 where eta = 0, as nothing is left.
+    eta : total variation distance, the mass that is not shared.
+    shared : nu0 = min(nu, nu') / (1 - eta), shape (outcomes,); zeros where eta = 1, as nothing is shared.
+    first, second : nu1 = (nu - min) / eta and nu1' = (nu' - min) / eta; nu0 where eta = 0, as nothing is left.
     """
 
     eta: float
@@ -214,10 +188,8 @@ def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> 
 
     Parameters
     ----------
-    first : array_like, shape (rows,)
-        Law of the first coordinate.
-    second : array_like, shape (columns,)
-        Law of the second one.
+    first, second : array_like, shapes (rows,) and (columns,)
+        Laws of the two coordinates.
     costs : array_like, shape (rows, columns)
         Costs of the pairs; an infinite one forbids the pair, so that forbidding all pairs but some asks whether a
         coupling with that support exists.
@@ -244,11 +216,9 @@ def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> 
     if rows.size == 0:
         return None
     # Both laws sum to 1 up to rounding only; the last equation follows from the others.
-    found = linprog(prices[rows, columns], A_eq=marginals[:-1], b_eq=np.concatenate([one, other])[:-1], method="highs")
+    found = _solved(c=prices[rows, columns], A_eq=marginals[:-1], b_eq=np.concatenate([one, other])[:-1])
     if found.status == _INFEASIBLE:
         return None
-    if found.status != 0:
-        raise NumericalError(f"the transport program must be solved, got status {found.status}: {found.message}")
     joint = np.zeros(prices.shape)
     joint[rows, columns] = found.x
     return float(prices[rows, columns] @ joint[rows, columns]), joint
@@ -264,14 +234,9 @@ def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLi
     first : array_like, shape (rows,)
         The law nu.
     distances : array_like, shape (rows, columns)
-        Distances from the points of nu to the points of the other support; infinite ones allowed.
+        From the points of nu to the points of the other support; one of each point is finite.
     group_deltas : array_like, shape (largest distance + 1,)
         delta_k for k = 0, 1, ...; entry 0 is delta_0 = 0 for epsilon >= 0.
-
-    Raises
-    ------
-    ArgumentError
-        If a point of nu has no finite distance, or one beyond the table of deltas.
 
     References
     ----------
@@ -293,17 +258,11 @@ _PANELS = 1024
 _MOST = 2**20
 
 
-@dataclass(frozen=True)
-class MomentInterval:
-    """Numbers between which E exp(s L) lies."""
+class MomentInterval(NamedTuple):
+    """Numbers between which E exp(s L) lies; log `upper` / s bounds the Renyi divergence of order s + 1."""
 
     lower: float
     upper: float
-
-    @property
-    def renyi_upper(self) -> float:
-        """log of the upper end; divided by s it is a bound on the Renyi divergence of order s + 1."""
-        return math.log(self.upper)
 
 
 def moment_from_profiles(
@@ -322,10 +281,8 @@ def moment_from_profiles(
     ----------
     forward, backward : callable
         log D_{exp(epsilon)} of the pair and of the pair reversed.
-    order : float
-        s, above 0.
-    end : float
-        Where the integration stops, in nats.
+    order, end : float
+        s, above 0; where the integration stops, in nats.
     rate : float
         Beyond `end` both divergences fall at least like exp(-rate (epsilon - end)); infinite where they are 0 there.
         For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of log delta.
@@ -400,18 +357,14 @@ def _growth(power: float, step: np.ndarray) -> np.ndarray:
     return step if power == 0 else np.expm1(power * step) / power
 
 
-@dataclass(frozen=True)
-class WorstMechanism:
+class WorstMechanism(NamedTuple):
     """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples.
 
     Attributes
     ----------
-    divergence : float
-        max over mechanisms of D_alpha(omega K || omega' K); the dual solution certifies it from above.
-    dual : float
-        Value of the dual program; equal up to the solver's accuracy.
-    event : ndarray, shape (samples,)
-        Probability of the distinguishing event on each sample: a mechanism of one bit that attains the divergence.
+    divergence : max over mechanisms of D_alpha(omega K || omega' K); the dual solution certifies it from above.
+    dual : value of the dual program; equal up to the solver's accuracy.
+    event : probability of the distinguishing event on each sample: a mechanism of one bit that attains the divergence.
     """
 
     divergence: float
@@ -467,9 +420,7 @@ def worst_mechanism(
     bound[np.arange(len(pairs)), right] = -growth
     limits = np.repeat([gap, growth - 1 + gap], len(pairs))
     table = np.concatenate([bound, -bound])
-    found = linprog(order * other - one, A_ub=table, b_ub=limits, bounds=(0, 1), method="highs")
-    if found.status != 0:
-        raise NumericalError(f"the program must be solved, got status {found.status}: {found.message}")
+    found = _solved(c=order * other - one, A_ub=table, b_ub=limits, bounds=(0, 1))
     dual = -float(limits @ found.ineqlin.marginals + found.upper.marginals.sum())
     event = np.asarray(found.x)
     return WorstMechanism(max(0.0, float((one - order * other) @ event)), max(0.0, dual), event)

@@ -1,8 +1,6 @@
-"""Samples as counts of records, their laws under the one-stage samplers, and their distances.
+"""Tiny universes in full: all samples as counts of records, their laws and distances, and exact profiles.
 
-Mechanisms on tiny spaces as matrices, and their exact profiles by comparing all pairs of samples.
-
-The lower bound by membership, with its hypotheses tested on a finite design.
+A mechanism on a tiny space is a matrix, shape (samples, outcomes); its exact profile compares all pairs of samples.
 """
 
 from __future__ import annotations
@@ -33,16 +31,10 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
     Parameters
     ----------
     sampler : {"poisson", "wor", "wr"}
-        The sampler.
     data : tuple of int
         Counts of records; a set (counts 0 and 1), not empty for "wor" and "wr".
     size : float
         The rate of "poisson", else the number of records drawn.
-
-    Raises
-    ------
-    ArgumentError
-        If the data are no set, or the size is out of range.
     """
     if any(count not in (0, 1) for count in data):
         raise ArgumentError(f"data must be a set, got counts {data}; samples may be multisets, data sets not")
@@ -71,38 +63,20 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
     return law
 
 
-def printed_multinomial(data: Dataset, sample: Dataset) -> float:
-    """Return m! / n^m prod over the universe of x_u / y_u!, the printed law of a sample drawn with replacement.
+def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> float:
+    """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with replacement.
 
-    References
-    ----------
-    balle, Section 4; the factor must read x_u^y_u / y_u!, as x_u / y_u! is 0 for every record outside the data.
+    As `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle, Section 4).
     """
-    return _multinomial(data, sample, [float(count) for count in data])
-
-
-def multinomial(data: Dataset, sample: Dataset) -> float:
-    """Return m! / n^m prod x_u^y_u / y_u!, the law of a sample drawn with replacement."""
-    return _multinomial(data, sample, [float(count**drawn) for count, drawn in zip(data, sample, strict=True)])
-
-
-def _multinomial(data: Dataset, sample: Dataset, factors: Sequence[float]) -> float:
     m = sum(sample)
+    factors = [float(count if printed else count**drawn) for count, drawn in zip(data, sample, strict=True)]
     orders = math.prod(math.factorial(count) for count in sample)
     return float(math.factorial(m) / sum(data) ** m * math.prod(factors) / orders)
 
 
 @dataclass(frozen=True)
 class Space:
-    """All samples that can occur, with the distances of a relation.
-
-    Parameters
-    ----------
-    samples : tuple of Dataset
-        The samples.
-    relation : Relation
-        Of samples that are neighbours.
-    """
+    """All samples that can occur, and the relation of those that are neighbours."""
 
     samples: tuple[Dataset, ...]
     relation: Relation
@@ -130,31 +104,14 @@ class Space:
             return (sizes[:, np.newaxis] + sizes - 2 * shared).astype(float)
         return np.where(sizes[:, np.newaxis] == sizes, sizes[:, np.newaxis] - shared, np.inf)
 
-    @cached_property
-    def positions(self) -> dict[Dataset, int]:
-        """Position of each sample."""
-        return {sample: place for place, sample in enumerate(self.samples)}
+    def law(self, law: Mapping[Dataset, float]) -> np.ndarray:
+        """Return a law of these samples as an array."""
+        return np.array([law.get(sample, 0.0) for sample in self.samples])
 
     def neighbours(self) -> list[tuple[int, int]]:
         """Return the pairs of positions at distance 1, each once."""
         rows, columns = np.nonzero(np.triu(self.distances == 1))
         return list(zip(rows.tolist(), columns.tolist(), strict=True))
-
-
-def law_on(space: Space, law: Mapping[Dataset, float]) -> np.ndarray:
-    """Return a law as an array over the samples of `space`.
-
-    Raises
-    ------
-    ArgumentError
-        If a sample of the law is not in the space.
-    """
-    array = np.zeros(len(space.samples))
-    for sample, probability in law.items():
-        if sample not in space.positions:
-            raise ArgumentError(f"every sample must be in the space, got {sample}; make the space larger")
-        array[space.positions[sample]] = probability
-    return array
 
 
 EDGES = np.linspace(-8.0, 12.0, 2001)  # of the bins of a noisy sum
@@ -166,12 +123,7 @@ def dirichlet_kernel(space: Space, outcomes: int, rng: np.random.Generator) -> n
 
 
 def membership_kernel(space: Space, record: int, keep_probability: float) -> np.ndarray:
-    """Return randomised response on whether `record` is in the sample; outcome 0 says that it is.
-
-    References
-    ----------
-    balle, Section 5.
-    """
+    """Return randomised response on whether `record` is in the sample, outcome 0 if so (balle, Section 5)."""
     inside = np.array([sample[record] > 0 for sample in space.samples])
     first = np.where(inside, keep_probability, 1 - keep_probability)
     return np.column_stack([first, 1 - first])
@@ -189,16 +141,7 @@ def size_and_membership_kernel(space: Space, record: int, keep_probability: floa
 def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
     """Return the exact bin masses of a sum with noise; binning is post-processing, so its divergences are lower bounds.
 
-    Parameters
-    ----------
-    space : Space
-        The samples.
-    mechanism : str
-        "laplace" or "gaussian".
-    values : sequence of float
-        Value of each record of the universe.
-    scale : float
-        Scale of the noise, above 0.
+    `mechanism` names the noise, `values` are those of the records of the universe, `scale` is that of the noise.
     """
     noise = REGISTRY.get(mechanism)(scale)
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
@@ -216,11 +159,6 @@ class KernelProfile(Profile):
         Law of the outcome for each sample.
     distances : array_like, shape (samples, samples)
         Symmetric path distances; infinite for pairs that no path joins.
-
-    Raises
-    ------
-    ArgumentError
-        If a row does not sum to 1 within 1e-9, or the shapes differ.
     """
 
     def __init__(self, kernel: ArrayLike, distances: ArrayLike) -> None:
@@ -273,20 +211,15 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class MembershipLoss:
-    """What randomised membership of one record loses under a sampler, beside the lemma's value.
+    """What randomised membership of one record loses under a sampler, next to the lemma's value.
 
     Attributes
     ----------
-    eta : float
-        Largest total variation distance between samples of neighbours.
-    inclusion : float
-        Largest probability that the record is in the sample of a data set that holds it and has a neighbour without.
-    natural : bool
-        True if every record of a data set can be in its sample, and no other one can.
-    exact : float
-        The exact profile of the subsampled mechanism at epsilon'.
-    claimed : float
-        eta psi_p(epsilon).
+    eta : largest total variation distance between samples of neighbours.
+    inclusion : largest probability that the record is in the sample of a data set that holds it, a neighbour not.
+    natural : whether every record of a data set can be in its sample, and no other one can.
+    exact : the exact profile of the subsampled mechanism at epsilon'.
+    claimed : eta psi_p(epsilon).
     """
 
     eta: float
@@ -330,10 +263,8 @@ def membership_loss(
         Neighbouring data sets; both orders are looked at.
     record : int
         The record asked about.
-    keep_probability : float
-        p, at least 1/2.
-    epsilon : float
-        Base epsilon in nats, at least 0.
+    keep_probability, epsilon : float
+        p, at least 1/2; base epsilon in nats, at least 0.
 
     Raises
     ------
@@ -349,7 +280,8 @@ def membership_loss(
     eta, inclusion = 0.0, 0.0
     shares = {data: sum(q for sample, q in law.items() if sample[record]) for data, law in design.items()}
     for x, other in pairs:
-        eta = max(eta, _distance(design[x], design[other]))
+        away = design[other]
+        eta = max(eta, sum(max(0.0, p_x - away.get(sample, 0.0)) for sample, p_x in design[x].items()))
         for one, two in ((x, other), (other, x)):
             if one[record] and not two[record]:
                 inclusion = max(inclusion, shares[one])
@@ -362,10 +294,7 @@ def membership_loss(
     return MembershipLoss(eta, inclusion, natural, exact, eta * float(MembershipProfile(p).delta(order)))
 
 
-def _distance(one: Mapping[Dataset, float], other: Mapping[Dataset, float]) -> float:
-    return sum(max(0.0, probability - other.get(sample, 0.0)) for sample, probability in one.items())
-
-
 def _natural(data: Dataset, law: Mapping[Dataset, float]) -> bool:
+    """Whether every record of the data can be in the sample, and no other one."""
     drawn = np.array([sample for sample, probability in law.items() if probability > 0]).sum(axis=0) > 0
     return bool((drawn == (np.array(data) > 0)).all())

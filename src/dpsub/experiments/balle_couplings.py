@@ -25,7 +25,6 @@ from dpsub.divergences.universes import (
     dirichlet_kernel,
     membership_loss,
     multinomial,
-    printed_multinomial,
     sample_law,
 )
 from dpsub.experiments.identity_checks import IdentityChecks, Pair
@@ -138,13 +137,13 @@ def rows_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
 
 
 def _sampling_laws(settings: Mapping[str, Any], variant: str) -> Iterator[Pair]:
-    formula = printed_multinomial if variant == "stated" else multinomial
     for n in settings["n"]:
         data = (1,) * n + (0,)
         for m in settings["m"]:
             law = sample_law("wr", data, m)
             for sample, probability in law.items():
-                yield "multinomial", f"n={n} m={m} {sample}", formula(data, sample), probability
+                formula = multinomial(data, sample, printed=variant == "stated")
+                yield "multinomial", f"n={n} m={m} {sample}", formula, probability
     for n, m in ((4, 3), (4, 2), (3, 3)):
         described = _copies(n, m, described=variant == "stated")
         exact = _copies(n, m, described=False)

@@ -12,8 +12,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dpsub import checks, noise
-from dpsub.amplification import WorSubstitute, WrSubstitute, amplify
-from dpsub.amplification.bounds import LawBound
+from dpsub.amplification import Bound, amplify, translate
 from dpsub.experiments.base import Experiment
 from dpsub.noise import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
 
@@ -38,7 +37,7 @@ class BalleCurves(Experiment):
         for start in settings["start_deltas"]:
             checks.real("start_deltas", start, above=0, below=1)
         for m in (settings["m"], *settings["group_sizes"]):
-            WorSubstitute(settings["n"], m)
+            _bound("wor", settings["n"], m)
         noise.of("laplace", settings["ratio"])
         for axis in ("epsilon", "epsilon_amplified"):
             step = checks.real(f"{axis}_step", settings[f"{axis}_step"], above=0)
@@ -86,33 +85,35 @@ def _sampled_curves(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
         profile = noise.of(mechanism, ratio)
         for x, log_delta in zip(targets, profile.log_delta(targets), strict=True):
             yield _record(panel, "none", ratio, x, float(log_delta))
-        yield from _curve(panel, "wor", WorSubstitute(n, m), profile, ratio, targets)
-        yield from _curve(panel, "wr", WrSubstitute(n, m), profile, ratio, targets)
+        for sampler in ("wor", "wr"):
+            yield from _curve(panel, sampler, _bound(sampler, n, m), m, profile, ratio, targets)
     profile = noise.of("laplace", ratio)
     for size in settings["group_sizes"]:
-        bound = WrSubstitute(n, size)
-        yield from _curve("d", "wr", bound, profile, ratio, targets)
-        yield from _curve("d", "wr_no_group", bound, ConstantGroups(profile), ratio, targets)
-        yield from _curve("e", "wr", bound, profile, ratio, targets)
-        yield from _curve("e", "wr_black_box", bound, BlackBoxGroups(profile), ratio, targets)
+        bound = _bound("wr", n, size)
+        yield from _curve("d", "wr", bound, size, profile, ratio, targets)
+        yield from _curve("d", "wr_no_group", bound, size, ConstantGroups(profile), ratio, targets)
+        yield from _curve("e", "wr", bound, size, profile, ratio, targets)
+        yield from _curve("e", "wr_black_box", bound, size, BlackBoxGroups(profile), ratio, targets)
+
+
+def _bound(sampler: str, n: int, m: int) -> Bound:
+    return translate(sampler, "substitute", "substitute", n=n, m=m)
 
 
 def _curve(
-    panel: str, curve: str, bound: WorSubstitute | WrSubstitute, profile: Profile, level: float, targets: np.ndarray
+    panel: str, curve: str, bound: Bound, m: int, profile: Profile, level: float, targets: np.ndarray
 ) -> Iterator[dict[str, object]]:
     found = amplify(bound.law, profile, bound.epsilon_base(targets))
     for x, log_delta in zip(targets, found.log_delta_amplified, strict=True):
-        yield _record(panel, curve, level, x, float(log_delta), m=bound.m, eta=bound.eta)
+        yield _record(panel, curve, level, x, float(log_delta), m=m, eta=bound.eta)
 
 
 def _ends(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """Base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'."""
     n, m, ratio = settings["n"], settings["m"], settings["ratio"]
     profile = noise.of("laplace", ratio)
-    ends: tuple[tuple[str, LawBound, float], ...] = (
-        ("wor", WorSubstitute(n, m), ratio), ("wr", WrSubstitute(n, m), m * ratio),
-    )  # fmt: skip
-    for curve, bound, end in ends:
+    for curve, end in (("wor", ratio), ("wr", m * ratio)):
+        bound = _bound(curve, n, m)
         for point, epsilon in (("before_end", SHARE_BELOW * end), ("at_end", end)):
             found = amplify(bound.law, profile, epsilon)
             yield _record("c", curve, ratio, float(found.epsilon_amplified), float(found.log_delta_amplified),

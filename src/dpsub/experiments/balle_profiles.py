@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 from dpsub import checks
 from dpsub import noise as profiles
-from dpsub.amplification import DeclaredProfile, WorSubstitute, WrSubstitute, amplified_epsilon
+from dpsub.amplification import DeclaredProfile, amplified_epsilon, translate
 from dpsub.divergences import hockey_stick, moment_from_profiles, profile_from_losses, tail_rate
 from dpsub.divergences.hockey_stick import Curve
 from dpsub.divergences.universes import KernelProfile
@@ -182,11 +182,12 @@ def _rates(settings: Mapping[str, Any]) -> Iterator[Pair]:
             yield "small_rate", f"eta={eta:g} epsilon={epsilon:g}", amplified, eta * epsilon
     for n in (10, 100, 1000, 10000):
         for rate in (0.1, 0.2, 0.5, 1.0):
-            eta = WrSubstitute(n, round(rate * n)).eta
+            eta = translate("wr", "substitute", "substitute", n=n, m=round(rate * n)).eta
             yield "wr_rate", f"n={n} rate={rate:g}", eta, rate
+    whole = translate("wor", "substitute", "substitute", n=30, m=30)
     base = DeclaredProfile.of(MembershipProfile(0.75), Relation.SUBSTITUTE)
     for profile in (base, *(DeclaredProfile.of(profiles.of(name, 1.0), Relation.SUBSTITUTE) for name in NAMES)):
         for epsilon in settings["epsilons"]:
-            full = float(WorSubstitute(30, 30).delta(profile, epsilon))
+            full = float(whole.delta(profile, epsilon))
             case = f"{type(profile.profile).__name__} epsilon={epsilon:g}"
             yield "wor_full", case, full, float(profile.profile.delta(epsilon))

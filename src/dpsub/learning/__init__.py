@@ -1,7 +1,1 @@
-"""Procedures: what is computed on samples of data, and the noise that it needs."""
-
-from __future__ import annotations
-
-
-
-
+"""What is computed on samples of data, and the noise that it needs: DP-SGD, and noisy statistics of subsets."""

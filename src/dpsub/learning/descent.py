@@ -2,9 +2,7 @@
 
 The loss of a record depends on its features x only through z = x'beta, so its gradient is r(z, y) x with a scalar
 residual r: clipping needs |r| ||x|| alone, and a batch needs one matrix product. Each distinct record of a batch is
-evaluated once, weighted by its count.
-
-Measures of a binary classifier.
+evaluated once, weighted by its count. Measures of a binary classifier stand at the end.
 """
 
 from __future__ import annotations
@@ -41,14 +39,10 @@ class Descent:
 
     Attributes
     ----------
-    residual : function of (z, y)
-        Derivative of a record's loss with respect to z = x'beta.
-    learning_rate : float
-        Step size, > 0.
-    clip : float or None
-        Largest norm of a record's gradient; None for no clipping (the non-private baseline).
-    divisor : float or None
-        What the sum of gradients is divided by; None for the realised batch size |Y|, as in MUST's Algorithm 2.
+    residual : derivative of a record's loss with respect to z = x'beta, a function of (z, y).
+    learning_rate : step size, > 0.
+    clip : largest norm of a record's gradient; None for no clipping (the non-private baseline).
+    divisor : what the sum of gradients is divided by; None for the realised batch size |Y|, as in MUST's Algorithm 2.
     """
 
     residual: Residual
@@ -76,10 +70,7 @@ def batch_width(sampler: Sampler, n: int) -> int:
 def batches(blocks: Sequence[Samples], width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield (indices, counts), each of shape (replicates, width), iteration by iteration.
 
-    Raises
-    ------
-    NumericalError
-        If a batch has more distinct records than `width`.
+    Raises NumericalError if a batch has more distinct records than `width`.
     """
     largest = max(int(block.distinct.max(initial=0)) for block in blocks)
     if largest > width:
@@ -158,17 +149,9 @@ def descend(
 
 
 def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Return accuracy, sensitivity, specificity, positive and negative predictive value, and F1.
+    """Return accuracy, sensitivity, specificity, positive and negative predictive value, and F1; 0 / 0 is NaN.
 
-    Parameters
-    ----------
-    predicted : ndarray of bool, shape (n,)
-    truth : ndarray of {0, 1}, shape (n,)
-
-    Returns
-    -------
-    dict
-        A ratio with an empty denominator is NaN.
+    `predicted` is a boolean array, `truth` holds 0 and 1; both have shape (n,).
     """
     actual = truth > 0.5
     tp = float(np.count_nonzero(predicted & actual))
@@ -196,18 +179,8 @@ def cross_entropy(z: np.ndarray, y: np.ndarray) -> float:
 
 
 def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
-    """Return the chance that a positive record gets a larger z than a negative one, ties counting one half.
-
-    Parameters
-    ----------
-    z : ndarray, shape (n,)
-        Linear predictor.
-    y : ndarray of {0, 1}, shape (n,)
-
-    Returns
-    -------
-    float
-        The area under the ROC curve; NaN if one class is absent.
+    """Return the area under the ROC curve, NaN if one class of y in {0, 1} is absent: the chance that a positive record
+    gets a larger linear predictor z than a negative one, ties counting one half.
     """
     from scipy.stats import rankdata  # here, as its import takes longer than most jobs compute
 

@@ -1,14 +1,8 @@
-"""The subsampling bootstrap of MUST's experiment 1: noisy statistics of many subsets, averaged.
+"""Noisy statistics of subsets: their sensitivities, the scale of their noise, the average, and its interval.
 
-L2 sensitivities of what the utility experiments release, as each variant sees them (MUST, erratum E4).
-
-`stated` and `as_done` take range / n and C / n, although statistics and gradients are averages over m records.
-`consistent` takes what one copy of a substituted record can move; Poisson sampling is there analysed under add_remove
-with the fixed divisor m.
-
-From the per-query privacy that a paper fixes to the scale of the noise that it adds.
-
-Noise in the accountant's units: s times the norm bound C on the sum over the sample, then divided by a fixed m.
+Of the L2 sensitivities, `stated` and `as_done` take range / n and C / n, although statistics and gradients are averages
+over m records (MUST, erratum E4). `consistent` takes what one copy of a substituted record can move; Poisson sampling
+is there analysed under add_remove with the fixed divisor m.
 """
 
 from __future__ import annotations
@@ -19,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from dpsub import checks, noise
+from dpsub import checks
 from dpsub.amplification import amplify, base_epsilon
 from dpsub.noise import Gaussian
 from dpsub.sampling.frame import Samples
@@ -34,7 +28,6 @@ def subset_statistics(
     Parameters
     ----------
     x : ndarray, shape (n,)
-        The data.
     samples : Samples
         T subsets of 0..n-1.
     fixed_size : int, optional
@@ -61,14 +54,7 @@ def subset_statistics(
 
 
 def release(statistic: np.ndarray, sigma: float, rng: np.random.Generator) -> float:
-    """Average of the subsets' noisy statistics; subsets without the statistic (NaN) are left out.
-
-    Parameters
-    ----------
-    statistic : ndarray, shape (T,)
-    sigma : float
-        Standard deviation of the noise of each; 0 for none.
-    """
+    """Average of the subsets' statistics, shape (T,), each with noise N(0, sigma^2); NaN ones are left out."""
     noisy = statistic + sigma * rng.standard_normal(len(statistic)) if sigma > 0 else statistic
     return float(np.nanmean(noisy))
 
@@ -76,20 +62,8 @@ def release(statistic: np.ndarray, sigma: float, rng: np.random.Generator) -> fl
 def of_gradient(scheme: str, *, n: int, m: int, clip: float, variant: str) -> float:
     """Return the sensitivity of the mean of clipped gradients: C / n, or consistently 2C / m (C / m for Poisson).
 
-    Parameters
-    ----------
-    scheme : str
-        Identifier of the sampler.
-    n, m : int
-        Sizes of data and sample.
-    clip : float
-        Largest norm C of a record's gradient, > 0.
-    variant : str
-
-    Raises
-    ------
-    ArgumentError
-        If C is not positive.
+    `scheme` names the sampler, n and m are the sizes of data and sample, and C = `clip` > 0 is the largest norm of a
+    record's gradient.
     """
     clip = checks.real("clip", clip, above=0)
     if variant != "consistent":
@@ -102,11 +76,6 @@ def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, va
 
     Range / n and range^2 / n; consistently range / m and range^2 / m, and for Poisson max |x| / m, since one record is
     added to a sum, and range^2 / (m - 1), since a record moves a centred sum of squares by at most range^2.
-
-    Raises
-    ------
-    ArgumentError
-        If the range is not positive or m too small for a variance.
     """
     lower = checks.real("lower", lower)
     upper = checks.real("upper", upper, above=lower)
@@ -121,23 +90,14 @@ def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, va
 
 @dataclass(frozen=True)
 class NoisePlan:
-    """The Gaussian noise of one subsampled query.
+    """The Gaussian noise of one subsampled query."""
 
-    Attributes
-    ----------
-    eta : inclusion probability of the sampler.
-    epsilon, delta : (ε, δ) of the base mechanism, nats and probability.
-    sensitivity : L2 sensitivity that the noise is scaled to.
-    sigma : standard deviation of the noise.
-    delta_amplified : δ' of the subsampled query.
-    """
-
-    eta: float
-    epsilon: float
-    delta: float
-    sensitivity: float
-    sigma: float
-    delta_amplified: float
+    eta: float  # inclusion probability of the sampler
+    epsilon: float  # of the base mechanism, nats
+    delta: float  # of the base mechanism
+    sensitivity: float  # L2, that the noise is scaled to
+    sigma: float  # standard deviation of the noise
+    delta_amplified: float  # of the subsampled query
 
 
 def plan_noise(
@@ -168,54 +128,35 @@ def plan_noise(
         Report η δ with the nominal δ, as MUST does for samplers that take a record at most once (erratum E5), instead
         of the exact profile at the calibrated scale.
 
-    Raises
-    ------
-    ArgumentError
-        If an argument breaks its range.
-
     References
     ----------
     MUST, Equation 9, Theorem 5, Algorithm 2 steps 1 and 2.
     """
-    checks.one_of("calibration", calibration, ("classical", "analytic"))
+    makers = {"classical": Gaussian.classical, "analytic": Gaussian.calibrated}
+    calibrate = makers[checks.one_of("calibration", calibration, makers)]
     target = checks.real("epsilon_amplified", epsilon_amplified, above=0)
     group = sensitivity if group_sensitivity is None else checks.real("group_sensitivity", group_sensitivity, above=0)
     eta = law.eta
     epsilon = float(base_epsilon(target, eta))
-    calibrate = Gaussian.classical if calibration == "classical" else Gaussian.calibrated
     sigma = calibrate(epsilon, delta, sensitivity).scale
     if nominal_delta:
         delta_amplified = eta * delta
     else:
-        profile = noise.of("gaussian", group / sigma)
-        delta_amplified = float(amplify(law, profile, epsilon).delta_amplified)
+        delta_amplified = float(amplify(law, Gaussian(sigma).profile(group), epsilon).delta_amplified)
     return NoisePlan(eta, epsilon, delta, sensitivity, sigma, delta_amplified)
 
 
-LEAST_FREEDOM = 5.0
+LEAST_FREEDOM = 5.0  # degrees; with fewer the spread tells nothing of S^2
 
 
 def noise_of_average(
     noise_multiplier: float, clip: float, divisor: float, steps: int, p: int, rngs: Sequence[np.random.Generator]
 ) -> np.ndarray:
-    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2) in every coordinate.
+    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2), shape (R, steps, p).
 
-    The accountant's noise multiplier s is the standard deviation of the noise on the *sum* in units of C, the largest
-    norm of one record's vector (not of 2C, by which a replaced record may move the sum: the accountant's pair holds
-    that factor).
-
-    Parameters
-    ----------
-    noise_multiplier, clip, divisor : float
-        s, C and the fixed number that the sum is divided by, all > 0.
-    steps, p : int
-        Number of releases, and of coordinates of each.
-    rngs : sequence of R numpy.random.Generator
-        One stream (role "noise") a replicate.
-
-    Returns
-    -------
-    ndarray, shape (R, steps, p)
+    The accountant's noise multiplier s is the standard deviation of the noise on the *sum* in units of C = `clip`, the
+    largest norm of one record's vector (not of 2C, by which a replaced record may move the sum: the accountant's pair
+    holds that factor). There are `steps` releases of p coordinates, and one stream of `rngs` a replicate.
     """
     s = checks.real("noise_multiplier", noise_multiplier, above=0)
     scale = s * checks.real("clip", clip, above=0) / checks.real("divisor", divisor, above=0)
@@ -232,8 +173,7 @@ def mean_interval(
     (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale of the noise. So
     S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T.
     Much noise makes that estimate itself uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom,
-    at least 5, below which it would only say that the spread tells nothing of S^2. An approximation: its coverage is
-    what an experiment must show.
+    at least 5. An approximation: its coverage is what an experiment must show.
 
     Parameters
     ----------
@@ -242,10 +182,9 @@ def mean_interval(
     law : MultiplicityLaw
         Of the sampler.
     n, m : int
-    noise_scale : float
-        tau, of the noise on sum / m.
-    level : float
-        Of the interval, in (0, 1).
+        Sizes of data and sample.
+    noise_scale, level : float
+        tau, of the noise on sum / m; of the interval, in (0, 1).
 
     Returns
     -------

@@ -171,7 +171,7 @@ class Mechanism(ABC):
         object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
 
     def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-        """Return `value` with fresh noise on every entry.
+        """Return `value` with fresh noise on every entry, of the same shape; a scalar comes back as a scalar.
 
         Parameters
         ----------
@@ -179,11 +179,6 @@ class Mechanism(ABC):
             Finite numbers of any shape.
         rng : numpy.random.Generator
             The only source of randomness.
-
-        Returns
-        -------
-        ndarray
-            Shape of `value`; a scalar comes back as a scalar.
 
         Raises
         ------

@@ -35,11 +35,6 @@ class GaussianProfile(AdditiveNoiseProfile):
     negative epsilon the symmetry of the pair gives delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta(-epsilon),
     a sum of two positive terms.
 
-    Parameters
-    ----------
-    ratio : float
-        theta, above 0.
-
     References
     ----------
     must, Theorem 1(b); balle, Theorem 4.
@@ -48,9 +43,9 @@ class GaussianProfile(AdditiveNoiseProfile):
     name: ClassVar[str] = "gaussian"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order, ratio = np.broadcast_arrays(
-            np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=float) * self.ratio
-        )
+        with np.errstate(over="ignore"):  # the largest ratio has delta 1
+            ratio = np.minimum(np.asarray(occurrences, dtype=float) * self.ratio, np.finfo(float).max)
+        order, ratio = np.broadcast_arrays(np.asarray(epsilon, dtype=float), ratio)
         above = _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape)
         return mirrored(order, above)
 

@@ -26,11 +26,6 @@ class LaplaceProfile(AdditiveNoiseProfile):
     The last term, absent from the printed formula, is the larger one only for epsilon < -theta: for every
     epsilon >= -theta the printed formula is exact, below it the printed one is too small.
 
-    Parameters
-    ----------
-    ratio : float
-        theta, above 0.
-
     References
     ----------
     must, Theorem 1(a); balle, Theorem 3 (both for epsilon >= 0).
@@ -74,7 +69,8 @@ class LaplaceProfile(AdditiveNoiseProfile):
     def _exponent(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """log(1 - delta), at most 0."""
         order = np.asarray(epsilon, dtype=float)
-        return np.minimum(np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0)
+        with np.errstate(over="ignore"):  # an infinite ratio has delta 1
+            return np.minimum(np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0)
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,6 @@ class RandomisedResponseProfile(Profile):
     keep_probability : float
         p in [0, 1].
 
-    Raises
-    ------
-    ArgumentError
-        If p lies outside [0, 1].
-
     References
     ----------
     balle, Section 5.
@@ -47,13 +42,7 @@ class RandomisedResponseProfile(Profile):
 
     @classmethod
     def with_guarantee(cls, epsilon: float, delta: float) -> RandomisedResponseProfile:
-        """Return the randomised response whose delta at `epsilon` is exactly `delta`: p = (e^eps + delta)/(e^eps + 1).
-
-        Raises
-        ------
-        ArgumentError
-            If epsilon is negative or delta lies outside [0, 1].
-        """
+        """Return the randomised response with delta(`epsilon`) = `delta` exactly: p = (e^eps + delta) / (e^eps + 1)."""
         order = checks.real("epsilon", epsilon, at_least=0)
         gap = checks.real("delta", delta, at_least=0, at_most=1)
         return cls((1 + gap * math.exp(-order)) / (1 + math.exp(-order)))
@@ -79,13 +68,7 @@ class RandomisedResponseProfile(Profile):
                                    "take the profile of membership for larger data sets")
 
     def log_moment(self, order: float) -> float:
-        """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P; infinite for s > 0 where Q = 0.
-
-        Raises
-        ------
-        ArgumentError
-            If `order` is negative or not finite.
-        """
+        """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P, s = `order` >= 0; infinite where Q = 0 < s."""
         s = checks.real("order", order, at_least=0)
         likely, rare = self.likely, 1 - self.likely
         if s == 0:
@@ -185,15 +168,8 @@ class PointGuarantee(Profile):
 
     Parameters
     ----------
-    epsilon0 : float
-        Nats, at least 0.
-    delta0 : float
-        In [0, 1].
-
-    Raises
-    ------
-    ArgumentError
-        If a parameter is out of range.
+    epsilon0, delta0 : float
+        Nats, at least 0; in [0, 1].
 
     References
     ----------
