@@ -149,6 +149,9 @@ def test_numbers_far_apart_are_answered_or_refused_in_a_sentence() -> None:
         advise(GaussianKernel, 1e300, 1e-50, 1e-12, 1e-300, 2)
     with pytest.raises(ArgumentError, match="lower must lie within 150 orders"):
         Recycled.within(GaussianKernel(1e9), 1.0, 1e-300, 1.0)
+    for sensitivity in (-1.0, 1e-300):
+        with pytest.raises(ArgumentError, match="sensitivity must be"):
+            plain_noise(LaplaceKernel, 1e99, DELTA, 1.0, sensitivity, 2)
     with pytest.raises(ArgumentError, match="steps must be at most"):
         plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 10**400)
     assert LaplaceKernel(1.0).tail_moments(1e300) == (0.0, 0.0)

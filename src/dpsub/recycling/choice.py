@@ -1,4 +1,4 @@
-"""Recyclers for a budget, chosen by exact accounting: the largest rate of a kernel, the best kernel, and advice.
+"""Recyclers for a budget, chosen by exact accounting: plain noise, the largest rate of a kernel, the best kernel.
 
 For one release the exact profile decides; for several that share the budget, the proved delta of their composition:
 spending all slack on one release is paid for many times.
@@ -70,8 +70,8 @@ class Choice:
 
 def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     """The two numbers of a budget, epsilon above 0 and delta between 0 and 1, else ArgumentError."""
-    order = checks.real("epsilon", epsilon, above=0)
-    return checks.real("epsilon", order, at_least=1e-100, at_most=1e100), checks.real("delta", delta, above=0, below=1)
+    order = checks.real("epsilon", epsilon, above=0, at_least=1e-100, at_most=1e100)
+    return order, checks.real("delta", delta, above=0, below=1)
 
 
 def out_of_time() -> bool:
@@ -138,11 +138,12 @@ def plain_noise(
     """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
+    single = checks.real("sensitivity", sensitivity, above=0, at_least=1e-150, at_most=1e150)
     if times > 1 and family is not GaussianKernel:
-        scale = _composed_scale(family, order, target, bound, sensitivity, times)
+        scale = _composed_scale(family, order, target, bound, single, times)
         return Choice(Recycled.within(family(scale), 0.0, bound, sensitivity), order, target, "upper", times)
     # many releases with Gaussian noise are one of a larger sensitivity
-    span = checks.real("sensitivity", sensitivity, above=0) * math.sqrt(times)
+    span = single * math.sqrt(times)
     kernel = family.calibrated(order, target, span)
     found, more = Choice(Recycled.within(kernel, 0.0, bound, span), order, target, "exact"), _ROUNDING
     while found.true_delta > target:
