@@ -113,7 +113,7 @@ def bracketed(
 
 
 _PLAIN_STEPS, _RATE_STEPS, _SCALE_STEPS = 24, 8, 12
-_LARGEST_EXCESS = 3.0
+_LARGEST_EXCESS, _JUST_MET = 3.0, 1e-12
 _MOST = 12.0
 """Largest -log(1 - q) looked at for several releases."""
 _SCAN = np.linspace(0.0, 20.0, 400)
@@ -254,9 +254,13 @@ def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int)
 
 
 def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
-    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root."""
+    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root.
+
+    Never 0: a target that is just met is kept.
+    """
     found = upper_delta(law, times, epsilon)
-    return max(-_LARGEST_EXCESS, min(_LARGEST_EXCESS, math.log(found / delta))) if found > 0 else -_LARGEST_EXCESS
+    excess = math.log(found / delta) if found > 0 else -math.inf
+    return max(-_LARGEST_EXCESS, min(_LARGEST_EXCESS, excess)) or -_JUST_MET
 
 
 def best_recycler(
