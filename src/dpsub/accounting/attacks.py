@@ -240,7 +240,7 @@ def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
 _TAIL, _BULK = 1e-15, 1e-3
 _COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
 """Steps in units of the standard deviation of one loss: wanted, enough, and the last resort for long windows."""
-_MOST_CELLS = 1e5
+_MOST_CELLS = 2e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
 _TINY = 1e-300
 _ACCEPTED = -12.0
@@ -295,18 +295,19 @@ class AdaptiveAttack:
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
         # where inclusions are rare the bulk may be one loss: then a share of the whole range is fine enough
         (below, above), (lowest, highest) = _range(pair, _BULK), _range(pair, _TAIL)
-        first = max((above - below) / 400, (highest - lowest) / _MOST_CELLS)
+        least = (highest - lowest) / _MOST_CELLS
+        first = max((above - below) / 400, 2 * least)
         spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
         if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
             # the shortest window is too long already
             return None
-        rough = choices(pair, spread / 8)
+        rough = choices(pair, max(spread / 8, least))
         tilt, epsilon = _saddle(rough, self.steps, question)
         highest = 0.0
         for one in rough:
             lowest, _ = ComposedLoss([one.accepted], [self.steps]).cumulants.reach(tilt, _RARE)
             highest = max(highest, epsilon + max(1.0, -lowest))
-        step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW)
+        step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW, least)
         if step > spread * _COARSE:
             step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
         if step > spread * _COARSEST:

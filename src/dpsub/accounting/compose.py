@@ -190,6 +190,7 @@ _CUTS_OF_A_CELL = 3
 """Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
 _COARSEST = 100.0
 """Largest step, in nats: the exponentials of it and of the largest loss, together, are doubles."""
+_LONG_GRID = 2**20
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
 
@@ -286,7 +287,10 @@ class ComposedLoss:
         """
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
-        bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+        if self._sparse:
+            bounds = np.array([self._summed(point) for point in points.tolist()])
+        else:
+            bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
         if self.side == "lower":
             return bounds
         # no finite sum lies above the largest one; elsewhere no upper bound underflows
@@ -303,6 +307,8 @@ class ComposedLoss:
         target = checks.real("delta", delta, above=0, below=1)
         if self.side == "upper" and self.infinity >= target:
             return math.inf
+        if self._sparse:
+            return self._searched(self._largest if self.side == "upper" else 0.0, target, 2 * _BISECTIONS)
         tilt = self.cumulants.tilt_at_delta(math.log(target))
         # no finite sum lies above the largest one, and the infinite ones are rarer than the target
         found = min(self._transformed(tilt).epsilon(target), self._largest)
@@ -316,7 +322,23 @@ class ComposedLoss:
         ratio = self.delta(epsilon) / target
         return ratio >= 1 - _SHARP if self.side == "upper" else ratio <= 1 + _SHARP
 
-    def _searched(self, found: float, target: float) -> float:
+    @property
+    def _sparse(self) -> bool:
+        """Whether one release has far fewer losses than the grid between them has points: they are summed as they are.
+
+        So it is where an inclusion is rare and its loss large.
+        """
+        low, high = self.cumulants.support
+        return sum(self.steps) == 1 and high - low > _LONG_GRID
+
+    def _summed(self, epsilon: float) -> float:
+        """delta of one release, a sum of positive terms."""
+        sign, losses = 1 if self.side == "upper" else -1, self.laws[0].losses + self._offset
+        rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
+        value = float(self.laws[0].masses @ -np.expm1(np.minimum(epsilon - rounding - losses, 0.0)))
+        return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
+
+    def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
         """epsilon by bisection of delta, each at a tilt of its own.
 
         Chernoff's bound looks at the largest sums alone if a target is about as probable as they are.
@@ -324,7 +346,7 @@ class ComposedLoss:
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, found) if upper else high
-        for _ in range(_BISECTIONS):
+        for _ in range(rounds):
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
         best = high if upper else low
@@ -385,15 +407,13 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
     Most entries vanish: only the others are raised.
     """
     size = np.abs(spectrum) + stage_error
-    with np.errstate(divide="ignore"):
-        log_size = k * np.log(size)
-    kept = log_size > _LOG_VANISHING
+    kept = size > math.exp(_LOG_VANISHING / k)
     power = np.zeros_like(spectrum)
     bound = np.full(size.shape, math.exp(_LOG_VANISHING))
     error = bound.copy()
     inside = spectrum[kept]
     power[kept] = inside**k
-    bound[kept] = np.exp(log_size[kept])
+    bound[kept] = np.exp(k * np.log(size[kept]))
     error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
     return power, bound, error
 
@@ -427,13 +447,16 @@ class TiltedSum:
 
     @cached_property
     def _tilted_delta(self) -> np.ndarray:
-        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
+        return self._tilted_from(0)
+
+    def _tilted_from(self, first: int) -> np.ndarray:
+        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for j >= first, by a positive recursion.
 
         With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
         D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
         """
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
-        sums = damped_sums(self.values[::-1], damp)
+        sums = damped_sums(self.values[first:][::-1], damp)
         entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
         return damped_sums(entering, damp * decay)[::-1]
 
@@ -466,8 +489,10 @@ class TiltedSum:
         # far outside of the window all places are alike, and need not fit an integer
         place = np.clip(x / self.step - self.start, -1.0, self.values.size)
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
-        within = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
-        return np.where(place < 0, self._left(x), within)
+        # what lies left of all points does not count
+        within = self._between(x, inside, int(inside.min()))
+        left = self._left(x) if np.any(place < 0) else within
+        return np.where(place < 0, left, np.where(place >= self.values.size - 1, self._beyond(x), within))
 
     def _left(self, x: np.ndarray) -> np.ndarray:
         """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
@@ -489,12 +514,13 @@ class TiltedSum:
     def _beyond(self, x: np.ndarray) -> np.ndarray:
         return self._scaled(np.zeros_like(x), x)
 
-    def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
-        """delta between grid points is linear in e^epsilon."""
+    def _between(self, x: np.ndarray, cell: np.ndarray, first: int = 0) -> np.ndarray:
+        """delta between grid points, of index `first` or more, is linear in e^epsilon."""
+        tilted = self._tilted_from(first) if first else self._tilted_delta
         left = (self.start + cell) * self.step
         share = np.expm1(np.clip(x - left, 0.0, self.step)) / math.expm1(self.step)
         damp = math.exp(-self.tilt * self.step)
-        value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
+        value = (1 - share) * tilted[cell - first] + share * tilted[cell + 1 - first] * damp
         return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
 
     def epsilon(self, delta: float) -> float:

@@ -144,20 +144,26 @@ def _mixture_masses(
     Each component is differenced on the side of its centre where the tail is small.  The normal tail is off by at most
     eps (8 + 4 z^2) of itself: its own error, and that of z, which enters as z dz.
     """
-    masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
+    masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
     for centre, weight in zip(centres, weights, strict=True):
         z = (edges - centre) / scale
+        right = int(np.searchsorted(z, 0.0, side="right"))
         # beyond 38 standard deviations the tail is below the smallest double
-        size = np.minimum(np.abs(z), 40.0)
+        size = np.minimum(np.abs(z, out=z), 40.0, out=z)
         tail = ndtr(-size)
-        here = np.diff(np.where(z <= 0, tail, -tail))
-        middle = int(np.searchsorted(z, 0.0, side="right")) - 1
-        if 0 <= middle < here.size:
-            here[middle] += 1.0
-        relative = tail * (8 + 4 * size * size)
-        masses += weight * here
-        errors += (weight * _EPS) * (relative[1:] + relative[:-1])
-    return np.maximum(masses, 0.0), errors + 4 * _EPS * np.abs(masses)
+        size *= size
+        size *= 4
+        size += 8
+        size *= tail
+        size *= weight * _EPS
+        errors += size
+        tail[right:] *= -1
+        here = tail[1:] - tail[:-1]
+        if 0 < right <= here.size:
+            here[right - 1] += 1.0
+        here *= weight
+        masses += here
+    return np.maximum(masses, 0.0), errors[1:] + errors[:-1] + 4 * _EPS * np.abs(masses)
 
 
 MAX_LOSS = 600.0
