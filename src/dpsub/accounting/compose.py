@@ -447,16 +447,13 @@ class TiltedSum:
 
     @cached_property
     def _tilted_delta(self) -> np.ndarray:
-        return self._tilted_from(0)
-
-    def _tilted_from(self, first: int) -> np.ndarray:
-        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for j >= first, by a positive recursion.
+        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
 
         With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
         D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
         """
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
-        sums = damped_sums(self.values[first:][::-1], damp)
+        sums = damped_sums(self.values[::-1], damp)
         entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
         return damped_sums(entering, damp * decay)[::-1]
 
@@ -489,8 +486,7 @@ class TiltedSum:
         # far outside of the window all places are alike, and need not fit an integer
         place = np.clip(x / self.step - self.start, -1.0, self.values.size)
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
-        # what lies left of all points does not count
-        within = self._between(x, inside, int(inside.min()))
+        within = self._between(x, inside)
         left = self._left(x) if np.any(place < 0) else within
         return np.where(place < 0, left, np.where(place >= self.values.size - 1, self._beyond(x), within))
 
@@ -514,13 +510,12 @@ class TiltedSum:
     def _beyond(self, x: np.ndarray) -> np.ndarray:
         return self._scaled(np.zeros_like(x), x)
 
-    def _between(self, x: np.ndarray, cell: np.ndarray, first: int = 0) -> np.ndarray:
-        """delta between grid points, of index `first` or more, is linear in e^epsilon."""
-        tilted = self._tilted_from(first) if first else self._tilted_delta
+    def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
+        """delta between grid points is linear in e^epsilon."""
         left = (self.start + cell) * self.step
         share = np.expm1(np.clip(x - left, 0.0, self.step)) / math.expm1(self.step)
         damp = math.exp(-self.tilt * self.step)
-        value = (1 - share) * tilted[cell - first] + share * tilted[cell + 1 - first] * damp
+        value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
         return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
 
     def epsilon(self, delta: float) -> float:
