@@ -1,6 +1,6 @@
-"""Composition of discrete loss laws by one fast Fourier transform, with every error charged.
+"""Composition of privacy loss distributions (PLDs) by one fast Fourier transform, with every error charged.
 
-The laws are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
+The PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
 saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
 order one, so that round-off is small relative to delta, however small delta is.
 
@@ -12,10 +12,6 @@ Charged, upwards on the upper side and downwards on the lower one:
   k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
 - *round-off of the tilt*: each mass is moved by its own relative error before the transform;
 - *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
-
-Exponential tilts of a sum of losses: where to look, and how much lies beyond.
-
-A linear recursion along an array, without a loop over its entries.
 """
 
 from __future__ import annotations

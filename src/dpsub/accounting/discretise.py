@@ -1,6 +1,4 @@
-"""One direction of a pair of Gaussian mixtures: where losses lie, and what cells weigh, with floating-point errors.
-
-Certified loss laws of a pair of Gaussian mixtures, in both directions.
+"""Certified PLDs of a pair of Gaussian mixtures, in both directions, with floating-point errors.
 
 *Upper* (connect the dots): the loss grid cuts the line into cells; the masses p under P and q under Q of a cell whose
 losses lie in [x, x + dx] are moved to its two ends so that both totals stay,
@@ -11,9 +9,8 @@ A spread that keeps p and q raises every hockey-stick divergence, which is conve
 
 *Lower*: each bin is collapsed to one point with loss log(p / q).  That is post-processing, so any bins are allowed;
 they are moved, by O(dx^2), until their losses come to lie on grid points or just above, and rounded down from there.
-After k
-compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2), and not
-by k roundings.
+After k compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2),
+and not by k roundings.
 """
 
 from __future__ import annotations
