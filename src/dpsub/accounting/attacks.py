@@ -18,8 +18,6 @@ two grid points move to one of them at random, so that the remembered loss is ri
 
 alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta over a common factor.  With the tilt at
 the saddle point their errors are small relative to delta, however small delta is.
-
-The filler flip for one law of multiplicity: outcomes, tilt, window, grid and answer.
 """
 
 from __future__ import annotations

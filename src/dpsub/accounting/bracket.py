@@ -114,7 +114,10 @@ class PairEvent(Event):
     def spread(self) -> float:
         pair = _capped(self.pair, 1e-12)
         below, above = DirectedPair(pair).range(1e-3)
-        return float(np.sqrt(upper_law(pair, max(above - below, 1e-9) / 400, tail=1e-9).moments(0.0)[1]))
+        lowest, highest = np.clip(DirectedPair(pair).range(1e-9), -MAX_LOSS, MAX_LOSS)
+        # where an inclusion is rarer than 1e-3, nearly all losses lie close together, and a few far away
+        step = max(max(above - below, 1e-9) / 400, (highest - lowest) / 1e6)
+        return float(np.sqrt(upper_law(pair, step, tail=1e-9).moments(0.0)[1]))
 
 
 @dataclass(frozen=True)

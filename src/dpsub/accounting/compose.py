@@ -1,6 +1,6 @@
-"""Composition of discrete loss laws by one fast Fourier transform, with every error charged.
+"""Composition of privacy loss distributions (PLDs) by one fast Fourier transform, with every error charged.
 
-The laws are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
+The PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
 saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
 order one, so that round-off is small relative to delta, however small delta is.
 
@@ -12,10 +12,6 @@ Charged, upwards on the upper side and downwards on the lower one:
   k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
 - *round-off of the tilt*: each mass is moved by its own relative error before the transform;
 - *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
-
-Exponential tilts of a sum of losses: where to look, and how much lies beyond.
-
-A linear recursion along an array, without a loop over its entries.
 """
 
 from __future__ import annotations
@@ -447,16 +443,13 @@ class TiltedSum:
 
     @cached_property
     def _tilted_delta(self) -> np.ndarray:
-        return self._tilted_from(0)
-
-    def _tilted_from(self, first: int) -> np.ndarray:
-        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for j >= first, by a positive recursion.
+        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
 
         With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
         D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
         """
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
-        sums = damped_sums(self.values[first:][::-1], damp)
+        sums = damped_sums(self.values[::-1], damp)
         entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
         return damped_sums(entering, damp * decay)[::-1]
 
@@ -489,8 +482,7 @@ class TiltedSum:
         # far outside of the window all places are alike, and need not fit an integer
         place = np.clip(x / self.step - self.start, -1.0, self.values.size)
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
-        # what lies left of all points does not count
-        within = self._between(x, inside, int(inside.min()))
+        within = self._between(x, inside)
         left = self._left(x) if np.any(place < 0) else within
         return np.where(place < 0, left, np.where(place >= self.values.size - 1, self._beyond(x), within))
 
@@ -514,13 +506,12 @@ class TiltedSum:
     def _beyond(self, x: np.ndarray) -> np.ndarray:
         return self._scaled(np.zeros_like(x), x)
 
-    def _between(self, x: np.ndarray, cell: np.ndarray, first: int = 0) -> np.ndarray:
-        """delta between grid points, of index `first` or more, is linear in e^epsilon."""
-        tilted = self._tilted_from(first) if first else self._tilted_delta
+    def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
+        """delta between grid points is linear in e^epsilon."""
         left = (self.start + cell) * self.step
         share = np.expm1(np.clip(x - left, 0.0, self.step)) / math.expm1(self.step)
         damp = math.exp(-self.tilt * self.step)
-        value = (1 - share) * tilted[cell - first] + share * tilted[cell + 1 - first] * damp
+        value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
         return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
 
     def epsilon(self, delta: float) -> float:
