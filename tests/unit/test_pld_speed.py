@@ -415,7 +415,7 @@ def test_many_targets_cost_little_more_than_one(sampler: Sampler, n: int | None)
 def test_one_release_of_a_rare_inclusion_is_quick(rate: float, question: dict[str, float]) -> None:
     for sampler, n in ((Poisson(rate), None), (Wor(1), round(1 / rate))):
         begin = time.process_time()
-        found = rigorous(sampler, n, noise_multiplier=0.3, steps=1, **question)
+        found = dpsub.account(sampler, n, noise_multiplier=0.3, steps=1, **question)
         assert time.process_time() - begin < 2
         assert found.width_met
         if "epsilon" in question:

@@ -340,11 +340,7 @@ class Ledger:
 
 
 def _answers(
-    source: Proof | _PaperPair,
-    epsilon: ArrayLike | None,
-    delta: ArrayLike | None,
-    width: float | None,
-    deadline: float | None,
+    source: Proof | _PaperPair, epsilon: Any, delta: Any, width: float | None, deadline: float | None
 ) -> Account:
     """The account of one target; of an array of them, with the ends in its shape."""
     asked: dict[str, Any] = {"width": source.width if width is None else width, "deadline": deadline}

@@ -280,10 +280,12 @@ class AdaptiveAttack:
                 policy = self._policy(targets[place])
             except NumericalError:
                 continue
-            for i, target in enumerate(targets if policy is not None else ()):
+            if policy is None:
+                continue
+            for i, target in enumerate(targets):
                 if target.delta is not None:
                     best[i] = max(best[i], policy.epsilon(target.delta))
-                elif i == place or policy.x[0] <= target.epsilon <= policy.x[-1]:
+                elif target.epsilon is not None and (i == place or policy.x[0] <= target.epsilon <= policy.x[-1]):
                     best[i] = max(best[i], policy.delta(target.epsilon))
         return best
 
