@@ -109,11 +109,12 @@ def test_im7_first_centres_from_the_data_are_outside_of_proposition_13() -> None
 def test_im8_the_split_mixes_units() -> None:
     kdd = facts("kdd_protein")
     large = replace(kdd, radius=1000 * kdd.radius, mean_square=1e6 * kdd.mean_square)
-    for mode, alike in (("stated", False), ("repaired", True)):
+    for mode, alike in (("released", False), ("stated", False), ("repaired", True)):
         one, other = (calibrate("full", of, target=3.0, mode=mode) for of in (kdd, large))
         shares = [noise.offset / (noise.facts.radius + noise.offset) for noise in (one, other)]
         assert (shares[1] == pytest.approx(shares[0], rel=1e-9)) is alike
         assert (other.beta_count == pytest.approx(one.beta_count, rel=1e-9)) is alike
+        assert (other.beta_sum == pytest.approx(1000 * one.beta_sum, rel=1e-9)) is alike
     stated = calibrate("full", kdd, target=3.0, mode="stated")
     assert stated.offset / (kdd.radius + stated.offset) < 1e-4
     assert stated.beta_count == pytest.approx(65917, abs=1) and kdd.n / 25 == pytest.approx(5684, abs=1)

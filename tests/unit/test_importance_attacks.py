@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 
-import mpmath as mp
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -16,13 +15,13 @@ from dpsub.importance import approximate, audit, lloyd, samplers
 from dpsub.importance.approximate import LloydLoss, NormPair
 from dpsub.importance.calibrate import SAMPLERS, DataFacts, calibrate
 from dpsub.importance.lloyd import Lloyd, norm_noise, row_norms
-from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
+from dpsub.importance.losses import Power, loss_when_removed
 from dpsub.importance.samplers import WeightedSample
 from dpsub.importance.weights import optimal_weights
 from dpsub.noise import LaplaceProfile
 
 Transcript = list[tuple[np.ndarray, np.ndarray]]
-ONES = WeightedSample(np.arange(3), np.ones(3))
+ONES, SPOILT = (WeightedSample(np.arange(3), np.array([1.0, middle, 1.0])) for middle in (1.0, math.nan))
 ROWS = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 2))
 
 
@@ -92,15 +91,6 @@ def test_a_largest_loss_that_is_likely_is_no_excuse_for_the_pure_bound(delta: fl
         assert exact <= LloydLoss(1, 0.0, 1.0, 1, cells).epsilon(delta) <= exact + 2e-3
 
 
-def test_losses_when_added_keep_their_digits_next_to_probability_1() -> None:
-    for gap, epsilon in itertools.product((1e-13, 1e-10, 0.3), (0.5, 1.5, 29.0, 40.0)):
-        q = 1 - gap
-        with mp.workdps(50):
-            exact = -mp.log(1 - mp.mpf(q) + mp.mpf(q) * mp.exp(-mp.mpf(epsilon)))
-        assert loss_when_added(epsilon, q) == pytest.approx(float(exact), rel=1e-13)
-    assert loss_when_added(900.0, 1.0) == 900.0
-
-
 @pytest.mark.parametrize("order", [1.5, 50.0, 1000.0])
 def test_noise_of_any_order_fills_its_ball(order: float) -> None:
     """|z_1| / |z|_p has the second moment of its law: coordinates do not underflow to 0 at large p."""
@@ -109,9 +99,7 @@ def test_noise_of_any_order_fills_its_ball(order: float) -> None:
     assert (z != 0).all()
     share = (np.abs(z[:, 0]) / row_norms(z, order)) ** 2
     # u = direction times |u|_p, which are independent: E u_1^2 over E |u|_p^2
-    exact = math.exp(
-        math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(d / p) - math.lgamma((d + 2) / p)
-    )
+    exact = math.exp(math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(d / p) - math.lgamma((d + 2) / p))
     assert abs(share.mean() - exact) < 6 * share.std() / math.sqrt(share.size)
     assert np.isfinite(norm_noise((50, 1), 1.0, np.random.default_rng(5), order=order)).all()
 
@@ -170,7 +158,7 @@ def test_water_filling_keeps_its_size_over_many_orders_of_magnitude() -> None:
 
 
 PLAN = Lloyd(1, 1.0, 1.0, "repaired", 5.0, 1)
-START = np.zeros((1, 1, 2))
+START, FACTS = np.zeros((1, 1, 2)), DataFacts(3, 2, 1.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -179,35 +167,15 @@ START = np.zeros((1, 1, 2))
         (lambda rng: lloyd.run(np.ones((3, 2), dtype=int), ONES, [PLAN], START, [rng]), "float32 or float64, got int"),
         (lambda rng: lloyd.costs(np.ones((3, 2), dtype=int), START), "rows must be float32 or float64"),
         (lambda rng: lloyd.run_full(ROWS, PLAN, START[0, :, :1], rng), "initial centres must have the shape"),
-        (
-            lambda rng: lloyd.run(
-                ROWS, WeightedSample(np.arange(3), np.array([1.0, math.nan, 1.0])), [PLAN], START, [rng]
-            ),
-            "weights must be at least 1, got nan",
-        ),
+        (lambda rng: lloyd.run(ROWS, SPOILT, [PLAN], START, [rng]), "weights must be at least 1, got nan"),
         (lambda rng: DataFacts.of(np.full((2, 2), math.nan)), "points must be finite"),
         (lambda rng: DataFacts.of(np.ones((4, 2))), "data must be centred"),
         (lambda rng: samplers.filled_rates([1.5, 0.1], [1.0, 1.0], 1.9), "floors must be at most 1, got 1.5"),
         (lambda rng: samplers.filled_rates([0.5, 0.1], [1.0], 1), "floors and sizes must be one number a record"),
         (lambda rng: samplers.optimal_rates([1e-310], 1.0), "slopes must be above 0"),
-        (lambda rng: DataFacts.of(np.zeros((0, 3))), "points must be a table"),
-        (lambda rng: DataFacts.of(np.zeros(3)), "points must be a table"),
         (lambda rng: DataFacts.of(np.zeros((3, 2))), "radius must be above 0"),
         (lambda rng: audit.audit_noise("stated", rng, d=0), "d must be at least 1"),
         (lambda rng: audit.audit_noise("stated", rng, norm=-1.0), "norm must be above 0"),
-    ],
-)
-def test_inputs_at_the_edge_are_refused_in_a_sentence(call, message: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(ArgumentError, match=message):
-        call(np.random.default_rng(0))
-
-
-FACTS = DataFacts(3, 2, 1.0, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
         (lambda rng: DataFacts(3, 10**400, 1.0, 0.5), "d must be at most 1000000000"),
         (lambda rng: DataFacts(3, 2, 1e200, 0.5), r"radius must be at most 1e\+30"),
         (lambda rng: calibrate("core", FACTS, target=5e-324, m=1), "target epsilon must be at least 1e-30"),
@@ -235,7 +203,7 @@ FACTS = DataFacts(3, 2, 1.0, 0.5)
         (lambda rng: audit.coreset_sample(ROWS, 10**30, "independent", rng), "m must be at most"),
     ],
 )
-def test_absurd_numbers_are_refused_in_a_sentence(call, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_inputs_at_the_edge_and_absurd_numbers_are_refused_in_a_sentence(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ArgumentError, match=message):
         call(np.random.default_rng(0))
 

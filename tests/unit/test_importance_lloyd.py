@@ -35,8 +35,6 @@ def test_chunks_and_stacks_agree_with_loops_over_rows(mode: str, noise: float) -
             POINTS[SAMPLE.indices], SAMPLE.weights, plan, first[c], np.random.default_rng(5 + c)
         )
         assert together[c] == pytest.approx(by_rows, rel=1e-9, abs=1e-9)
-    alone = lloyd.run(POINTS, SAMPLE, plans[1:], first[1:], [np.random.default_rng(6)])
-    assert alone[0] == pytest.approx(together[1], rel=1e-12)
 
 
 def test_float32_rows_give_the_same_centres_up_to_their_rounding() -> None:
@@ -197,6 +195,7 @@ def test_one_round_without_noise_is_scikit_learns() -> None:
     ("call", "message"),
     [
         (lambda: checked_points(np.zeros((0, 3))), "points must be a table with rows and columns"),
+        (lambda: checked_points(np.zeros(3)), "points must be a table with rows and columns"),
         (lambda: checked_points(np.zeros((3, 0))), "points must be a table with rows and columns"),
         (lambda: checked_points(np.array([["a", "b"]])), "columns must be numeric"),
         (lambda: checked_points(np.array([[1.0, math.nan]])), "points must be finite"),
@@ -206,16 +205,6 @@ def test_one_round_without_noise_is_scikit_learns() -> None:
         (lambda: Lloyd(2, 1.0, 0.0, "stated", 1.0), "beta_count must be above 0"),
         (lambda: Lloyd(2, 1.0, math.nan, "stated", 1.0), "beta_count must be finite"),
         (lambda: lloyd.drawn_centres(POINTS, SAMPLE, 10_000, RNG), "n_clusters must be at most the sample size"),
-        (
-            lambda: lloyd.run(
-                POINTS, WeightedSample(np.array([0]), np.array([0.5])), [plan_of("stated")], np.zeros((1, 5, 4)), [RNG]
-            ),
-            "weights must be at least 1",
-        ),
-        (
-            lambda: lloyd.run_full(2 * POINTS, plan_of("stated"), np.zeros((5, 4)), RNG),
-            "rows must have norms of at most",
-        ),
         (
             lambda: lloyd.run_full(np.full((2, 4), math.nan), plan_of("stated"), np.zeros((5, 4)), RNG),
             "rows must have norms of at most .* got nan",
