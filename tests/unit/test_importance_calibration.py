@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import MODES, RELEASED_GRID, Calibration, DataFacts, calibrate, count_offset, kappa
+from dpsub.importance.calibrate import MODES, RELEASED_GRID, Calibration, DataFacts, calibrate, count_offset
 
 TABLE_1 = {
     "KDD-Protein": (DataFacts(142_107, 74, 8020.65, 7_031_359.55), (5000, 15_000)),
@@ -32,7 +32,7 @@ def losses(found: Calibration, z: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("facts", "m", "target"), CELLS)
 def test_noise_scales_of_table_1_by_root_finding(facts: DataFacts, m: int, target: float) -> None:
     z = np.linspace(0, facts.radius, 20_001)
-    offset = 1 / kappa(facts.d)
+    offset = count_offset(facts, "stated")
     for sampler in ("full", "unif", "core"):
         found = calibrate(sampler, facts, target=target, m=m, mode="stated")
         q = found.rates(z)
@@ -108,7 +108,7 @@ def test_the_repaired_split_has_the_least_error() -> None:
 
     best = count_offset(facts, "repaired")
     assert error(best) <= min(error(best * 0.98), error(best * 1.02))
-    assert error(best) < error(1 / kappa(d))
+    assert error(best) < error(count_offset(facts, "stated"))
 
 
 def test_runs_without_noise_have_scales_of_zero() -> None:

@@ -74,20 +74,15 @@ class DataFacts:
         return facts
 
 
-def kappa(d: int) -> float:
-    """beta_count / beta_sum of the printed split, (4 d rho^2)^{1/3}."""
-    return (4 * checks.integer("d", d, at_least=1) * RHO**2) ** (1 / 3)
-
-
 def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) -> float:
     """Return beta_sum / beta_count, in units of the data.
 
-    `released` and `stated`: 1 / kappa, whatever the units of the data (erratum E8).  `repaired`: r (2 (c/r)^2 / (d (d
-    + 1)))^{1/3}, which minimises d (d + 1) beta_sum^2 + 2 c^2 beta_count^2 at a given loss of a record of norm r, c a
-    public size of the centres, by default the root of the mean square.  It scales with the data.
+    `released` and `stated`: (4 d rho^2)^{-1/3}, whatever the units of the data (erratum E8).  `repaired`, which scales
+    with the data: r (2 (c/r)^2 / (d (d + 1)))^{1/3} minimises d (d + 1) beta_sum^2 + 2 c^2 beta_count^2 at a given loss
+    of a record of norm r, c a public size of the centres, by default the root of the mean square.
     """
     if checks.one_of("mode", mode, MODES) != "repaired":
-        return 1 / kappa(facts.d)
+        return 1 / (4 * facts.d * RHO**2) ** (1 / 3)
     c = math.sqrt(facts.mean_square) if centre_norm is None else moderate("centre_norm", centre_norm)
     return facts.radius * (2 * (c / facts.radius) ** 2 / (facts.d * (facts.d + 1))) ** (1 / 3)
 
