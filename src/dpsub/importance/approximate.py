@@ -17,6 +17,7 @@ Proofs: docs/importance.md, sections 5 to 7.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import math
@@ -38,7 +39,6 @@ from dpsub.noise import GaussianProfile
 CELLS = 1000
 """Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
 _EPS = float(np.finfo(float).eps)
-_FLATTEST = 4.0  # tilt times pure loss down to which tilts are tried where the answer is near the pure loss
 _GROWTH = 1.02
 _TABLE = 1000  # weights of more than twice as many records are bracketed by a table's: a climb takes hundreds of steps
 
@@ -140,15 +140,10 @@ def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LloydLoss:
-    """T rounds of noisy count and noisy sum for one weighted record.
+    """T = `n_iterations` rounds of noisy count and noisy sum in d dimensions for one weighted record.
 
-    Attributes
-    ----------
-    d : dimension of the sum
-    sum_shift : w |x|_2 / beta_sum >= 0
-    count_shift : w / beta_count > 0
-    n_iterations : T
-    cells : steps of the grid of losses in the larger shift
+    It moves them by count_shift = w / beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0, in units of the noise;
+    `cells` are the steps of the grid of losses in the larger shift.
     """
 
     d: int
@@ -184,16 +179,14 @@ class LloydLoss:
         certifies nothing below the top of the law: of all tilts the best answer counts.
         """
         goal, best = checks.real("delta", delta, above=0, below=1), self.pure
-        try:
+        with contextlib.suppress(NumericalError):  # what has been found until then is proved
             law = self.composition
             tilt = law.cumulants.tilt_at_delta(math.log(goal))
             best = min(best, law.masses(tilt).epsilon(goal))
             near_pure = best > self.pure / 2
-            while near_pure and tilt * self.pure > _FLATTEST:
+            while near_pure and tilt * self.pure > 4:  # flatter ones are not tried
                 tilt /= 6
                 best = min(best, law.masses(tilt).epsilon(goal))
-        except NumericalError:
-            return best
         return best
 
     def sampled_epsilon(self, q: float, delta: float) -> float:
