@@ -161,7 +161,7 @@ class LloydLoss:
 
     @property
     def pure(self) -> float:
-        """T (w / beta_count + w |x| / beta_sum): the loss that is never exceeded."""
+        """The loss that is never exceeded, T (w / beta_count + w |x| / beta_sum)."""
         return self.n_iterations * (self.sum_shift + self.count_shift)
 
     @cached_property

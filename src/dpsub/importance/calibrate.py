@@ -97,8 +97,7 @@ class Calibration:
     m : expected sample size that was asked for; n for `full`
     offset : beta_sum / beta_count
     s : n_iterations / beta_sum; NaN where the cell is infeasible, infinite without noise
-    psi : proved largest loss over the ball of radius r, at most the target in `repaired` and `stated`; in `released`
-        what the weights and the grid of that code give, which may exceed it
+    psi : proved largest loss over the ball, at most the target; in `released` what that code gives, which may exceed it
     m_max : largest size that the sampler attains at this target (n for `full` and `unif`)
     """
 
@@ -116,7 +115,7 @@ class Calibration:
 
     @property
     def feasible(self) -> bool:
-        """Whether the size can be attained at this target: if not, there are no noise and no probabilities."""
+        """Whether the size can be attained at this target; if not, there are no noise and no probabilities."""
         return not math.isnan(self.s)
 
     @property

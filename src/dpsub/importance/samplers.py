@@ -96,8 +96,7 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
 
     Parameters
     ----------
-    m : expected sample size over all n records, so small that no probability exceeds 1: clipping them would break the
-        size and the guarantee
+    m : expected sample size over all n records; refused, not clipped, where a probability would exceed 1
     mean_square : mean of z^2 over the n records, above 0
     mixing : in [0, 1]; 1 is uniform
 
