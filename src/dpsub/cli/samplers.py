@@ -134,6 +134,8 @@ def described(sampler: Sampler, n: int | None) -> str:
     """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
     parts = [] if n is None else [f"n = {n}"]
     for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
+        if field.name == "n" and n is not None:
+            continue
         value = getattr(sampler, field.name)
         parts.append(_chain(value) if field.name == "chain" else f"{field.name} = {_exact(value)}")
     return f"{sampler.label}({', '.join(parts)})"
