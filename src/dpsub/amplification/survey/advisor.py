@@ -45,10 +45,9 @@ from dpsub.sampling import (
 from dpsub.sampling.allocation import exact_rate, inclusion_probabilities, neyman, proportional, rounded_sizes
 
 COLUMNS = ("stratum", "cluster", "size")
-_SHOWN = 40
+MOST_ROWS = 2_000_000
 _LARGEST = 1e100
 """Of sizes and values: their squares, summed over all records, are to be finite."""
-MOST_ROWS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +58,9 @@ class FrameTable:
     ----------
     frame : Frame
         With strata, clusters and sizes; labels are numbered in the order of first appearance.
-    values : ndarray, shape (n,)
-        The study variable.
-    stratum_names : tuple of str
-        Labels of the strata as they stand in the file.
-    allocation : tuple of int or None
-        Wanted sample size of each stratum, where the file has a column of that name.
+    values : the study variable, shape (n,).
+    stratum_names : labels of the strata as they stand in the file.
+    allocation : wanted sample size of each stratum, where the file has a column of that name.
     """
 
     frame: Frame
@@ -78,8 +74,6 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
 
     Parameters
     ----------
-    path : Path
-        The file, in UTF-8.
     value : str
         Column of the study variable, whose total is estimated.
 
@@ -102,9 +96,8 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
         raise DataError(f"a frame must have the column {absent[0]!r}, got {_shown(', '.join(heads))}; add it")
     if not 2 <= len(rows) - 1 <= MOST_ROWS:
         raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(rows) - 1}")
-    table = {
-        name: [row[place].strip() if place < len(row) else "" for row in rows[1:]] for place, name in enumerate(heads)
-    }
+    table = {name: [row[place].strip() if place < len(row) else "" for row in rows[1:]]
+             for place, name in enumerate(heads)}  # fmt: skip
     for name in needed:
         if "" in table[name]:
             line = table[name].index("") + 2
@@ -175,17 +168,15 @@ def _allocation(texts: list[str], frame: Frame, names: tuple[str, ...]) -> tuple
         if len(own) > 1 or not own[0].is_integer() or own[0] < 1:
             raise DataError(f"allocation must be one whole number of at least 1 for all records of stratum {name}")
         if own[0] > held:
-            raise DataError(
-                f"a stratum must be at least as large as its allocation, got {held} records and {own[0]:g} to draw in "
-                f"stratum {name}"
-            )
+            got = f"{held} records and {own[0]:g} to draw in stratum {name}"
+            raise DataError(f"a stratum must be at least as large as its allocation, got {got}")
         found.append(int(own[0]))
     return tuple(found)
 
 
 def _shown(text: str) -> str:
     """Return a text of the file, quoted and shortened: it is only ever shown."""
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    return repr(text if len(text) <= 40 else text[:39] + "…")
 
 
 def variance_simple(y: np.ndarray, m: int) -> float:
@@ -201,29 +192,23 @@ def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
 
     E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
     """
-    n, mean = len(y), math.fsum(m * p for m, p in sizes.items())
+    n, (mean, variance) = len(y), _moments(sizes)
     if mean == 0:
         return math.inf
     within = math.fsum(p * m * (1 - m / n) for m, p in sizes.items()) * (float(y.var(ddof=1)) if n > 1 else 0.0)
-    between = math.fsum(p * (m - mean) ** 2 for m, p in sizes.items()) * float(y.mean()) ** 2
-    return (n / mean) ** 2 * (within + between)
+    return (n / mean) ** 2 * (within + variance * float(y.mean()) ** 2)
 
 
-def variance_poisson(y: np.ndarray, pi: np.ndarray) -> float:
-    """Return sum (1/pi - 1) y^2."""
-    return float(((1 / pi - 1) * y * y).sum())
+def _moments(sizes: Mapping[int, float]) -> tuple[float, float]:
+    """Mean and variance of a random size."""
+    mean = math.fsum(m * p for m, p in sizes.items())
+    return mean, math.fsum(p * (m - mean) ** 2 for m, p in sizes.items())
 
 
 def variance_clusters(y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float) -> float:
     """Return k^2 (1 - l/k) S_t^2/l over the totals t of the k clusters, plus (k/l)(1/r - 1) sum y^2 within them."""
     totals = np.bincount(clusters, weights=y)
     return variance_simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float((y * y).sum())
-
-
-def variance_pps_with_replacement(y: np.ndarray, sizes: np.ndarray, m: int) -> float:
-    """Return sum p (y/p - Y)^2 / m, that of the Hansen-Hurwitz estimator, which takes the place of Horvitz-Thompson."""
-    p = sizes / sizes.sum()
-    return float((p * (y / p - y.sum()) ** 2).sum()) / m
 
 
 def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
@@ -259,9 +244,8 @@ def variance_stratified(y: np.ndarray, strata: np.ndarray, allocation: Sequence[
     return math.fsum(variance_simple(y[strata == h], m) for h, m in enumerate(allocation))
 
 
-_MOST_STEPS = 2_000_000
-"""Largest k l summed over cluster sizes for which the exact loss of cluster samples is computed."""
 Losses = Callable[[float], tuple[float, float, float]]
+"""Lower, upper and exact loss at an epsilon."""
 
 
 @dataclass(frozen=True)
@@ -270,28 +254,19 @@ class DesignAdvice:
 
     Attributes
     ----------
-    design : str
-        Its name.
-    sampler : Sampler or FrameSampler
-        What draws it: ``advice.sampler.draw(table.frame, rng)``.
-    relation : str
-        What may change in the population for the guarantee.
-    lower, upper, exact : float
-        epsilon' in nats. `upper` holds for every mechanism that is epsilon-DP on samples under add_remove and under
-        substitute, such as a noisy total of values in [0, B]; infinite where nothing is guaranteed. `lower` and
-        `exact` are over all mechanisms that are epsilon-DP under the relation of the row; NaN where unknown.
-    size_mean, size_sd : float
-        Of the number of records drawn.
-    sampling : float
-        Variance of the estimated total without noise.
-    noise : float
-        Variance of the Laplace noise at `epsilon` on the sample: 2 (B max weight / epsilon)^2.
-    base : float
-        epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none.
-    noise_at_target : float
-        Variance of the noise at `base`.
-    note : str
-        Conditions.
+    design : its name.
+    sampler : what draws it: ``advice.sampler.draw(table.frame, rng)``.
+    relation : what may change in the population for the guarantee.
+    lower, upper, exact : epsilon' in nats. `upper` holds for every mechanism that is epsilon-DP on samples under
+        add_remove and under substitute, such as a noisy total of values in [0, B]; infinite where nothing is
+        guaranteed. `lower` and `exact` are over all mechanisms that are epsilon-DP under the relation of the row; NaN
+        where unknown.
+    size_mean, size_sd : of the number of records drawn.
+    sampling : variance of the estimated total without noise.
+    noise : variance of the Laplace noise at `epsilon` on the sample: 2 (B max weight / epsilon)^2.
+    base : epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none.
+    noise_at_target : variance of the noise at `base`.
+    note : conditions.
     """
 
     design: str
@@ -326,30 +301,20 @@ def advise(
 
     Parameters
     ----------
-    table : FrameTable
-        The records.
     rate : str or float
-        Share of the records to draw, an exact rational number in (0, 1).
+        Share of the records to draw, an exact rational number in (0, 1), that leaves a sample of at least 1.
     epsilon : float
         Of the mechanism on the sample; in `base`, of the promise to the population. At most 20.
     upper_limit : float, optional
         Public limit B of the study variable; by default its largest value, which is then assumed public.
-
-    Raises
-    ------
-    ArgumentError
-        If the rate leaves no sample or epsilon is out of range, or a value exceeds the limit.
-    UnsupportedError
-        If rate times the number of records is below 1.
     """
     share, n = exact_rate(rate), table.frame.n
     epsilon = checks.real("epsilon", epsilon, above=0, at_most=20)
     if share == 1:
         raise ArgumentError("rate must be below 1 for sampling, got 1; a census keeps epsilon as it is")
     if share * n < 1:
-        raise UnsupportedError(
-            f"rate times the number of records must be at least 1, got {float(share * n):g}; raise the rate"
-        )
+        wanted = float(share * n)
+        raise UnsupportedError(f"rate times the number of records must be at least 1, got {wanted:g}; raise the rate")
     most = float(table.values.max())
     limit = most if upper_limit is None else checks.real("upper_limit", upper_limit, above=0)
     if limit < most:
@@ -382,19 +347,15 @@ class _Advisor:
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
         noise = [2 * (self.limit * weight / e) ** 2 if e > 0 else math.inf for e in (self.epsilon, base)]
-        return DesignAdvice(
-            design, sampler, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1], note
-        )
+        return DesignAdvice(design, sampler, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1],
+                            note)  # fmt: skip
 
     def simple(self) -> Iterator[DesignAdvice]:
         """Simple random samples, Poisson samples, random sizes."""
         q, n, m = self.m / self.n, self.n, self.m
-        yield self._row(
-            "simple random", Wor(m), "substitute", _exactly(q), (m, 0.0), variance_simple(self.y, m), 1 / q
-        )
-        independent = variance_poisson(self.y, np.full(n, q))
-        size = m, math.sqrt(m * (1 - q))
-        yield self._row("Poisson", Poisson(q), "add_remove", _exactly(q), size, independent, 1 / q)
+        yield self._row("simple random", Wor(m), "substitute", _exactly(q), (m, 0.0), variance_simple(self.y, m), 1 / q)
+        yield self._row("Poisson", Poisson(q), "add_remove", _exactly(q), (m, math.sqrt(m * (1 - q))),
+                        float(((1 / q - 1) * self.y * self.y).sum()), 1 / q)  # fmt: skip
         spread = max(1.0, math.sqrt(m))
         law = RandomSizeLaw.truncated_gaussian(n, m, spread)
         chances = {size: float(p) for size, p in enumerate(np.exp(law.log_pmf)) if p > 0}
@@ -403,21 +364,18 @@ class _Advisor:
         def bounds(epsilon: float) -> tuple[float, float, float]:
             return random_size_lower(law, epsilon, factor=1), random_size_upper(law, epsilon, factor=1), math.nan
 
-        yield self._row(
-            "random size", RandomSize(m, spread), "substitute", bounds, (law.mean, deviation),
-            variance_random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)",
-        )  # fmt: skip
+        yield self._row("random size", RandomSize(m, spread), "substitute", bounds, (law.mean, deviation),
+                        variance_random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)")  # fmt: skip
 
     def rounded(self) -> Iterator[DesignAdvice]:
         """A share of the records, the size rounded half up or at random."""
         for kind, note in (("half_up", "weights N/m change with the size"), ("randomised", "")):
             law = rounded_sizes(self.share, self.n, kind)
             losses, upper = self._rounded_losses([self.n], kind)
-            mean = math.fsum(m * p for m, p in law.items())
-            deviation = math.sqrt(math.fsum(p * (m - mean) ** 2 for m, p in law.items()))
+            mean, variance = _moments(law)
             yield self._row(
                 f"rounded rate, {kind.replace('_', ' ')}", RoundedRate(self.share, kind), "add_remove", losses,
-                (mean, deviation), variance_random_size(self.y, law), self.n / mean, note, upper,
+                (mean, math.sqrt(variance)), variance_random_size(self.y, law), self.n / mean, note, upper,
             )  # fmt: skip
 
     def _rounded_losses(self, strata: list[int], kind: str) -> tuple[Losses, Callable[[float], float]]:
@@ -448,21 +406,16 @@ class _Advisor:
             if second is None and rate == 1:
                 continue
             design = clusters.ClusterDesign(tuple(sizes), drawn, rate)
-            mean = drawn / k * self.n * rate
-            between = np.array(sizes, dtype=float).var(ddof=1)
+            mean, between = drawn / k * self.n * rate, np.array(sizes, dtype=float).var(ddof=1)
             sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * between + mean * (1 - rate))
             name = f"{drawn} of {k} clusters" + ("" if second else f", then {rate:.3g} of each")
-            yield self._row(
-                name, ClusterSample(drawn, rate), "add_remove, clusters fixed", _cluster_losses(design), (mean, sd),
-                variance_clusters(self.y, labels, drawn, rate), k / drawn / rate,
-            )  # fmt: skip
+            yield self._row(name, ClusterSample(drawn, rate), "add_remove, clusters fixed", _cluster_losses(design),
+                            (mean, sd), variance_clusters(self.y, labels, drawn, rate), k / drawn / rate)  # fmt: skip
         mean = sum(s * s for s in sizes) / self.n
         sd = math.sqrt(max(0.0, sum(s**3 for s in sizes) / self.n - mean**2))
-        yield self._row(
-            "one cluster, PPS", PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
-            variance_one_cluster(self.y, labels), self.n / min(sizes),
-            "cluster sizes are data: the chances change with them",
-        )  # fmt: skip
+        yield self._row("one cluster, PPS", PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
+                        variance_one_cluster(self.y, labels), self.n / min(sizes),
+                        "cluster sizes are data: the chances change with them")  # fmt: skip
 
     def by_size(self) -> Iterator[DesignAdvice]:
         """m records with chances proportional to public sizes."""
@@ -472,45 +425,36 @@ class _Advisor:
         def losses(epsilon: float) -> tuple[float, float, float]:
             return unequal.pps_bounds(largest, epsilon)[1], epsilon, epsilon if largest == 1 else math.nan
 
-        yield self._row(
-            "PPS, conditional Poisson", PpsConditionalPoisson(self.m), "substitute a value", losses, (self.m, 0.0),
-            variance_largest_entropy(self.y, pi), float((1 / pi).max()),
-            "sizes public; variance by Hajek's approximation",
-        )  # fmt: skip
+        yield self._row("PPS, conditional Poisson", PpsConditionalPoisson(self.m), "substitute a value", losses,
+                        (self.m, 0.0), variance_largest_entropy(self.y, pi), float((1 / pi).max()),
+                        "sizes public; variance by Hajek's approximation")  # fmt: skip
 
     def ordered(self) -> Iterator[DesignAdvice]:
         """Systematic samples of the file's order, and of a secret one."""
         step = round(self.n / self.m)
         if step < 2 or self.n % step:
-            raise UnsupportedError(
-                f"the step of a systematic sample must be at least 2 and divide n = {self.n}, got {step}"
-            )
+            rule = f"the step of a systematic sample must be at least 2 and divide n = {self.n}"
+            raise UnsupportedError(f"{rule}, got {step}")
         size = self.n // step
 
         def known(epsilon: float) -> tuple[float, float, float]:
             lower, upper = unequal.systematic_insertion(self.n, step, self.n // 2, epsilon)
             return lower, max(upper, epsilon * (2 * math.ceil(size / 2) + 1)), math.nan
 
-        yield self._row(
-            "systematic, secret order", Systematic(step, "random"), "substitute", _exactly(1 / step), (size, 0.0),
-            variance_simple(self.y, size), step,
-        )  # fmt: skip
-        yield self._row(
-            "systematic, known order", Systematic(step), "add_remove", known, (size, 0.0),
-            variance_systematic(self.y, step), step, "an inserted record moves all behind it",
-        )  # fmt: skip
+        yield self._row("systematic, secret order", Systematic(step, "random"), "substitute", _exactly(1 / step),
+                        (size, 0.0), variance_simple(self.y, size), step)  # fmt: skip
+        yield self._row("systematic, known order", Systematic(step), "add_remove", known, (size, 0.0),
+                        variance_systematic(self.y, step), step, "an inserted record moves all behind it")  # fmt: skip
 
     def strata(self) -> Iterator[DesignAdvice]:
         """Proportional with randomised rounding, and public allocations."""
         labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
-        if float(self.share) * min(sizes) < 1:
-            raise UnsupportedError(
-                f"rate times the records of a stratum must be at least 1, got {float(self.share) * min(sizes):g} in "
-                "the smallest one; raise the rate or merge strata"
-            )
+        if (least := float(self.share) * min(sizes)) < 1:
+            raise UnsupportedError(f"rate times the records of a stratum must be at least 1, got {least:g} in the "
+                                   "smallest one; raise the rate or merge strata")  # fmt: skip
         laws = [rounded_sizes(self.share, size, "randomised") for size in sizes]
         parts = [self.y[labels == h] for h in range(len(sizes))]
-        means = [math.fsum(m * p for m, p in law.items()) for law in laws]
+        means = [_moments(law)[0] for law in laws]
         spread = math.fsum(p * (m - mean) ** 2 for law, mean in zip(laws, means, strict=True) for m, p in law.items())
         losses, upper = self._rounded_losses(sizes, "randomised")
         yield self._row(
@@ -527,10 +471,8 @@ class _Advisor:
             menu["given"] = self.table.allocation
         for name, allocation in menu.items():
             largest = max(m / n for m, n in zip(allocation, sizes, strict=True))
-            yield self._allocated(
-                f"strata, {name}, public", allocation, "substitute within a stratum", _exactly(largest),
-                "allocation from public data only",
-            )  # fmt: skip
+            yield self._allocated(f"strata, {name}, public", allocation, "substitute within a stratum",
+                                  _exactly(largest), "allocation from public data only")  # fmt: skip
         if "Neyman" in menu:
             # the allocation from the data themselves: what one extreme record does to it is lost to privacy
             change = neyman_change(parts, menu["Neyman"])
@@ -551,15 +493,16 @@ class _Advisor:
 
 
 def _cluster_losses(design: clusters.ClusterDesign) -> Losses:
-    affordable = len(set(design.sizes)) * len(design.sizes) * design.drawn <= _MOST_STEPS
+    affordable = len(set(design.sizes)) * len(design.sizes) * design.drawn <= 2_000_000
 
     def losses(epsilon: float) -> tuple[float, float, float]:
         upper = design.worst(epsilon, "upper")
-        if affordable and design.second_stage == 1:
-            exact = design.worst(epsilon, "exact")
-            return exact, min(upper, exact), exact
-        lower = design.worst(epsilon, "lower") if design.second_stage == 1 else math.nan
-        return lower, upper, math.nan
+        if design.second_stage < 1:
+            return math.nan, upper, math.nan
+        if not affordable:
+            return design.worst(epsilon, "lower"), upper, math.nan
+        exact = design.worst(epsilon, "exact")
+        return exact, min(upper, exact), exact
 
     return losses
 
@@ -568,12 +511,8 @@ def _pps_cluster_losses(sizes: list[int]) -> Losses:
     places = [sizes.index(size) for size in sorted(set(sizes))]
     # removing a record is the same pair of populations with one record fewer in that cluster
     shrunk = [([s - (i == c) for i, s in enumerate(sizes)], c) for c in places if sizes[c] > 1]
-
-    def losses(epsilon: float) -> tuple[float, float, float]:
-        cases = [*((sizes, c) for c in places), *shrunk]
-        return (max(unequal.pps_cluster(case, c, epsilon) for case, c in cases),) * 3
-
-    return losses
+    cases = [*((sizes, c) for c in places), *shrunk]
+    return lambda epsilon: (max(unequal.pps_cluster(case, c, epsilon) for case, c in cases),) * 3
 
 
 def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
@@ -594,7 +533,7 @@ def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
 
 
 def _base(upper: Callable[[float], float], target: float) -> float:
-    """Return the largest epsilon on the sample whose upper bound is at most the target, from below."""
+    """The largest epsilon on the sample whose upper bound is at most the target, from below."""
     low, high = 0.0, target
     while upper(high) <= target and high < 500:
         low, high = high, 2 * high
