@@ -21,17 +21,10 @@ class Frame:
 
     Parameters
     ----------
-    n : int
-        Number of records, at least 1.
     strata, clusters : array of int, shape (n,), optional
         Stratum and cluster of each record, numbered from 0 without a gap.
     sizes : array of float, shape (n,), optional
         Measure of size of each record, not negative.
-
-    Raises
-    ------
-    ArgumentError
-        If n < 1, an array has another length, labels leave a gap, or a size is negative or not finite.
     """
 
     n: int
@@ -62,13 +55,7 @@ class Frame:
         return np.bincount(self.needed("clusters"))
 
     def needed(self, name: str) -> np.ndarray:
-        """Return the design variable `name` ("strata", "clusters" or "sizes").
-
-        Raises
-        ------
-        ArgumentError
-            If the frame has none.
-        """
+        """Return the design variable `name` ("strata", "clusters" or "sizes"), or refuse a frame without it."""
         values: np.ndarray | None = getattr(self, name)
         if values is None:
             raise ArgumentError(f"this sampler needs a frame with {name}, got one without; give the frame its {name}")
@@ -96,15 +83,7 @@ def _locked(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One subset, a multiset of records.
-
-    Attributes
-    ----------
-    indices : ndarray, shape (d,)
-        Distinct record indices.
-    counts : ndarray, shape (d,)
-        How often each of them was drawn, at least 1.
-    """
+    """One multiset of records: distinct record `indices` and how often each was drawn, `counts` >= 1, shape (d,)."""
 
     indices: np.ndarray
     counts: np.ndarray
@@ -119,12 +98,7 @@ class Sample:
 class Samples:
     """A block of subsets, stored one after the other (compressed rows).
 
-    Attributes
-    ----------
-    indices, counts : ndarray, shape (total,)
-        Distinct record indices of subset i, and their counts, at positions ``offsets[i]:offsets[i + 1]``.
-    offsets : ndarray, shape (n_subsets + 1,)
-        Where each subset begins.
+    Distinct record `indices` of subset i, and their `counts`, stand at positions ``offsets[i]:offsets[i + 1]``.
     """
 
     indices: np.ndarray
