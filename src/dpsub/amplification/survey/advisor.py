@@ -19,7 +19,6 @@ import numpy as np
 from dpsub import checks
 from dpsub.amplification.survey import clusters, rates, unequal
 from dpsub.amplification.survey.sizes import (
-    RandomSizeLaw,
     random_size_lower,
     random_size_upper,
     rounding_coupled,
@@ -41,8 +40,9 @@ from dpsub.sampling import (
     StratifiedRate,
     Systematic,
     Wor,
+    allocation,
 )
-from dpsub.sampling.allocation import exact_rate, inclusion_probabilities, neyman, proportional, rounded_sizes
+from dpsub.sampling.allocation import exact_rate, log_normal_sizes, rounded_sizes
 
 COLUMNS = ("stratum", "cluster", "size")
 MOST_ROWS = 2_000_000
@@ -239,9 +239,9 @@ def variance_systematic(y: np.ndarray, step: int) -> float:
     return float(((step * totals - y.sum()) ** 2).mean())
 
 
-def variance_stratified(y: np.ndarray, strata: np.ndarray, allocation: Sequence[int]) -> float:
+def variance_stratified(y: np.ndarray, strata: np.ndarray, drawn: Sequence[int]) -> float:
     """Return the sum of `variance_simple` over the strata."""
-    return math.fsum(variance_simple(y[strata == h], m) for h, m in enumerate(allocation))
+    return math.fsum(variance_simple(y[strata == h], m) for h, m in enumerate(drawn))
 
 
 Losses = Callable[[float], tuple[float, float, float]]
@@ -357,15 +357,16 @@ class _Advisor:
         yield self._row("Poisson", Poisson(q), "add_remove", _exactly(q), (m, math.sqrt(m * (1 - q))),
                         float(((1 / q - 1) * self.y * self.y).sum()), 1 / q)  # fmt: skip
         spread = max(1.0, math.sqrt(m))
-        law = RandomSizeLaw.truncated_gaussian(n, m, spread)
-        chances = {size: float(p) for size, p in enumerate(np.exp(law.log_pmf)) if p > 0}
-        deviation = math.sqrt(math.fsum(p * (size - law.mean) ** 2 for size, p in chances.items()))
+        law = log_normal_sizes(n, m, spread)
+        mean = float(np.arange(n + 1) @ np.exp(law))
+        chances = {size: float(p) for size, p in enumerate(np.exp(law)) if p > 0}
+        deviation = math.sqrt(math.fsum(p * (size - mean) ** 2 for size, p in chances.items()))
 
         def bounds(epsilon: float) -> tuple[float, float, float]:
             return random_size_lower(law, epsilon, factor=1), random_size_upper(law, epsilon, factor=1), math.nan
 
-        yield self._row("random size", RandomSize(m, spread), "substitute", bounds, (law.mean, deviation),
-                        variance_random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)")  # fmt: skip
+        yield self._row("random size", RandomSize(m, spread), "substitute", bounds, (mean, deviation),
+                        variance_random_size(self.y, chances), n / mean, "size normal, sd sqrt(m)")  # fmt: skip
 
     def rounded(self) -> Iterator[DesignAdvice]:
         """A share of the records, the size rounded half up or at random."""
@@ -401,14 +402,15 @@ class _Advisor:
         k = len(sizes)
         if k < 2:
             raise UnsupportedError("cluster sampling needs at least 2 clusters, got 1")
-        for drawn, second in ((min(k - 1, max(1, round(self.m * k / self.n))), 1.0), (max(1, k // 2), None)):
-            rate = second if second is not None else min(1.0, self.m / self.n * k / drawn)
-            if second is None and rate == 1:
-                continue
+        stages = [(min(k - 1, max(1, round(self.m * k / self.n))), 1.0)]
+        half = max(1, k // 2)
+        if (rate := self.m / self.n * k / half) < 1:
+            stages.append((half, rate))
+        for drawn, rate in stages:
             design = clusters.ClusterDesign(tuple(sizes), drawn, rate)
             mean, between = drawn / k * self.n * rate, np.array(sizes, dtype=float).var(ddof=1)
             sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * between + mean * (1 - rate))
-            name = f"{drawn} of {k} clusters" + ("" if second else f", then {rate:.3g} of each")
+            name = f"{drawn} of {k} clusters" + ("" if rate == 1 else f", then {rate:.3g} of each")
             yield self._row(name, ClusterSample(drawn, rate), "add_remove, clusters fixed", _cluster_losses(design),
                             (mean, sd), variance_clusters(self.y, labels, drawn, rate), k / drawn / rate)  # fmt: skip
         mean = sum(s * s for s in sizes) / self.n
@@ -419,7 +421,7 @@ class _Advisor:
 
     def by_size(self) -> Iterator[DesignAdvice]:
         """m records with chances proportional to public sizes."""
-        pi = inclusion_probabilities(self.table.frame.needed("sizes"), self.m)
+        pi = allocation.inclusion_probabilities(self.table.frame.needed("sizes"), self.m)
         largest = float(pi.max())
 
         def losses(epsilon: float) -> tuple[float, float, float]:
@@ -464,32 +466,29 @@ class _Advisor:
             max(n / mean for n, mean in zip(sizes, means, strict=True)), "", upper,
         )  # fmt: skip
         deviations = [float(y.std(ddof=1)) if len(y) > 1 else 0.0 for y in parts]
-        menu = {"proportional": proportional(sizes, self.m)}
+        menu = {"proportional": allocation.proportional(sizes, self.m)}
         if any(deviations):
-            menu["Neyman"] = neyman(sizes, deviations, self.m)
+            menu["Neyman"] = allocation.neyman(sizes, deviations, self.m)
         if self.table.allocation is not None:
             menu["given"] = self.table.allocation
-        for name, allocation in menu.items():
-            largest = max(m / n for m, n in zip(allocation, sizes, strict=True))
-            yield self._allocated(f"strata, {name}, public", allocation, "substitute within a stratum",
-                                  _exactly(largest), "allocation from public data only")  # fmt: skip
+        for name, drawn in menu.items():
+            largest = max(m / n for m, n in zip(drawn, sizes, strict=True))
+            yield self._allocated(f"strata, {name}, public", drawn, "substitute within a stratum", _exactly(largest),
+                                  "allocation from public data only")  # fmt: skip
         if "Neyman" in menu:
             # the allocation from the data themselves: what one extreme record does to it is lost to privacy
             change = neyman_change(parts, menu["Neyman"])
-            yield self._allocated(
-                "strata, Neyman, from the data", menu["Neyman"], "add_remove",
-                lambda epsilon: (change * epsilon, math.inf, math.nan),
-                f"one record changes the strata's samples by {change} in all",
-            )  # fmt: skip
+            yield self._allocated("strata, Neyman, from the data", menu["Neyman"], "add_remove",
+                                  lambda epsilon: (change * epsilon, math.inf, math.nan),
+                                  f"one record changes the strata's samples by {change} in all")  # fmt: skip
 
     def _allocated(
-        self, design: str, allocation: tuple[int, ...], relation: str, losses: Losses, note: str
-    ) -> DesignAdvice:
-        labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
-        sampling = variance_stratified(self.y, labels, allocation)
-        weight = max(n / m for m, n in zip(allocation, sizes, strict=True))
-        size = sum(allocation), 0.0
-        return self._row(design, Stratified(allocation), relation, losses, size, sampling, weight, note)
+        self, design: str, drawn: tuple[int, ...], relation: str, losses: Losses, note: str
+    ) -> DesignAdvice:  # fmt: skip
+        frame, size = self.table.frame, (sum(drawn), 0.0)
+        sampling = variance_stratified(self.y, frame.needed("strata"), drawn)
+        weight = max(n / m for m, n in zip(drawn, frame.stratum_sizes.tolist(), strict=True))
+        return self._row(design, Stratified(drawn), relation, losses, size, sampling, weight, note)
 
 
 def _cluster_losses(design: clusters.ClusterDesign) -> Losses:
@@ -515,7 +514,7 @@ def _pps_cluster_losses(sizes: list[int]) -> Losses:
     return lambda epsilon: (max(unequal.pps_cluster(case, c, epsilon) for case, c in cases),) * 3
 
 
-def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
+def neyman_change(parts: list[np.ndarray], drawn: tuple[int, ...]) -> int:
     """Return the largest L1 change of the Neyman allocation when the smallest or largest record of a stratum goes.
 
     Other records may change it more: this is a lower bound of its sensitivity.
@@ -526,9 +525,9 @@ def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
             fewer = [np.delete(y, place) if i == h else other for i, other in enumerate(parts)]
             sizes = [len(part) for part in fewer]
             deviations = [float(part.std(ddof=1)) if len(part) > 1 else 0.0 for part in fewer]
-            if any(deviations) and sum(sizes) >= sum(allocation):
-                other = neyman(sizes, deviations, sum(allocation))
-                change = max(change, sum(abs(a - b) for a, b in zip(allocation, other, strict=True)))
+            if any(deviations) and sum(sizes) >= sum(drawn):
+                other = allocation.neyman(sizes, deviations, sum(drawn))
+                change = max(change, sum(abs(a - b) for a, b in zip(drawn, other, strict=True)))
     return change
 
 

@@ -8,101 +8,71 @@ size, and the error that privacy forces.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from dpsub import checks
 from dpsub.amplification.survey.auditor import State, hockey_stick, worst_ratio
 from dpsub.amplification.survey.rates import amplified, lower_amplified
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.sampling.allocation import SizeChances, exact_rate, log_normal_sizes, rounded_sizes
+from dpsub.sampling.allocation import SizeChances, exact_rate, rounded_sizes
 
 
-@dataclass(frozen=True, eq=False)
-class RandomSizeLaw:
-    """The law t of the sample size, on 0..n for a population of n records, as log t(0), ..., log t(n)."""
-
-    log_pmf: np.ndarray
-
-    def __post_init__(self) -> None:
-        log_pmf = np.array(self.log_pmf, dtype=float)
-        if log_pmf.ndim != 1 or log_pmf.size < 2 or not np.all(log_pmf < np.inf):
-            raise ArgumentError(f"a law of sizes needs logarithms for 0..n with n >= 1, got shape {log_pmf.shape}")
-        total = float(np.exp(logsumexp(log_pmf)))
-        if abs(total - 1) > 1e-9:
-            raise ArgumentError(f"a law of sizes must sum to 1, got a sum of {total!r}; divide by it")
-        log_pmf.flags.writeable = False
-        object.__setattr__(self, "log_pmf", log_pmf)
-
-    @classmethod
-    def of_probabilities(cls, t: np.ndarray) -> RandomSizeLaw:
-        """Return the law with the probabilities `t`, shape (n + 1,), none negative."""
-        t = checks.finite_array("t", t, ndim=1)
-        if t.size and t.min() < 0:
-            raise ArgumentError(f"probabilities of sizes must not be negative, got {t.min():g}")
-        with np.errstate(divide="ignore"):
-            return cls(np.log(t))
-
-    @classmethod
-    def truncated_gaussian(cls, n: int, mean: float, sigma: float) -> RandomSizeLaw:
-        """Return t(m) proportional to exp(-(m - mean)^2 / (2 sigma^2)) on the integers 0..n (`log_normal_sizes`)."""
-        return cls(log_normal_sizes(n, mean, sigma))
-
-    @property
-    def n(self) -> int:
-        return len(self.log_pmf) - 1
-
-    @property
-    def mean(self) -> float:
-        return float(np.arange(self.n + 1) @ np.exp(self.log_pmf))
-
-    def tilted_mean(self, epsilon: float) -> float:
-        """Mean of the law proportional to exp(epsilon m) t(m)."""
-        sizes = np.arange(self.n + 1)
-        tilted = self.log_pmf + checks.real("epsilon", epsilon, above=0) * sizes
-        return float(sizes @ np.exp(tilted - logsumexp(tilted)))
+def log_sizes_of(t: ArrayLike) -> np.ndarray:
+    """Return the logarithms of a law of sizes, t(0), ..., t(n) for a population of n records; -inf for 0."""
+    t = checks.finite_array("t", t, ndim=1)
+    if t.size < 2 or t.min() < 0 or abs(t.sum() - 1) > 1e-9:
+        raise ArgumentError(f"a law of sizes must hold probabilities of 0..n that sum to 1, got a sum of {t.sum():g}")
+    with np.errstate(divide="ignore"):
+        return np.log(t)
 
 
-def random_size_upper(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
+def tilted_mean(log_sizes: np.ndarray, epsilon: float) -> float:
+    """Return the mean of the law proportional to exp(epsilon m) t(m), of log t(0), ..., log t(n)."""
+    sizes = np.arange(len(log_sizes))
+    tilted = log_sizes + checks.real("epsilon", epsilon, above=0) * sizes
+    return float(sizes @ np.exp(tilted - logsumexp(tilted)))
+
+
+def random_size_upper(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
     """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), mu the tilted mean; substitution of one record.
 
     factor = 1 is printed for mechanisms that are epsilon-DP under add_remove, of which it is not true; it holds if the
     mechanism is epsilon-DP under add_remove and under substitute. factor = 2 holds for every mechanism that is
     epsilon-DP under add_remove (bun, Theorem 3.1, erratum BN1).
     """
-    return amplified(_share(law, epsilon), factor * epsilon)
+    return amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
-def random_size_lower(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
+def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
     """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains or exceeds.
 
     With factor = 2 the mechanism is a sum of values in [-1, 1] with Laplace noise (bun, Theorem 3.1).
     """
-    return lower_amplified(_share(law, epsilon), factor * epsilon)
+    return lower_amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
-def random_size_exact(law: RandomSizeLaw, epsilon: float) -> float:
+def random_size_exact(log_sizes: np.ndarray, epsilon: float) -> float:
     """Return the worst loss under substitution over all mechanisms that are epsilon-DP under add_remove, rounded up.
 
     With A_m the probability of an event on a sample of size m that lacks the record, at most exp(epsilon) A_{m-1} on
     one that holds it and at least exp(-epsilon) A_{m-1} on one that holds its substitute, the ratio of the two mixtures
     is largest over sequences A (`worst_ratio`).
     """
-    sizes = np.arange(law.n + 1)
-    with np.errstate(divide="ignore"):
-        without = law.log_pmf[:-1] + np.log1p(-sizes[:-1] / law.n)
-        holding = law.log_pmf[1:] + np.log(sizes[1:] / law.n)
+    sizes = np.arange(len(log_sizes))
+    without = log_sizes[:-1] + np.log1p(-sizes[:-1] / sizes[-1])
+    holding = log_sizes[1:] + np.log(sizes[1:] / sizes[-1])
     n, d = np.logaddexp(without, holding + epsilon), np.logaddexp(without, holding - epsilon)
     if not np.any(n > -np.inf):
         raise ArgumentError("a law of sizes must leave some chance of a sample, got none")
     return worst_ratio(n, d, epsilon).upper
 
 
-def _share(law: RandomSizeLaw, epsilon: float) -> float:
-    return min(1.0, law.tilted_mean(epsilon) / law.n)
+def _share(log_sizes: np.ndarray, epsilon: float) -> float:
+    return min(1.0, tilted_mean(log_sizes, epsilon) / (len(log_sizes) - 1))
 
 
 def rounding_printed(rate: object, epsilon: float) -> float:
