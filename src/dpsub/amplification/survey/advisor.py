@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsub import checks
+from dpsub import checks, sampling
 from dpsub.amplification.survey import clusters, rates, unequal
 from dpsub.amplification.survey.sizes import (
     random_size_lower,
@@ -26,22 +26,7 @@ from dpsub.amplification.survey.sizes import (
     rounding_size_aware,
 )
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
-from dpsub.sampling import (
-    ClusterSample,
-    Frame,
-    FrameSampler,
-    Poisson,
-    PpsCluster,
-    PpsConditionalPoisson,
-    RandomSize,
-    RoundedRate,
-    Sampler,
-    Stratified,
-    StratifiedRate,
-    Systematic,
-    Wor,
-    allocation,
-)
+from dpsub.sampling import Frame, FrameSampler, Sampler, allocation
 from dpsub.sampling.allocation import exact_rate, log_normal_sizes, rounded_sizes
 
 COLUMNS = ("stratum", "cluster", "size")
@@ -341,20 +326,21 @@ class _Advisor:
 
     def _row(
         self, design: str, sampler: Sampler | FrameSampler, relation: str, losses: Losses, sizes: tuple[float, float],
-        sampling: float, weight: float, note: str = "", upper_of: Callable[[float], float] | None = None,
+        variance: float, weight: float, note: str = "", upper_of: Callable[[float], float] | None = None,
     ) -> DesignAdvice:  # fmt: skip
         lower, upper, exact = losses(self.epsilon)
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
         noise = [2 * (self.limit * weight / e) ** 2 if e > 0 else math.inf for e in (self.epsilon, base)]
-        return DesignAdvice(design, sampler, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1],
+        return DesignAdvice(design, sampler, relation, lower, upper, exact, *sizes, variance, noise[0], base, noise[1],
                             note)  # fmt: skip
 
     def simple(self) -> Iterator[DesignAdvice]:
         """Simple random samples, Poisson samples, random sizes."""
         q, n, m = self.m / self.n, self.n, self.m
-        yield self._row("simple random", Wor(m), "substitute", _exactly(q), (m, 0.0), variance_simple(self.y, m), 1 / q)
-        yield self._row("Poisson", Poisson(q), "add_remove", _exactly(q), (m, math.sqrt(m * (1 - q))),
+        yield self._row("simple random", sampling.Wor(m), "substitute", _exactly(q), (m, 0.0),
+                        variance_simple(self.y, m), 1 / q)  # fmt: skip
+        yield self._row("Poisson", sampling.Poisson(q), "add_remove", _exactly(q), (m, math.sqrt(m * (1 - q))),
                         float(((1 / q - 1) * self.y * self.y).sum()), 1 / q)  # fmt: skip
         spread = max(1.0, math.sqrt(m))
         law = log_normal_sizes(n, m, spread)
@@ -365,7 +351,7 @@ class _Advisor:
         def bounds(epsilon: float) -> tuple[float, float, float]:
             return random_size_lower(law, epsilon, factor=1), random_size_upper(law, epsilon, factor=1), math.nan
 
-        yield self._row("random size", RandomSize(m, spread), "substitute", bounds, (mean, deviation),
+        yield self._row("random size", sampling.RandomSize(m, spread), "substitute", bounds, (mean, deviation),
                         variance_random_size(self.y, chances), n / mean, "size normal, sd sqrt(m)")  # fmt: skip
 
     def rounded(self) -> Iterator[DesignAdvice]:
@@ -375,7 +361,7 @@ class _Advisor:
             losses, upper = self._rounded_losses([self.n], kind)
             mean, variance = _moments(law)
             yield self._row(
-                f"rounded rate, {kind.replace('_', ' ')}", RoundedRate(self.share, kind), "add_remove", losses,
+                f"rounded rate, {kind.replace('_', ' ')}", sampling.RoundedRate(self.share, kind), "add_remove", losses,
                 (mean, math.sqrt(variance)), variance_random_size(self.y, law), self.n / mean, note, upper,
             )  # fmt: skip
 
@@ -411,11 +397,12 @@ class _Advisor:
             mean, between = drawn / k * self.n * rate, np.array(sizes, dtype=float).var(ddof=1)
             sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * between + mean * (1 - rate))
             name = f"{drawn} of {k} clusters" + ("" if rate == 1 else f", then {rate:.3g} of each")
-            yield self._row(name, ClusterSample(drawn, rate), "add_remove, clusters fixed", _cluster_losses(design),
-                            (mean, sd), variance_clusters(self.y, labels, drawn, rate), k / drawn / rate)  # fmt: skip
+            yield self._row(name, sampling.ClusterSample(drawn, rate), "add_remove, clusters fixed",
+                            _cluster_losses(design), (mean, sd), variance_clusters(self.y, labels, drawn, rate),
+                            k / drawn / rate)  # fmt: skip
         mean = sum(s * s for s in sizes) / self.n
         sd = math.sqrt(max(0.0, sum(s**3 for s in sizes) / self.n - mean**2))
-        yield self._row("one cluster, PPS", PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
+        yield self._row("one cluster, PPS", sampling.PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
                         variance_one_cluster(self.y, labels), self.n / min(sizes),
                         "cluster sizes are data: the chances change with them")  # fmt: skip
 
@@ -427,8 +414,8 @@ class _Advisor:
         def losses(epsilon: float) -> tuple[float, float, float]:
             return unequal.pps_bounds(largest, epsilon)[1], epsilon, epsilon if largest == 1 else math.nan
 
-        yield self._row("PPS, conditional Poisson", PpsConditionalPoisson(self.m), "substitute a value", losses,
-                        (self.m, 0.0), variance_largest_entropy(self.y, pi), float((1 / pi).max()),
+        yield self._row("PPS, conditional Poisson", sampling.PpsConditionalPoisson(self.m), "substitute a value",
+                        losses, (self.m, 0.0), variance_largest_entropy(self.y, pi), float((1 / pi).max()),
                         "sizes public; variance by Hajek's approximation")  # fmt: skip
 
     def ordered(self) -> Iterator[DesignAdvice]:
@@ -443,9 +430,9 @@ class _Advisor:
             lower, upper = unequal.systematic_insertion(self.n, step, self.n // 2, epsilon)
             return lower, max(upper, epsilon * (2 * math.ceil(size / 2) + 1)), math.nan
 
-        yield self._row("systematic, secret order", Systematic(step, "random"), "substitute", _exactly(1 / step),
-                        (size, 0.0), variance_simple(self.y, size), step)  # fmt: skip
-        yield self._row("systematic, known order", Systematic(step), "add_remove", known, (size, 0.0),
+        yield self._row("systematic, secret order", sampling.Systematic(step, "random"), "substitute",
+                        _exactly(1 / step), (size, 0.0), variance_simple(self.y, size), step)  # fmt: skip
+        yield self._row("systematic, known order", sampling.Systematic(step), "add_remove", known, (size, 0.0),
                         variance_systematic(self.y, step), step, "an inserted record moves all behind it")  # fmt: skip
 
     def strata(self) -> Iterator[DesignAdvice]:
@@ -460,7 +447,7 @@ class _Advisor:
         spread = math.fsum(p * (m - mean) ** 2 for law, mean in zip(laws, means, strict=True) for m, p in law.items())
         losses, upper = self._rounded_losses(sizes, "randomised")
         yield self._row(
-            "strata, proportional, randomised", StratifiedRate(self.share, "randomised"), "add_remove", losses,
+            "strata, proportional, randomised", sampling.StratifiedRate(self.share, "randomised"), "add_remove", losses,
             (sum(means), math.sqrt(spread)),
             math.fsum(variance_random_size(y, law) for y, law in zip(parts, laws, strict=True)),
             max(n / mean for n, mean in zip(sizes, means, strict=True)), "", upper,
@@ -486,9 +473,9 @@ class _Advisor:
         self, design: str, drawn: tuple[int, ...], relation: str, losses: Losses, note: str
     ) -> DesignAdvice:  # fmt: skip
         frame, size = self.table.frame, (sum(drawn), 0.0)
-        sampling = variance_stratified(self.y, frame.needed("strata"), drawn)
+        variance = variance_stratified(self.y, frame.needed("strata"), drawn)
         weight = max(n / m for m, n in zip(drawn, frame.stratum_sizes.tolist(), strict=True))
-        return self._row(design, Stratified(drawn), relation, losses, size, sampling, weight, note)
+        return self._row(design, sampling.Stratified(drawn), relation, losses, size, variance, weight, note)
 
 
 def _cluster_losses(design: clusters.ClusterDesign) -> Losses:
