@@ -18,14 +18,12 @@ LOG_NEGLIGIBLE = -1500.0
 """States below exp(-1500) are dropped from chains: no double-precision result can contain them (the smallest is
 exp(-745), and a product with a conditional probability only lowers it)."""
 
-_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-
 
 def _stirling_error(n: np.ndarray) -> np.ndarray:
     """log n! minus Stirling's approximation, without cancellation for large n (series to n^-9)."""
     small = n < 16
     safe = np.where(small, np.maximum(n, 1.0), 1.0)
-    exact = gammaln(safe + 1) - (safe + 0.5) * np.log(safe) + safe - _HALF_LOG_2PI
+    exact = gammaln(safe + 1) - (safe + 0.5) * np.log(safe) + safe - 0.5 * np.log(2 * np.pi)
     x = np.where(small, 16.0, n)
     xx = x * x
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - (1 / 1188) / xx) / xx) / xx) / xx) / x

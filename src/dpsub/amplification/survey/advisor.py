@@ -73,12 +73,12 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
         raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: no columns")
     heads = [name.strip() for name in rows[0]]
     needed = tuple(dict.fromkeys((*COLUMNS, value)))
-    twice = [name for name in (*needed, "allocation") if heads.count(name) > 1]
-    if twice:
-        raise DataError(f"a frame must have one column {twice[0]!r}, got {heads.count(twice[0])}; rename the others")
-    absent = [name for name in needed if name not in heads]
-    if absent:
-        raise DataError(f"a frame must have the column {absent[0]!r}, got {_shown(', '.join(heads))}; add it")
+    for name in (*needed, "allocation"):
+        if heads.count(name) > 1:
+            raise DataError(f"a frame must have one column {name!r}, got {heads.count(name)}; rename the others")
+    for name in needed:
+        if name not in heads:
+            raise DataError(f"a frame must have the column {name!r}, got {_shown(', '.join(heads))}; add it")
     if not 2 <= len(rows) - 1 <= MOST_ROWS:
         raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(rows) - 1}")
     table = {name: [row[place].strip() if place < len(row) else "" for row in rows[1:]]
@@ -348,10 +348,10 @@ class _Advisor:
         chances = {size: float(p) for size, p in enumerate(np.exp(law)) if p > 0}
         deviation = math.sqrt(math.fsum(p * (size - mean) ** 2 for size, p in chances.items()))
 
-        def bounds(epsilon: float) -> tuple[float, float, float]:
+        def losses(epsilon: float) -> tuple[float, float, float]:
             return random_size_lower(law, epsilon, factor=1), random_size_upper(law, epsilon, factor=1), math.nan
 
-        yield self._row("random size", sampling.RandomSize(m, spread), "substitute", bounds, (mean, deviation),
+        yield self._row("random size", sampling.RandomSize(m, spread), "substitute", losses, (mean, deviation),
                         variance_random_size(self.y, chances), n / mean, "size normal, sd sqrt(m)")  # fmt: skip
 
     def rounded(self) -> Iterator[DesignAdvice]:

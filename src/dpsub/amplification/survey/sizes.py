@@ -177,7 +177,8 @@ def _below_one(rate: object) -> Fraction:
 def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:
     """Return the largest Pr[H = X] - Pr[H = Y] of a size, over tests whose two answers are both epsilon-DP.
 
-    At most `advantage_limit` if sampling with this size keeps epsilon' (bun, Proposition 4.1).
+    If sampling with this size keeps epsilon', it is at most tanh(epsilon'/2), printed as e^epsilon' - 1 (bun,
+    Proposition 4.1).
     """
     path = range(min(*one, *other), max(*one, *other) + 1)
     p: dict[State, float] = {(m,): one.get(m, 0.0) for m in path}
@@ -191,17 +192,6 @@ def size_loss(one: SizeChances, other: SizeChances, epsilon: float) -> float:
     with np.errstate(divide="ignore"):
         p, q = (np.log([law.get(m, 0.0) for m in path]) for law in (one, other))
     return max(worst_ratio(p, q, epsilon).upper, worst_ratio(q, p, epsilon).upper)
-
-
-def advantage_limit(epsilon_amplified: float, *, sharp: bool) -> float:
-    """Return how large an advantage epsilon' allows: e^epsilon' - 1 as printed, tanh(epsilon'/2) if `sharp`."""
-    value = checks.real("epsilon_amplified", epsilon_amplified, at_least=0)
-    return math.tanh(value / 2) if sharp else math.expm1(min(value, 700.0))
-
-
-def laplace_count_advantage(difference: int, epsilon: float) -> float:
-    """Return 1 - exp(-Delta epsilon/2): the advantage of a threshold on the size plus Lap(1/epsilon)."""
-    return -math.expm1(-checks.integer("difference", difference, at_least=0) * epsilon / 2)
 
 
 def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6) -> float:
