@@ -30,7 +30,7 @@ from dpsub.amplification.survey.sizes import (
 )
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.experiments.bun_cases.cases import added, substituted
-from dpsub.experiments.bun_cases.design_cases import cluster_laws
+from dpsub.experiments.bun_cases.design_cases import cluster_laws, systematic_law
 from dpsub.sampling import allocation
 from dpsub.sampling.allocation import exact_rate, rounded_sizes
 
@@ -166,7 +166,7 @@ def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
 def test_insertion_bounds_bracket_the_programme(n: int) -> None:
     for place in range(n + 1):
         order = list(range(n))
-        laws = [unequal.systematic_law(o, 2, n + 1) for o in (order, [*order[:place], n, *order[place:]])]
+        laws = [systematic_law(o, 2, n + 1) for o in (order, [*order[:place], n, *order[place:]])]
         low, high = unequal.systematic_insertion(n, 2, place, 0.5)
         assert low - 1e-9 <= auditor.audit(*laws, 0.5).loss <= high + 2e-6
 
@@ -189,7 +189,7 @@ def test_allocations_are_optimal() -> None:
             assert cost[allocation.allocate(small, weights, m)] == pytest.approx(min(cost.values()), rel=1e-12)
     large = allocation.allocate((10**6,) * 5, np.array([1e-9, 1.0, 2.0, 3.0, 4.0]), 10_000)
     assert sum(large) == 10_000 and large[0] == 1 and large[4] == pytest.approx(4000, abs=2)
-    assert allocation.optimal(sizes, deviations, (1, 1, 1, 100), 100)[3] < 50
+    assert allocation.neyman(sizes, deviations, 100, costs=(1, 1, 1, 100))[3] < 50
 
 
 def test_certificate_inverse_and_public_base() -> None:

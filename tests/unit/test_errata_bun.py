@@ -148,7 +148,7 @@ def test_bn14_pps_of_one_cluster_loses_more_than_epsilon() -> None:
 def test_bn15_insertion_under_systematic_sampling() -> None:
     for n, times in ((4, 2.56), (8, 4.56), (12, 6.56)):
         order = list(range(n))
-        laws = [unequal.systematic_law(o, 2, n + 1) for o in (order, [*order[: n // 2], n, *order[n // 2 :]])]
+        laws = [design_cases.systematic_law(o, 2, n + 1) for o in (order, [*order[: n // 2], n, *order[n // 2 :]])]
         assert auditor.audit(*laws, 0.5).loss / 0.5 == pytest.approx(times, abs=5e-3)
 
 

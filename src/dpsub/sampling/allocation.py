@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from dpsub import checks
@@ -57,24 +58,22 @@ def proportional(sizes: Sequence[int], m: int, *, at_least: int = 1) -> tuple[in
     return allocate(sizes, np.asarray(sizes, dtype=float), m, at_least=at_least)
 
 
-def neyman(sizes: Sequence[int], deviations: Sequence[float], m: int, *, at_least: int = 1) -> tuple[int, ...]:
-    """Return the allocation m N_i S_i / sum N_j S_j, of least variance of the weighted mean (bun, Section 7.2).
+def neyman(
+    sizes: Sequence[int], deviations: Sequence[float], m: int, *, costs: ArrayLike | None = None, at_least: int = 1
+) -> tuple[int, ...]:
+    """Return the allocation proportional to N_i S_i / sqrt(c_i), of least variance of the weighted mean.
 
     Parameters
     ----------
     deviations : sequence of float
-        Standard deviations of the strata, all with one divisor: N_i - 1 makes the variance formula exact.
+        Standard deviations S_i of the strata, all with one divisor: N_i - 1 makes the variance formula exact.
+    costs : sequence of float, optional
+        c_i of one unit of each stratum; equal by default (bun, Section 7.2).
     at_least : int
         Smallest size of a stratum's sample: 1, or 2 where its variance is to be estimated.
     """
-    return optimal(sizes, deviations, np.ones(len(sizes)), m, at_least=at_least)
-
-
-def optimal(
-    sizes: Sequence[int], deviations: Sequence[float], costs: Sequence[float] | np.ndarray, m: int, *, at_least: int = 1
-) -> tuple[int, ...]:
-    """Return the allocation proportional to N_i S_i / sqrt(c_i), c_i the cost of one unit of the stratum."""
-    s, c = checks.finite_array("deviations", deviations, ndim=1), checks.finite_array("costs", costs, ndim=1)
+    s = checks.finite_array("deviations", deviations, ndim=1)
+    c = checks.finite_array("costs", np.ones(len(sizes)) if costs is None else costs, ndim=1)
     if not len(sizes) == len(s) == len(c):
         raise ArgumentError(f"sizes, deviations and costs must have one length, got {len(sizes)}, {len(s)}, {len(c)}")
     if (s.size and s.min() < 0) or not np.any(s > 0):

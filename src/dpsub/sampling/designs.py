@@ -127,11 +127,6 @@ class RandomSize(_OfSizes):
     """A size that does not depend on the data, then that many different records.
 
     `mean` and `sd` are those of the normal law that is cut to the sizes 0, ..., n.
-
-    Examples
-    --------
-    >>> 80 < RandomSize(100, 5).draw(Frame(1000), np.random.default_rng(1)).size < 120
-    True
     """
 
     mean: float
@@ -198,14 +193,7 @@ class StratifiedRate(_ByStratum, RoundedRate):
 
 @dataclass(frozen=True)
 class Stratified(_ByStratum):
-    """A fixed allocation: so many records from each stratum, at least 1 (see `dpsub.sampling.allocation`).
-
-    Examples
-    --------
-    >>> frame = Frame(5, strata=np.array([0, 0, 0, 1, 1]))
-    >>> Stratified((1, 2)).inclusion_probabilities(frame).round(6).tolist()
-    [0.333333, 0.333333, 0.333333, 1.0, 1.0]
-    """
+    """A fixed allocation: so many records from each stratum, at least 1 (see `dpsub.sampling.allocation`)."""
 
     allocation: tuple[int, ...]
     name, label = "stratified", "stratified"

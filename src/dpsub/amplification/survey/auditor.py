@@ -133,10 +133,8 @@ def _states(p: Law, q: Law) -> list[State]:
     if len({len(state) for state in states}) != 1:
         raise ArgumentError("samples of both populations must be counts of the same types, got different lengths")
     if len(states) > MOST_STATES:
-        raise ArgumentError(
-            f"at most {MOST_STATES} different samples can be audited, got {len(states)}; merge records of one type "
-            "or take a smaller frame"
-        )
+        rule = f"at most {MOST_STATES} different samples can be audited"
+        raise ArgumentError(f"{rule}, got {len(states)}; merge records of one type or take a smaller frame")
     return states
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from scipy.special import logsumexp
 
 from dpsub import checks
-from dpsub.amplification.survey.auditor import Law
 from dpsub.amplification.survey.clusters import checked_sizes
 from dpsub.amplification.survey.rates import amplified
 
@@ -63,17 +62,6 @@ def pps_cluster_limit(sizes: Sequence[int], cluster: int, epsilon: float) -> flo
     sizes = checked_sizes(sizes)
     own, n = sizes[cluster], sum(sizes)
     return epsilon + math.log1p((n - own) / (own * (n + 1)))
-
-
-def systematic_law(order: Sequence[int], step: int, n_records: int) -> Law:
-    """Return the law of every `step`-th record of `order` from a uniform start, as counts of records 0..n_records-1."""
-    step = checks.integer("step", step, at_least=1, at_most=len(order), at_most_name="the records")
-    law: dict[tuple[int, ...], float] = {}
-    for start in range(step):
-        chosen = order[start::step]
-        state = tuple(chosen.count(record) for record in range(n_records))
-        law[state] = law.get(state, 0.0) + 1 / step
-    return law
 
 
 def systematic_insertion(n: int, step: int, place: int, epsilon: float) -> tuple[float, float]:
