@@ -55,6 +55,11 @@ def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
         What `REGISTRY.get(name).sizes` names: mostly m, the size of the sample, and b, that of a first stage. Poisson
         samples get the rate m / n. Sizes that the sampler does not have, and None, are ignored.
 
+    Raises
+    ------
+    ArgumentError
+        Unknown name, a size that is missing, or sizes that the sampler can't have.
+
     Examples
     --------
     >>> of_sizes("must_ow", n=1000, m=100, b=200)

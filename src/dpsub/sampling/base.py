@@ -19,7 +19,7 @@ from dpsub import checks
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import laws
-from dpsub.sampling.frame import MOST_RECORDS, Frame, Sample, Samples
+from dpsub.sampling.frame import Frame, Sample, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_DRAWS = 10**7
@@ -338,7 +338,7 @@ class StagedSampler(Sampler):
 
     def slots(self, n: int) -> list[int]:
         """Number of slots that each stage draws from, n records for the first one; ArgumentError if they do not fit."""
-        n = checks.integer("n", n, at_least=1, at_most=MOST_RECORDS)
+        n = checks.integer("n", n, at_least=1)
         self._check_slots(0, n, "n")
         return [n, *(stage.size for stage in self.stages[:-1])]
 

@@ -93,7 +93,10 @@ class MustOW(_TwoStage):
 
 
 class MustWO(_TwoStage):
-    """MUST.WO(n, b, m), b >= m: b records with replacement, m of these slots without. The law is that of WR(n, m)."""
+    """MUST.WO(n, b, m), b >= m: b records with replacement, then m of these slots without.
+
+    Its law is that of WR(n, m) (MUST, Corollary 6).
+    """
 
     name = "must_wo"
     label, colour, marker = "MUST.WO", "#56B4E9", "v"
@@ -141,6 +144,13 @@ class Multistage(StagedSampler):
     ----------
     chain : sequence of Stage
         At least one stage. A Poisson stage leaves a random number of slots and can only be the last one.
+
+    Raises
+    ------
+    ArgumentError
+        If an entry is not a stage, or a stage takes more different slots than there are.
+    UnsupportedError
+        If a Poisson stage is not the last one.
 
     Examples
     --------

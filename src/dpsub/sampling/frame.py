@@ -11,9 +11,6 @@ import numpy as np
 from dpsub import checks
 from dpsub.errors import ArgumentError
 
-MOST_RECORDS = 2**53
-"""More than any frame has; all whole numbers up to here are doubles."""
-
 
 @dataclass(frozen=True, eq=False)
 class Frame:
@@ -25,6 +22,11 @@ class Frame:
         Stratum and cluster of each record, numbered from 0 without a gap.
     sizes : array of float, shape (n,), optional
         Measure of size of each record, not negative.
+
+    Raises
+    ------
+    ArgumentError
+        If an array has another length, labels leave a gap, or a size is negative or not finite.
     """
 
     n: int
@@ -33,7 +35,7 @@ class Frame:
     sizes: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=MOST_RECORDS))
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         for name, noun in (("strata", "stratum"), ("clusters", "cluster")):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._labels(noun, getattr(self, name)))

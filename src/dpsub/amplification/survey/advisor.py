@@ -292,6 +292,13 @@ def advise(
         Of the mechanism on the sample; in `base`, of the promise to the population. At most 20.
     upper_limit : float, optional
         Public limit B of the study variable; by default its largest value, which is then assumed public.
+
+    Raises
+    ------
+    ArgumentError
+        If the rate or epsilon is out of range, or a value exceeds the limit.
+    UnsupportedError
+        If rate times the number of records is below 1.
     """
     share, n = exact_rate(rate), table.frame.n
     epsilon = checks.real("epsilon", epsilon, above=0, at_most=20)
