@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from dpsub.cli.answers import near, plural
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
     from dpsub.sampling import Sampler
 
 ADJACENCIES = ("add_remove", "substitute")
-_ASKED = {
-    "n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit",
-}  # fmt: skip
-_ROUNDING = 1e-12
+_ASKED = {"n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit"}
 
 
 def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
@@ -29,12 +27,17 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     parser.add_argument("--epochs", type=number, metavar="E", help="instead: steps = E / (share of records a step)")
     add_choice(parser, "--adjacency", ADJACENCIES, "default: add_remove for poisson, substitute for the rest")
     if mechanism:
-        add_mechanism(parser)
+        from dpsub.accounting.account import MECHANISMS
+
+        add_mechanism(parser, MECHANISMS)
 
 
-def add_mechanism(parser: Parser) -> None:
-    """Add the kind of noise."""
-    add_choice(parser, "--mechanism", ("gaussian", "laplace"), "noise (default: gaussian)", "gaussian")
+def add_mechanism(parser: Parser, known: Collection[str] | None = None) -> None:
+    """Add the kind of noise: all that there are, or those of them that the accountant knows."""
+    from dpsub.noise import REGISTRY
+
+    names = tuple(name for name in REGISTRY.names() if known is None or name in known)
+    add_choice(parser, "--mechanism", names, "noise (default: gaussian)", "gaussian")
 
 
 def asked(arguments: Namespace) -> dict[str, Any]:
@@ -43,13 +46,7 @@ def asked(arguments: Namespace) -> dict[str, Any]:
 
 
 def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
-    """The number of releases, of --steps or --epochs, for which the sampler must be known.
-
-    Raises
-    ------
-    ArgumentError
-        If not one of them is given, or the epochs are not above 0.
-    """
+    """The number of releases, of --steps or --epochs, for which the sampler must be known."""
     if (arguments.steps is None) == (arguments.epochs is None):
         got = "neither" if arguments.steps is None else "both"
         raise ArgumentError(f"--steps, the number of releases, or --epochs is needed, got {got}; give one")
@@ -63,7 +60,7 @@ def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
     wanted = arguments.epochs / share if share > 0 else math.inf
     if not wanted < 2**53:
         raise ArgumentError(f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step")
-    steps = round(wanted) if abs(wanted - round(wanted)) <= _ROUNDING * wanted else math.ceil(wanted)
+    steps = round(wanted) if abs(wanted - round(wanted)) <= 1e-12 * wanted else math.ceil(wanted)
     arguments.steps = steps
     arguments.remarks.append(f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps")
     return steps
