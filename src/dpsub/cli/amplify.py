@@ -47,13 +47,12 @@ def run(arguments: Namespace) -> Answer:
         ratio = (1 if adjacency == "add_remove" else 2) / scale
     law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
     found = amplify(law, noise.of(arguments.mechanism, ratio), arguments.epsilon)
-    point = {
-        "epsilon": float(found.epsilon),
-        "delta": float(found.delta),
-        "epsilon_amplified": float(found.epsilon_amplified),
-        "delta_amplified": float(found.delta_amplified),
-    }
+    names = ("epsilon", "delta", "epsilon_amplified", "delta_amplified")
+    point = {name: float(getattr(found, name)) for name in names}
     kind = category(**point)
+    what = "replacing one occurrence of a record in the sample; l of them are l ratios apart"
+    if adjacency == "add_remove":
+        what = "adding or removing one record"
     lines: list[Line] = [
         ("epsilon", f"{near(point['epsilon'])}  on all data,  {up(point['epsilon_amplified'])}  from the sample"),
         ("delta", f"{near(point['delta'])}  on all data,  {up(point['delta_amplified'])}  from the sample"),
@@ -62,15 +61,9 @@ def run(arguments: Namespace) -> Answer:
         ("kind", "upper bound, attained by some mechanism with this profile" if exact else "upper bound"),
         ("guarantee", f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the conditions do"),
         ("adjacency", adjacency),
-        ("sensitivity", _sensitivity(adjacency)),
+        ("sensitivity", f"ratio is for {what}"),
         ("conditions", "one release from one secret sample; noise fixed in advance; sizes and rates public"),
     ]
     values = {**point, "eta": found.eta, "category": kind}
     release = f"{arguments.mechanism} release, sensitivity / scale = {near(ratio)}"
     return Answer(values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines)
-
-
-def _sensitivity(adjacency: str) -> str:
-    if adjacency == "add_remove":
-        return "ratio is for adding or removing one record"
-    return "ratio is for replacing one occurrence of a record in the sample; l of them are l ratios apart"

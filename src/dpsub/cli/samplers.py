@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpsub.cli.parsing import Parser, number, whole
 from dpsub.errors import ArgumentError, UnsupportedError
