@@ -1,8 +1,7 @@
 """The command line: `dpsub COMMAND ...`, also `python -m dpsub COMMAND ...`.
 
 One file a command; each has `add_arguments(parser)`, which adds its options, and `run(arguments) -> Answer`.  Only the
-module of the command that is asked for is imported, and what it computes with when it runs: most answers take less time
-than importing all.
+module of the command that is asked for is imported, with what it needs: most answers take less time than importing all.
 
 Exit status: 0; 2 after one sentence on the standard error, or, with --json, after {"error": sentence, "kind": argument,
 unsupported, data, plan, numerical, memory, missing or unexpected} on the standard output; 130 if it is stopped.

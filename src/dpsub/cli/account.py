@@ -13,6 +13,7 @@ from argparse import Namespace
 from dataclasses import replace
 from time import perf_counter
 
+import dpsub
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
@@ -39,8 +40,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    import dpsub
-
     started = perf_counter()
     sampler = sampler_of(arguments)
     found = dpsub.account(sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, **asked(arguments))

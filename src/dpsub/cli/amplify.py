@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from dpsub import checks, noise
+from dpsub.accounting.account import Release
+from dpsub.accounting.amplify import covered
+from dpsub.amplification import amplify, category
 from dpsub.cli.answers import Answer, Line, near, up
 from dpsub.cli.parsing import Parser, number, numbers
 from dpsub.cli.releases import add_mechanism
@@ -24,21 +28,16 @@ _CATEGORIES = {
 
 def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
-    add_mechanism(parser)
-    noise = parser.add_mutually_exclusive_group(required=True)
-    noise.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
+    add_mechanism(parser, noise.REGISTRY.names())
+    scale = parser.add_mutually_exclusive_group(required=True)
+    scale.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
     multiplier = "noise scale over the norm bound C of one record: ratio 1/S, or 2/S where records are replaced"
-    noise.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
+    scale.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data, nats")
     parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub import checks, noise
-    from dpsub.accounting.account import Release
-    from dpsub.accounting.amplify import covered
-    from dpsub.amplification import amplify, category
-
     sampler = sampler_of(arguments)
     adjacency, exact = covered(Release(sampler, arguments.n, 1.0))
     ratio = arguments.ratio

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import dpsub
+from dpsub.accounting.account import deadline_after
+from dpsub.accounting.audit import Attack, Audit
+from dpsub.accounting.pld import time_limited
 from dpsub.cli.answers import Answer, Line, account_facts, account_values, down, near, plural, promise, up
 from dpsub.cli.parsing import Parser, number, numbers, whole
 from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
-
-if TYPE_CHECKING:
-    from dpsub.accounting.audit import Attack, Audit
 
 _COMPONENTS = 6  # of a density that are shown
 _MONTE_CARLO = ("draws", "seed", "confidence", "hits", "lower", "upper", "test_hits", "test_lower")
@@ -41,10 +42,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    import dpsub
-    from dpsub.accounting.account import deadline_after
-    from dpsub.accounting.pld import time_limited
-
     started = perf_counter()
     sampler = sampler_of(arguments)
     question = asked(arguments) | {name: getattr(arguments, name) for name in ("draws", "seed", "confidence")}

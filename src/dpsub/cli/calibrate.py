@@ -16,6 +16,8 @@ from argparse import Namespace
 from time import perf_counter
 from typing import Any
 
+import dpsub
+from dpsub.accounting.search import largest_sample, largest_steps
 from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
@@ -67,8 +69,6 @@ def run(arguments: Namespace) -> Answer:
 
 
 def _noise(arguments: Namespace) -> tuple[str, Any, str]:
-    import dpsub
-
     sampler = sampler_of(arguments)
     given = asked(arguments) | {"steps": steps_of(arguments, sampler)}
     del given["noise_multiplier"]
@@ -78,8 +78,6 @@ def _noise(arguments: Namespace) -> tuple[str, Any, str]:
 
 
 def _size(arguments: Namespace) -> tuple[str, Any, str]:
-    from dpsub.accounting.search import largest_sample
-
     family = family_of(arguments)
     given = asked(arguments) | {"steps": steps_of(arguments, None)}
     found = largest_sample(family.make, most=family.most, whole=family.solved == "size", **given)
@@ -87,8 +85,6 @@ def _size(arguments: Namespace) -> tuple[str, Any, str]:
 
 
 def _steps(arguments: Namespace) -> tuple[str, Any, str]:
-    from dpsub.accounting.search import largest_steps
-
     sampler = sampler_of(arguments)
     found = largest_steps(sampler, **asked(arguments))
     noise = f"{arguments.mechanism} noise multiplier {near(arguments.noise_multiplier)}"

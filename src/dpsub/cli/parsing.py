@@ -96,7 +96,7 @@ def numbers(text: str) -> float | tuple[float, ...]:
     return found if len(found) > 1 else found[0]
 
 
-def add_choice(parser: Any, option: str, choices: tuple[str, ...], text: str, default: str | None = None) -> None:
+def add_choice(parser: Any, option: str, choices: Sequence[str], text: str, default: str | None = None) -> None:
     """Add an option that takes one of several words."""
     name = option.removeprefix("--").replace("-", " ")
 

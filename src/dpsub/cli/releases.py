@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from dpsub.accounting.account import MECHANISMS
 from dpsub.cli.answers import near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.cli.samplers import described
 from dpsub.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from dpsub.sampling import Sampler
+from dpsub.noise import REGISTRY
+from dpsub.sampling import Sampler
 
 ADJACENCIES = ("add_remove", "substitute")
 _ASKED = {"n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit"}
@@ -27,16 +27,11 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     parser.add_argument("--epochs", type=number, metavar="E", help="instead: steps = E / (share of records a step)")
     add_choice(parser, "--adjacency", ADJACENCIES, "default: add_remove for poisson, substitute for the rest")
     if mechanism:
-        from dpsub.accounting.account import MECHANISMS
-
-        add_mechanism(parser, MECHANISMS)
+        add_mechanism(parser, [name for name in REGISTRY.names() if name in MECHANISMS])
 
 
-def add_mechanism(parser: Parser, known: Collection[str] | None = None) -> None:
-    """Add the kind of noise: all that there are, or those of them that the accountant knows."""
-    from dpsub.noise import REGISTRY
-
-    names = tuple(name for name in REGISTRY.names() if known is None or name in known)
+def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
+    """Add the kind of noise."""
     add_choice(parser, "--mechanism", names, "noise (default: gaussian)", "gaussian")
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dpsub.cli.parsing import Parser, number, whole
 from dpsub.errors import ArgumentError, UnsupportedError
-
-if TYPE_CHECKING:
-    from dpsub.sampling import Family, Sampler
+from dpsub.sampling import REGISTRY, Family, Multistage, Sampler, names_of_sizes
 
 _OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
 _PURPOSES = {"n": "number of records", "rate": "probability of each record", "stages": "as wor:500,wr:400"}
@@ -35,11 +32,8 @@ _OTHER_NAMES = {
 
 def add_sampler(parser: Parser) -> None:
     """Add the sampler, and the sizes that any sampler needs."""
-    from dpsub.sampling import REGISTRY, names_of_sizes
-
-    several = [name for name in REGISTRY.names() if name not in names_of_sizes()]
-    names = ", ".join([*names_of_sizes(), *several])
-    parser.add_argument("sampler", type=sampler_name, metavar="SAMPLER", help=names)
+    names = [*names_of_sizes(), *(name for name in REGISTRY.names() if name not in names_of_sizes())]
+    parser.add_argument("sampler", type=sampler_name, metavar="SAMPLER", help=", ".join(names))
     sizes: dict[str, dict[str, None]] = {"n": {_PURPOSES["n"]: None}}
     for name in names_of_sizes():
         for size, purpose in REGISTRY.get(name).sizes.items():
@@ -54,8 +48,6 @@ def add_sampler(parser: Parser) -> None:
 
 def sampler_name(name: str) -> str:
     """Return the name if it is that of a sampler, else say what comes nearest; UnsupportedError for other practices."""
-    from dpsub.sampling import REGISTRY
-
     practice = name.lower().replace("-", "_")
     if practice in PRACTICES:
         raise UnsupportedError(f"{name!r} is none of the samplers: {PRACTICES[practice]}")
@@ -70,8 +62,6 @@ def sampler_name(name: str) -> str:
 
 def sampler_of(arguments: Namespace) -> Sampler:
     """The sampler that the options describe."""
-    from dpsub.sampling import REGISTRY, Multistage
-
     kind = REGISTRY.get(arguments.sampler)
     options = _options(arguments, kind)
     if "stages" in options:
@@ -98,8 +88,6 @@ def sampler_of(arguments: Namespace) -> Sampler:
 
 def family_of(arguments: Namespace) -> Family:
     """The samplers that remain when the size of the last stage, or the rate, is left open."""
-    from dpsub.sampling import REGISTRY, Multistage
-
     kind = REGISTRY.get(arguments.sampler)
     with_rate = _takes_rate(kind)
     open_ones = [*list(kind.sizes)[-1:], *(["rate"] if with_rate else [])]
