@@ -22,11 +22,8 @@ class Profile(ABC):
 
     The exact profile is the largest hockey-stick divergence of order exp(epsilon) between the outputs on neighbouring
     data. It does not increase, lies in [0, 1] and is convex in exp(epsilon); below 0 it follows from its values above
-    by delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is symmetric.
-
-    References
-    ----------
-    balle, Theorem 1 and Section 3.
+    by delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is symmetric (balle, Theorem 1
+    and Section 3).
     """
 
     @abstractmethod
@@ -71,17 +68,10 @@ class Profile(ABC):
 class AdditiveNoiseProfile(Profile):
     """Exact privacy profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
 
-    Parameters
-    ----------
-    ratio : float
-        Sensitivity divided by the scale of the noise (theta), above 0.
-
-    References
-    ----------
     must, Theorem 1; balle, Theorems 3 and 4.
     """
 
-    ratio: float
+    ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
 
     name: ClassVar[str]
 
@@ -103,15 +93,9 @@ class AdditiveNoiseProfile(Profile):
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0.
+    """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0."""
 
-    Parameters
-    ----------
-    scale : float
-        Scale of the noise, above 0, in the units of the value.
-    """
-
-    scale: float
+    scale: float  # above 0, in the units of the value
 
     name: ClassVar[str]
 

@@ -24,17 +24,13 @@ _FARTHEST = 1e150  # t beyond which t² overflows; log delta is then below -5e29
 
 @dataclass(frozen=True)
 class GaussianProfile(AdditiveNoiseProfile):
-    """Profile of f(x) + N(0, sigma² I) with theta = Delta_2 / sigma.
+    """Profile of f(x) + N(0, sigma² I) with theta = Delta_2 / sigma (must, Theorem 1(b); balle, Theorem 4).
 
         delta(epsilon) = Phi(theta/2 - epsilon/theta) - exp(epsilon) Phi(-theta/2 - epsilon/theta).
 
     With t = epsilon/theta - theta/2, Mills ratio R(t) = (1 - Phi(t)) / phi(t) and epsilon >= 0 this is
     phi(t) (R(t) - R(t + theta)), which keeps its relative accuracy where both terms of the printed form underflow.
     Where the two ratios are close, their difference is the integral of -R'(u) = 1 - u R(u) over [t, t + theta].
-
-    References
-    ----------
-    must, Theorem 1(b); balle, Theorem 4.
     """
 
     name: ClassVar[str] = "gaussian"
@@ -133,15 +129,8 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Noise N(0, scale²) per coordinate: density exp(-z² / (2 scale²)) / (scale sqrt(2 pi)).
+    """Noise N(0, scale²) per coordinate: density exp(-z² / (2 scale²)) / (scale sqrt(2 pi)), scale > 0.
 
-    Parameters
-    ----------
-    scale : float
-        Standard deviation sigma, above 0.
-
-    References
-    ----------
     must, Theorem 1; balle, Section 3 (output perturbation).
     """
 
@@ -174,10 +163,6 @@ class Gaussian(Mechanism):
             Nats, at least 0; in (0, 1).
         sensitivity : float
             L2 sensitivity of the query, above 0, in its units.
-
-        References
-        ----------
-        balle, Theorem 4 (the profile); must, Theorem 1(b).
 
         Examples
         --------

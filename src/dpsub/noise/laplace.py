@@ -16,16 +16,12 @@ from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, nonnegative
 
 @dataclass(frozen=True)
 class LaplaceProfile(AdditiveNoiseProfile):
-    """Profile of f(x) + Laplace noise with theta = Delta_1 / b.
+    """Profile of f(x) + Laplace noise with theta = Delta_1 / b (must, Theorem 1(a); balle, Theorem 3).
 
         delta(epsilon) = max(0, 1 - exp((epsilon - theta) / 2), 1 - exp(epsilon)).
 
-    The last term, absent from the printed formula, is the larger one for epsilon < -theta, where the optimal rejection
-    region is the whole line; from -theta on the printed formula is exact.
-
-    References
-    ----------
-    must, Theorem 1(a); balle, Theorem 3 (both for epsilon >= 0).
+    The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon < -theta, where the
+    optimal rejection region is the whole line; from -theta on the printed formula is exact.
     """
 
     name: ClassVar[str] = "laplace"
@@ -71,16 +67,9 @@ class LaplaceProfile(AdditiveNoiseProfile):
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Double-exponential noise per coordinate: density exp(-|z| / scale) / (2 scale).
+    """Double-exponential noise per coordinate: density exp(-|z| / scale) / (2 scale), scale > 0.
 
-    Parameters
-    ----------
-    scale : float
-        Scale b of the exponential tails, above 0; the standard deviation is sqrt(2) times it.
-
-    References
-    ----------
-    must, Theorem 1; balle, Section 3 (output perturbation).
+    The standard deviation is sqrt(2) times the scale. must, Theorem 1; balle, Section 3 (output perturbation).
     """
 
     name: ClassVar[str] = "laplace"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,23 +16,16 @@ from dpsub.noise.base import Profile, mirrored
 
 @dataclass(frozen=True)
 class RandomisedResponseProfile(Profile):
-    """Exact profile of a bit that is reported as it is with probability p and flipped with probability 1 - p.
+    """Exact profile of a bit reported as it is with probability p = `keep_probability`, else flipped.
 
         delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P),  P = max(p, 1 - p).
 
-    The printed p - exp(epsilon) (1 - p) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only.
-
-    Parameters
-    ----------
-    keep_probability : float
-        p in [0, 1].
-
-    References
-    ----------
-    balle, Section 5.
+    The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only.
     """
 
     keep_probability: float
+
+    any_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         p = checks.real("keep_probability", self.keep_probability, at_least=0, at_most=1)
@@ -51,18 +45,15 @@ class RandomisedResponseProfile(Profile):
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
-        self._check_distance(distance)
+        if not self.any_distance and (distance > 1).any():
+            raise UnsupportedError("randomised response of one bit knows no data sets at a distance above 1; "
+                                   "take the profile of membership for larger data sets")
         rare = 1 - self.likely
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             growth = np.exp(order)
             taken = np.where(rare > 0, growth * rare, 0.0)
             delta = np.maximum(self.likely - taken, 0.0) + np.maximum(rare - growth * self.likely, 0.0)
             return np.log(delta)[()]
-
-    def _check_distance(self, distance: np.ndarray) -> None:
-        if (distance > 1).any():
-            raise UnsupportedError("randomised response of one bit knows no data sets at a distance above 1; "
-                                   "take the profile of membership for larger data sets")
 
     def log_moment(self, order: float) -> float:
         """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P, s = `order` >= 0; infinite where Q = 0 < s."""
@@ -83,8 +74,7 @@ class MembershipProfile(RandomisedResponseProfile):
     No pair of data sets is easier to tell apart, so the profile is the same at every distance (balle, Section 5).
     """
 
-    def _check_distance(self, distance: np.ndarray) -> None:
-        return
+    any_distance: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
