@@ -41,7 +41,7 @@ def _shown(value: int) -> str:
     """A whole number, its size in place of more digits than a reader wants."""
     if abs(value) < 10**20:
         return str(value)
-    return f"{'-' if value < 0 else ''}about 1e{int(math.log10(2) * abs(value).bit_length())}"
+    return f"about {'-' if value < 0 else ''}1e{int(math.log10(2) * abs(value).bit_length())}"
 
 
 def real(

@@ -82,3 +82,21 @@ def test_one_of() -> None:
 
 def test_errors_are_ours_and_value_errors() -> None:
     assert issubclass(ArgumentError, DpsubError) and issubclass(ArgumentError, ValueError)
+
+
+def test_numbers_that_no_double_tells_apart_are_refused_in_few_words() -> None:
+    with pytest.raises(ArgumentError, match=r"^n must be at most 9007199254740992, got n = about 1e5000$"):
+        checks.integer("n", 10**5000)
+    with pytest.raises(ArgumentError, match=r"^n must be at least 1, got n = about -1e400$"):
+        checks.integer("n", -(10**400), at_least=1)
+    assert checks.integer("seed", 10**400, at_most=None) == 10**400
+    for value, shown in ((10**400, "inf"), (-(10**400), "-inf")):
+        with pytest.raises(ArgumentError, match=f"^x must be finite, got x = {shown}$"):
+            checks.real("x", value)
+    with pytest.raises(ArgumentError, match=r"^x must be numbers within the range of a double"):
+        checks.finite_array("x", [1.0, 10**400])
+
+
+def test_the_nearest_word() -> None:
+    assert checks.nearest("poison", ["wor", "poisson"]) == "did you mean 'poisson'?"
+    assert checks.nearest("zzz", ["wor", "poisson"]) == "known: wor, poisson"

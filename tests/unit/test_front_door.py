@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dpsub
+from dpsub.accounting.account import WIDTH_MISSED
+from dpsub.accounting.attacks import AdaptiveGame
+from dpsub.accounting.bracket import DominatedEvent
+from dpsub.accounting.search import largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import Sampler
@@ -93,6 +100,62 @@ def test_arrays_give_what_single_values_give(sampler: Sampler, n: int | None, as
 def test_what_is_refused(asked: dict[str, object], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         dpsub.account(dpsub.Wor(20), 1000, **WOR, **asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("asked", [{"delta": np.geomspace(1e-8, 1e-4, 9)}, {"epsilon": np.linspace(0.2, 1.0, 9)}])
+def test_an_array_costs_little_more_than_one(monkeypatch: pytest.MonkeyPatch, asked: dict[str, np.ndarray]) -> None:
+    built: list[str] = []
+
+    def counted(true: Callable[..., Any], name: str) -> Callable[..., Any]:
+        return lambda *arguments: built.append(name) or true(*arguments)
+
+    for owner, name in ((DominatedEvent, "upper"), (DominatedEvent, "lower"), (AdaptiveGame, "played")):
+        monkeypatch.setattr(owner, name, counted(getattr(owner, name), name))
+    (name,) = asked
+    dpsub.account(dpsub.Wor(20), 1000, **WOR, **{name: float(asked[name][4])})  # type: ignore[arg-type]
+    alone = len(built)
+    dpsub.account(dpsub.Wor(20), 1000, **WOR, **asked)  # type: ignore[arg-type]
+    assert len(built) - alone <= 3 * alone
+    assert built.count("played") == 1 + 3
+
+
+@pytest.mark.parametrize("number", [10**18, 10**400, -(10**400), 1e300, math.inf, math.nan])
+@pytest.mark.parametrize("ask", [
+    lambda x: dpsub.account(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=x, delta=1e-5),
+    lambda x: dpsub.account(dpsub.Poisson(0.1), noise_multiplier=x, delta=1e-5),
+    lambda x: dpsub.account(dpsub.Wor(2), x, noise_multiplier=1.0, steps=-1, delta=1e-5),
+    lambda x: dpsub.account(dpsub.Poisson(0.1), noise_multiplier=1.0, delta=[1e-5, x]),
+    lambda x: dpsub.amplify(dpsub.Wor(2), 10, noise_multiplier=x, epsilon=0.5),
+    lambda x: dpsub.amplify(dpsub.Wor(2), 10, noise_multiplier=1.0, epsilon=[-0.5, x]),
+    lambda x: dpsub.law(dpsub.Wr(x), 10),
+    lambda x: dpsub.law(dpsub.Poisson(x)),
+    lambda x: dpsub.audit(dpsub.Wor(2), 4, noise_multiplier=1.0, epsilon=0.5, draws=x),
+    lambda x: dpsub.calibrate(dpsub.Wor(2), 4, epsilon=1.0, delta=1e-5, steps=x),
+    lambda x: largest_steps(dpsub.Wor(2), 4, noise_multiplier=x, epsilon=1.0, delta=1e-5),
+])  # fmt: skip
+def test_numbers_are_checked_where_they_come_in(ask: Callable[[Any], object], number: Any) -> None:
+    """These ended in an OverflowError, a ZeroDivisionError or a ValueError, or ran on."""
+    with pytest.raises(ArgumentError) as refused:
+        ask(number)
+    assert len(str(refused.value)) < 250
+
+
+def test_an_audit_says_how_much_it_can_play() -> None:
+    with pytest.raises(ArgumentError, match=r"^draws must be at most 100000000, got draws = 1000000000000000000$"):
+        dpsub.audit(dpsub.Wor(2), 4, noise_multiplier=1.0, epsilon=0.5, draws=10**18)
+    with pytest.raises(ArgumentError, match=r"plays at most 1e[+]08 indices in a sample"):
+        dpsub.audit(dpsub.Poisson(0.5), 10**12, noise_multiplier=1.0, epsilon=0.5, draws=1)
+
+
+def test_a_time_limit_leaves_valid_ends() -> None:
+    asked = {"noise_multiplier": 2.0, "steps": 100}
+    for question, trivial in (({"delta": 1e-6}, math.inf), ({"epsilon": 0.5}, 1.0), ({"delta": [0.1, 0.2]}, math.inf)):
+        found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, **question, time_limit=1e-9)  # type: ignore[arg-type]
+        assert not found.width_met and found.conditions[-1] == WIDTH_MISSED
+        assert np.all(found.upper == trivial) and np.all(found.lower >= 0)
+    full = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, delta=1e-6)
+    some = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, delta=1e-6, time_limit=300.0)
+    assert full == some
 
 
 def test_a_ledger_of_one_kind_is_an_account() -> None:

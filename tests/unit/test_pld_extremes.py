@@ -13,10 +13,11 @@ from scipy.special import ndtr
 import dpsub
 from dpsub.accounting.account import Proof, Release
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Target, bracket
+from dpsub.accounting.bracket import PairEvent, Target, bracket
 from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.laplace import LaplacePair
-from dpsub.accounting.pairs import WorPair
+from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import PrivacyLossDistribution, order_indices
 from dpsub.accounting.proofs import GroupLemma
 from dpsub.errors import ArgumentError, NumericalError
@@ -130,3 +131,15 @@ def test_refinement_stops_where_the_upper_answer_stays_infinite() -> None:
     assert answer.upper == math.inf
     assert not answer.width_met
     assert len(steps) <= 3
+
+
+@pytest.mark.parametrize("rate", [2e-4, 5e-4])
+def test_the_spread_of_a_rare_inclusion_with_little_noise_is_estimated_on_few_points(rate: float) -> None:
+    """Its tail of 1e-4 lies hundreds of nats away, its bulk within 1e-9: a grid of the second never ended."""
+    spread = PairEvent(PoissonPair(rate, 0.06)).spread()
+    assert 0.1 < spread < 100
+
+
+def test_a_grid_with_too_many_points_is_refused_in_a_sentence() -> None:
+    with pytest.raises(NumericalError, match="grid points"):
+        upper_law(PoissonPair(5e-4, 0.06), 1e-9, tail=1e-18)

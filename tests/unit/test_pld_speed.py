@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0}
     flipped = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
-    monkeypatch.setattr(account.AdaptiveAttack, "answer", lambda self, question: 0.0)
+    monkeypatch.setattr(account.AdaptiveAttack, "answers", lambda self, targets: [0.0] * len(targets))
     static = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
@@ -161,7 +162,7 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
         raise AssertionError("an attack was computed")
 
     monkeypatch.setattr(bracket.Composition, "lower", never)
-    monkeypatch.setattr(account.AdaptiveAttack, "answer", never)
+    monkeypatch.setattr(account.AdaptiveAttack, "answers", never)
     assert proved(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):
         dpsub.account(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0)
@@ -356,3 +357,68 @@ def test_an_account_starts_without_what_it_does_not_need() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("question", [{"delta": 1e-5}, {"epsilon": 1.0}])
+def test_a_deadline_ends_long_work_with_valid_ends(question: dict[str, float]) -> None:
+    # 999 999 draws from ten slots: the first profile alone takes longer
+    proof = account.Proof.of([Release(MustWW(10, 999_999), 1_000_001, 4.0, 10)])
+    begin = time.monotonic()
+    lower, upper, width_met = proof.ledger.answer(Target(**question, deadline=begin + 1))
+    assert time.monotonic() - begin < 5
+    assert 0 <= lower <= upper
+    assert not width_met
+
+
+def test_a_deadline_keeps_what_was_reached() -> None:
+    def ask(step: float, tail: float, swapped: bool) -> float:
+        if step < 0.5:
+            raise pld.OutOfTimeError("late")
+        return 3.0 + step
+
+    end, _ = sharpened(Target(delta=0.1, width=1e-9), ask, (False,), 1.0, "upper", 1e-18)
+    assert end == (3.5, False)
+    both, _ = bracket.bracket(Target(delta=0.1), lambda *asked: 2.0, ask, (False,), 1.0, 1e-18)
+    assert both == (2.0, 4.0, False)
+
+
+@pytest.mark.parametrize(("sampler", "n"), [(Poisson(0.02), None), (Wor(200), S7), (MustOW(30, 40), 500)])
+def test_many_targets_cost_little_more_than_one(sampler: Sampler, n: int | None) -> None:
+    widths = {"delta": 5e-3, "epsilon": 5e-3}
+    targets = [Target(delta=10.0**-k, width=widths["delta"]) for k in (4, 5, 6)]
+    targets += [Target(epsilon=epsilon, width=widths["epsilon"]) for epsilon in (0.5, 1.0)]
+    composition = account.Proof.of([Release(sampler, n, 4.0, 100)]).ledger
+    built: list[tuple[object, ...]] = []
+    true = ComposedLoss.__post_init__
+
+    def counted(self: ComposedLoss) -> None:
+        built.append((self.step, self.side))
+        true(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ComposedLoss, "__post_init__", counted)
+        together = composition.answers(targets[:3])
+        once = len(built)
+        composition.answers(targets[:1])
+        assert once <= 2 * max(2, len(built) - once)
+    for target, found in zip(targets, [*together, *composition.answers(targets[3:])], strict=True):
+        alone = account.Proof.of([Release(sampler, n, 4.0, 100)]).ledger.answer(target)
+        assert found.width_met
+        # both hold, each to the width
+        assert found.lower <= alone.upper
+        assert alone.lower <= found.upper
+        assert target.gap(*sorted([found.upper, alone.upper])) <= 2
+
+
+@pytest.mark.parametrize("rate", [1e-8, 1e-9])
+@pytest.mark.parametrize("question", [{"epsilon": 1.0}, {"delta": 1e-10}])
+def test_one_release_of_a_rare_inclusion_is_quick(rate: float, question: dict[str, float]) -> None:
+    for sampler, n in ((Poisson(rate), None), (Wor(1), round(1 / rate))):
+        begin = time.process_time()
+        found = dpsub.account(sampler, n, noise_multiplier=0.3, steps=1, **question)
+        assert time.process_time() - begin < 2
+        assert found.width_met
+        if "epsilon" in question:
+            lifted = math.log1p(math.expm1(1.0) / rate)
+            shift = (1 if n is None else 2) / 0.3
+            assert found.lower <= rate * float(GaussianProfile(shift).delta(lifted)) <= found.upper

@@ -149,8 +149,13 @@ def test_numbers_far_apart_are_answered_or_refused_in_a_sentence() -> None:
         advise(GaussianKernel, 1e300, 1e-50, 1e-12, 1e-300, 2)
     with pytest.raises(ArgumentError, match="lower must lie within 150 orders"):
         Recycled.within(GaussianKernel(1e9), 1.0, 1e-300, 1.0)
+    for sensitivity in (-1.0, 1e-300):
+        with pytest.raises(ArgumentError, match="sensitivity must be"):
+            plain_noise(LaplaceKernel, 1e99, DELTA, 1.0, sensitivity, 2)
     with pytest.raises(ArgumentError, match="steps must be at most"):
         plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 10**400)
+    # every proved delta is the smallest that is told apart, which is the target
+    assert largest_rate(GaussianKernel(1e9), 0.3, 1e-300, -1e-12, 1e-12, 1e-5, 10).acceptance >= 0
     assert LaplaceKernel(1.0).tail_moments(1e300) == (0.0, 0.0)
 
 
@@ -179,5 +184,7 @@ def test_a_search_that_is_out_of_time_gives_what_is_proved() -> None:
     assert "time limit" in advice.no_paper
     with pytest.raises(NumericalError, match="time limit"), time_limited(past):
         plain_noise(LaplaceKernel, 1.0, DELTA, 1.0, 1.0, 1000)
+    with pytest.raises(NumericalError, match="time limit"), time_limited(past):
+        largest_rate(LaplaceKernel(2000.0), 1.0, DELTA, -1.0, 1.0, 1.0, 1000)
     late = account(Recycled.within(LaplaceKernel(20.0), 0.1, 1.0, 1.0), 1000, epsilon=20.0, deadline=past)
     assert (late.lower, late.upper, late.width_met) == (0.0, 1.0, False)

@@ -20,7 +20,7 @@ from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Bracket, Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Target
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair
-from dpsub.accounting.pld import RememberedProfile
+from dpsub.accounting.pld import RememberedProfile, time_limited
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
@@ -340,11 +340,7 @@ class Ledger:
 
 
 def _answers(
-    source: Proof | _PaperPair,
-    epsilon: ArrayLike | None,
-    delta: ArrayLike | None,
-    width: float | None,
-    deadline: float | None,
+    source: Proof | _PaperPair, epsilon: Any, delta: Any, width: float | None, deadline: float | None
 ) -> Account:
     """The account of one target; of an array of them, with the ends in its shape."""
     asked: dict[str, Any] = {"width": source.width if width is None else width, "deadline": deadline}
@@ -410,7 +406,7 @@ class Proof:
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         """Both ends for each of several targets, which share privacy loss distributions."""
-        adaptive = [self._adaptive(target) for target in targets]
+        adaptive = self._adaptive(targets)
         static = self.composition.answers(targets, adaptive)
         return [self._both(*found) for found in zip(targets, static, adaptive, strict=True)]
 
@@ -436,10 +432,11 @@ class Proof:
         upper, width_met = self.composition.bound(target)
         return self._account(target, 0.0, upper, width_met, "")
 
-    def _adaptive(self, target: Target) -> float:
+    def _adaptive(self, targets: Sequence[Target]) -> list[float]:
         if len(self.releases) > 1 or self.composition.one_number or self.cases[0].flipped is None:
-            return 0.0
-        return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answer(target)
+            return [0.0] * len(targets)
+        with time_limited(targets[0].deadline):
+            return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answers(targets)
 
     def _account(self, target: Target, lower: float, upper: float, width_met: bool, attack: str) -> Account:
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))

@@ -24,8 +24,6 @@ of it; only their *masses* enter, never the density, so nothing grows like (1 + 
 same masses on shifted grids: one convolution power gives both bounds.
 
 The bracket is rigorous for the given pair and *per the paper's pair: not a guarantee for the sampler*.
-
-The grid of losses of the Fourier accountant and convolution powers on it.
 """
 
 from __future__ import annotations

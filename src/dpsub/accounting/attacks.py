@@ -18,8 +18,6 @@ two grid points move to one of them at random, so that the remembered loss is ri
 
 alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta over a common factor.  With the tilt at
 the saddle point their errors are small relative to delta, however small delta is.
-
-The filler flip for one law of multiplicity: outcomes, tilt, window, grid and answer.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import LAW_ERROR, MAX_LOSS, DirectedPair
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -103,6 +101,7 @@ class AdaptiveGame:
                        for one in block]  # fmt: skip
             beyond = (first - left + np.arange(left)) * step
             for _ in range(repeats):
+                check_time()
                 padded = np.zeros((2, size))
                 # whoever remembers less than the window has accepted, whoever remembers more has given up
                 padded[:, :left] = _accepted(beyond, self.tilt, log_scale)
@@ -239,12 +238,16 @@ def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
 _TAIL, _BULK = 1e-15, 1e-3
 _COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
 """Steps in units of the standard deviation of one loss: wanted, enough, and the last resort for long windows."""
-_MOST_CELLS = 1e5
+_MOST_CELLS = 2e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
 _TINY = 1e-300
 _ACCEPTED = -12.0
 """Where the policy accepts at once: from there on no policy gains more than e^-12 of what it has."""
 _RARE = -14.0
+
+
+_POLICIES = 3
+"""Games that are played for several targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,35 +267,52 @@ class AdaptiveAttack:
     def answer(self, question: Target) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
         large, or blocks of many steps need a larger transform than there is, or losses cannot be told apart."""
-        try:
-            return self._proved(question)
-        except NumericalError:
-            return 0.0
+        return self.answers([question])[0]
 
-    def _proved(self, question: Target) -> float:
+    def answers(self, targets: Sequence[Target]) -> list[float]:
+        """As `answer`, for several targets in order: a policy that suits one proves something for each, so that few
+        are played."""
+        places = np.unique(np.linspace(0, len(targets) - 1, _POLICIES).round().astype(int))
+        best = [0.0] * len(targets)
+        for place in places:
+            try:
+                check_time()
+                policy = self._policy(targets[place])
+            except NumericalError:
+                continue
+            if policy is None:
+                continue
+            for i, target in enumerate(targets):
+                if target.delta is not None:
+                    best[i] = max(best[i], policy.epsilon(target.delta))
+                elif target.epsilon is not None and (i == place or policy.x[0] <= target.epsilon <= policy.x[-1]):
+                    best[i] = max(best[i], policy.delta(target.epsilon))
+        return best
+
+    def _policy(self, question: Target) -> Policy | None:
         pair = self.pair
         if isinstance(pair, FillerPair):
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
         # where inclusions are rare the bulk may be one loss: then a share of the whole range is fine enough
         (below, above), (lowest, highest) = _range(pair, _BULK), _range(pair, _TAIL)
-        first = max((above - below) / 400, (highest - lowest) / _MOST_CELLS)
+        least = (highest - lowest) / _MOST_CELLS
+        first = max((above - below) / 400, 2 * least)
         spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
         if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
             # the shortest window is too long already
-            return 0.0
-        rough = choices(pair, spread / 8)
+            return None
+        rough = choices(pair, max(spread / 8, least))
         tilt, epsilon = _saddle(rough, self.steps, question)
         highest = 0.0
         for one in rough:
             lowest, _ = ComposedLoss([one.accepted], [self.steps]).cumulants.reach(tilt, _RARE)
             highest = max(highest, epsilon + max(1.0, -lowest))
-        step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW)
+        step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW, least)
         if step > spread * _COARSE:
             step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
         if step > spread * _COARSEST:
-            return 0.0
-        policy = AdaptiveGame(choices(pair, step), self.steps, tilt).played(_ACCEPTED, highest)
-        return policy.delta(epsilon) if question.delta is None else policy.epsilon(question.delta)
+            return None
+        return AdaptiveGame(choices(pair, step), self.steps, tilt).played(_ACCEPTED, highest)
 
 
 def _range(pair: FillerPair | LaplacePair, tail: float) -> tuple[float, float]:

@@ -32,6 +32,7 @@ from dpsub.errors import ArgumentError, NumericalError
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
 """tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the first."""
 
+_RARE = 1e-6
 _SEARCH = np.concatenate([[0.0], np.geomspace(1e-5, MAX_LOSS, 90)])
 
 
@@ -113,7 +114,10 @@ class PairEvent(Event):
     def spread(self) -> float:
         pair = _capped(self.pair, 1e-12)
         below, above = DirectedPair(pair).range(1e-3)
-        return float(np.sqrt(upper_law(pair, max(above - below, 1e-9) / 400, tail=1e-9).moments(0.0)[1]))
+        lowest, highest = np.clip(DirectedPair(pair).range(1e-9), -MAX_LOSS, MAX_LOSS)
+        # where an inclusion is rarer than 1e-3, nearly all losses lie close together, and a few far away
+        step = max(max(above - below, 1e-9) / 400, (highest - lowest) / 1e6)
+        return float(np.sqrt(upper_law(pair, step, tail=1e-9).moments(0.0)[1]))
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,11 @@ class DominatedEvent(Event):
     def spread(self) -> float:
         forward, backward = self.profile(1e-9)
         values = forward(_SEARCH)
-        rough = float(_SEARCH[int(np.argmax(values <= max(1e-6, values[0] * 1e-4)))]) or MAX_LOSS
+        if values[0] <= _RARE:
+            # most steps have no loss: what counts is the loss of the others
+            values = self.profile(values[0] * 1e-9)[0](_SEARCH)
+            return float(_SEARCH[int(np.argmax(values <= values[0] * 1e-2))]) or MAX_LOSS
+        rough = float(_SEARCH[int(np.argmax(values <= max(_RARE, values[0] * 1e-4)))]) or MAX_LOSS
         indices = np.concatenate([[0], np.unique(np.round(np.geomspace(1, 2e4, 150)).astype(int))])
         step = min(10 * rough, MAX_LOSS) / 2e4
         pld = two_sided_law(forward, backward or forward, step, indices)
@@ -320,7 +328,7 @@ def bracket(
         Where to start with the mass that may be cut off.
     """
     best = dict.fromkeys(directions, (0.0, target.ceiling))
-    last_gap, slow = math.inf, 0
+    last_gap, slow, last_step = math.inf, 0, math.inf
     for _ in range(_MOST_ROUNDS):
         floor = max(low for low, _ in best.values())
         open_directions = [swapped for swapped in directions if best[swapped][1] > floor or len(directions) == 1]
@@ -343,10 +351,11 @@ def bracket(
         still = math.isfinite(gap) and gap > 0.98 * last_gap
         # an infinite gap does not shrink either
         stuck = not gap < 0.8 * last_gap and not _vanishing(target, found, tail)
-        slow = slow + (2 if still else 1) if stuck else 0
+        if step != last_step:
+            slow = slow + (2 if still else 1) if stuck else 0
         if gap <= 1 or slow >= 3:
             break
-        last_gap = gap
+        last_gap, last_step = gap, step
         step, tail = _refined(target, gap, found, step, tail)
     found = _overall(best)
     return Bracket(*found, target.gap(*found) <= 1), step

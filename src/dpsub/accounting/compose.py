@@ -1,6 +1,6 @@
-"""Composition of discrete loss laws by one fast Fourier transform, with every error charged.
+"""Composition of privacy loss distributions (PLDs) by one fast Fourier transform, with every error charged.
 
-The laws are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
+The PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
 saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
 order one, so that round-off is small relative to delta, however small delta is.
 
@@ -12,10 +12,6 @@ Charged, upwards on the upper side and downwards on the lower one:
   k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
 - *round-off of the tilt*: each mass is moved by its own relative error before the transform;
 - *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
-
-Exponential tilts of a sum of losses: where to look, and how much lies beyond.
-
-A linear recursion along an array, without a loop over its entries.
 """
 
 from __future__ import annotations
@@ -190,6 +186,7 @@ _CUTS_OF_A_CELL = 3
 """Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
 _COARSEST = 100.0
 """Largest step, in nats: the exponentials of it and of the largest loss, together, are doubles."""
+_LONG_GRID = 2**20
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
 
@@ -286,7 +283,10 @@ class ComposedLoss:
         """
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
-        bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+        if self._sparse:
+            bounds = np.array([self._summed(point) for point in points.tolist()])
+        else:
+            bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
         if self.side == "lower":
             return bounds
         # no finite sum lies above the largest one; elsewhere no upper bound underflows
@@ -303,6 +303,8 @@ class ComposedLoss:
         target = checks.real("delta", delta, above=0, below=1)
         if self.side == "upper" and self.infinity >= target:
             return math.inf
+        if self._sparse:
+            return self._searched(self._largest if self.side == "upper" else 0.0, target, 2 * _BISECTIONS)
         tilt = self.cumulants.tilt_at_delta(math.log(target))
         # no finite sum lies above the largest one, and the infinite ones are rarer than the target
         found = min(self._transformed(tilt).epsilon(target), self._largest)
@@ -316,7 +318,23 @@ class ComposedLoss:
         ratio = self.delta(epsilon) / target
         return ratio >= 1 - _SHARP if self.side == "upper" else ratio <= 1 + _SHARP
 
-    def _searched(self, found: float, target: float) -> float:
+    @property
+    def _sparse(self) -> bool:
+        """Whether one release has far fewer losses than the grid between them has points: they are summed as they are.
+
+        So it is where an inclusion is rare and its loss large.
+        """
+        low, high = self.cumulants.support
+        return sum(self.steps) == 1 and high - low > _LONG_GRID
+
+    def _summed(self, epsilon: float) -> float:
+        """delta of one release, a sum of positive terms."""
+        sign, losses = 1 if self.side == "upper" else -1, self.laws[0].losses + self._offset
+        rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
+        value = float(self.laws[0].masses @ -np.expm1(np.minimum(epsilon - rounding - losses, 0.0)))
+        return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
+
+    def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
         """epsilon by bisection of delta, each at a tilt of its own.
 
         Chernoff's bound looks at the largest sums alone if a target is about as probable as they are.
@@ -324,7 +342,7 @@ class ComposedLoss:
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, found) if upper else high
-        for _ in range(_BISECTIONS):
+        for _ in range(rounds):
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
         best = high if upper else low
@@ -385,15 +403,13 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
     Most entries vanish: only the others are raised.
     """
     size = np.abs(spectrum) + stage_error
-    with np.errstate(divide="ignore"):
-        log_size = k * np.log(size)
-    kept = log_size > _LOG_VANISHING
+    kept = size > math.exp(_LOG_VANISHING / k)
     power = np.zeros_like(spectrum)
     bound = np.full(size.shape, math.exp(_LOG_VANISHING))
     error = bound.copy()
     inside = spectrum[kept]
     power[kept] = inside**k
-    bound[kept] = np.exp(log_size[kept])
+    bound[kept] = np.exp(k * np.log(size[kept]))
     error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
     return power, bound, error
 
@@ -466,8 +482,9 @@ class TiltedSum:
         # far outside of the window all places are alike, and need not fit an integer
         place = np.clip(x / self.step - self.start, -1.0, self.values.size)
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
-        within = np.where(place >= self.values.size - 1, self._beyond(x), self._between(x, inside))
-        return np.where(place < 0, self._left(x), within)
+        within = self._between(x, inside)
+        left = self._left(x) if np.any(place < 0) else within
+        return np.where(place < 0, left, np.where(place >= self.values.size - 1, self._beyond(x), within))
 
     def _left(self, x: np.ndarray) -> np.ndarray:
         """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.

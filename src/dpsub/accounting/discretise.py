@@ -1,6 +1,4 @@
-"""One direction of a pair of Gaussian mixtures: where losses lie, and what cells weigh, with floating-point errors.
-
-Certified loss laws of a pair of Gaussian mixtures, in both directions.
+"""Certified PLDs of a pair of Gaussian mixtures, in both directions, with floating-point errors.
 
 *Upper* (connect the dots): the loss grid cuts the line into cells; the masses p under P and q under Q of a cell whose
 losses lie in [x, x + dx] are moved to its two ends so that both totals stay,
@@ -11,9 +9,8 @@ A spread that keeps p and q raises every hockey-stick divergence, which is conve
 
 *Lower*: each bin is collapsed to one point with loss log(p / q).  That is post-processing, so any bins are allowed;
 they are moved, by O(dx^2), until their losses come to lie on grid points or just above, and rounded down from there.
-After k
-compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2), and not
-by k roundings.
+After k compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2),
+and not by k roundings.
 """
 
 from __future__ import annotations
@@ -28,6 +25,7 @@ from scipy.special import ndtr
 
 from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair
 from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
 
@@ -144,20 +142,26 @@ def _mixture_masses(
     Each component is differenced on the side of its centre where the tail is small.  The normal tail is off by at most
     eps (8 + 4 z^2) of itself: its own error, and that of z, which enters as z dz.
     """
-    masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
+    masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
     for centre, weight in zip(centres, weights, strict=True):
         z = (edges - centre) / scale
+        right = int(np.searchsorted(z, 0.0, side="right"))
         # beyond 38 standard deviations the tail is below the smallest double
-        size = np.minimum(np.abs(z), 40.0)
+        size = np.minimum(np.abs(z, out=z), 40.0, out=z)
         tail = ndtr(-size)
-        here = np.diff(np.where(z <= 0, tail, -tail))
-        middle = int(np.searchsorted(z, 0.0, side="right")) - 1
-        if 0 <= middle < here.size:
-            here[middle] += 1.0
-        relative = tail * (8 + 4 * size * size)
-        masses += weight * here
-        errors += (weight * _EPS) * (relative[1:] + relative[:-1])
-    return np.maximum(masses, 0.0), errors + 4 * _EPS * np.abs(masses)
+        size *= size
+        size *= 4
+        size += 8
+        size *= tail
+        size *= weight * _EPS
+        errors += size
+        tail[right:] *= -1
+        here = tail[1:] - tail[:-1]
+        if 0 < right <= here.size:
+            here[right - 1] += 1.0
+        here *= weight
+        masses += here
+    return np.maximum(masses, 0.0), errors[1:] + errors[:-1] + 4 * _EPS * np.abs(masses)
 
 
 MAX_LOSS = 600.0
@@ -170,6 +174,7 @@ _DEEP = 1e-290
 """Beside smaller masses 1e-300 is seen."""
 _BULK_TAIL = 1e-4
 _WIDEST = 0.25
+_MOST_POINTS = 2**23
 
 LAW_ERROR = 4e-12
 """Relative error allowed for the weights of the mixture: `discrete.log_binomial` promises 6e-13 up to a million
@@ -289,6 +294,8 @@ def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarra
     below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
     fine_below, fine_above = np.clip(direction.range(_BULK_TAIL), below, above)
     low, high = int(np.floor(fine_below / step)), int(np.ceil(fine_above / step)) + 1
+    if high - low > _MOST_POINTS:
+        raise NumericalError(f"the losses of one step need {high - low} grid points; take a step above {step:g}")
     # relative width of the sparse cells: it falls with the step, so that finer grids converge in the tails too
     ratio = min(0.02, 6 / (high - low))
     right = high + _sparse(above / step - high, ratio, step)

@@ -1,9 +1,7 @@
-"""Two mixtures of Laplace laws: the outputs of a scalar query on two data sets that differ in one record.
+"""Laplace noise on scalar sums in which a record occurs at most once: pairs of mixtures, what is proved and attained.
 
-Profiles of pairs of Laplace mixtures in closed form, orders at least 1, rounded up.
-
-With w = e^-theta, theta the distance over the scale of the noise, optimal events are half-lines that end between the
-two centres, and with a = e^x
+Profiles are closed forms at orders of at least 1, rounded up. With w = e^-theta, theta the distance over the scale of
+the noise, optimal events are half-lines that end between the two centres, and with a = e^x
 
     (1 - q) Lap(0) + q Lap(theta) against Lap(0):              q - sqrt(q w (a - 1 + q)),
     Lap(0) against (1 - q) Lap(0) + q Lap(theta):              r - sqrt(r a q w),  r = 1 - a (1 - q),
@@ -12,8 +10,6 @@ two centres, and with a = e^x
 each 0 from the order on at which it falls to 0, the largest likelihood ratio e^top.  Written as multiples of
 1 - e^(x - top) they keep their digits there.  The first one is also the bound q h(1 + (a - 1) / q) for sampling without
 replacement.
-
-What is proved, and what is attained, for Laplace noise on scalar sums in which a record occurs at most once.
 """
 
 from __future__ import annotations

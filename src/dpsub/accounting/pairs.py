@@ -5,27 +5,11 @@ scale over the norm bound of one record's term in the released sum).  Everything
 paper's pair*: the pairs of WOR, WR and the multistage samplers are not proved to dominate all neighbours, and the paper
 uses only one of the two directions for Poisson, so nothing here is a guarantee for a sampler.
 
-References
-----------
-MUST, Section 3.4 and Sections S5 and S6 of its supplement.
-
-Exponentially tilted sums of a discrete law, in log space, on many points at once.
-
-The papers' pair for samplers that may take a record several times.
-
-Everything computed from it is *per the paper's pair: not a guarantee for the sampler* (see `gaussian_pair`).
-
-The papers' pairs: Poisson, sampling without replacement, and any multiplicity law (WR, MUST, ...).
-
-Everything computed from them is *per the paper's pair: not a guarantee for the sampler* (see `gaussian_pair`).
+Laws of multiplicity lose their negligible tails on the safe side of each bound.
 
 References
 ----------
 MUST, Section 3.4 (Equation 8) and Sections S5 and S6 of its supplement.
-
-The pair of the static attack: one record at +C among fillers at -C, against fillers alone.
-
-Laws of multiplicity without their negligible tails, on the safe side of each bound.
 """
 
 from __future__ import annotations
@@ -370,8 +354,6 @@ def _hermite(x: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray
     return (value[cell] * w * w * (1 + 2 * v) + value[cell + 1] * v * v * (3 - 2 * v)
             + width * v * w * (slope[cell] * w - slope[cell + 1] * v))  # fmt: skip
 
-
-__all__ = ["GaussianPair", "MixturePair", "PoissonPair", "WorPair"]
 
 _LARGEST_EXPONENT = 300.0
 """Its exponential and that of half a loss have a product that doubles can hold."""

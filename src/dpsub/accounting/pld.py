@@ -1,25 +1,21 @@
-"""Discrete laws of the privacy loss on a grid: what discretisation makes and composition takes.
+"""Privacy loss distributions (PLDs) on a grid, and those that dominate a profile.
 
-A pair (P, Q) enters composition only through the law of its loss log dP/dQ under P.  Here that law is a positive
-measure
-on the grid offset + index step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is
+A pair (P, Q) enters composition only through its PLD, the law of log dP/dQ under P.  Here that is a positive measure on
+the grid offset + index step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is
 left out.
 
     delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
 
-is nondecreasing in every mass and in every loss, and so is that of sums of independent losses.  So a law with more
-mass,
-or with mass moved up, bounds from above, and a law with less mass, or with mass moved down, from below: every rounding
-has a safe direction, and total masses need not be exactly 1.
+is nondecreasing in every mass and in every loss, and so is that of sums of independent losses.  So a PLD with more
+mass, or with mass moved up, bounds from above, and one with less mass, or with mass moved down, from below: every
+rounding has a safe direction, and total masses need not be exactly 1.
 
-A loss law that dominates a privacy profile known only by upper bounds at chosen orders (connect the dots).
-
-Let H(a) be the supremum of the hockey-stick divergences H_a(P || Q) over all neighbouring pairs that can occur.  Each
-H_a is convex in a, so H is.  Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i,
-u_i) is
-at least H: every point of the hull is an average of points above a convex function.  It is the profile of a pair on the
-losses log a_i and +-infinity, which therefore dominates H at all orders, hence (by backward induction over convex
-functions) its k-fold product dominates k adaptive compositions.
+*Connect the dots*: a PLD that dominates a profile known only by upper bounds at chosen orders. Let H(a) be the supremum
+of the hockey-stick divergences H_a(P || Q) over all neighbouring pairs that can occur. Each H_a is convex in a, so H
+is. Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i, u_i) is at least H: every point
+of the hull is an average of points above a convex function. It is the profile of a pair on the losses log a_i and
++-infinity, which therefore dominates H at all orders, hence (by backward induction over convex functions) its k-fold
+product dominates k adaptive compositions.
 
 Under substitution H(a) = 1 - a + a H(1/a), so that values for a >= 1 say everything: the law puts q_i, the drop of the
 slope at a_i, on -log a_i and a_i q_i on log a_i.
@@ -105,7 +101,7 @@ class PrivacyLossDistribution:
         masses = checks.finite_array("masses", self.masses, ndim=1)
         indices = np.asarray(self.indices, dtype=np.int64)
         if masses.shape != indices.shape or masses.size == 0 or masses.min() < 0:
-            raise ArgumentError(f"a loss law needs nonnegative masses, one an index, got {masses.size}, {indices.size}")
+            raise ArgumentError(f"a PLD needs nonnegative masses, one an index, got {masses.size}, {indices.size}")
         filled = masses > 0
         if not filled.any():
             filled[0] = True

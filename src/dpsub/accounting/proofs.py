@@ -30,8 +30,7 @@ b = a / a',
 
     H_a(P || Q) <= eta ( (1 - b) H_a'(P_1 || P_0) + b H_a'(P_1 || Q_1) ),   P_1 = sum_{j >= 1} (pi_j / eta) P_j.
 
-P_j and Q_j come from the base with the same j entries replaced by marked slots; P_0 from the base itself.  All three
-are
+P_j and Q_j come from the base with the same j entries replaced by marked slots; P_0 from the base itself. All three are
 slot vectors that differ in j slots and agree elsewhere (positions do not matter: every stage treats slots alike), so
 both divergences are at most sum_j (pi_j / eta) B(a'; m, j, later stages), and
 
@@ -58,8 +57,6 @@ first term is at most p_0 (1 - a) Phi(-c1/s).  Edges of cells lie on one fixed g
 up; only cells that can hold the supremum are cut further.  The supremand, which is differentiable (f_l' = 0 at x*_l)
 with piecewise continuous g'', is also at most the larger of its values at the edges of a cell plus sup |g''| (c1 -
 c0)^2 / 8, and sup |u phi(u)| over an interval bounds each term of g''.
-
-The Gaussian profile at many orders and shifts, rounded up, and orders at the base of a subsampled mechanism.
 """
 
 from __future__ import annotations

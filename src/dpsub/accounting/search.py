@@ -138,7 +138,7 @@ def calibrate(
     family = _Family(
         lambda noise: replace(release, noise_multiplier=noise), adjacency, epsilon, delta, accuracy, time_limit
     )
-    limits = {"least": MIN_SCALE, "most": MOST_NOISE}
+    limits: dict[str, Any] = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
     spread = 1 / Gaussian.calibrated(family.epsilon, delta, math.sqrt(release.steps)).scale
     start, steepness = 1.0, 1.0

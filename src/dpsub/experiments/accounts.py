@@ -76,12 +76,12 @@ class Asked:
             attack = attack_on_realised_batches(self.release(), epsilon=self.given)
             return {"kind": "attack", **none, "attack": attack, "proved": np.nan}
         release = self.release()
-        known = {"delta": "epsilon", "epsilon": "delta"}[self.quantity]
-        found = accounting.Ledger([release]).account(adjacency=self.adjacency, **{known: self.given})
+        known: dict[str, Any] = {"epsilon" if self.quantity == "delta" else "delta": self.given}
+        found = accounting.Ledger([release]).account(adjacency=self.adjacency, **known)
         if self.adjacency == release.sampler.relation:
             pair = accounting.account(
                 release.sampler, self.n, noise_multiplier=self.noise_multiplier, steps=self.n_compositions,
-                variant="paper", width=PAIR_WIDTH, **{known: self.given},
+                variant="paper", width=PAIR_WIDTH, **known,
             )  # fmt: skip
             none = {"pair_lower": pair.lower, "pair_upper": pair.upper}
         return {"kind": found.kind, **none, "attack": found.lower, "proved": found.upper}

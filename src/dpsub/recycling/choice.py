@@ -1,4 +1,4 @@
-"""Recyclers for a budget, chosen by exact accounting: the largest rate of a kernel, the best kernel, and advice.
+"""Recyclers for a budget, chosen by exact accounting: plain noise, the largest rate of a kernel, the best kernel.
 
 For one release the exact profile decides; for several that share the budget, the proved delta of their composition:
 spending all slack on one release is paid for many times.
@@ -18,7 +18,7 @@ from dpsub import checks
 from dpsub.accounting.compose import minimum
 from dpsub.accounting.pld import OutOfTimeError, check_time
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.recycling.composition import MOST_STEPS, upper_delta
+from dpsub.recycling.composition import checked_steps, upper_delta
 from dpsub.recycling.divergence import hockey_stick
 from dpsub.recycling.kernels import Family, GaussianKernel, Kernel
 from dpsub.recycling.law import Recycled, RecycledProfile
@@ -70,13 +70,8 @@ class Choice:
 
 def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     """The two numbers of a budget, epsilon above 0 and delta between 0 and 1, else ArgumentError."""
-    order = checks.real("epsilon", epsilon, above=0)
-    return checks.real("epsilon", order, at_least=1e-100, at_most=1e100), checks.real("delta", delta, above=0, below=1)
-
-
-def checked_steps(steps: Any) -> int:
-    """How many releases share a budget, 1 to `MOST_STEPS`, else ArgumentError."""
-    return checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
+    order = checks.real("epsilon", epsilon, above=0, at_least=1e-100, at_most=1e100)
+    return order, checks.real("delta", delta, above=0, below=1)
 
 
 def out_of_time() -> bool:
@@ -96,11 +91,7 @@ def best_place(value: Callable[[float], float], low: float, high: float, steps: 
 def bracketed(
     excess: Callable[[float], float], low: float, high: float, steps: int, width: float
 ) -> tuple[float, float]:
-    """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule.
-
-    Illinois' few evaluations matter where each composes many releases; a bracket is returned, so that its safe end can
-    be taken whenever the search stops.
-    """
+    """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule; either may be taken."""
     at_low, at_high = excess(low), excess(high)
     if at_low * at_high > 0:
         raise NumericalError(f"a budget must be met between the ends of a search, got {at_low:.3g} and {at_high:.3g}")
@@ -122,7 +113,7 @@ def bracketed(
 
 
 _PLAIN_STEPS, _RATE_STEPS, _SCALE_STEPS = 24, 8, 12
-_LARGEST_EXCESS = 3.0
+_LARGEST_EXCESS, _JUST_MET = 3.0, 1e-12
 _MOST = 12.0
 """Largest -log(1 - q) looked at for several releases."""
 _SCAN = np.linspace(0.0, 20.0, 400)
@@ -136,12 +127,7 @@ still be private once recycled."""
 
 
 def plain_noise(
-    family: Family,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    sensitivity: float,
-    steps: int = 1,
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """The kernel alone whose `steps` releases together keep the budget: what recycling has to beat.
 
@@ -152,11 +138,12 @@ def plain_noise(
     """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
+    single = checks.real("sensitivity", sensitivity, above=0, at_least=1e-150, at_most=1e150)
     if times > 1 and family is not GaussianKernel:
-        scale = _composed_scale(family, order, target, bound, sensitivity, times)
+        scale = _composed_scale(family, order, target, bound, single, times)
         return Choice(Recycled.within(family(scale), 0.0, bound, sensitivity), order, target, "upper", times)
     # many releases with Gaussian noise are one of a larger sensitivity
-    span = checks.real("sensitivity", sensitivity, above=0) * math.sqrt(times)
+    span = single * math.sqrt(times)
     kernel = family.calibrated(order, target, span)
     found, more = Choice(Recycled.within(kernel, 0.0, bound, span), order, target, "exact"), _ROUNDING
     while found.true_delta > target:
@@ -207,6 +194,7 @@ def largest_rate(
     else:
         found, has = _largest_composed(alone, order, target, times), f"more in {times} releases"
     if found is None:
+        check_time()
         raise ArgumentError(
             f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} where the kernel "
             f"alone has {has} and no rate has less than the budget; take a larger scale or budget"
@@ -266,20 +254,21 @@ def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int)
 
 
 def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
-    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root."""
+    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root.
+
+    Never 0: a target that is just met is kept.
+    """
     found = upper_delta(law, times, epsilon)
-    return max(-_LARGEST_EXCESS, min(_LARGEST_EXCESS, math.log(found / delta))) if found > 0 else -_LARGEST_EXCESS
+    excess = math.log(found / delta) if found > 0 else -math.inf
+    return max(-_LARGEST_EXCESS, min(_LARGEST_EXCESS, excess)) or -_JUST_MET
 
 
 def best_recycler(
-    family: Family,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    sensitivity: float,
-    steps: int = 1,
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).
+
+    A search over several releases that meets a time limit ends with the best recycler that was proved until then.
 
     Parameters
     ----------

@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -132,6 +133,11 @@ _POINTS = 128
 """Of a grid in a standard deviation of the loss: delta then comes out accurate to a fraction of a per cent."""
 
 
+def checked_steps(steps: Any) -> int:
+    """How many releases there are, 1 to `MOST_STEPS`, else ArgumentError."""
+    return checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
+
+
 @dataclass(frozen=True)
 class RecycledEvent(Event):
     """One release."""
@@ -232,7 +238,7 @@ def account(
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     wanted = width if width is not None else 1e-3 if epsilon is None else 5e-3
     target = Target(epsilon, delta, wanted, deadline)
-    times = checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
+    times = checked_steps(steps)
     ledger = Composition([(RecycledEvent(law), times)])
     if times == 1:
         lower, upper, width_met = *_once(law, target), True

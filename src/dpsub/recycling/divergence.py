@@ -13,7 +13,6 @@ with g = 1 inside I and 1 - q outside.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -67,8 +66,7 @@ class HockeyStickPieces(NamedTuple):
         return np.exp(self.scale) * moved
 
 
-@dataclass(frozen=True)
-class LossInterval:
+class LossInterval(NamedTuple):
     """Where noise n, and n - D, stay inside or outside of the bounds."""
 
     low: float

@@ -113,12 +113,7 @@ class Recycled:
 
     @property
     def acceptance(self) -> float:
-        """P(released noise in [lower, upper]) = p / (p + (1 - p)(1 - q)).
-
-        References
-        ----------
-        brdp, equation (9).
-        """
+        """P(released noise in [lower, upper]) = p / (p + (1 - p)(1 - q)): brdp, equation (9)."""
         return self.inside * self.normaliser
 
     def log_density(self, n: ArrayLike) -> np.ndarray:
@@ -210,17 +205,10 @@ class Recycled:
         return np.where(right, np.maximum(-kernel.quantile(place * above), self.upper), drawn)
 
     def release_by_loop(self, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> LoopedRelease:
-        """Release `value` by drawing noise until the recycler lets it pass.
+        """Release `value`, of any shape, by drawing noise until the recycler lets it pass.
 
-        The noise itself is tested, never the difference of release and value, whose rounding depends on the data.
-
-        Parameters
-        ----------
-        value : array_like
-            Finite numbers of any shape.
-        rng : numpy.random.Generator
-        most : int, optional
-            Release draw number `most` whatever it is: `capped` is the law.
+        Draw number `most`, if given, is released whatever it is: `capped` is the law.  The noise itself is tested,
+        never the difference of release and value, whose rounding depends on the data.
 
         Raises
         ------

@@ -21,8 +21,8 @@ from dpsub import checks
 from dpsub.accounting.pld import check_time
 from dpsub.errors import NumericalError
 from dpsub.noise import AdditiveNoiseProfile, GaussianProfile
-from dpsub.recycling.choice import Choice, best_place, bracketed, checked_budget, checked_steps
-from dpsub.recycling.composition import bisected_epsilon
+from dpsub.recycling.choice import Choice, best_place, bracketed, checked_budget
+from dpsub.recycling.composition import bisected_epsilon, checked_steps
 from dpsub.recycling.kernels import Family, Kernel
 from dpsub.recycling.law import Recycled
 from dpsub.sampling.laws import log_binomial

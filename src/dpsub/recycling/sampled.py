@@ -63,12 +63,8 @@ def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, floa
 def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
     """Return P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.
 
-    Integrates F(bound - e) - F(-bound - e) against the density of E by Gauss-Legendre quadrature between the points
-    where F has kinks, for kinks of the law at +-bound.
-
-    References
-    ----------
-    brdp, Proposition 7 claims another formula (see :func:`printed_acceptance`).
+    Gauss-Legendre quadrature of F(bound - e) - F(-bound - e) against the density of E between the kinks of F, which lie
+    at +-bound.  The paper's Proposition 7 claims another formula: :func:`printed_acceptance`.
     """
     sd, theta = checks.real("sampling_sd", sampling_sd, at_least=0), checks.real("bound", bound, above=0)
     if sd == 0:
@@ -145,31 +141,20 @@ class Query:
         return cls(len(clipped), clip, float(clipped.std()))
 
     def sensitivity(self, rate: float = 1.0) -> float:
-        """Largest change of the released statistic at sampling rate `rate` when one record is substituted.
-
-        Raises
-        ------
-        ArgumentError
-            If `rate` is not in (0, 1].
-        """
+        """Largest change of the statistic at sampling rate `rate`, in (0, 1], when one record is substituted."""
         return self.clip / checks.real("rate", rate, above=0, at_most=1)
 
     def sampling_sd(self, rate: float) -> float:
         """Standard deviation of the statistic on m = rate n of n records drawn without replacement.
 
-        For the sum sigma_x sqrt(n (1 - p) / p), up to the factor sqrt(n / (n - 1)) of the finite population, which the
-        paper leaves out and which is included here.
-
-        References
-        ----------
-        brdp, Proposition 6.
+        For the sum sigma_x sqrt(n (1 - p) / p) sqrt(n / (n - 1)).
         """
         rate = checks.real("rate", rate, above=0, at_most=1)
         whole = self.n * self.spread * math.sqrt((1 - rate) / rate / max(1, self.n - 1))
         return whole * self.per_record
 
     def stated_sampling_sd(self, rate: float) -> float:
-        """Proposition 6 as printed: without the finite-population factor."""
+        """The paper's Proposition 6, which leaves out the factor sqrt(n / (n - 1)) of a finite population."""
         rate = checks.real("rate", rate, above=0, at_most=1)
         return self.spread * math.sqrt(self.n * (1 - rate) / rate) * self.per_record
 
@@ -236,7 +221,7 @@ Tried = Callable[[np.ndarray], tuple[np.ndarray, Callable[[int], Recycled]]]
 
 
 class Splits(NamedTuple):
-    """Kernel and rate at every share of the inner budget, both in units of the sensitivity; shape (rates, shares)."""
+    """Scale, in units of the sensitivity, and recycling rate at every share of the inner budget: (rates, shares)."""
 
     sigma: np.ndarray
     rate: np.ndarray
@@ -268,13 +253,7 @@ def gaussian_delta(epsilon: np.ndarray, ratio: np.ndarray) -> np.ndarray:
 
 
 def splits(epsilon: np.ndarray, delta: np.ndarray, bound_ratio: np.ndarray) -> Splits:
-    """Algorithm 1 for kernels of every share of inner budgets.
-
-    Parameters
-    ----------
-    epsilon, delta, bound_ratio : ndarray, shape (rates,)
-        Inner budgets, and bound over sensitivity.
-    """
+    """Algorithm 1 for kernels of every share of inner budgets; all arguments have shape (rates,)."""
     inner, target, theta = (np.asarray(x, dtype=float)[:, None] for x in (epsilon, delta, bound_ratio))
     spent = inner * np.linspace(1 / _SHARES, 1.0, _SHARES)
     low, high = np.full(spent.shape, -12.0), np.full(spent.shape, 6.0)
@@ -306,8 +285,7 @@ def peaks(values: np.ndarray) -> np.ndarray:
         better = values[rows, first] >= values[rows, second]
         low, high = np.where(better, low, first), np.where(better, second, high)
         # a row that is done stays: its third is 0
-    return np.array([start + int(row[start : end + 1].argmax()) for start, end, row in
-                     zip(low, high, values, strict=True)])  # fmt: skip
+    return np.array([i + int(row[i : j + 1].argmax()) for i, j, row in zip(low, high, values, strict=True)])
 
 
 def algorithm4(
@@ -360,8 +338,8 @@ def algorithm4(
 
         def law(place: int) -> Recycled:
             share = int(best[place])
-            return Recycled.within(GaussianKernel(float(sigma[place, share])), float(found.rate[place, share]), theta,
-                                   float(spans[place]))  # fmt: skip
+            kernel = GaussianKernel(float(sigma[place, share]))
+            return Recycled.within(kernel, float(found.rate[place, share]), theta, float(spans[place]))
 
         if objective == "convolution":
             return np.array([total_acceptance(law(i), errors[i], theta) for i in range(len(rates))]), law
@@ -395,13 +373,7 @@ def _ternary(tried: Tried, low: float) -> SampledChoice:
 def sampled_delta(law: Recycled, sampling_rate: float, true_sensitivity: float, epsilon: float) -> float:
     """Return delta(epsilon) that a release on a fixed-size sample really has, rounded up: p delta_exact(epsilon_1).
 
-    Parameters
-    ----------
-    law : Recycled
-    sampling_rate : float
-    true_sensitivity : float
-        How far the statistic on the sample moves with one record, whatever the noise was calibrated to.
-    epsilon : float
+    `true_sensitivity` is how far the statistic on the sample moves with one record, whatever `law` was calibrated to.
     """
     inner, _ = inner_budget(epsilon, 0.0, sampling_rate)
     real = replace(law, sensitivity=true_sensitivity)
