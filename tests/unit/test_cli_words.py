@@ -85,6 +85,8 @@ def test_numbers_as_people_write_them(text: str, value: float) -> None:
 
 def test_whole_numbers_are_exact() -> None:
     assert [whole(text) for text in ("9007199254740991", "1e6", "10_000")] == [2**53 - 1, 10**6, 10**4]
+    with pytest.raises(ArgumentTypeError, match="at most"):
+        whole("9007199254740993")  # the nearest double is 2^53
 
 
 @pytest.mark.parametrize("parse", [number, whole, numbers, duration])

@@ -50,6 +50,8 @@ class DeclaredProfile:
 class Bound:
     """An upper bound on the privacy profile of one release of a subsampled mechanism, as `translate` makes it.
 
+    It holds for one release: to compose its points naively is valid too, but rarely tight.
+
     Attributes
     ----------
     name : where it stands in the paper, or how it follows from it.
@@ -236,16 +238,14 @@ BOUNDS: dict[tuple[str, Relation, Relation], tuple[str, Formula]] = {
     ("wr", S, R): ("Theorem 11", _by_law),
     ("wr", R, R): (f"Theorem 11 {_PAIRS}", _in_pairs),
 }
-_SIZE_IS_SECRET = (
-    "the inclusion probability m/n needs the size n of the data set, which adding a record changes; "
-    "take the target substitute"
-)
 NONE = {
     ("poisson", S, R): "a mechanism that is private under substitution may release the size of its sample, and the "
     "size of a Poisson sample tells when a record is added; use a base profile for add_remove",
-    ("wor", S, R): _SIZE_IS_SECRET,
-    ("wor", R, R): _SIZE_IS_SECRET,
-}
+} | dict.fromkeys(
+    [("wor", S, R), ("wor", R, R)],
+    "the inclusion probability m/n needs the size n of the data set, which adding a record changes; take the target "
+    "substitute",
+)
 SAMPLERS = ("poisson", "wor", "wr")
 
 

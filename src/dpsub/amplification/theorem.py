@@ -76,17 +76,12 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
     """
     order = nonnegative("epsilon", epsilon)
     eta = min(law.eta, 1.0)
-    log_delta = profile.log_delta(order)
     log_delta_amplified = _log_mixture(law.log_pmf, profile, order.ravel()).reshape(order.shape)[()]
     return Amplified(
-        epsilon=order[()],
-        delta=profile.delta(order),
-        epsilon_amplified=amplified_epsilon(order, eta),
-        delta_amplified=np.exp(log_delta_amplified),
-        eta=eta,
-        log_delta=log_delta,
+        epsilon=order[()], delta=profile.delta(order), epsilon_amplified=amplified_epsilon(order, eta),
+        delta_amplified=np.exp(log_delta_amplified), eta=eta, log_delta=profile.log_delta(order),
         log_delta_amplified=log_delta_amplified,
-    )
+    )  # fmt: skip
 
 
 def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:

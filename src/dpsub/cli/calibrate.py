@@ -45,7 +45,7 @@ def run(arguments: Namespace) -> Answer:
         if not given and option == "noise_multiplier" and solve != asked_by:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
     started = perf_counter()
-    name, found, what = {"noise": _noise, "size": _size, "steps": _steps}[solve](arguments)
+    name, found, what = _search(arguments)
     seconds = perf_counter() - started
     noise, exact = name == "noise_multiplier", name in ("size", "steps")
     ends: list[Any] = [getattr(found, end, None) for end in (name if noise else "value", "not_proved", "refuted")]
@@ -68,24 +68,22 @@ def run(arguments: Namespace) -> Answer:
     return Answer(values, title, [*lines, *account_lines(found.account, arguments.delta, seconds)])
 
 
-def _noise(arguments: Namespace) -> tuple[str, Any, str]:
+def _search(arguments: Namespace) -> tuple[str, Any, str]:
+    """Name of what is solved for, what was found, and the question in words."""
+    found: Any
+    question = asked(arguments)
+    noise = f"{arguments.mechanism} noise multiplier"
+    if arguments.solve == "size":
+        family = family_of(arguments)
+        question["steps"] = steps_of(arguments, None)
+        found = largest_sample(family.make, most=family.most, whole=family.solved == "size", **question)
+        return family.solved, found, f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"
     sampler = sampler_of(arguments)
-    given = asked(arguments) | {"steps": steps_of(arguments, sampler)}
-    del given["noise_multiplier"]
-    found = dpsub.calibrate(sampler, **given)
-    what = f"{arguments.mechanism.capitalize()} noise multiplier for {plural(arguments.steps, 'release')}"
-    return "noise_multiplier", found, f"{what} from {described(sampler, arguments.n)}"
-
-
-def _size(arguments: Namespace) -> tuple[str, Any, str]:
-    family = family_of(arguments)
-    given = asked(arguments) | {"steps": steps_of(arguments, None)}
-    found = largest_sample(family.make, most=family.most, whole=family.solved == "size", **given)
-    return family.solved, found, f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"
-
-
-def _steps(arguments: Namespace) -> tuple[str, Any, str]:
-    sampler = sampler_of(arguments)
-    found = largest_steps(sampler, **asked(arguments))
-    noise = f"{arguments.mechanism} noise multiplier {near(arguments.noise_multiplier)}"
-    return "steps", found, f"Largest number of releases from {described(sampler, arguments.n)}, {noise}"
+    source = described(sampler, arguments.n)
+    if arguments.solve == "steps":
+        found = largest_steps(sampler, **question)
+        return "steps", found, f"Largest number of releases from {source}, {noise} {near(arguments.noise_multiplier)}"
+    question["steps"] = steps_of(arguments, sampler)
+    del question["noise_multiplier"]
+    found = dpsub.calibrate(sampler, **question)
+    return "noise_multiplier", found, f"{noise.capitalize()} for {plural(arguments.steps, 'release')} from {source}"
