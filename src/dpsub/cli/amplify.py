@@ -10,7 +10,7 @@ from argparse import Namespace
 
 from dpsub import checks, noise
 from dpsub.accounting.account import Release
-from dpsub.accounting.amplify import covered
+from dpsub.accounting.amplify import covered, law
 from dpsub.amplification import amplify, category
 from dpsub.cli.answers import Answer, Line, near, up
 from dpsub.cli.parsing import Parser, number, numbers
@@ -44,8 +44,7 @@ def run(arguments: Namespace) -> Answer:
     if ratio is None:
         scale = checks.real("noise_multiplier", arguments.noise_multiplier, above=0)
         ratio = (1 if adjacency == "add_remove" else 2) / scale
-    law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
-    found = amplify(law, noise.of(arguments.mechanism, ratio), arguments.epsilon)
+    found = amplify(law(sampler, arguments.n), noise.of(arguments.mechanism, ratio), arguments.epsilon)
     names = ("epsilon", "delta", "epsilon_amplified", "delta_amplified")
     point = {name: float(getattr(found, name)) for name in names}
     kind = category(**point)

@@ -48,21 +48,19 @@ def run(arguments: Namespace) -> Answer:
     with time_limited(deadline_after(question.pop("time_limit"))):
         found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
-    first, second = (1, 0) if found.swapped else (0, 1)
     attack = found.attack
+    sides = {"first": 1, "second": 0} if found.swapped else {"first": 0, "second": 1}
     values = {
-        "data_sets": {"first": _data_set(attack, first), "second": _data_set(attack, second)},
-        "densities": {"first": _density(attack, first), "second": _density(attack, second)},
+        "data_sets": {side: _data_set(attack, which) for side, which in sides.items()},
+        "densities": {side: _density(attack, which) for side, which in sides.items()},
         "steps": arguments.steps, "epsilon": arguments.epsilon,
         "attack": {"lower": found.computed[0], "upper": found.computed[1]},
         "monte_carlo": {name: getattr(found.shown, name) for name in _MONTE_CARLO},
         "consistent": found.consistent, "account": account_values(found.account, seconds),
     }  # fmt: skip
     lines: list[Line] = [
-        ("first data set", _data_text(attack, first)),
-        ("second data set", _data_text(attack, second)),
-        ("output on first", _density_text(attack, first)),
-        ("output on second", _density_text(attack, second)),
+        *((f"{side} data set", _data_text(attack, which)) for side, which in sides.items()),
+        *((f"output on {side}", _density_text(attack, which)) for side, which in sides.items()),
         ("units", "all numbers above in units of C, the norm bound of a record; every step releases the noisy sum"),
         *_shown(found, arguments.epsilon),
         *account_facts(found.account, promise(found.account, arguments.epsilon), seconds),

@@ -9,6 +9,7 @@ from argparse import Namespace
 
 import numpy as np
 
+import dpsub
 from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser
 from dpsub.cli.samplers import add_sampler, described, sampler_of
@@ -21,8 +22,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     sampler = sampler_of(arguments)
-    # a record's chance under Poisson sampling does not depend on the others
-    law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
+    law = dpsub.law(sampler, arguments.n)
     distinct = None if arguments.n is None else sampler.expected_distinct(arguments.n)
     records = "unknown without --n" if distinct is None else f"{near(distinct)}  (expected number of distinct records)"
     lines: list[Line] = [

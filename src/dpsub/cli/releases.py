@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpsub.accounting.account import MECHANISMS
+from dpsub.accounting.amplify import law
 from dpsub.cli.answers import near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.cli.samplers import described
@@ -51,7 +52,7 @@ def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
         raise ArgumentError(f"--epochs must be above 0, got {arguments.epochs:g}")
     if sampler is None:
         raise ArgumentError("--epochs are no number of steps while the size is asked for; give --steps")
-    share = sampler.multiplicity_law(1 if arguments.n is None else arguments.n).mean
+    share = law(sampler, arguments.n).mean
     wanted = arguments.epochs / share if share > 0 else math.inf
     if not wanted < 2**53:
         raise ArgumentError(f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step")
