@@ -42,26 +42,19 @@ class RecyclingAdvice:
         return self.gain <= 1e-3 * self.plain.acceptance
 
     @property
-    def _theorem(self) -> str | None:
-        """The case of one release with Laplace noise, where recycling is proved to gain nothing but order delta."""
-        law = self.plain.law
-        if not isinstance(law.kernel, LaplaceKernel) or self.plain.steps > 1:
-            return None
-        if law.upper >= law.sensitivity:
-            return "bound >= sensitivity"
-        return "epsilon <= 1" if self.plain.epsilon <= 1 else None
-
-    @property
     def verdict(self) -> str:
         """One sentence on whether to recycle."""
-        if self.as_good and self._theorem is not None:
-            return f"plain Laplace noise is as good: with {self._theorem} recycling gains nothing but order delta"
-        if self.as_good and not self.complete:
+        law = self.plain.law
+        if not self.as_good:
+            moved = f"the standard deviation goes from {law.sd:.4g} to {self.optimum.law.sd:.4g}"
+            return f"recycling raises acceptance by {self.gain:.3g}; {moved}"
+        wide = law.upper >= law.sensitivity
+        if isinstance(law.kernel, LaplaceKernel) and self.plain.steps == 1 and (wide or self.plain.epsilon <= 1):
+            case = "bound >= sensitivity" if wide else "epsilon <= 1"
+            return f"plain Laplace noise is as good: with {case} recycling gains nothing but order delta"
+        if not self.complete:
             return "plain noise is as good as all recyclers that were tried before the time limit"
-        if self.as_good:
-            return f"plain {self.plain.law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
-        moved = f"the standard deviation goes from {self.plain.law.sd:.4g} to {self.optimum.law.sd:.4g}"
-        return f"recycling raises acceptance by {self.gain:.3g}; {moved}"
+        return f"plain {law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
 
 
 def advise(

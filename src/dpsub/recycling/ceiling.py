@@ -1,15 +1,12 @@
 """How much of the noise can lie within the bounds at most: the ceiling of any symmetric unimodal noise.
 
-Cut the line into cells of width h that divides both the sensitivity D = m h and the bound t h.  Averaging a density
-over cells keeps its mass within the bound, symmetry and unimodality, and does not raise delta, a convex function of it:
-so densities that are constant on cells lose nothing, and the best one solves a linear programme.  For unimodal noise
-the shift by D is the worst, so that it is the only one with a constraint:
+With cells of a width that divides both the sensitivity (m cells) and the bound it solves a linear programme over the
+masses f_i of the cells (docs/recycling.md, section 6):
 
     maximise sum over |i| within the bound of f_i,    f_i - e^epsilon f_(i-m) <= s_i,    sum of s_i <= delta.
 
-What lies beyond the last cell is left out of all constraints, which only raises the value.  The bound does not rest on
-the solver: its dual values, made nonnegative, give one by weak duality, computed here.  The staircase, which has delta
-= 0, attains nearly as much in closed form.
+The bound does not rest on the solver: its dual values, made nonnegative, give one by weak duality, computed here.  The
+staircase, which has delta = 0, attains nearly as much in closed form.
 """
 
 from __future__ import annotations
@@ -26,11 +23,7 @@ from dpsub import checks
 from dpsub.errors import NumericalError
 from dpsub.recycling.choice import checked_budget
 
-_LARGEST_DENOMINATOR = 120
-_LEFT_OUT = 1e-9
 _MOST_CELLS = 4000
-_LARGEST_EPSILON = 700.0
-"""e^epsilon is a double."""
 
 
 class Ceiling(NamedTuple):
@@ -59,18 +52,13 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     A ratio of bound to sensitivity that is no fraction with a small denominator (up to 120, less where the line must be
     cut into many cells) is rounded up, which only raises the bound.  Where the programme would be too large, or its
     coefficients too far apart, the bound is 1.
-
-    Raises
-    ------
-    NumericalError
-        If the solver fails.
     """
     order, target = checked_budget(epsilon, delta)
     lower, ratio = staircase(order, bound, sensitivity), bound / sensitivity
-    if ratio > _MOST_CELLS or order > _LARGEST_EPSILON:
+    if ratio > _MOST_CELLS or order > 700:  # e^epsilon is a double
         return Ceiling(lower, 1.0)
-    reach = min(-math.log(_LEFT_OUT) / order + 2, _MOST_CELLS)
-    parts = max(1, min(_LARGEST_DENOMINATOR, int(_MOST_CELLS / (ratio + reach))))
+    reach = min(-math.log(1e-9) / order + 2, _MOST_CELLS)
+    parts = max(1, min(120, int(_MOST_CELLS / (ratio + reach))))
     near = Fraction(ratio).limit_denominator(parts)
     if near == 0 or abs(float(near) - ratio) > 1e-12 * ratio:
         near = Fraction(math.ceil(ratio * parts), parts)

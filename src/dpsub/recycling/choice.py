@@ -23,19 +23,6 @@ from dpsub.recycling.divergence import hockey_stick
 from dpsub.recycling.kernels import Family, GaussianKernel, Kernel
 from dpsub.recycling.law import Recycled, RecycledProfile
 
-_LARGEST_EXCESS = 3.0
-"""Of log delta over its target: a larger one says no more than its sign to the search of a root."""
-_MOST = 12.0
-"""Largest -log(1 - q) looked at for several releases."""
-_SCAN = np.linspace(0.0, 20.0, 400)
-"""-log(1 - q) for one release: where the kernel alone has more than delta, delta falls before it rises with q, so that
-the whole range is looked at."""
-_ROUNDS, _SECTIONS = 6, 64
-_SCALES = 40
-_NARROWER = 0.5
-"""Smallest scale looked at, in those of the kernel that spends the whole budget: a kernel with less noise than that may
-still be private once recycled."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -136,20 +123,17 @@ def plain_noise(
     return Choice(law, order, target, "exact" if times == 1 else "upper", times)
 
 
-def _composed_scale(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, times: int
-) -> float:
+def _composed_scale(family: Family, epsilon: float, delta: float, bound: float, span: float, times: int) -> float:
     @cache
     def excess(log_scale: float) -> float:
-        law = Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity)
-        return _log_excess(law, times, epsilon, delta)
+        return _log_excess(Recycled.within(family(math.exp(log_scale)), 0.0, bound, span), times, epsilon, delta)
 
     # with so much noise the loss of all releases together hardly ever exceeds epsilon, however coarse the grid
-    high = math.log(sensitivity * times / epsilon) + 0.1
+    high = math.log(span * times / epsilon) + 0.1
     while excess(high) > 0:
         check_time()
         high += 0.5
-    low = math.log(family.calibrated(epsilon, delta, sensitivity).scale) - 1e-3
+    low = math.log(family.calibrated(epsilon, delta, span).scale) - 1e-3
     return math.exp(bracketed(excess, low, high, 24, 1e-5)[1])
 
 
@@ -158,12 +142,8 @@ def largest_rate(
 ) -> Choice:
     """The recycler with the largest rate, hence acceptance, of which `steps` releases together keep (epsilon, delta).
 
-    This is brdp, Algorithm 1, with the exact profile in place of equation (8).
-
-    Raises
-    ------
-    ArgumentError
-        If no rate will do: the budget is too small for the kernel.
+    This is brdp, Algorithm 1, with the exact profile in place of equation (8).  ArgumentError if no rate will do: the
+    budget is too small for the kernel.
     """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
@@ -195,14 +175,15 @@ def _largest_once(alone: Recycled, epsilon: float, delta: float) -> Recycled | N
 
     if keeps(np.array([-np.inf]))[0]:
         return _at_rate(alone, -math.inf)
-    points = _SCAN
-    for _ in range(_ROUNDS):
+    # where the kernel alone has more than delta, delta falls before it rises with -log(1 - q): look at its whole range
+    points = np.linspace(0.0, 20.0, 400)
+    for _ in range(6):
         kept = np.flatnonzero(keeps(-points))
         if not kept.size:
             return None
         last = int(kept[-1])
         low, high = points[last], points[min(last + 1, points.size - 1)]
-        points = np.linspace(low, high, _SECTIONS + 1)
+        points = np.linspace(low, high, 65)
     # the rate is rounded once more when it leaves log space
     back = 1e-13
     while not true_delta(_at_rate(alone, -low), epsilon) <= delta:
@@ -223,17 +204,20 @@ def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int)
         return None
     high = 0.25
     while excess(high) <= 0:
-        if high > _MOST:
+        if high > 12:
             return _at_rate(alone, -high)
         high *= 2
     return _at_rate(alone, -bracketed(excess, 0.0, high, 8, 1e-5)[0])
 
 
 def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
-    """log of delta(epsilon) over the target, within `_LARGEST_EXCESS`; never 0: a target that is just met is kept."""
+    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root.
+
+    Never 0: a target that is just met is kept.
+    """
     found = upper_delta(law, times, epsilon)
     excess = math.log(found / delta) if found > 0 else -math.inf
-    return max(-_LARGEST_EXCESS, min(_LARGEST_EXCESS, excess)) or -1e-12
+    return max(-3.0, min(3.0, excess)) or -1e-12
 
 
 def best_recycler(
@@ -252,8 +236,7 @@ def best_recycler(
     tried: dict[float, Recycled] = {}
 
     def acceptance(log_factor: float) -> float:
-        kernel = family(start.law.kernel.scale * math.exp(log_factor))
-        alone = Recycled.within(kernel, 0.0, bound, sensitivity)
+        alone = Recycled.within(family(start.law.kernel.scale * math.exp(log_factor)), 0.0, bound, sensitivity)
         tried[log_factor] = _largest_composed(alone, order, target, times) or start.law
         return tried[log_factor].acceptance
 
@@ -273,8 +256,7 @@ def _best_once(family: Family, epsilon: float, delta: float, bound: float, sensi
 
     @cache
     def law(log_scale: float) -> Recycled | None:
-        alone = Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity)
-        return _largest_once(alone, epsilon, delta)
+        return _largest_once(Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity), epsilon, delta)
 
     def acceptance(log_scale: float) -> float:
         found = law(log_scale)
@@ -284,10 +266,10 @@ def _best_once(family: Family, epsilon: float, delta: float, bound: float, sensi
         found = law(log_scale)
         return found is not None and found.rate == 1
 
-    # the spent budget itself is one of them: its rate may be 0, never less
-    reach = math.log(2 + 2 * epsilon)
-    grid = np.append(np.linspace(start + math.log(_NARROWER), start + reach, _SCALES), start + 1e-12)
-    scales = np.unique(grid).tolist()
+    # a kernel with less noise than the one that spends the whole budget may still be private once recycled; that one,
+    # whose rate may be 0, is among them
+    grid = np.linspace(start + math.log(0.5), start + math.log(2 + 2 * epsilon), 40)
+    scales = np.unique(np.append(grid, start + 1e-12)).tolist()
     found = [acceptance(place) for place in scales]
     best = int(np.argmax(found))
     low, high = scales[max(best - 1, 0)], scales[min(best + 1, len(scales) - 1)]

@@ -36,14 +36,8 @@ CONDITIONS = (
 MOST_STEPS = 10**8
 """Largest number of releases."""
 
-_ALIGNMENTS = 4
-"""Steps are looked for in this many times the number of those that fit one atom."""
-_MOST_ATOMS = 8
-"""Between two orders that atoms are put on the grid for."""
 _BEYOND = 1e150
 """No finite loss is larger."""
-_POINTS = 128
-"""Of a grid in a standard deviation of the loss: delta then comes out accurate to a fraction of a per cent."""
 
 Divergence = Callable[[np.ndarray], HockeyStickPieces]
 """log orders >= 0 -> the divergence there."""
@@ -142,12 +136,12 @@ class RecycledEvent(Event):
         between two orders, none matters.
         """
         unit = self.law.sensitivity / self.law.kernel.scale
-        if not isinstance(self.law.kernel, LaplaceKernel) or unit < step / _MOST_ATOMS:
+        if not isinstance(self.law.kernel, LaplaceKernel) or unit < step / 8:
             return step
         fewest = max(1, math.ceil(unit / step))
         if self.law.rate in (0.0, 1.0):
             return unit / fewest
-        parts = np.arange(fewest, _ALIGNMENTS * fewest + 1)
+        parts = np.arange(fewest, 4 * fewest + 1)
         ratio = -math.log1p(-self.law.rate) / unit * parts
         return float(unit / parts[int(np.argmin(np.abs(ratio - np.round(ratio)) / parts))])
 
@@ -167,25 +161,11 @@ def account(
     law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
     adjacency: str = "substitute", width: float | None = None, deadline: float | None = None,
 ) -> Account:  # fmt: skip
-    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases with one recycler.
+    """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.
 
-    Parameters
-    ----------
-    steps : int
-        T, from 1 to `MOST_STEPS`.
-    epsilon, delta : float
-        Exactly one of them.
-    adjacency : {"substitute", "add_remove"}
-        The relation for which `law.sensitivity` holds; it only enters the answer's words.
-    width : float, optional
-        Accuracy wanted: absolute for epsilon (default 1e-3), relative for delta (default 5e-3).
-    deadline : float, optional
-        A reading of `time.monotonic`: what has been reached then is the answer.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
+    `adjacency`, the relation for which `law.sensitivity` holds, only enters the answer's words.  The wanted `width` is
+    absolute for epsilon (default 1e-3), relative for delta (5e-3).  What has been reached at `deadline`, a reading of
+    `time.monotonic`, is the answer.
     """
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     target = Target(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3, deadline)
@@ -201,27 +181,22 @@ def account(
         lower, upper = math.inf, math.inf
     else:
         lower, upper, width_met = ledger.answer(target)
-    return Account(
-        lower=min(lower, upper),
-        upper=upper,
-        kind="exact" if ledger.one_number else "bounds",
-        pair=(
-            f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
-            f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}"
-        ),
-        adjacency=relation,
-        sensitivity=f"neighbours move the value by up to {law.sensitivity:g}",
-        quantity=target.quantity,
-        lower_pair="the same pair",
-        conditions=CONDITIONS if width_met else (*CONDITIONS, WIDTH_MISSED),
-        width_met=width_met,
+    pair = (
+        f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
+        f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}"
     )
+    return Account(
+        lower=min(lower, upper), upper=upper, kind="exact" if ledger.one_number else "bounds", pair=pair,
+        adjacency=relation, sensitivity=f"neighbours move the value by up to {law.sensitivity:g}",
+        quantity=target.quantity, lower_pair="the same pair", width_met=width_met,
+        conditions=CONDITIONS if width_met else (*CONDITIONS, WIDTH_MISSED),
+    )  # fmt: skip
 
 
 def upper_delta(law: Recycled, steps: int, epsilon: float) -> float:
-    """A proved delta(epsilon) of the composition from one grid, which is fine enough for searches."""
+    """A proved delta(epsilon) of the composition from one grid, accurate to a fraction of a per cent: for searches."""
     ledger = Composition([(RecycledEvent(law), steps)])
-    return ledger.rough(Target(epsilon=epsilon), "upper", ledger.spread / _POINTS)
+    return ledger.rough(Target(epsilon=epsilon), "upper", ledger.spread / 128)
 
 
 def _surely_infinite(law: Recycled) -> float:

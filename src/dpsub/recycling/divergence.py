@@ -1,9 +1,7 @@
 """Hockey-stick divergences of recycled noise from itself moved, with a bound of their rounding errors.
 
-The output on neighbouring data is the noise moved by D.  The loss at noise n is z(n) + L (1[n in I] - 1[n - D in I])
-with the kernel's loss z, L = -log(1 - q) and I = [lower, upper]: the ends of I and of I + D cut the line into at most
-five intervals on which the second term is constant.  On each of them the kernel's loss does not increase, so that the
-set {loss > epsilon} is an interval from its left end to h = min(right end, n*(epsilon - shift)):
+The ends of I = [lower, upper] and of I + D cut the line into at most five intervals.  On each of them the set
+{loss > epsilon} is one interval, from the left end to h = min(right end, n*(epsilon - shift)), and
 
     delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N + D <= h)],
 
@@ -20,11 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub.recycling.kernels import EPS, Kernel
-
-_SMALLEST = 5e-324
-"""No upper end is 0 where the divergence is not."""
-_JUMP = 1e-3
-"""Of the kernel's scale: further than this no rounding moves the end of a set, unless the loss is flat."""
 
 
 class HockeyStickPieces(NamedTuple):
@@ -48,7 +41,7 @@ class HockeyStickPieces(NamedTuple):
     def end(self, sign: int) -> np.ndarray:
         """H, rounded up (sign 1) or down (-1) by all errors."""
         # where doubles are no longer evenly fine, a product is off by units of the smallest
-        ends = np.clip(self._moved(self.value, sign) + sign * 2 * _SMALLEST, 0.0, 1.0)
+        ends = np.clip(self._moved(self.value, sign) + sign * 2 * 5e-324, 0.0, 1.0)
         return np.where(self.scale > -np.inf, ends, 0.0)
 
     def steepness(self, sign: int) -> np.ndarray:
@@ -127,7 +120,8 @@ def _hidden_mass(
     rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))
     with np.errstate(invalid="ignore"):
         wide = np.minimum(kernel.threshold(order + jump - rounding, sensitivity), piece.high)
-        jumped = (wide > piece.low) & (wide - np.maximum(end, piece.low) > _JUMP * kernel.scale)
+        # further than that no rounding moves the end of a set, unless the loss is flat
+        jumped = (wide > piece.low) & (wide - np.maximum(end, piece.low) > 1e-3 * kernel.scale)
     log = np.full(order.shape, -np.inf)
     if jumped.any():
         log[jumped] = _cut_mass(kernel, piece, wide[jumped], 0.0)[0] + np.log(2 * rounding[jumped])

@@ -26,13 +26,8 @@ from dpsub.recycling.law import Recycled
 from dpsub.sampling.laws import log_binomial
 
 OBJECTIVES = ("corrected", "printed")
-TOLERANCE = 1e-9
-"""Of the rate in Algorithm 1, which prints none."""
 CONVERSIONS = ("balle2020", "mironov")
 """From Renyi divergences to (epsilon, delta); the paper does not say which it takes."""
-_SMALLEST_EPSILON = 1e-9
-_SECTIONS = 100
-_NEGLIGIBLE = math.log(1e-20)
 _SHIFTS = np.geomspace(1e-3, 3e4, 1200)
 
 ComposedProfile = Callable[[np.ndarray], np.ndarray]
@@ -69,20 +64,20 @@ def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
 
 
 def algorithm1(kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float) -> float:
-    """The largest rate at which (8) stays below delta, to `TOLERANCE`; 0 if none does: brdp, Algorithm 1.
+    """The largest rate at which (8) stays below delta, to 1e-9, as none is printed; 0 if none does: brdp, Algorithm 1.
 
-    It grows with the rate, so that cutting the interval in many parts at once finds what halving it does.
+    (8) grows with the rate, so that cutting the interval in many parts at once finds what halving it does.
     """
     order, target = checked_budget(epsilon, delta)
     weight = crossing_mass(kernel, lower, upper, sensitivity)
     low, high = 0.0, 1.0
-    while high - low > TOLERANCE:
-        rates = np.linspace(low, high, _SECTIONS + 1)
+    while high - low > 1e-9:
+        rates = np.linspace(low, high, 101)
         kept = _mixed(kernel, sensitivity, weight, np.asarray(order), rates) <= target
         last = int(np.count_nonzero(kept)) - 1
         if last < 0:
             return 0.0
-        if last == _SECTIONS:
+        if last == 100:
             return high
         low, high = float(rates[last]), float(rates[last + 1])
     return low
@@ -111,7 +106,7 @@ def algorithm2(
         rate = algorithm1(kernel, order, target, -bound, bound, sensitivity)
         return Recycled.within(kernel, rate, bound, sensitivity)
 
-    place = best_place(lambda e: -mean_trials(law(e), objective), _SMALLEST_EPSILON, order, 34)
+    place = best_place(lambda e: -mean_trials(law(e), objective), 1e-9, order, 34)
     return Choice(law(place), order, target, "paper")
 
 
@@ -134,21 +129,13 @@ def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
     return np.array([profile.log_moment(float(shift)) for shift in _SHIFTS])
 
 
-def _kernel_composed(law: Recycled, times: int, conversion: str) -> ComposedProfile:
-    """delta_Z^T as the paper takes it: closed form for Gaussian noise, Renyi divergences for other noise."""
-    profile = law.kernel.profile(law.sensitivity)
-    if isinstance(profile, GaussianProfile):
-        return GaussianProfile(profile.ratio * math.sqrt(times)).delta
-    return renyi_composed(profile, times, conversion)
-
-
 def theorem3_delta(
     law: Recycled, steps: int, *, conversion: str = "balle2020", first: int = 0
 ) -> Callable[[float], float]:
     """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L): brdp, Theorem 3.
 
-    For a rate below 1; `conversion` is for Laplace noise.  The sum begins at k = `first`: 0 in the theorem, and 1 as
-    Algorithm 3 prints it.
+    For a rate below 1.  delta_Z^T has a closed form for Gaussian noise; for Laplace noise it is `renyi_composed`.  The
+    sum begins at k = `first`: 0 in the theorem, and 1 as Algorithm 3 prints it.
     """
     times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
@@ -158,9 +145,13 @@ def theorem3_delta(
     start = max(checks.integer("first", first, at_least=0, at_most=1), math.floor(mean - around))
     k = np.arange(start, min(times, math.ceil(mean + around)) + 1)
     log_weights = log_binomial(k, times, 1 - weight)
-    kept = log_weights > _NEGLIGIBLE
+    kept = log_weights > math.log(1e-20)
     shifts, weights = (times - k[kept]) * -math.log1p(-law.rate), np.exp(log_weights[kept])
-    composed = _kernel_composed(law, times, conversion)
+    profile = law.kernel.profile(law.sensitivity)
+    if isinstance(profile, GaussianProfile):
+        composed: ComposedProfile = GaussianProfile(profile.ratio * math.sqrt(times)).delta
+    else:
+        composed = renyi_composed(profile, times, conversion)
     return lambda epsilon: float(weights @ composed(epsilon - shifts))
 
 
@@ -175,12 +166,8 @@ def algorithm2_composed(
 ) -> Choice:
     """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
 
-    Every release gets (epsilon_1, delta), with epsilon_1 found to a part in a thousand: brdp, Section 6.
-
-    Raises
-    ------
-    NumericalError
-        If Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
+    Every release gets (epsilon_1, delta), with epsilon_1 found to a part in a thousand: brdp, Section 6.  It is an
+    error if Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
     """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)

@@ -6,9 +6,8 @@ not of N alone.  The sum over the sample divided by p, the sample's mean, or its
 record by 1 / p times what it moves by on all records: this, and not the sensitivity at p = 1, is what a release on the
 sample must be calibrated to.
 
-The paper searches p and, within, the share of the inner budget by ternary search, which is done here too: a global
-search of Equation 13 would take its second optimum, which has q near 1 and no privacy.  For the true acceptance rates
-are tried on a grid that holds 1, where the printed search never arrives.
+The paper searches p and, within, the share of the inner budget by ternary search, and so is it done here: a global
+search of Equation 13 would take its second optimum, which has q near 1 and no privacy.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ from dpsub.recycling.law import Recycled
 SENSITIVITIES = ("unscaled", "scaled")
 OBJECTIVES = ("printed", "eq13", "convolution")
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_FAR = 8.5  # standard deviations; what lies beyond has less than 2e-17 of the mass
-_RATES, _SHARES, _HALVINGS = 40, 200, 44
-_ALIKE, _TOLERANCE = 1e-9, 1e-4
+_RATES, _SHARES = 40, 200
 
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
@@ -48,12 +45,8 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
 def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     """(log(1 + (e^epsilon - 1) / p), delta / p), the budget on the sample that the target allows.
 
-    The inverse of :func:`amplified`, which step 6 of Algorithm 4 needs where the paper cites Theorem 4.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range, or `delta` is not below the rate: the sample would then need no noise at all.
+    The inverse of :func:`amplified`, which step 6 of Algorithm 4 needs where the paper cites Theorem 4.  With a delta
+    that is not below the rate, which is refused, the sample would need no noise at all.
     """
     rate = checks.real("rate", rate, above=0, at_most=1)
     delta = checks.real("delta", delta, at_least=0, below=rate)
@@ -69,7 +62,7 @@ def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
     sd, theta = checks.real("sampling_sd", sampling_sd, at_least=0), checks.real("bound", bound, above=0)
     if sd == 0:
         return float(law.cdf(theta) - law.cdf(-theta))
-    last = _FAR * sd
+    last = 8.5 * sd  # what lies beyond has less than 2e-17 of the mass
     # F(bound - e) and F(-bound - e) have kinks or steep flanks at e = 0, bound and 2 bound only
     offsets = np.concatenate([[0.0], np.geomspace(min(sd, theta) / 256, last, 24)])
     around = np.array([0.0, theta, 2 * theta])[:, None] + np.concatenate([-offsets, offsets])
@@ -125,13 +118,9 @@ class Query:
         return self.clip / checks.real("rate", rate, above=0, at_most=1)
 
     def sampling_sd(self, rate: float) -> float:
-        """Standard deviation of the statistic on m = rate n of n records drawn without replacement.
-
-        For the sum sigma_x sqrt(n (1 - p) / p) sqrt(n / (n - 1)).
-        """
+        """Of the statistic on m = rate n records without replacement: sigma_x sqrt(n (1 - p) / p) sqrt(n / (n - 1))."""
         rate = checks.real("rate", rate, above=0, at_most=1)
-        whole = self.n * self.spread * math.sqrt((1 - rate) / rate / max(1, self.n - 1))
-        return whole * self.per_record
+        return self.n * self.spread * math.sqrt((1 - rate) / rate / max(1, self.n - 1)) * self.per_record
 
     def stated_sampling_sd(self, rate: float) -> float:
         """The paper's Proposition 6, which leaves out the factor sqrt(n / (n - 1)) of a finite population."""
@@ -209,7 +198,7 @@ def _gaussian_delta(epsilon: np.ndarray, ratio: np.ndarray) -> np.ndarray:
 
 def _last(keeps: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Where conditions that hold at `low` cease to hold, entry by entry, rounded down."""
-    for _ in range(_HALVINGS):
+    for _ in range(44):
         middle = (low + high) / 2
         kept = keeps(middle)
         low, high = np.where(kept, middle, low), np.where(kept, high, middle)
@@ -252,35 +241,26 @@ def _peaks(values: np.ndarray) -> np.ndarray:
 
 def _last_best(values: np.ndarray) -> int:
     """Of rates that are alike the largest: sampling that gains nothing is not worth its error."""
-    return int(np.flatnonzero(values >= values.max() - _ALIKE)[-1])
+    return int(np.flatnonzero(values >= values.max() - 1e-9)[-1])
 
 
 def algorithm4(
     query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
     sensitivity: str = "unscaled", objective: str = "eq13",
 ) -> SampledChoice:  # fmt: skip
-    """The sampling rate and the release that brdp, Algorithm 4, chooses.
+    """The sampling rate and the release that brdp, Algorithm 4, chooses for the budget of the whole.
 
-    Parameters
-    ----------
-    query : Query
-        For its sampling error.
-    epsilon, delta, bound : float
-        Budget of the whole, and the bound of the acceptance.
-    stated_sensitivity : float
-        D at p = 1.
-    sensitivity : {"unscaled", "scaled"}
-        Calibrate to D whatever the rate, as the paper does, or to D / p, which is how far the statistic really moves.
-    objective : {"printed", "eq13", "convolution"}
-        Equation 13 as printed; with q and 1 - q exchanged; or the acceptance of E + N, with kernel and recycling
-        rate by Equation 10.  Step 7 of the algorithm states no rule and is left out: delta_1 is delta / p.
+    It calibrates to D = `stated_sensitivity` whatever the rate ("unscaled"), as the paper does, or to D / p ("scaled"),
+    which is how far the statistic really moves.  Its objective is Equation 13 as printed; that with q and 1 - q
+    exchanged ("eq13"); or the acceptance of E + N ("convolution"), with kernel and recycling rate by Equation 10.
+    Step 7 of the algorithm states no rule and is left out: delta_1 is delta / p.
     """
     order, target = checked_budget(epsilon, delta)
     theta = checks.real("bound", bound, above=0)
     checks.one_of("sensitivity rule", sensitivity, SENSITIVITIES)
     checks.one_of("objective", objective, OBJECTIVES)
     span = checks.real("stated_sensitivity", stated_sensitivity, above=0)
-    true = objective == "convolution"
+    convolved = objective == "convolution"
 
     def tried(rates: np.ndarray) -> tuple[np.ndarray, Callable[[int], Recycled]]:
         """The objective at each rate, and what makes the release at a position."""
@@ -289,7 +269,7 @@ def algorithm4(
         scales, redrawn = _splits(inner[:, 0], inner[:, 1], theta / spans)
         sigma = scales * spans[:, None]
         errors = np.array([query.stated_sampling_sd(float(rate)) for rate in rates])
-        seen = 0.0 if true else errors[:, None]
+        seen = 0.0 if convolved else errors[:, None]
         values = printed_acceptance(sigma, redrawn, seen, theta, swapped=objective != "printed")
         best = _peaks(values)
 
@@ -297,18 +277,19 @@ def algorithm4(
             at = place, int(best[place])
             return Recycled.within(GaussianKernel(float(sigma[at])), float(redrawn[at]), theta, float(spans[place]))
 
-        if true:
+        if convolved:
             return np.array([total_acceptance(law(i), errors[i], theta) for i in range(len(rates))]), law
         return values[np.arange(len(rates)), best], law
 
     low, high = max(1 / query.n, 2 * target), 1.0  # a sample holds a record, and needs noise
-    if true:
+    if convolved:
+        # a grid that holds 1, where the printed search never arrives
         coarse = np.geomspace(low, high, _RATES)
         best = _last_best(tried(coarse)[0])
         rates = np.linspace(coarse[max(best - 1, 0)], coarse[min(best + 1, _RATES - 1)], _RATES)
     else:
         # steps 1 to 18 as printed: the middle of the last interval, whose ends were never both tried
-        while high - low > _TOLERANCE:
+        while high - low > 1e-4:
             third = (high - low) / 3
             first, second = tried(np.array([low + third, high - third]))[0]
             low, high = (low + third, high) if first < second else (low, high - third)
