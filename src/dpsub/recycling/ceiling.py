@@ -57,7 +57,7 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     lower, ratio = staircase(order, bound, sensitivity), bound / sensitivity
     if ratio > _MOST_CELLS or order > 700:  # e^epsilon is a double
         return Ceiling(lower, 1.0)
-    reach = min(-math.log(1e-9) / order + 2, _MOST_CELLS)
+    reach = min(-math.log(1e-9) / order + 2, _MOST_CELLS)  # about 1e-9 of the mass lies further out
     parts = max(1, min(120, int(_MOST_CELLS / (ratio + reach))))
     near = Fraction(ratio).limit_denominator(parts)
     if near == 0 or abs(float(near) - ratio) > 1e-12 * ratio:
@@ -83,9 +83,11 @@ class _Programme(NamedTuple):
 
 def _programme(epsilon: float, delta: float, shift: int, accepted: int, cells: int) -> _Programme:
     place = np.arange(-cells + shift, (shift + 1) // 2)
-    near, far = (np.where(each >= 0, each, -each - 1) for each in (place, place - shift))  # on the right side
-    rows, inner, ones, growth = np.arange(place.size), np.arange(cells - 1), np.ones(place.size), math.exp(epsilon)
-    slack, falls, size = cells + rows, place.size + inner, cells + place.size + 1
+    # the cells on the right side with the same masses
+    near, far = (np.where(each >= 0, each, -each - 1) for each in (place, place - shift))
+    rows, inner = np.arange(place.size), np.arange(cells - 1)
+    slack, falls = cells + rows, place.size + inner
+    ones, growth, size = np.ones(place.size), math.exp(epsilon), cells + place.size + 1
     entries = [
         # divided by e^epsilon, so that no coefficient is large
         (rows, near, ones / growth), (rows, far, -ones), (rows, slack, -ones / growth),
