@@ -33,7 +33,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account
 from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Target, order_grid
-from dpsub.accounting.pld import SLOPE_UNIT, PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_law
+from dpsub.accounting.pld import SLOPE_UNIT, PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_pld
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile
@@ -159,7 +159,7 @@ class RecycledEvent(Event):
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         profile = self._proved.profile(tail)[0]
-        return symmetric_law(profile, step, order_grid(profile, step, tail, self._infinite_above))
+        return symmetric_pld(profile, step, order_grid(profile, step, tail, self._infinite_above))
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         first, second = (self.law.mirrored, self.law) if swapped else (self.law, self.law.mirrored)
