@@ -46,7 +46,7 @@ def test_epsilon_is_where_the_bound_crosses(side: str, delta: float) -> None:
     assert law is not None
     composed = ComposedLoss([law], [50])
     epsilon = composed.epsilon(delta)
-    total = composed._transformed(composed.cumulants.tilt_at_delta(math.log(delta)))
+    total = composed.masses(composed.cumulants.tilt_at_delta(math.log(delta)))
     near = np.array([epsilon - 1e-7, epsilon, epsilon + 1e-7])
     below, at, above = total.delta(near)
     assert below > delta >= above
