@@ -79,14 +79,17 @@ class Cumulants:
         base, step = self(tilt), self.plds[0].step
         scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
 
-        def end(log_theta: float, sign: int) -> float:
-            theta = float(np.exp(log_theta))
-            return (self(tilt + sign * theta) - base - log_tail) / theta
-
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
-        below, above = (minimum(lambda u, sign=sign: end(u, sign), *bounds, 0.02)[1] for sign in (-1, 1))
+
+        def beyond(sign: int) -> float:
+            def end(log_theta: float) -> float:
+                theta = float(np.exp(log_theta))
+                return (self(tilt + sign * theta) - base - log_tail) / theta
+
+            return minimum(end, *bounds, 0.02)[1]
+
         smallest, largest = self.support
-        return max(-below, (smallest - 0.5) * step), min(above, (largest + 0.5) * step)
+        return max(-beyond(-1), (smallest - 0.5) * step), min(beyond(1), (largest + 0.5) * step)
 
 
 def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:

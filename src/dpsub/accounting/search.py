@@ -144,10 +144,9 @@ def calibrate(
     )
     name = "a noise multiplier"
     with time_limited(family.target.deadline):
-        for measure, goal, rough_accuracy in searches:
+        for measure, goal, rough in searches:
             try:
-                guess = {"start": start, "steepness": steepness, "accuracy": rough_accuracy}
-                near = safe_root(measure, goal, name, **guess, **limits)
+                near = safe_root(measure, goal, name, start=start, steepness=steepness, accuracy=rough, **limits)
             except UnsupportedError:
                 # what is rough may miss by little what is proved: that is asked last, and gives the reason
                 start = MOST_NOISE
