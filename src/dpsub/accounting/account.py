@@ -35,24 +35,20 @@ these ends, the other being trivial.  paper: brackets what the papers' pair give
 VARIANTS = ("rigorous", "paper")
 MECHANISMS = ("gaussian", "laplace")
 DENOMINATORS = ("fixed", "realised")
-
 MOST_STEPS = 10**9
 """Largest number of releases of one kind: what rounding adds to a composition grows with it."""
-
 _GENERAL = (
     "the noise does not depend on the sample or its size",
     "samples are fresh, independent and secret at every step, with all stages drawn anew",
     "the number of records and all sizes or rates are public",
     "real arithmetic and exact sampling are assumed",
 )
-
 CONDITIONS = (
     "each record enters by a vector of norm at most C that depends on that record and on past releases only",
     "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number fixed in advance",
     *_GENERAL,
 )
 """Under which every guarantee for Gaussian noise holds."""
-
 LAPLACE_CONDITIONS = (
     "the query is scalar: each record enters by a number in [-C, C] that depends on that record and on past releases "
     "only",
@@ -61,7 +57,6 @@ LAPLACE_CONDITIONS = (
     *_GENERAL,
 )
 """Under which every guarantee for Laplace noise holds."""
-
 WIDTH_MISSED = (
     "numerical limits stopped the refinement before the width that was asked for: both ends hold, but at least one is "
     "looser"
@@ -135,10 +130,8 @@ class Release:
     def chain(self) -> SlotChain:
         """The sampler's stages as facts; UnsupportedError where no bound covers them."""
         if not isinstance(self.sampler, StagedSampler):
-            raise UnsupportedError(
-                f"only chains of stages can be accounted for, got {type(self.sampler).__name__}; "
-                "describe it as Multistage"
-            )
+            name = type(self.sampler).__name__
+            raise UnsupportedError(f"only chains of stages can be accounted for, got {name}; describe it as Multistage")
         facts = [_fact(stage) for stage in self.sampler.stages]
         if facts[-1].kind == "poisson" and self.denominator == "realised":
             raise UnsupportedError(
@@ -151,20 +144,11 @@ class Release:
 
 
 def account(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    noise_multiplier: float,
-    steps: int = 1,
-    epsilon: ArrayLike | None = None,
-    delta: ArrayLike | None = None,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    variant: str = "rigorous",
-    width: float | None = None,
+    sampler: Sampler, n: int | None = None, *, noise_multiplier: float, steps: int = 1,
+    epsilon: ArrayLike | None = None, delta: ArrayLike | None = None, adjacency: str | None = None,
+    mechanism: str = "gaussian", denominator: str = "fixed", variant: str = "rigorous", width: float | None = None,
     time_limit: float | None = None,
-) -> Account:
+) -> Account:  # fmt: skip
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from both sides.
 
     Parameters
@@ -178,7 +162,8 @@ def account(
     steps : int
         Number of releases.
     epsilon, delta : float or array_like
-        Exactly one of them: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more than one value.
+        Exactly one of them: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more than one value, unless
+        its deltas are tiny.
     adjacency : {"add_remove", "substitute"}, optional
         Default: add_remove for Poisson sampling alone, substitute for the rest.
     mechanism : {"gaussian", "laplace"}
@@ -264,28 +249,17 @@ class Ledger:
         self._releases = list(releases)
 
     def add(
-        self,
-        sampler: Sampler,
-        n: int | None = None,
-        *,
-        noise_multiplier: float,
-        steps: int = 1,
-        mechanism: str = "gaussian",
-        denominator: str = "fixed",
-    ) -> Ledger:
+        self, sampler: Sampler, n: int | None = None, *, noise_multiplier: float, steps: int = 1,
+        mechanism: str = "gaussian", denominator: str = "fixed",
+    ) -> Ledger:  # fmt: skip
         """Enter `steps` releases of one kind, with parameters as in `account`; returns the ledger itself."""
         self._releases.append(Release(sampler, n, noise_multiplier, steps, mechanism, denominator))
         return self
 
     def account(
-        self,
-        *,
-        epsilon: ArrayLike | None = None,
-        delta: ArrayLike | None = None,
-        adjacency: str | None = None,
-        width: float | None = None,
-        time_limit: float | None = None,
-    ) -> Account:
+        self, *, epsilon: ArrayLike | None = None, delta: ArrayLike | None = None, adjacency: str | None = None,
+        width: float | None = None, time_limit: float | None = None,
+    ) -> Account:  # fmt: skip
         """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as in `account`."""
         deadline = deadline_after(time_limit)
         return _answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
@@ -383,17 +357,12 @@ class Proof:
             )
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
-            lower=min(lower, upper),
-            upper=upper,
+            min(lower, upper), upper,
             kind="exact" if self.composition.one_number else "bounds" if attack else "upper",
-            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)),
-            adjacency=self.relation,
-            sensitivity=self.cases[0].sensitivity,
-            quantity=target.quantity,
-            lower_pair=attack,
-            conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
-            width_met=width_met,
-        )
+            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)), lower_pair=attack,
+            adjacency=self.relation, sensitivity=self.cases[0].sensitivity, quantity=target.quantity,
+            conditions=conditions if width_met else (*conditions, WIDTH_MISSED), width_met=width_met,
+        )  # fmt: skip
 
 
 class _PaperPair:
@@ -427,18 +396,12 @@ class _PaperPair:
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         return [
             Account(
-                lower=lower,
-                upper=upper,
-                kind="paper",
-                pair=f"{self.pair.label}, s = {self.pair.scale:g}",
-                adjacency=self.pair.relation,
-                sensitivity="one occurrence of the record moves the sum by C",
-                quantity=target.quantity,
-                lower_pair="the same pair",
-                width_met=width_met,
+                lower, upper, kind="paper", pair=f"{self.pair.label}, s = {self.pair.scale:g}",
+                adjacency=self.pair.relation, sensitivity="one occurrence of the record moves the sum by C",
+                quantity=target.quantity, lower_pair="the same pair", width_met=width_met,
             )
             for target, (lower, upper, width_met) in zip(targets, self.composition.brackets(targets), strict=True)
-        ]
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -255,17 +255,13 @@ class FourierResult:
 
     def interval(self, index: int = 0) -> Account:
         """The bounds as an interval of kind "paper"; ends below the floor become 0 and the floor itself."""
-        floor = float(self.floor[index])
-        lower, upper = float(self.delta_lower[index]), float(self.delta_upper[index])
+        floor, lower, upper = (float(part[index]) for part in (self.floor, self.delta_lower, self.delta_upper))
         return Account(
-            lower=0.0 if lower < floor else min(lower, 1.0),
-            upper=min(max(upper, floor, lower), 1.0),
-            kind="paper",
+            0.0 if lower < floor else min(lower, 1.0), min(max(upper, floor, lower), 1.0), kind="paper",
             pair=f"{self.pair.label}, s = {self.pair.scale:g}, k = {int(self.steps[index])}",
-            adjacency=self.pair.relation,
-            sensitivity="one occurrence of the record moves the mean by 1",
+            adjacency=self.pair.relation, sensitivity="one occurrence of the record moves the mean by 1",
             quantity="delta",
-        )
+        )  # fmt: skip
 
 
 def compose(

@@ -144,17 +144,9 @@ class Audit:
 
 
 def audit(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    noise_multiplier: float,
-    steps: int = 1,
-    epsilon: float,
-    adjacency: str | None = None,
-    draws: int | None = None,
-    seed: int = 0,
-    confidence: float = 0.99,
-) -> Audit:
+    sampler: Sampler, n: int | None = None, *, noise_multiplier: float, steps: int = 1, epsilon: float,
+    adjacency: str | None = None, draws: int | None = None, seed: int = 0, confidence: float = 0.99,
+) -> Audit:  # fmt: skip
     """Play the static attack with the sampler's own draws and bound delta from below.
 
     Parameters

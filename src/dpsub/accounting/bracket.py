@@ -198,23 +198,10 @@ counts."""
 
 @dataclass(frozen=True)
 class Target:
-    """delta at a given epsilon, or epsilon at a given delta.
+    """delta at a given epsilon (nats, >= 0), or epsilon at a given delta in (0, 1).
 
-    Attributes
-    ----------
-    epsilon : float or None
-        Nats, >= 0.
-    delta : float or None
-        In (0, 1); exactly one of the two is given.
-    width : float
-        How far apart lower and upper answers may be: absolute for epsilon, relative to the answer for delta.
-    deadline : float or None
-        Of `time.monotonic`, in seconds: what has been reached then is the answer.
-
-    Raises
-    ------
-    ArgumentError
-        If not exactly one of epsilon and delta is given, or a value is out of range.
+    `width` is how far apart both answers may be, absolute for epsilon, relative to the answer for delta; what has been
+    reached at the `deadline`, of `time.monotonic`, is the answer.
     """
 
     epsilon: float | None = None

@@ -78,7 +78,6 @@ class Cumulants:
         with log probability <= log_tail: Chernoff's bound, which any exponent makes valid."""
         base, step = self(tilt), self.plds[0].step
         scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
-
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
 
         def beyond(sign: int) -> float:

@@ -186,9 +186,9 @@ def two_sided_pld(forward: Profile, backward: Profile, step: float, indices: np.
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
     """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one.
 
-    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  The hull is
-    convex at 1 iff g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j <= 1, and g is convex and increasing: from
-    above Newton's steps, each of which is one chord, end at the root.
+    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B), and the hull is
+    the root of g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1, convex and increasing: each of Newton's
+    steps from above is one chord.
     """
     value = min(float(first[0]), float(second[0]))
     for _ in range(_NEWTON_STEPS):
@@ -202,19 +202,15 @@ def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> f
 
 
 def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Slopes, negated and in `SLOPE_UNIT`, of the greatest convex minorant of the values at orders e^x: their isotonic
-    regression."""
+    """Negated slopes, in `SLOPE_UNIT`, of the greatest convex minorant of values at orders e^x: isotonic regression."""
     widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
     slopes = -np.diff(values) / SLOPE_UNIT / widths
     return np.maximum(_falling(slopes, widths), 0.0)
 
 
 def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The nearest nonincreasing sequence: neighbours that rise are pooled, all at once, until none do.
-
-    A profile that is nearly convex needs few rounds.  If it needs many, scipy does the rest, whose import takes longer
-    than most answers.
-    """
+    """The nearest nonincreasing sequence: neighbours that rise are pooled, all at once, until none do; if that takes
+    many rounds, scipy does the rest, whose import takes longer than most answers."""
     pooled, sizes, counts = values, weights, np.ones(values.size, dtype=int)
     for _ in range(_MOST_POOLINGS):
         rising = pooled[1:] >= pooled[:-1]

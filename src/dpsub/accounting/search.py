@@ -73,18 +73,10 @@ class Found:
 
 
 def calibrate(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    epsilon: float,
-    delta: float,
-    steps: int = 1,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    accuracy: float = 1e-3,
+    sampler: Sampler, n: int | None = None, *, epsilon: float, delta: float, steps: int = 1,
+    adjacency: str | None = None, mechanism: str = "gaussian", denominator: str = "fixed", accuracy: float = 1e-3,
     time_limit: float | None = None,
-) -> Calibration:
+) -> Calibration:  # fmt: skip
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
     Parameters
@@ -157,18 +149,10 @@ def calibrate(
 
 
 def largest_steps(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    noise_multiplier: float,
-    epsilon: float,
-    delta: float,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    accuracy: float = 1e-3,
+    sampler: Sampler, n: int | None = None, *, noise_multiplier: float, epsilon: float, delta: float,
+    adjacency: str | None = None, mechanism: str = "gaussian", denominator: str = "fixed", accuracy: float = 1e-3,
     time_limit: float | None = None,
-) -> Found:
+) -> Found:  # fmt: skip
     """Find how many releases are proved (epsilon, delta)-DP together.
 
     Parameters
@@ -195,21 +179,10 @@ def largest_steps(
 
 
 def largest_sample(
-    make: Callable[[float], Sampler],
-    n: int | None = None,
-    *,
-    most: float,
-    whole: bool,
-    noise_multiplier: float,
-    epsilon: float,
-    delta: float,
-    steps: int = 1,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    accuracy: float = 1e-3,
-    time_limit: float | None = None,
-) -> Found:
+    make: Callable[[float], Sampler], n: int | None = None, *, most: float, whole: bool, noise_multiplier: float,
+    epsilon: float, delta: float, steps: int = 1, adjacency: str | None = None, mechanism: str = "gaussian",
+    denominator: str = "fixed", accuracy: float = 1e-3, time_limit: float | None = None,
+) -> Found:  # fmt: skip
     """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
 
     Parameters
