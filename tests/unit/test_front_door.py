@@ -16,8 +16,8 @@ import pytest
 
 import dpsub
 from dpsub.accounting.account import WIDTH_MISSED
-from dpsub.accounting.attacks import AdaptiveGame
-from dpsub.accounting.bracket import DominatedEvent
+from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame
+from dpsub.accounting.bracket import DominatedEvent, PairEvent, Target
 from dpsub.accounting.search import largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
@@ -117,6 +117,34 @@ def test_an_array_costs_little_more_than_one(monkeypatch: pytest.MonkeyPatch, as
     dpsub.account(dpsub.Wor(20), 1000, **WOR, **asked)  # type: ignore[arg-type]
     assert len(built) - alone <= 3 * alone
     assert built.count("played") == 1 + 3
+
+
+def test_an_array_of_tiny_deltas_costs_no_more_than_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fine grids of one tiny delta were handed on to the next one, whose tail they do not suit."""
+    built: list[str] = []
+    true = PairEvent.upper
+    monkeypatch.setattr(PairEvent, "upper", lambda *arguments: built.append("upper") or true(*arguments))
+    asked, epsilons = {"noise_multiplier": 1.0, "steps": 10}, [1.0, 2.0, 3.0, 4.0]
+    alone = [dpsub.account(dpsub.Poisson(0.01), **asked, epsilon=epsilon) for epsilon in epsilons]  # type: ignore[arg-type]
+    cost = len(built)
+    together = dpsub.account(dpsub.Poisson(0.01), **asked, epsilon=epsilons)  # type: ignore[arg-type]
+    assert len(built) - cost <= cost
+    assert together.width_met and together.upper[-1] < 1e-15
+    assert together.upper[2:].tolist() == [found.upper for found in alone[2:]]
+
+
+def test_the_guarantee_comes_before_the_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a time limit an adaptive attack could take the time of the upper end."""
+    asked = {**WOR, "epsilon": 0.5, "time_limit": 5.0}
+    full = dpsub.account(dpsub.MustOW(50, 20), 1000, **{**asked, "time_limit": None})  # type: ignore[arg-type]
+
+    def long_attack(self: AdaptiveAttack, targets: list[Target]) -> list[float]:
+        monkeypatch.setattr("dpsub.accounting.pld.time.monotonic", lambda: math.inf)
+        return [0.0] * len(targets)
+
+    monkeypatch.setattr(AdaptiveAttack, "answers", long_attack)
+    found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked)  # type: ignore[arg-type]
+    assert found.upper == full.upper and found.lower == 0.0 and not found.width_met
 
 
 @pytest.mark.parametrize("number", [10**18, 10**400, -(10**400), 1e300, math.inf, math.nan])

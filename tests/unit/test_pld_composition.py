@@ -79,7 +79,7 @@ def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
 
 def _charge(composed: ComposedLoss, centre: float, epsilon: float) -> float:
     """What the upper bound at `epsilon` adds for errors, tilted for an answer at `centre`."""
-    tilted = composed._transformed(composed.cumulants.tilt_at_epsilon(centre - composed._offset))
+    tilted = composed.masses(composed.cumulants.tilt_at_epsilon(centre - composed._offset))
     return tilted._error * math.exp(tilted.log_scale - tilted.tilt * (epsilon - composed._offset))
 
 
@@ -145,7 +145,7 @@ def test_aliasing_is_charged_and_ignoring_it_is_caught(side: str, monkeypatch: p
     window = (-2.0, 0.8) if side == "upper" else (-0.1, 2.5)
     monkeypatch.setattr(compose, "_LOG_TAIL", math.log(0.7))
     monkeypatch.setattr(Cumulants, "reach", lambda *_: window)
-    tilted = composed._transformed(0.0)
+    tilted = composed.masses(0.0)
     honest = float(tilted.delta(np.array([epsilon]))[0])
     careless = float(dataclasses.replace(tilted, tail=0.0).delta(np.array([epsilon]))[0])
     if side == "upper":

@@ -22,7 +22,7 @@ from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, upper_law
 from dpsub.accounting.laplace import included_once, removed_once
 from dpsub.accounting.pairs import LOSS_TOLERANCE, PoissonPair
-from dpsub.accounting.pld import order_indices, symmetric_law, two_sided_law
+from dpsub.accounting.pld import order_indices, symmetric_pld, two_sided_pld
 from dpsub.accounting.proofs import SlotChain, SlotStage
 from dpsub.accounting.search import safe_root
 from dpsub.errors import UnsupportedError
@@ -34,7 +34,7 @@ _FINE = 2e-4
 def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
     # randomised response with a sure giveaway: P = (1 - w, w), Q = P with the giveaway elsewhere; H_a = w for a >= 1
     w = 0.3
-    law = symmetric_law(lambda x: np.full(x.shape, w), 1e-2, np.arange(100))
+    law = symmetric_pld(lambda x: np.full(x.shape, w), 1e-2, np.arange(100))
     for k in (1, 2, 5):
         assert ComposedLoss([law], [k]).delta(0.5) == pytest.approx(1 - (1 - w) ** k, rel=1e-9)
     assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-12)
@@ -66,7 +66,7 @@ def test_laplace_with_poisson_in_both_directions(rate: float, ratio: float, swap
     profiles = [included_once(rate, ratio), removed_once(rate, ratio)]
     if swapped:
         profiles.reverse()
-    law = two_sided_law(profiles[0], profiles[1], 1e-3, order_indices(1e-3, 3.0, 20.0))
+    law = two_sided_pld(profiles[0], profiles[1], 1e-3, order_indices(1e-3, 3.0, 20.0))
     for k in (1, 2, 5):
         for epsilon in (0.0, 0.02, 0.1, 0.5):
             truth = _laplace_truth(rate, ratio, swapped, k, epsilon)
@@ -84,7 +84,7 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
     sides: list[tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]]
     sides = [(forward, backward), (backward, forward)]
     for first, second in sides:
-        law = two_sided_law(first, second, 0.5, np.arange(60))
+        law = two_sided_pld(first, second, 0.5, np.arange(60))
         assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-9)
         x = np.arange(60) * 0.5
         delta = np.array([ComposedLoss([law], [1]).delta(at) for at in x])

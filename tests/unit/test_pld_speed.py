@@ -46,7 +46,7 @@ def test_epsilon_is_where_the_bound_crosses(side: str, delta: float) -> None:
     assert law is not None
     composed = ComposedLoss([law], [50])
     epsilon = composed.epsilon(delta)
-    total = composed._transformed(composed.cumulants.tilt_at_delta(math.log(delta)))
+    total = composed.masses(composed.cumulants.tilt_at_delta(math.log(delta)))
     near = np.array([epsilon - 1e-7, epsilon, epsilon + 1e-7])
     below, at, above = total.delta(near)
     assert below > delta >= above
@@ -109,17 +109,17 @@ def test_the_stop_rule_is_honest_for_errors_that_fall_by_three(order: float, siz
     assert all(math.log2(before / after) in (1, 2) for before, after in pairwise(tried))
 
 
-def test_a_rival_ends_the_search_for_an_attack_only_where_it_will_not_be_overtaken() -> None:
+def test_a_known_lower_end_ends_the_search_for_an_attack_only_where_it_will_not_be_overtaken() -> None:
     question = Target(delta=0.1, width=1e-6)
 
-    def search(rival: float) -> tuple[float, int]:
+    def search(known: float) -> tuple[float, int]:
         tried: list[float] = []
 
         def build(step: float, tail: float, swapped: bool) -> float:
             tried.append(step)
             return 3.0 - step**2
 
-        end, _ = sharpened(question, build, (False,), 1.0, "lower", 1e-18, rival)
+        end, _ = sharpened(question, build, (False,), 1.0, "lower", 1e-18, known)
         return end.value, len(tried)
 
     assert search(3.1)[1] == 2

@@ -14,7 +14,7 @@ from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_law
 from dpsub.accounting.pairs import PoissonPair
-from dpsub.accounting.pld import order_indices, symmetric_law
+from dpsub.accounting.pld import order_indices, symmetric_pld
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Poisson, Sampler, Wor
 
@@ -66,7 +66,7 @@ def test_bounded_losses_end() -> None:
 def test_a_dropped_infinite_loss_is_caught() -> None:
     exact = float(GaussianProfile(math.sqrt(20) / 2).delta(6.0))
     pair = upper_law(PoissonPair(1.0, 2.0), 1e-3, tail=1e-4)
-    by_profile = symmetric_law(lambda x: GaussianProfile(0.5).delta(x), 1e-3, order_indices(1e-3, 0.8, 0.9))
+    by_profile = symmetric_pld(lambda x: GaussianProfile(0.5).delta(x), 1e-3, order_indices(1e-3, 0.8, 0.9))
     for law in (pair, by_profile):
         assert law.infinity > 0
         faulty = dataclasses.replace(law, infinity=0.0)

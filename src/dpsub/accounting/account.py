@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Bracket, Composition, DominatedEvent, Event, PairEvent, ProfileMaker, Target
+from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, Target
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import RememberedProfile, time_limited
@@ -35,24 +35,20 @@ these ends, the other being trivial.  paper: brackets what the papers' pair give
 VARIANTS = ("rigorous", "paper")
 MECHANISMS = ("gaussian", "laplace")
 DENOMINATORS = ("fixed", "realised")
-
 MOST_STEPS = 10**9
 """Largest number of releases of one kind: what rounding adds to a composition grows with it."""
-
 _GENERAL = (
     "the noise does not depend on the sample or its size",
     "samples are fresh, independent and secret at every step, with all stages drawn anew",
     "the number of records and all sizes or rates are public",
     "real arithmetic and exact sampling are assumed",
 )
-
 CONDITIONS = (
     "each record enters by a vector of norm at most C that depends on that record and on past releases only",
     "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number fixed in advance",
     *_GENERAL,
 )
 """Under which every guarantee for Gaussian noise holds."""
-
 LAPLACE_CONDITIONS = (
     "the query is scalar: each record enters by a number in [-C, C] that depends on that record and on past releases "
     "only",
@@ -61,7 +57,6 @@ LAPLACE_CONDITIONS = (
     *_GENERAL,
 )
 """Under which every guarantee for Laplace noise holds."""
-
 WIDTH_MISSED = (
     "numerical limits stopped the refinement before the width that was asked for: both ends hold, but at least one is "
     "looser"
@@ -77,27 +72,19 @@ class Account:
     ----------
     lower, upper : float, or ndarray of the shape that was asked for
         The number lies in [lower, upper]; epsilon in nats.
-    kind : str
-        One of `KINDS`.
-    pair : str
-        What gives the upper end: the two distributions that were compared, or the proved profile.
+    kind : {"exact", "bounds", "upper", "lower", "paper"}
+        See `KINDS`.
+    pair, lower_pair : str
+        What gives the upper end (two distributions, or the proved profile), and what attains the lower one.
     adjacency : Relation
-        When two data sets count as neighbours.
     sensitivity : str
-        What one occurrence of the differing record does to the released value, in words.
+        What one occurrence of the differing record does to the released value.
     quantity : {"delta", "epsilon"}
-    lower_pair : str
-        What attains the lower end.
     conditions : tuple of str
         What the upper end needs; empty where it is not a guarantee.
     width_met : bool
         Whether both ends came out as sharp as asked for.  If not, `WIDTH_MISSED` is the last condition; both ends are
         valid in either case, and of kind exact then only says that they are about one number.
-
-    Raises
-    ------
-    ArgumentError
-        If an end is NaN, the ends are reversed, or the kind is unknown.
     """
 
     lower: Any
@@ -122,27 +109,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Release:
-    """`steps` releases of one kind.
-
-    Attributes
-    ----------
-    sampler : Sampler
-        A chain of stages.
-    n : int or None
-        Number of records; not needed for Poisson sampling alone.
-    noise_multiplier : float
-        s = sigma / C: scale of the noise on the *sum* over the norm bound of one record (Laplace: scale over the
-        bound).
-    steps : int
-    mechanism : {"gaussian", "laplace"}
-    denominator : {"fixed", "realised"}
-        What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
-
-    Raises
-    ------
-    ArgumentError
-        If a value is out of range.
-    """
+    """`steps` releases of one kind, with attributes as the parameters of `account`; checked here, once."""
 
     sampler: Sampler
     n: int | None
@@ -161,18 +128,10 @@ class Release:
         checks.one_of("denominator", self.denominator, DENOMINATORS)
 
     def chain(self) -> SlotChain:
-        """The sampler's stages as facts.
-
-        Raises
-        ------
-        UnsupportedError
-            If the sampler is not a chain of known stages, or its size is random and the sum is divided by it.
-        """
+        """The sampler's stages as facts; UnsupportedError where no bound covers them."""
         if not isinstance(self.sampler, StagedSampler):
-            raise UnsupportedError(
-                f"only chains of stages can be accounted for, got {type(self.sampler).__name__}; "
-                "describe it as Multistage"
-            )
+            name = type(self.sampler).__name__
+            raise UnsupportedError(f"only chains of stages can be accounted for, got {name}; describe it as Multistage")
         facts = [_fact(stage) for stage in self.sampler.stages]
         if facts[-1].kind == "poisson" and self.denominator == "realised":
             raise UnsupportedError(
@@ -185,20 +144,11 @@ class Release:
 
 
 def account(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    noise_multiplier: float,
-    steps: int = 1,
-    epsilon: ArrayLike | None = None,
-    delta: ArrayLike | None = None,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    variant: str = "rigorous",
-    width: float | None = None,
+    sampler: Sampler, n: int | None = None, *, noise_multiplier: float, steps: int = 1,
+    epsilon: ArrayLike | None = None, delta: ArrayLike | None = None, adjacency: str | None = None,
+    mechanism: str = "gaussian", denominator: str = "fixed", variant: str = "rigorous", width: float | None = None,
     time_limit: float | None = None,
-) -> Account:
+) -> Account:  # fmt: skip
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from both sides.
 
     Parameters
@@ -212,11 +162,12 @@ def account(
     steps : int
         Number of releases.
     epsilon, delta : float or array_like
-        Exactly one of them: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more than one value.
+        Exactly one of them: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more than one value, unless
+        its deltas are tiny.
     adjacency : {"add_remove", "substitute"}, optional
         Default: add_remove for Poisson sampling alone, substitute for the rest.
     mechanism : {"gaussian", "laplace"}
-        The noise; Laplace noise is for scalar sums.
+        Laplace noise is for scalar sums.
     denominator : {"fixed", "realised"}
         What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
     variant : {"rigorous", "paper"}
@@ -298,37 +249,18 @@ class Ledger:
         self._releases = list(releases)
 
     def add(
-        self,
-        sampler: Sampler,
-        n: int | None = None,
-        *,
-        noise_multiplier: float,
-        steps: int = 1,
-        mechanism: str = "gaussian",
-        denominator: str = "fixed",
-    ) -> Ledger:
+        self, sampler: Sampler, n: int | None = None, *, noise_multiplier: float, steps: int = 1,
+        mechanism: str = "gaussian", denominator: str = "fixed",
+    ) -> Ledger:  # fmt: skip
         """Enter `steps` releases of one kind, with parameters as in `account`; returns the ledger itself."""
         self._releases.append(Release(sampler, n, noise_multiplier, steps, mechanism, denominator))
         return self
 
     def account(
-        self,
-        *,
-        epsilon: ArrayLike | None = None,
-        delta: ArrayLike | None = None,
-        adjacency: str | None = None,
-        width: float | None = None,
-        time_limit: float | None = None,
-    ) -> Account:
-        """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as in `account`.
-
-        Raises
-        ------
-        ArgumentError
-            If there is no release, or an argument is out of range.
-        UnsupportedError
-            If no theorem covers the case; the message gives the reason.
-        """
+        self, *, epsilon: ArrayLike | None = None, delta: ArrayLike | None = None, adjacency: str | None = None,
+        width: float | None = None, time_limit: float | None = None,
+    ) -> Account:  # fmt: skip
+        """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as in `account`."""
         deadline = deadline_after(time_limit)
         return _answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
 
@@ -355,10 +287,8 @@ def _answers(
     accounts = source.accounts([Target(**{name: value}, **asked) for value in unique.tolist()])
     lower, upper = (np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper"))
     attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
-    loosest = min(accounts, key=lambda found: found.width_met)
-    return replace(
-        loosest, lower=lower.reshape(values.shape), upper=upper.reshape(values.shape), lower_pair=attacks
-    )
+    loosest, shape = min(accounts, key=lambda found: found.width_met), values.shape
+    return replace(loosest, lower=lower.reshape(shape), upper=upper.reshape(shape), lower_pair=attacks)
 
 
 def deadline_after(time_limit: float | None) -> float | None:
@@ -368,16 +298,7 @@ def deadline_after(time_limit: float | None) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What is proved for releases of several kinds on the same records, before any number is computed.
-
-    Attributes
-    ----------
-    releases : tuple of Release
-    cases : tuple
-        For each release its event, and words for it.
-    relation : Relation
-    composition : Composition
-    """
+    """What is proved for releases of several kinds on the same records, before any number is computed."""
 
     releases: tuple[Release, ...]
     cases: tuple[_Case, ...]
@@ -386,13 +307,7 @@ class Proof:
 
     @classmethod
     def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
-        """Find the theorems that apply.
-
-        Raises
-        ------
-        UnsupportedError
-            If none covers the case; the message gives the reason.
-        """
+        """Find the theorems that apply; UnsupportedError, with the reason, if none does."""
         chains = [release.chain() for release in releases]
         relation = _relation(chains, adjacency)
         cases = tuple(_case(release, chain, relation) for release, chain in zip(releases, chains, strict=True))
@@ -406,24 +321,27 @@ class Proof:
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         """Both ends for each of several targets, which share privacy loss distributions."""
-        adaptive = self._adaptive(targets)
-        static = self.composition.answers(targets, adaptive)
-        return [self._both(*found) for found in zip(targets, static, adaptive, strict=True)]
+        attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
+        if self.composition.one_number:
+            found = self.composition.brackets(targets)
+            return [self._account(target, *ends, attack) for target, ends in zip(targets, found, strict=True)]
+        # the guarantee first: attacks get what time is left
+        uppers, adaptive = self.composition.bounds(targets), [0.0] * len(targets)
+        flipped = self.cases[0].flipped
+        if len(self.releases) == 1 and flipped is not None:
+            with time_limited(targets[0].deadline):
+                adaptive = AdaptiveAttack(flipped, self.releases[0].steps).answers(targets)
+        accounts = []
+        lowers = self.composition.attacks(targets, adaptive)
+        for target, upper, lower, flip in zip(targets, uppers, lowers, adaptive, strict=True):
+            words = f"{attack}, the fillers' sign chosen adaptively" if flip > lower.value else attack
+            met = lower.width_met and upper.width_met
+            accounts.append(self._account(target, max(lower.value, flip), upper.value, met, words))
+        return accounts
 
     def account(self, target: Target) -> Account:
         """Both ends."""
         return self.accounts([target])[0]
-
-    def _both(self, target: Target, static: Bracket, adaptive: float) -> Account:
-        lower, upper, width_met = static
-        attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
-        if adaptive > lower:
-            lower, attack = adaptive, f"{attack}, the fillers' sign chosen adaptively"
-        if lower > upper * (1 + 1e-9) + 1e-12:
-            raise NumericalError(
-                f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments"
-            )
-        return self._account(target, min(lower, upper), upper, width_met, attack)
 
     def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""
@@ -432,26 +350,19 @@ class Proof:
         upper, width_met = self.composition.bound(target)
         return self._account(target, 0.0, upper, width_met, "")
 
-    def _adaptive(self, targets: Sequence[Target]) -> list[float]:
-        if len(self.releases) > 1 or self.composition.one_number or self.cases[0].flipped is None:
-            return [0.0] * len(targets)
-        with time_limited(targets[0].deadline):
-            return AdaptiveAttack(self.cases[0].flipped, self.releases[0].steps).answers(targets)
-
     def _account(self, target: Target, lower: float, upper: float, width_met: bool, attack: str) -> Account:
+        if lower > upper * (1 + 1e-9) + 1e-12:
+            raise NumericalError(
+                f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments"
+            )
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
-            lower=lower,
-            upper=upper,
+            min(lower, upper), upper,
             kind="exact" if self.composition.one_number else "bounds" if attack else "upper",
-            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)),
-            adjacency=self.relation,
-            sensitivity=self.cases[0].sensitivity,
-            quantity=target.quantity,
-            lower_pair=attack,
-            conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
-            width_met=width_met,
-        )
+            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)), lower_pair=attack,
+            adjacency=self.relation, sensitivity=self.cases[0].sensitivity, quantity=target.quantity,
+            conditions=conditions if width_met else (*conditions, WIDTH_MISSED), width_met=width_met,
+        )  # fmt: skip
 
 
 class _PaperPair:
@@ -483,21 +394,14 @@ class _PaperPair:
         self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
-        found = self.composition.answers(targets)
-        return [self._account(target, *ends) for target, ends in zip(targets, found, strict=True)]
-
-    def _account(self, target: Target, lower: float, upper: float, width_met: bool) -> Account:
-        return Account(
-            lower=lower,
-            upper=upper,
-            kind="paper",
-            pair=f"{self.pair.label}, s = {self.pair.scale:g}",
-            adjacency=self.pair.relation,
-            sensitivity="one occurrence of the record moves the sum by C",
-            quantity=target.quantity,
-            lower_pair="the same pair",
-            width_met=width_met,
-        )
+        return [
+            Account(
+                lower, upper, kind="paper", pair=f"{self.pair.label}, s = {self.pair.scale:g}",
+                adjacency=self.pair.relation, sensitivity="one occurrence of the record moves the sum by C",
+                quantity=target.quantity, lower_pair="the same pair", width_met=width_met,
+            )
+            for target, (lower, upper, width_met) in zip(targets, self.composition.brackets(targets), strict=True)
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -554,27 +458,17 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
         return _Case(PairEvent(WorPair(q, s)), pair, pair, "one occurrence replaced moves the sum by up to 2 C")
     law = law_of(chain)
     sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
-    profile = _profile_maker(chain, s)
+    profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
+    if chain.kinds == ("without",):
+        proved = "profile q G(1 + (a - 1) / q, 2 / s), q = m / n"
+    elif chain.kinds == ("with",):
+        proved = "group lemma at Binomial(m, 1/n)"
+    else:
+        proved = "group lemma at the last stage, the stages before it revealed"
     if chain.kinds[-1] == "poisson":
         attack = "records +C against -C among zero records"
-        return _Case(DominatedEvent(profile, MixturePair(law, s)), _proved(chain), attack, sensitivity)
+        return _Case(DominatedEvent(profile, MixturePair(law, s)), proved, attack, sensitivity)
     attack = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
-    once = chain.kinds == ("without",)
     filler = FillerPair(law, s / 2)
-    return _Case(DominatedEvent(profile, filler, attained=once), _proved(chain), attack, sensitivity, filler)
-
-
-def _profile_maker(chain: SlotChain, scale: float) -> ProfileMaker:
-    return cache(lambda tail: (RememberedProfile(ChainProfile(chain, scale, tail)), None))
-
-
-def _proved(chain: SlotChain) -> str:
-    if chain.kinds == ("without",):
-        return "profile q G(1 + (a - 1) / q, 2 / s), q = m / n"
-    if chain.kinds == ("with",):
-        return "group lemma at Binomial(m, 1/n)"
-    return "group lemma at the last stage, the stages before it revealed"
-
-
-def _laplace_case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
-    return _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
+    event = DominatedEvent(profile, filler, attained=chain.kinds == ("without",))
+    return _Case(event, proved, attack, sensitivity, filler)

@@ -11,19 +11,14 @@ as_done
     clipped to [0, 1], minima and maxima from the ends of the cells only, and, where the inverse of the loss has no
     closed form, a forward difference for its derivative.
 cell_mass
-    Exact masses of the cells, rounded up and down: a bracket of the pair's value (see `cell_mass`).
+    Exact masses of the cells, rounded up and down: a bracket of the pair's value.  The loss under X is moved to the
+    lower or the upper end of its cell; only masses enter, never the density, so nothing grows like (1 + O(dx))^k, and
+    one convolution power gives both bounds.  It is a second bracket beside `compose.ComposedLoss` because it keeps the
+    paper's own grid, so that its digits are compared with the printed ones at the same L and r.
 
 References
 ----------
 MUST, Algorithm 1 and Theorem 4; the method goes back to Koskela, Jälkö and Honkela (2020, 2021).
-
-A bracket of the composed pair from exact cell masses.
-
-The loss under X is moved to the lower or the upper end of its cell, so that the two discrete losses lie on either side
-of it; only their *masses* enter, never the density, so nothing grows like (1 + O(dx))^k.  Both discrete losses have the
-same masses on shifted grids: one convolution power gives both bounds.
-
-The bracket is rigorous for the given pair and *per the paper's pair: not a guarantee for the sampler*.
 """
 
 from __future__ import annotations
@@ -31,10 +26,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import fft
-from scipy.fft import next_fast_len
 from scipy.optimize import minimize_scalar
 
 from dpsub import checks
@@ -47,21 +42,7 @@ from dpsub.errors import ArgumentError, NumericalError
 class LossGrid:
     """Points x_i = -L + i dx, i = 0..r - 1, dx = 2 L / r, and the cells [x_i, x_{i+1}).
 
-    Attributes
-    ----------
-    half_width : float
-        L > 0, in nats.
-    size : int
-        r >= 4, even.
-
-    Raises
-    ------
-    ArgumentError
-        If r is odd or out of range.
-
-    References
-    ----------
-    MUST, Algorithm 1, steps 1 and 2.
+    `half_width` is L > 0 in nats and `size` r >= 4, even (MUST, Algorithm 1, steps 1 and 2).
     """
 
     half_width: float
@@ -110,34 +91,23 @@ def excess(points: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 _EPS = float(np.finfo(float).eps)
-
 _TAIL_ROUNDINGS = 16
 """Roundings (in eps) charged for a tail probability at an edge."""
-
 _STAGE_ROUNDINGS = 3
 """Roundings (in eps) charged per binary level of a transform: a butterfly of radix 2, 3, 4, 5, 7 or 11 is one complex
 twiddle product (at most sqrt(5) + 1 half-eps) and a few sums and real products: 5.2 half-eps a level at worst."""
-
 _LARGEST_RADIX = 11
 """Larger prime factors of the grid size are transformed by another method, which this analysis does not cover."""
-
 _POWER_ROUNDINGS = 8
 """Roundings (in eps) charged per composition for a complex power."""
 
-_TILT_COUNT = 65
 
+class CellMassBounds(NamedTuple):
+    """Bounds of delta(epsilon) for each of c numbers of compositions, all of shape (c,).
 
-@dataclass(frozen=True)
-class CellMassBounds:
-    """Bounds of delta(epsilon) for each number of compositions, with what was charged for each source of error.
-
-    Attributes
-    ----------
-    lower, middle, upper : ndarray, shape (c,)
-        Bracket and estimate (masses at the centres of their cells, or at infinity above the grid), within [0, 1].
-    beyond, aliasing_lower, aliasing_upper, round_off : ndarray, shape (c,)
-        Charges included in the bounds: mass of a single loss outside the grid (1 - (1 - mass)^k, upper only; the lower
-        bound drops it), sums that leave the grid and come back on its other side, and floating-point round-off.
+    `lower`, `upper` and an estimate, `middle` (masses at the centres of their cells, or at infinity above the grid);
+    and the charges in the bounds: `beyond` for single losses outside the grid (1 - (1 - mass)^k, upper only; the lower
+    bound drops them), `aliasing_*` for sums that leave the grid and come back on its other side, and `round_off`.
     """
 
     lower: np.ndarray
@@ -150,25 +120,10 @@ class CellMassBounds:
 
 
 def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, compositions: np.ndarray) -> CellMassBounds:
-    """Bracket delta(epsilon) of the k-fold composed pair, per the paper's pair: not a guarantee for the sampler.
+    """Bracket delta(epsilon) of the k-fold composed pair, for several k, which share one transform.
 
-    Parameters
-    ----------
-    pair : GaussianPair
-    grid : LossGrid
-    epsilon : float
-    compositions : ndarray of int, shape (c,)
-        Numbers of compositions k >= 1; they share one transform.
-
-    Raises
-    ------
-    ArgumentError
-        If the grid size has a prime factor above 11.
-
-    Notes
-    -----
-    With masses p_i = P(x_i < L <= x_{i+1}), the sum of k losses at the lower ends has law p^{*k} on the grid, the sum
-    of k losses at the upper ends the same law moved by k dx.
+    With masses p_i = P(x_i < L <= x_{i+1}), the sum of k losses at the lower ends has the masses p^{*k} on the grid,
+    the sum of k losses at the upper ends the same ones moved by k dx.
 
     - *Inversion.* Edges are off by at most `LOSS_TOLERANCE` in loss, so sums by k times that: epsilon is moved by it.
     - *Aliasing.* A sum S outside [-L, L) lands inside.  From above it lands lower, where its weight is smaller:
@@ -196,14 +151,15 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
     transformed = spectrum(masses)
     magnitude = np.abs(transformed)
     stage_error = _STAGE_ROUNDINGS * _EPS * float(np.log2(grid.size))
-    tilts = _tilts(grid)
+    # exponents of the Chernoff bounds: any positive ones are valid, the largest must not overflow in a block
+    tilts = np.geomspace(0.1 / grid.half_width, 500 / (_block_length(grid) * grid.step), 65)
     log_mgf_up, log_mgf_down = _log_mgf(masses, grid, tilts), _log_mgf(masses[::-1], grid, tilts)
     # masses sit at lower ends x_i: reversed, entry i stands for -x_{r-1-i} = x_i + dx
     log_mgf_down = log_mgf_down + tilts * grid.step
 
     rows = []
     for k in compositions.tolist():
-        law = convolution_power(transformed, k, grid.size)
+        composed = convolution_power(transformed, k, grid.size)
         slack, shift = k * LOSS_TOLERANCE * max(1.0, grid.half_width), k * grid.step
         aliasing_upper = _chernoff(k * log_mgf_up - tilts * grid.half_width)
         aliasing_lower = _chernoff(k * log_mgf_down - tilts * grid.half_width)
@@ -211,14 +167,14 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
 
         above, below = excess(grid.points + shift, epsilon - slack), excess(grid.points, epsilon + slack)
         power_error = k * ((magnitude + stage_error) ** (k - 1) * stage_error + _POWER_ROUNDINGS * _EPS * magnitude**k)
-        inverse_error = stage_error * float(np.linalg.norm(law))
+        inverse_error = stage_error * float(np.linalg.norm(composed))
         charge_above, charge_below = (
             _paired(spectrum(w), power_error, grid.size) + inverse_error * float(np.linalg.norm(w)) + k * mass_error
             for w in (above, below)
         )
-        lower = float(below @ law) - aliasing_lower - charge_below
-        middle = float(excess(grid.points + shift / 2, epsilon) @ law) + infinite
-        upper = float(above @ law) + aliasing_upper + beyond + charge_above
+        lower = float(below @ composed) - aliasing_lower - charge_below
+        middle = float(excess(grid.points + shift / 2, epsilon) @ composed) + infinite
+        upper = float(above @ composed) + aliasing_upper + beyond + charge_above
         rows.append((lower, middle, upper, beyond, aliasing_lower, aliasing_upper, charge_above))
     columns = np.array(rows).T
     columns[:3] = np.clip(columns[:3], 0.0, 1.0)
@@ -232,7 +188,7 @@ def check_size(size: int) -> None:
         while rest % prime == 0:
             rest //= prime
     if rest > 1:
-        better = 2 * int(next_fast_len(size // 2, real=True))
+        better = 2 * int(fft.next_fast_len(size // 2, real=True))
         raise ArgumentError(
             f"the bracket needs a grid_size without prime factors above {_LARGEST_RADIX}, got grid_size = {size}; "
             f"take {better}"
@@ -252,11 +208,6 @@ def _paired(transformed: np.ndarray, error: np.ndarray, size: int) -> float:
     """
     products = np.abs(transformed) * error
     return 1.01 * float(2 * products.sum() - products[0] - products[-1]) / size
-
-
-def _tilts(grid: LossGrid) -> np.ndarray:
-    """Exponents of the Chernoff bounds: any positive ones are valid, the largest must not overflow in a block."""
-    return np.geomspace(0.1 / grid.half_width, 500 / (_block_length(grid) * grid.step), _TILT_COUNT)
 
 
 def _block_length(grid: LossGrid) -> int:
@@ -282,7 +233,6 @@ def _chernoff(exponents: np.ndarray) -> float:
 
 ROUND_OFF_FLOOR = 1e-12
 """What FFT round-off leaves of the plain methods: smaller values are noise, possibly negative."""
-
 _DROPPED_CELL = 1e-8
 """Cells below this mass were left out of the error term of the published bounds."""
 
@@ -291,16 +241,7 @@ _DROPPED_CELL = 1e-8
 class FourierResult:
     """delta(epsilon) for each number of compositions, per the paper's pair: not a guarantee for the sampler.
 
-    Attributes
-    ----------
-    steps : ndarray of int, shape (c,)
-    epsilon : float
-    delta_lower, delta, delta_upper : ndarray, shape (c,)
-        Raw values; those of `printed` may be below `floor` in size and negative.
-    floor : ndarray, shape (c,)
-        Round-off floor: nothing smaller can be told from 0.
-    method : str
-    pair : GaussianPair
+    Values are raw: those of `printed` may be below `floor` in size and negative; nothing below it can be told from 0.
     """
 
     steps: np.ndarray
@@ -314,28 +255,19 @@ class FourierResult:
 
     def interval(self, index: int = 0) -> Account:
         """The bounds as an interval of kind "paper"; ends below the floor become 0 and the floor itself."""
-        floor = float(self.floor[index])
-        lower, upper = float(self.delta_lower[index]), float(self.delta_upper[index])
+        floor, lower, upper = (float(part[index]) for part in (self.floor, self.delta_lower, self.delta_upper))
         return Account(
-            lower=0.0 if lower < floor else min(lower, 1.0),
-            upper=min(max(upper, floor, lower), 1.0),
-            kind="paper",
+            0.0 if lower < floor else min(lower, 1.0), min(max(upper, floor, lower), 1.0), kind="paper",
             pair=f"{self.pair.label}, s = {self.pair.scale:g}, k = {int(self.steps[index])}",
-            adjacency=self.pair.relation,
-            sensitivity="one occurrence of the record moves the mean by 1",
+            adjacency=self.pair.relation, sensitivity="one occurrence of the record moves the mean by 1",
             quantity="delta",
-        )
+        )  # fmt: skip
 
 
 def compose(
-    pair: GaussianPair,
-    *,
-    steps: int | Sequence[int] | np.ndarray,
-    epsilon: float,
-    half_width: float,
-    grid_size: int,
+    pair: GaussianPair, *, steps: int | Sequence[int] | np.ndarray, epsilon: float, half_width: float, grid_size: int,
     method: str,
-) -> FourierResult:
+) -> FourierResult:  # fmt: skip
     """Compute delta(epsilon) of the k-fold composition, per the paper's pair: not a guarantee for the sampler.
 
     delta(epsilon) = int_epsilon^inf (1 - e^{epsilon - x}) omega^{*k}(x) dx, omega the density of the loss under X.
@@ -343,22 +275,16 @@ def compose(
     Parameters
     ----------
     pair : GaussianPair
-        One of `pairs`.
     steps : int or sequence of int
         k >= 1; several of them share the inversion and the transforms.
     epsilon : float
         >= 0 and below `half_width`.
     half_width : float
         L: losses are followed on [-L, L], in nats.  Too small a one costs accuracy without a sign in `printed`, and
-        widens the bracket of `cell_mass` (`cell_mass.cell_mass_bounds` shows by how much).
+        widens the bracket of `cell_mass` (`cell_mass_bounds` shows by how much).
     grid_size : int
         r, even; products of small primes are fastest.
     method : {"printed", "as_done", "cell_mass"}
-
-    Returns
-    -------
-    FourierResult
-        Arrays of shape (c,), c the number of k.
 
     Raises
     ------
@@ -366,10 +292,6 @@ def compose(
         If an argument is out of range or the method unknown.
     NumericalError
         If the loss cannot be inverted, or (printed, as_done) its density is not unimodal.
-
-    References
-    ----------
-    MUST, Algorithm 1.
     """
     compute = METHODS[checks.one_of("method", method, METHODS)]
     grid = LossGrid(half_width, grid_size)
@@ -401,12 +323,8 @@ def _as_done(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.ndar
     cells, smallest, largest = _cells(omega, grid)
     middle, lower, upper = (_deltas(c, grid, epsilon, counts) for c in (cells, smallest, largest))
     error = truncation_error(largest, grid, counts)
-    return (
-        np.clip(lower - error, 0, 1),
-        np.clip(middle, 0, 1),
-        np.clip(upper + error, 0, 1),
-        np.full(counts.size, ROUND_OFF_FLOOR),
-    )
+    lower, middle, upper = (np.clip(ends, 0, 1) for ends in (lower - error, middle, upper + error))
+    return lower, middle, upper, np.full(counts.size, ROUND_OFF_FLOOR)
 
 
 def _cell_mass(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.ndarray) -> _Bounds:
@@ -415,10 +333,8 @@ def _cell_mass(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.nd
 
 
 METHODS: dict[str, Callable[[GaussianPair, LossGrid, float, np.ndarray], _Bounds]] = {
-    "printed": _printed,
-    "as_done": _as_done,
-    "cell_mass": _cell_mass,
-}
+    "printed": _printed, "as_done": _as_done, "cell_mass": _cell_mass,
+}  # fmt: skip
 
 
 def truncation_error(largest: np.ndarray, grid: LossGrid, counts: np.ndarray) -> np.ndarray:

@@ -58,12 +58,7 @@ def law(sampler: Sampler, n: int | None = None) -> MultiplicityLaw:
 
 
 def amplify(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    epsilon: ArrayLike,
-    noise_multiplier: float,
-    mechanism: str = "gaussian",
+    sampler: Sampler, n: int | None = None, *, epsilon: ArrayLike, noise_multiplier: float, mechanism: str = "gaussian"
 ) -> Amplified:
     """Return the (epsilon', delta') of one release from a sample that would be (epsilon, delta)-DP on all data.
 
@@ -111,13 +106,7 @@ def amplify(
 
 
 def covered(release: Release) -> tuple[Relation, bool]:
-    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once.
-
-    Raises
-    ------
-    UnsupportedError
-        If it is not proved; the message gives the reason.
-    """
+    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once."""
     chain = release.chain()
     kinds = chain.kinds
     if kinds == ("poisson",):

@@ -23,9 +23,9 @@ from dpsub.accounting.pld import (
     Profile,
     check_time,
     order_indices,
-    symmetric_law,
+    symmetric_pld,
     time_limited,
-    two_sided_law,
+    two_sided_pld,
 )  # fmt: skip
 from dpsub.errors import ArgumentError, NumericalError
 
@@ -62,9 +62,9 @@ class Event(ABC):
         return self.symmetric
 
     @property
-    @abstractmethod
     def exact(self) -> bool:
         """Whether both bound the same loss."""
+        return False
 
     @property
     def attacked(self) -> bool:
@@ -83,14 +83,7 @@ class Event(ABC):
 
 @dataclass(frozen=True)
 class PairEvent(Event):
-    """A step whose worst data sets are known: the dominating pair itself.
-
-    Attributes
-    ----------
-    pair : GaussianPair
-    one_direction : bool
-        Use X against X' only, as the papers do for Poisson sampling.
-    """
+    """A step whose worst data sets are known; `one_direction`: X against X' only, as in the papers."""
 
     pair: GaussianPair
     one_direction: bool = False
@@ -122,17 +115,7 @@ class PairEvent(Event):
 
 @dataclass(frozen=True)
 class DominatedEvent(Event):
-    """A step with a proved profile, and an attack that may fall short of it.
-
-    Attributes
-    ----------
-    profile : callable
-        `ProfileMaker`.
-    attack : GaussianPair or None
-        Outputs on two explicit data sets.
-    attained : bool
-        Whether the attack attains the profile, so that both bound one number if there is one step only.
-    """
+    """A step with a proved profile, and an attack that may fall short of it; `attained`: it attains it in one step."""
 
     profile: ProfileMaker
     attack: GaussianPair | None
@@ -142,9 +125,9 @@ class DominatedEvent(Event):
         forward, backward = self.profile(tail)
         indices = order_grid(forward, step, tail)
         if backward is None:
-            return symmetric_law(forward, step, indices)
+            return symmetric_pld(forward, step, indices)
         first, second = (backward, forward) if swapped else (forward, backward)
-        return two_sided_law(first, second, step, indices)
+        return two_sided_pld(first, second, step, indices)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         return None if self.attack is None else PairEvent(self.attack).lower(step, tail, swapped)
@@ -156,10 +139,6 @@ class DominatedEvent(Event):
     @property
     def upper_symmetric(self) -> bool:
         return self.profile(1e-9)[1] is None
-
-    @property
-    def exact(self) -> bool:
-        return False
 
     @property
     def attacked(self) -> bool:
@@ -178,8 +157,7 @@ class DominatedEvent(Event):
             return float(_SEARCH[int(np.argmax(values <= values[0] * 1e-2))]) or MAX_LOSS
         rough = float(_SEARCH[int(np.argmax(values <= max(_RARE, values[0] * 1e-4)))]) or MAX_LOSS
         indices = np.concatenate([[0], np.unique(np.round(np.geomspace(1, 2e4, 150)).astype(int))])
-        step = min(10 * rough, MAX_LOSS) / 2e4
-        pld = two_sided_law(forward, backward or forward, step, indices)
+        pld = two_sided_pld(forward, backward or forward, min(10 * rough, MAX_LOSS) / 2e4, indices)
         # where all losses are so large that they count as infinite, none are left that could differ
         return float(np.sqrt(pld.moments(0.0)[1])) or rough
 
@@ -206,8 +184,7 @@ def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
     return replace(pair, law=pairs.capped(pair.law, tail)) if isinstance(pair, FillerPair | MixturePair) else pair
 
 
-DEFAULT_TAIL = 1e-18
-_LEAST_TAIL = 1e-250
+_TAIL, _LEAST_TAIL = 1e-18, 1e-250
 _UNDERFLOW = 1e-300
 """What is cut off is charged as at least this."""
 _MOST_ROUNDS = 12
@@ -221,23 +198,10 @@ counts."""
 
 @dataclass(frozen=True)
 class Target:
-    """delta at a given epsilon, or epsilon at a given delta.
+    """delta at a given epsilon (nats, >= 0), or epsilon at a given delta in (0, 1).
 
-    Attributes
-    ----------
-    epsilon : float or None
-        Nats, >= 0.
-    delta : float or None
-        In (0, 1); exactly one of the two is given.
-    width : float
-        How far apart lower and upper answers may be: absolute for epsilon, relative to the answer for delta.
-    deadline : float or None
-        Of `time.monotonic`, in seconds: what has been reached then is the answer.
-
-    Raises
-    ------
-    ArgumentError
-        If not exactly one of epsilon and delta is given, or a value is out of range.
+    `width` is how far apart both answers may be, absolute for epsilon, relative to the answer for delta; what has been
+    reached at the `deadline`, of `time.monotonic`, is the answer.
     """
 
     epsilon: float | None = None
@@ -268,7 +232,7 @@ class Target:
     @property
     def tail(self) -> float:
         """The mass that may be cut off at first."""
-        return DEFAULT_TAIL if self.delta is None else max(min(DEFAULT_TAIL, self.delta * 1e-12), _UNDERFLOW)
+        return _TAIL if self.delta is None else max(min(_TAIL, self.delta * 1e-12), _UNDERFLOW)
 
     def ask(self, composition: ComposedLoss | None) -> float:
         """The answer of one composition; 0 if there is none."""
@@ -289,15 +253,7 @@ class Target:
 
 
 class Bracket(NamedTuple):
-    """Both ends, and whether they came out as sharp as the target wants.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Valid in any case.
-    width_met : bool
-        False if a numerical limit (size of the transform, number of rounds) or the deadline stopped the refinement.
-    """
+    """Both ends, valid in any case, and whether they came out as sharp as wanted before a limit or the deadline."""
 
     lower: float
     upper: float
@@ -305,7 +261,7 @@ class Bracket(NamedTuple):
 
 
 class End(NamedTuple):
-    """One end, whether it moved by less than the wanted width when the grid was last refined."""
+    """One end, and whether it moved by less than the wanted width when the grid was last refined."""
 
     value: float
     width_met: bool
@@ -314,21 +270,13 @@ class End(NamedTuple):
 def bracket(
     target: Target, lower: Asked, upper: Asked, directions: Sequence[bool], step: float, tail: float
 ) -> tuple[Bracket, float]:
-    """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine, and
-    the last step.
+    """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine.
 
-    Parameters
-    ----------
-    target : Target
-    lower, upper : callable
-    directions : sequence of bool
-    step : float
-        Where to start, in nats; errors fall with its square.
-    tail : float
-        Where to start with the mass that may be cut off.
+    Errors fall with the square of the step.  The second value is the step that suits the next target with this tail:
+    the last one, or infinity where another tail had to be taken.
     """
     best = dict.fromkeys(directions, (0.0, target.ceiling))
-    last_gap, slow, last_step = math.inf, 0, math.inf
+    first_tail, last_gap, slow, last_step = tail, math.inf, 0, math.inf
     for _ in range(_MOST_ROUNDS):
         floor = max(low for low, _ in best.values())
         open_directions = [swapped for swapped in directions if best[swapped][1] > floor or len(directions) == 1]
@@ -358,7 +306,7 @@ def bracket(
         last_gap, last_step = gap, step
         step, tail = _refined(target, gap, found, step, tail)
     found = _overall(best)
-    return Bracket(*found, target.gap(*found) <= 1), step
+    return Bracket(*found, target.gap(*found) <= 1), step if tail == first_tail else math.inf
 
 
 def _overall(best: dict[bool, tuple[float, float]]) -> tuple[float, float]:
@@ -382,35 +330,15 @@ def _refined(target: Target, gap: float, found: tuple[float, float], step: float
 
 
 def sharpened(
-    target: Target,
-    ask: Asked,
-    directions: Sequence[bool],
-    step: float,
-    side: str,
-    tail: float,
-    known_lower: float = 0.0,
-    coarsest: float | None = None,
-) -> tuple[End, float]:
-    """The best answer of one side, on finer and finer grids until what finer ones would change is below the width;
-    and the last step.
+    target: Target, ask: Asked, directions: Sequence[bool], step: float, side: str, tail: float,
+    known_lower: float = 0.0, coarsest: float | None = None,
+) -> tuple[End, float]:  # fmt: skip
+    """The best answer of one side, on finer and finer grids until finer ones would change less than the width, and the
+    last step.
 
-    Every answer is valid; how far it moved only tells when to stop.  For a lower answer one direction is enough: the
-    one that is far behind on the first grid is left out.  An upper answer needs all.
-
-    Parameters
-    ----------
-    target : Target
-    ask : callable
-    directions : sequence of bool
-    step : float
-        Where to start, in nats.
-    side : {"upper", "lower"}
-    tail : float
-        Mass that may be cut off.
-    known_lower : float
-        A lower answer that is known already: the search for another one ends where it will not overtake it.
-    coarsest : float, optional
-        The refinement ends at a 32nd of this step; `step` if not given.
+    Every answer is valid; how far it moved only tells when to stop.  An upper answer needs all directions; for a lower
+    one those that are far behind on the first grid are left out, and the search ends where it will not overtake
+    `known_lower`.  The refinement ends at a 32nd of `coarsest`, by default the first step.
     """
     coarsest, ratio = coarsest or step, 2.0
     kept = list(directions)
@@ -460,16 +388,10 @@ _KEPT = 8
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """A composition of k_t events of each of several kinds, in any order, chosen in advance.
+    """Events of several kinds with how often each of them happens, in any order chosen in advance.
 
-    Attributes
-    ----------
-    entries : sequence of (Event, int)
-
-    Raises
-    ------
-    ArgumentError
-        If there is no entry.
+    Several targets share PLDs: a grid that suits one is tried first for the next, so those that lie close to one
+    another should be neighbours.
     """
 
     entries: Sequence[tuple[Event, int]]
@@ -480,17 +402,13 @@ class Composition:
             raise ArgumentError("a composition needs at least one event, got none")
 
     @property
-    def exact(self) -> bool:
-        """Whether upper and lower bounds bracket one number."""
-        return all(event.exact for event, _ in self.entries)
-
-    @property
     def attacked(self) -> bool:
         """Whether an attack on any of the events is known."""
         return any(event.attacked for event, _ in self.entries)
 
     @cached_property
     def spread(self) -> float:
+        """The smallest of the events' spreads."""
         return min(event.spread() for event, _ in self.entries)
 
     @cached_property
@@ -505,9 +423,11 @@ class Composition:
 
     @property
     def one_number(self) -> bool:
-        """Whether both ends are about one number: `exact` events, or a single step whose attack attains its profile."""
+        """Whether both ends are about one number: exact events, or a single step whose attack attains its profile."""
         event, times = self.entries[0]
-        return self.exact or (len(self.entries) == 1 and times == 1 and event.attained_once)
+        return all(each.exact for each, _ in self.entries) or (
+            len(self.entries) == 1 and times == 1 and event.attained_once
+        )
 
     def upper(self, step: float, tail: float, swapped: bool) -> ComposedLoss:
         """The composed upper PLD of one direction."""
@@ -536,39 +456,24 @@ class Composition:
         build = self.upper if side == "upper" else self.lower
         return lambda step, tail, swapped: target.ask(build(step, tail, swapped))
 
-    def answers(self, targets: Sequence[Target], known_lower: Sequence[float] | None = None) -> list[Bracket]:
-        """Both ends for each of several targets, which share PLDs.
+    def answer(self, target: Target) -> Bracket:
+        """Both ends, as close as the target wants where they are about one number; else each as sharp as it wants."""
+        return self.answers([target])[0]
 
-        Parameters
-        ----------
-        targets : sequence of Target
-            A grid that suits one is tried first for the next: those that lie close to one another should be neighbours.
-        known_lower : sequence of float, optional
-            A lower answer to each that is known already, of an attack of another kind: this one is refined only while
-            it may overtake that.  Such answers are not part of what is returned.
+    def answers(self, targets: Sequence[Target]) -> list[Bracket]:
+        """Both ends for each of several targets."""
+        if self.one_number:
+            return self.brackets(targets)
+        ends = zip(self.bounds(targets), self.attacks(targets), strict=True)
+        return [Bracket(low.value, high.value, low.width_met and high.width_met) for high, low in ends]
 
-        Returns
-        -------
-        list of Bracket
-            Where both ends are about one number, as close as the target wants; else each as sharp as it wants.
-        """
-        tail = min(target.tail for target in targets)
-        found: list[Bracket] = []
-        lower_step = upper_step = math.inf
-        for target, known in zip(targets, known_lower or [0.0] * len(targets), strict=True):
-            with time_limited(target.deadline):
-                if self.one_number:
-                    answer, lower_step = self._both(target, self.directions, tail, lower_step)
-                else:
-                    upper, upper_step = self._bound(target, tail, 2 * upper_step)
-                    lower, lower_step = self._attack(target, tail, 2 * lower_step, known)
-                    answer = Bracket(lower.value, upper.value, lower.width_met and upper.width_met)
-                found.append(answer)
-        return found
+    def bound(self, target: Target) -> End:
+        """The upper answer."""
+        return self.bounds([target])[0]
 
-    def answer(self, target: Target, known_lower: float = 0.0) -> Bracket:
-        """Both ends for one target: `answers`."""
-        return self.answers([target], [known_lower])[0]
+    def attack(self, target: Target) -> End:
+        """The lower answer; 0 if no attack is known."""
+        return self.attacks([target])[0]
 
     def rough(self, target: Target, side: str, step: float) -> float:
         """An answer of one side from a single grid, which is coarser than `step` only if that is too fine."""
@@ -583,49 +488,54 @@ class Composition:
                     step *= 4
         return target.ceiling if side == "upper" else 0.0
 
-    def bound(self, target: Target) -> End:
-        """The upper answer."""
-        with time_limited(target.deadline):
-            return self._bound(target, target.tail)[0]
+    def brackets(self, targets: Sequence[Target], directions: Sequence[bool] | None = None) -> list[Bracket]:
+        """Both ends for each target where they are about one number, in all directions or in these."""
+        found, step, tail = [], math.inf, min(target.tail for target in targets)
+        for target in targets:
+            lower, upper = self._asked(target, "lower"), self._asked(target, "upper")
+            with time_limited(target.deadline):
+                try:
+                    answer, step = bracket(
+                        target, lower, upper, directions or self.directions, min(step, self.spread / 12), tail
+                    )
+                except OutOfTimeError:
+                    answer = Bracket(0.0, target.ceiling, False)
+            found.append(answer)
+        return found
 
-    def attack(self, target: Target, known_lower: float = 0.0) -> End:
-        """The lower answer; 0 if no attack is known."""
-        with time_limited(target.deadline):
-            return self._attack(target, target.tail, known_lower=known_lower)[0]
+    def bounds(self, targets: Sequence[Target]) -> list[End]:
+        """The upper answer for each target."""
+        found, step, shared = [], math.inf, min(target.tail for target in targets)
+        for target in targets:
+            ask, tail = self._asked(target, "upper"), shared
+            with time_limited(target.deadline):
+                try:
+                    start = self.spread / 8
+                    if target.delta is None:
+                        tail = self._invisible(ask, start, tail)
+                    answer, step = sharpened(
+                        target, ask, self.proved_directions, min(2 * step, start), "upper", tail, coarsest=start
+                    )
+                except OutOfTimeError:
+                    answer = End(target.ceiling, False)
+            found.append(answer)
+        return found
 
-    def both(self, target: Target, directions: Sequence[bool]) -> Bracket:
-        """Both ends in these directions, where they are about one number in each."""
-        with time_limited(target.deadline):
-            return self._both(target, directions, target.tail)[0]
-
-    def _both(
-        self, target: Target, directions: Sequence[bool], tail: float, step: float = math.inf
-    ) -> tuple[Bracket, float]:
-        lower, upper = self._asked(target, "lower"), self._asked(target, "upper")
-        try:
-            return bracket(target, lower, upper, directions, min(step, self.spread / 12), tail)
-        except OutOfTimeError:
-            return Bracket(0.0, target.ceiling, False), step
-
-    def _bound(self, target: Target, tail: float, step: float = math.inf) -> tuple[End, float]:
-        ask = self._asked(target, "upper")
-        try:
-            start = self.spread / 8
-            if target.delta is None:
-                tail = self._invisible(ask, start, tail)
-        except OutOfTimeError:
-            return End(target.ceiling, False), step
-        return sharpened(target, ask, self.proved_directions, min(step, start), "upper", tail, coarsest=start)
-
-    def _attack(
-        self, target: Target, tail: float, step: float = math.inf, known_lower: float = 0.0
-    ) -> tuple[End, float]:
-        try:
-            start = self.spread / 12
-        except OutOfTimeError:
-            return End(0.0, False), step
-        ask = self._asked(target, "lower")
-        return sharpened(target, ask, self.directions, min(step, start), "lower", tail, known_lower, start)
+    def attacks(self, targets: Sequence[Target], known_lower: Sequence[float] | None = None) -> list[End]:
+        """The lower answer for each target, refined only while it may overtake the one that is known already, of an
+        attack of another kind, which is not part of what is returned."""
+        found, step, tail = [], math.inf, min(target.tail for target in targets)
+        for target, known in zip(targets, known_lower or [0.0] * len(targets), strict=True):
+            with time_limited(target.deadline):
+                try:
+                    start, ask = self.spread / 12, self._asked(target, "lower")
+                    answer, step = sharpened(
+                        target, ask, self.directions, min(2 * step, start), "lower", tail, known, start
+                    )
+                except OutOfTimeError:
+                    answer = End(0.0, False)
+            found.append(answer)
+        return found
 
     def _invisible(self, ask: Asked, step: float, tail: float) -> float:
         """A tail so small that what is cut off is not seen beside the answer, by rough answers."""

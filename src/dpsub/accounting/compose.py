@@ -35,28 +35,24 @@ _MOST_PER_STEP = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Cumulants:
-    """The cumulant function of a sum of independent losses, steps[t] of them with law laws[t].
+    """The cumulant function K(tilt) = sum over t of steps[t] log E e^{tilt L_t}, of finite losses without offsets."""
 
-    All values are for finite losses without offsets.
-    """
-
-    laws: Sequence[PrivacyLossDistribution]
+    plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
 
     def __call__(self, tilt: float) -> float:
-        """K(tilt) = sum over t of n_t log E e^{tilt L_t}."""
-        return sum(k * law.log_mgf(tilt) for law, k in zip(self.laws, self.steps, strict=True))
+        return sum(k * pld.log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True))
 
     @cached_property
     def support(self) -> tuple[int, int]:
         """Smallest and largest index of the sum on the grid."""
-        low = sum(k * law.support[0] for law, k in zip(self.laws, self.steps, strict=True))
-        high = sum(k * law.support[1] for law, k in zip(self.laws, self.steps, strict=True))
+        low = sum(k * pld.support[0] for pld, k in zip(self.plds, self.steps, strict=True))
+        high = sum(k * pld.support[1] for pld, k in zip(self.plds, self.steps, strict=True))
         return low, high
 
     def moments(self, tilt: float) -> tuple[list[float], float]:
         """Mean of each single loss and variance of the sum, under the tilt."""
-        pairs = [law.moments(tilt) for law in self.laws]
+        pairs = [pld.moments(tilt) for pld in self.plds]
         variance = sum(k * v for (_, v), k in zip(pairs, self.steps, strict=True))
         return [mean for mean, _ in pairs], variance
 
@@ -75,29 +71,24 @@ class Cumulants:
 
     @property
     def _largest(self) -> float:
-        return min(_MOST_PER_STEP / self.laws[0].step, 1e4 * self._scale)
+        return min(_MOST_PER_STEP / self.plds[0].step, 1e4 * self._scale)
 
     def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        """Return (low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail.
-
-        The tilted law is the one of density e^{tilt S - K(tilt)}; each end by Chernoff's bound with its best exponent.
-        Any exponent gives a valid end, so the search for the best one needs no certificate.
-        """
-        base, step = self(tilt), self.laws[0].step
+        """Return (low, high) such that the tilted sum, of density e^{tilt S - K(tilt)}, lies below low, and above high,
+        with log probability <= log_tail: Chernoff's bound, which any exponent makes valid."""
+        base, step = self(tilt), self.plds[0].step
         scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
-
-        def high(log_theta: float) -> float:
-            theta = float(np.exp(log_theta))
-            return (self(tilt + theta) - base - log_tail) / theta
-
-        def low(log_theta: float) -> float:
-            theta = float(np.exp(log_theta))
-            return (self(tilt - theta) - base - log_tail) / theta
-
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
-        below, above = (minimum(side, *bounds, 0.02)[1] for side in (low, high))
+
+        def beyond(sign: int) -> float:
+            def end(log_theta: float) -> float:
+                theta = float(np.exp(log_theta))
+                return (self(tilt + sign * theta) - base - log_tail) / theta
+
+            return minimum(end, *bounds, 0.02)[1]
+
         smallest, largest = self.support
-        return max(-below, (smallest - 0.5) * step), min(above, (largest + 0.5) * step)
+        return max(-beyond(-1), (smallest - 0.5) * step), min(beyond(1), (largest + 0.5) * step)
 
 
 def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:
@@ -130,23 +121,10 @@ _LONG = 2**18
 
 
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
-    """Return y with y_j = values_j + damp y_{j-1}, y_{-1} = 0.
+    """Return y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1.
 
-    Parameters
-    ----------
-    values : ndarray, shape (p,)
-        Non-negative where relative accuracy matters: then all terms are positive, and each y_j is off by at most a few
-        sqrt(p) roundings of its value.
-    damp : float
-        In [0, 1].
-
-    Returns
-    -------
-    ndarray, shape (p,)
-
-    Notes
-    -----
     About sqrt(p) blocks of sqrt(p) entries advance side by side; what each block hands to the next is added at the end.
+    Where values are nonnegative all terms are, and each y_j is off by at most a few sqrt(p) roundings of its value.
     """
     if values.size == 0:
         return np.zeros(0)
@@ -199,62 +177,48 @@ def check_step(step: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ComposedLoss:
-    """The sum of independent losses, steps[t] of them with law laws[t]: one side of delta(epsilon).
+    """The sum of independent losses, steps[t] of them with PLD plds[t], all of one step and side: one side of
+    delta(epsilon).  NumericalError if the step is too coarse, or the transform would exceed `MAX_GRID` points."""
 
-    Attributes
-    ----------
-    laws : sequence of PrivacyLossDistribution
-        Of one step and one side.
-    steps : sequence of int
-        How often each of them occurs, >= 1.
-
-    Raises
-    ------
-    ArgumentError
-        If steps or sides differ, or the lengths do.
-    NumericalError
-        If the step is above 600, or the transform would exceed `MAX_GRID` points.
-    """
-
-    laws: Sequence[PrivacyLossDistribution]
+    plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
 
     def __post_init__(self) -> None:
         counts = tuple(checks.integer("steps", k, at_least=1) for k in self.steps)
-        laws = tuple(self.laws)
-        if not laws or len(laws) != len(counts):
-            raise ArgumentError(f"each law needs its number of compositions, got {len(laws)} and {len(counts)}")
+        plds = tuple(self.plds)
+        if not plds or len(plds) != len(counts):
+            raise ArgumentError(f"each PLD needs its number of compositions, got {len(plds)} and {len(counts)}")
         for field in ("step", "side"):
-            values = sorted({str(getattr(law, field)) for law in laws})
+            values = sorted({str(getattr(pld, field)) for pld in plds})
             if len(values) > 1:
-                raise ArgumentError(f"laws that are composed must have the same {field}, got {', '.join(values)}")
-        check_step(self.laws[0].step)
-        object.__setattr__(self, "laws", laws)
+                raise ArgumentError(f"PLDs that are composed must have the same {field}, got {', '.join(values)}")
+        check_step(self.plds[0].step)
+        object.__setattr__(self, "plds", plds)
         object.__setattr__(self, "steps", counts)
 
     @property
     def side(self) -> str:
-        return self.laws[0].side
+        return self.plds[0].side
 
     @property
     def step(self) -> float:
-        return self.laws[0].step
+        return self.plds[0].step
 
     @cached_property
     def cumulants(self) -> Cumulants:
-        return Cumulants(self.laws, self.steps)
+        return Cumulants(self.plds, self.steps)
 
     @cached_property
     def infinity(self) -> float:
         """Mass of an infinite sum, rounded up on the upper side."""
         log_finite = sum(
-            k * (math.log1p(-law.infinity) if law.infinity < 1 else -math.inf)
-            for law, k in zip(self.laws, self.steps, strict=True)
+            k * (math.log1p(-pld.infinity) if pld.infinity < 1 else -math.inf)
+            for pld, k in zip(self.plds, self.steps, strict=True)
         )
         infinite = -math.expm1(log_finite)
         if self.side == "lower":
             return infinite * (1 - 8 * _EPS)
-        charged = _UNDERFLOW if any(law.infinity > 0 for law in self.laws) else 0.0
+        charged = _UNDERFLOW if any(pld.infinity > 0 for pld in self.plds) else 0.0
         return min(1.0, infinite * (1 + 8 * _EPS) + charged)
 
     @cached_property
@@ -265,41 +229,28 @@ class ComposedLoss:
 
     @cached_property
     def _offset(self) -> float:
-        return sum(k * law.offset for law, k in zip(self.laws, self.steps, strict=True))
+        return sum(k * pld.offset for pld, k in zip(self.plds, self.steps, strict=True))
 
     def delta(self, epsilon: float) -> float:
         """The bound of delta(epsilon), epsilon any real number in nats."""
         return float(self.curve(np.array([epsilon]))[0])
 
     def curve(self, epsilon: np.ndarray, around: float | None = None) -> np.ndarray:
-        """The bound of delta at many epsilons from one transform.
-
-        Parameters
-        ----------
-        epsilon : ndarray, shape (e,)
-        around : float, optional
-            The epsilon where the relative error is to be smallest; the smallest entry if not given.  Far from it the
-            bounds stay valid and widen.
-        """
+        """The bound of delta at many epsilons, shape (e,), from one transform, whose relative error is smallest at
+        `around`, by default the smallest of them; far from it the bounds stay valid and widen."""
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
         if self._sparse:
             bounds = np.array([self._summed(point) for point in points.tolist()])
         else:
-            bounds = self._transformed(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
+            bounds = self.masses(self.cumulants.tilt_at_epsilon(centre - self._offset)).delta(points)
         if self.side == "lower":
             return bounds
         # no finite sum lies above the largest one; elsewhere no upper bound underflows
         return np.where(points > self._largest, self.infinity, np.maximum(bounds, _UNDERFLOW))
 
     def epsilon(self, delta: float) -> float:
-        """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none.
-
-        Raises
-        ------
-        ArgumentError
-            If delta is not in (0, 1).
-        """
+        """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none."""
         target = checks.real("delta", delta, above=0, below=1)
         if self.side == "upper" and self.infinity >= target:
             return math.inf
@@ -307,7 +258,7 @@ class ComposedLoss:
             return self._searched(self._largest if self.side == "upper" else 0.0, target, 2 * _BISECTIONS)
         tilt = self.cumulants.tilt_at_delta(math.log(target))
         # no finite sum lies above the largest one, and the infinite ones are rarer than the target
-        found = min(self._transformed(tilt).epsilon(target), self._largest)
+        found = min(self.masses(tilt).epsilon(target), self._largest)
         nearer = self.cumulants.tilt_at_epsilon(found - self._offset)
         if tilt <= _FAR_TILT * nearer or self._sharp(found, target):
             return found
@@ -320,25 +271,21 @@ class ComposedLoss:
 
     @property
     def _sparse(self) -> bool:
-        """Whether one release has far fewer losses than the grid between them has points: they are summed as they are.
-
-        So it is where an inclusion is rare and its loss large.
-        """
+        """Whether one release has far fewer losses than the grid between them has points, as where an inclusion is rare
+        and its loss large: they are summed as they are."""
         low, high = self.cumulants.support
         return sum(self.steps) == 1 and high - low > _LONG_GRID
 
     def _summed(self, epsilon: float) -> float:
         """delta of one release, a sum of positive terms."""
-        sign, losses = 1 if self.side == "upper" else -1, self.laws[0].losses + self._offset
+        sign, losses = 1 if self.side == "upper" else -1, self.plds[0].losses + self._offset
         rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
-        value = float(self.laws[0].masses @ -np.expm1(np.minimum(epsilon - rounding - losses, 0.0)))
+        value = float(self.plds[0].masses @ -np.expm1(np.minimum(epsilon - rounding - losses, 0.0)))
         return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
 
     def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
-        """epsilon by bisection of delta, each at a tilt of its own.
-
-        Chernoff's bound looks at the largest sums alone if a target is about as probable as they are.
-        """
+        """epsilon by bisection of delta, each at a tilt of its own: Chernoff's bound looks at the largest sums alone if
+        a target is about as probable as they are."""
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, found) if upper else high
@@ -351,10 +298,7 @@ class ComposedLoss:
         return min(best, found) if upper else max(best, found)
 
     def masses(self, tilt: float = 0.0) -> TiltedSum:
-        """The law of the sum on its grid, tilted, up to the errors that it names."""
-        return self._transformed(tilt)
-
-    def _transformed(self, tilt: float) -> TiltedSum:
+        """The masses of the sum on its grid, tilted, up to the errors that are named with them."""
         low, high = self.cumulants.reach(tilt, _LOG_TAIL)
         sign = 1 if self.side == "upper" else -1
         wanted = math.ceil((high - low) / self.step) + 2
@@ -367,18 +311,18 @@ class ComposedLoss:
         product, log_scale, centre = None, 0.0, 0
         power_error = np.zeros(size // 2 + 1)
         stage_error = 4 * _EPS * math.log2(size)
-        for law, k, mean in zip(self.laws, self.steps, means, strict=True):
-            middle = round(mean / law.step)
-            kappa = law.log_mgf(tilt)
+        for pld, k, mean in zip(self.plds, self.steps, means, strict=True):
+            middle = round(mean / pld.step)
+            kappa = pld.log_mgf(tilt)
             with np.errstate(divide="ignore"):
-                log_masses = np.log(law.masses)
-            exponents = tilt * law.losses - kappa + log_masses
+                log_masses = np.log(pld.masses)
+            exponents = tilt * pld.losses - kappa + log_masses
             # in logarithms, as a tiny mass may meet a factor that is too large for a double
-            sizes = 2 + np.abs(tilt * law.losses) + 2 * abs(kappa)
-            sizes += np.where(law.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
+            sizes = 2 + np.abs(tilt * pld.losses) + 2 * abs(kappa)
+            sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
             masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
-            cyclic = np.bincount((law.indices - middle) % size, masses, minlength=size)
+            cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
             power, size_bound, own = _power(spectrum, k, stage_error)
             power_error = power_error * size_bound + own if product is not None else own
@@ -398,12 +342,9 @@ class ComposedLoss:
 
 
 def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The k-th power of a spectrum of entries off by `stage_error`, bounds of its true size, and of its error.
-
-    Most entries vanish: only the others are raised.
-    """
+    """The k-th power of a spectrum of entries off by `stage_error`, bounds of its true size, and of its error."""
     size = np.abs(spectrum) + stage_error
-    kept = size > math.exp(_LOG_VANISHING / k)
+    kept = size > math.exp(_LOG_VANISHING / k)  # most entries vanish
     power = np.zeros_like(spectrum)
     bound = np.full(size.shape, math.exp(_LOG_VANISHING))
     error = bound.copy()
@@ -418,16 +359,8 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
 class TiltedSum:
     """Masses of a tilted sum on a window of the grid, and what they say of delta.
 
-    Attributes
-    ----------
-    values : ndarray, shape (N,)
-        Masses of the tilted sum, up to an error of Euclidean norm `round_off`.
-    start : int
-        Index of the first of them: the sum is offset + (start + j) step.
-    tilt, log_scale : float
-        mass(x) = values(x) e^{log_scale - tilt x}, x without the offset.
-    tail : float
-        Bound of the tilted mass beyond each end of the window.
+    mass(x) = values_j e^{log_scale - tilt x} at x = (start + j) step, the sum without the offset; `values` are off by
+    an error of Euclidean norm `round_off`, and beyond each end of the window is tilted mass of at most `tail`.
     """
 
     values: np.ndarray
@@ -484,7 +417,8 @@ class TiltedSum:
         inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
         within = self._between(x, inside)
         left = self._left(x) if np.any(place < 0) else within
-        return np.where(place < 0, left, np.where(place >= self.values.size - 1, self._beyond(x), within))
+        beyond = self._scaled(np.zeros_like(x), x)
+        return np.where(place < 0, left, np.where(place >= self.values.size - 1, beyond, within))
 
     def _left(self, x: np.ndarray) -> np.ndarray:
         """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
@@ -503,9 +437,6 @@ class TiltedSum:
         mass = float(self.values.sum()) * math.exp(self.log_scale) - error
         return np.maximum(at_end, ((1 - ratio) * mass + ratio * at_end) * (1 - 8 * _EPS))
 
-    def _beyond(self, x: np.ndarray) -> np.ndarray:
-        return self._scaled(np.zeros_like(x), x)
-
     def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
         """delta between grid points is linear in e^epsilon."""
         left = (self.start + cell) * self.step
@@ -522,7 +453,8 @@ class TiltedSum:
         left, right = -1, self.values.size
         while right - left > 1:
             middle = (left + right) // 2
-            if self._at(middle) > delta:
+            point = np.array([(self.start + middle) * self.step])
+            if self._scaled(self._tilted_delta[middle : middle + 1], point)[0] > delta:
                 left = middle
             else:
                 right = middle
@@ -537,8 +469,3 @@ class TiltedSum:
             first = 1 + int(np.argmin(np.append(self.delta(points[1:-1]) > delta, False)))
             low, high = points[first - 1], points[first]
         return max(0.0, float(high if upper else low))
-
-    def _at(self, place: int) -> float:
-        """The bound at one point of the window."""
-        point = np.array([(self.start + place) * self.step])
-        return float(self._scaled(self._tilted_delta[place : place + 1], point)[0])

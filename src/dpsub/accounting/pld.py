@@ -10,15 +10,11 @@ is nondecreasing in every mass and in every loss, and so is that of sums of inde
 mass, or with mass moved up, bounds from above, and one with less mass, or with mass moved down, from below: every
 rounding has a safe direction, and total masses need not be exactly 1.
 
-*Connect the dots*: a PLD that dominates a profile known only by upper bounds at chosen orders. Let H(a) be the supremum
-of the hockey-stick divergences H_a(P || Q) over all neighbouring pairs that can occur. Each H_a is convex in a, so H
-is. Given u_i >= H(a_i) at orders a_i, the lower convex hull of the points (0, 1), (a_i, u_i) is at least H: every point
-of the hull is an average of points above a convex function. It is the profile of a pair on the losses log a_i and
-+-infinity, which therefore dominates H at all orders, hence (by backward induction over convex functions) its k-fold
-product dominates k adaptive compositions.
-
-Under substitution H(a) = 1 - a + a H(1/a), so that values for a >= 1 say everything: the law puts q_i, the drop of the
-slope at a_i, on -log a_i and a_i q_i on log a_i.
+*Connect the dots*: a PLD that dominates a profile known only by upper bounds u_i >= H(a_i) at chosen orders.  H, a
+supremum of hockey-stick divergences, is convex, so the lower convex hull of the points (0, 1), (a_i, u_i) is at least
+H.  It is the profile of a pair on the losses log a_i and +-infinity, whose k-fold product therefore dominates k
+adaptive compositions.  Under substitution H(a) = 1 - a + a H(1/a), so that values for a >= 1 say everything: the PLD
+puts q_i, the drop of the slope at a_i, on -log a_i and a_i q_i on log a_i.
 """
 
 from __future__ import annotations
@@ -34,8 +30,6 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
-
-SIDES = ("upper", "lower")
 
 _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
@@ -63,28 +57,10 @@ def check_time() -> None:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLossDistribution:
-    """A bound of the law of one loss, on a grid.
+    """A bound of one PLD: masses[i] >= 0 at the loss offset + indices[i] step (nats; any order, repeated ones add up).
 
-    Attributes
-    ----------
-    step : float
-        Distance of neighbouring losses, in nats, above 0.
-    indices : ndarray of int, shape (n,)
-        The loss of masses[i] is offset + indices[i] step; any order, repeated ones add up.
-    masses : ndarray, shape (n,)
-        Nonnegative and finite.
-    side : {"upper", "lower"}
-        Whether delta computed from this law is at least, or at most, that of the pair it stands for, after any number
-        of compositions.
-    infinity : float
-        Mass at +infinity, in [0, 1].
-    offset : float
-        In nats; takes up what does not fit the grid.
-
-    Raises
-    ------
-    ArgumentError
-        If a mass is negative or not finite, or a field is out of range.
+    `side`: whether delta computed from it is at least ("upper") or at most ("lower") that of the pair it stands for,
+    after any number of compositions.  `infinity` is the mass at +infinity.
     """
 
     step: float
@@ -96,7 +72,7 @@ class PrivacyLossDistribution:
 
     def __post_init__(self) -> None:
         checks.real("step", self.step, above=0)
-        checks.one_of("side", self.side, SIDES)
+        checks.one_of("side", self.side, ("upper", "lower"))
         checks.real("infinity", self.infinity, at_least=0, at_most=1)
         masses = checks.finite_array("masses", self.masses, ndim=1)
         indices = np.asarray(self.indices, dtype=np.int64)
@@ -129,7 +105,7 @@ class PrivacyLossDistribution:
             return float(np.logaddexp.reduce(np.log(self.masses) + exponents))
 
     def moments(self, tilt: float) -> tuple[float, float]:
-        """Mean and variance of the tilted, normalised law, without the offset."""
+        """Mean and variance of the tilted, normalised PLD, without the offset."""
         with np.errstate(divide="ignore"):
             exponents = np.log(self.masses) + tilt * self.losses
         weights = np.exp(exponents - exponents.max())
@@ -145,12 +121,7 @@ Profile = Callable[[np.ndarray], np.ndarray]
 
 
 class RememberedProfile:
-    """A profile that evaluates no order twice: where a grid's step is halved, every other order recurs exactly.
-
-    Parameters
-    ----------
-    profile : callable
-    """
+    """A profile that evaluates no order twice: where a grid's step is halved, every other order recurs exactly."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
@@ -182,32 +153,21 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     """
     # at least two, where even the profile at order 1 is negligible
     inside = np.arange(0, max(1, int(np.ceil(fine / step))) + 1)
-    indices = [inside]
     # relative spacing in the tail: it falls with the step, so that finer grids converge there too
     ratio = min(0.04, 6 / inside.size)
-    at = int(inside[-1])
-    rest = []
+    at, rest = int(inside[-1]), []
     while at * step < last:
         at += max(1, int(min(ratio * max(at * step - fine, 0.0), _WIDEST) / step))
         rest.append(at)
-    indices.append(np.array(rest, dtype=int))
-    return np.concatenate(indices)
+    return np.concatenate([inside, np.array(rest, dtype=int)])
 
 
-def symmetric_law(profile: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
-    """Dominate a self-dual profile: H(a) = 1 - a + a H(1/a).
-
-    Parameters
-    ----------
-    profile : callable
-    step : float
-    indices : ndarray of int, shape (n,)
-        Increasing from 0: orders are e^{step index}.
-    """
-    return two_sided_law(profile, profile, step, indices)
+def symmetric_pld(profile: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
+    """Dominate a self-dual profile, H(a) = 1 - a + a H(1/a), by its values at orders e^{step index}, indices from 0."""
+    return two_sided_pld(profile, profile, step, indices)
 
 
-def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
+def two_sided_pld(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
     """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P).
 
     At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a.  Both directions have one value at order 1.
@@ -226,9 +186,9 @@ def two_sided_law(forward: Profile, backward: Profile, step: float, indices: np.
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
     """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one.
 
-    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  The hull is
-    convex at 1 iff g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j <= 1, and g is convex and increasing: from
-    above Newton's steps, each of which is one chord, end at the root.
+    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B), and the hull is
+    the root of g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1, convex and increasing: each of Newton's
+    steps from above is one chord.
     """
     value = min(float(first[0]), float(second[0]))
     for _ in range(_NEWTON_STEPS):
@@ -242,19 +202,15 @@ def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> f
 
 
 def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Slopes, negated and in `SLOPE_UNIT`, of the greatest convex minorant of the values at orders e^x: their isotonic
-    regression."""
+    """Negated slopes, in `SLOPE_UNIT`, of the greatest convex minorant of values at orders e^x: isotonic regression."""
     widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
     slopes = -np.diff(values) / SLOPE_UNIT / widths
     return np.maximum(_falling(slopes, widths), 0.0)
 
 
 def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The nearest nonincreasing sequence: neighbours that rise are pooled, all at once, until none do.
-
-    A profile that is nearly convex needs few rounds.  If it needs many, scipy does the rest, whose import takes longer
-    than most answers.
-    """
+    """The nearest nonincreasing sequence: neighbours that rise are pooled, all at once, until none do; if that takes
+    many rounds, scipy does the rest, whose import takes longer than most answers."""
     pooled, sizes, counts = values, weights, np.ones(values.size, dtype=int)
     for _ in range(_MOST_POOLINGS):
         rising = pooled[1:] >= pooled[:-1]
@@ -270,11 +226,7 @@ def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _assemble(
-    step: float,
-    indices: np.ndarray,
-    infinity: float,
-    slopes: np.ndarray,
-    mirrored_slopes: np.ndarray,
+    step: float, indices: np.ndarray, infinity: float, slopes: np.ndarray, mirrored_slopes: np.ndarray
 ) -> PrivacyLossDistribution:
     a = np.exp(indices * step)
     right = a[1:] * _drops(slopes) * SLOPE_UNIT  # masses under P at losses above 0
@@ -286,13 +238,8 @@ def _assemble(
             f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"
         )
     centre = max(rest, 0.0) + 8 * _EPS * indices.size
-    return PrivacyLossDistribution(
-        step,
-        np.concatenate([-indices[:0:-1], indices]),
-        np.concatenate([left[::-1], [centre], right]),
-        "upper",
-        infinity=min(1.0, infinity * (1 + 4 * _EPS)),
-    )
+    losses, masses = np.concatenate([-indices[:0:-1], indices]), np.concatenate([left[::-1], [centre], right])
+    return PrivacyLossDistribution(step, losses, masses, "upper", infinity=min(1.0, infinity * (1 + 4 * _EPS)))
 
 
 def _drops(slopes: np.ndarray) -> np.ndarray:

@@ -638,7 +638,3 @@ class ChainProfile:
         t = pair.inverse_loss(x)
         above = pair.sf(t)
         return np.asarray(above - np.exp(x) * pair.sf_prime(t) + PROFILE_ERROR * above)
-
-    @cached_property
-    def eta(self) -> float:
-        return float(self.chain.multiplicity[1:].sum())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account, Proof, Release, deadline_after
@@ -38,8 +38,7 @@ class Calibration:
     evaluations : int
         How many upper bounds of full accuracy were computed.
     account : Account
-        Bounds of epsilon at `noise_multiplier` and the target delta.  Where its `width_met` is False, less noise might
-        have been proved in more time.
+        At this noise and the target delta.  Where its `width_met` is False, more time might have proved less noise.
     """
 
     noise_multiplier: float
@@ -63,8 +62,7 @@ class Found:
     evaluations : int
         How many upper bounds were computed.
     account : Account
-        Bounds of epsilon at `value` and the target delta.  Where its `width_met` is False, more might have been proved
-        in more time.
+        At this value and the target delta.  Where its `width_met` is False, more time might have proved more.
     """
 
     value: float
@@ -75,18 +73,10 @@ class Found:
 
 
 def calibrate(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    epsilon: float,
-    delta: float,
-    steps: int = 1,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    accuracy: float = 1e-3,
+    sampler: Sampler, n: int | None = None, *, epsilon: float, delta: float, steps: int = 1,
+    adjacency: str | None = None, mechanism: str = "gaussian", denominator: str = "fixed", accuracy: float = 1e-3,
     time_limit: float | None = None,
-) -> Calibration:
+) -> Calibration:  # fmt: skip
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
     Parameters
@@ -135,9 +125,7 @@ def calibrate(
     True
     """
     release = Release(sampler, n, 1.0, steps, mechanism, denominator)
-    family = _Family(
-        lambda noise: replace(release, noise_multiplier=noise), adjacency, epsilon, delta, accuracy, time_limit
-    )
+    family = _Family(lambda s: replace(release, noise_multiplier=s), adjacency, epsilon, delta, accuracy, time_limit)
     limits: dict[str, Any] = {"least": MIN_SCALE, "most": MOST_NOISE}
     # where all losses were Gaussian, only their variance would matter
     spread = 1 / Gaussian.calibrated(family.epsilon, delta, math.sqrt(release.steps)).scale
@@ -148,11 +136,9 @@ def calibrate(
     )
     name = "a noise multiplier"
     with time_limited(family.target.deadline):
-        for measure, goal, rough_accuracy in searches:
+        for measure, goal, rough in searches:
             try:
-                near = safe_root(
-                    measure, goal, name, start=start, accuracy=rough_accuracy, steepness=steepness, **limits
-                )
+                near = safe_root(measure, goal, name, start=start, steepness=steepness, accuracy=rough, **limits)
             except UnsupportedError:
                 # what is rough may miss by little what is proved: that is asked last, and gives the reason
                 start = MOST_NOISE
@@ -163,18 +149,10 @@ def calibrate(
 
 
 def largest_steps(
-    sampler: Sampler,
-    n: int | None = None,
-    *,
-    noise_multiplier: float,
-    epsilon: float,
-    delta: float,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    accuracy: float = 1e-3,
+    sampler: Sampler, n: int | None = None, *, noise_multiplier: float, epsilon: float, delta: float,
+    adjacency: str | None = None, mechanism: str = "gaussian", denominator: str = "fixed", accuracy: float = 1e-3,
     time_limit: float | None = None,
-) -> Found:
+) -> Found:  # fmt: skip
     """Find how many releases are proved (epsilon, delta)-DP together.
 
     Parameters
@@ -188,17 +166,11 @@ def largest_steps(
 
     Raises
     ------
-    ArgumentError
-        If an argument is out of range.
-    UnsupportedError
-        If no bound covers the case, or a single release exceeds the target.
-    NumericalError
-        If no number of steps was proved in the time.
+    ArgumentError, UnsupportedError, NumericalError
+        As `dpsub.calibrate`; UnsupportedError if a single release exceeds the target.
     """
     release = Release(sampler, n, noise_multiplier, 1, mechanism, denominator)
-    family = _Family(
-        lambda steps: replace(release, steps=int(steps)), adjacency, epsilon, delta, accuracy, time_limit
-    )
+    family = _Family(lambda k: replace(release, steps=int(k)), adjacency, epsilon, delta, accuracy, time_limit)
     # epsilon grows like the root of the number of steps at most and at least linearly in the long run: start low
     mean = sampler.multiplicity_law(1 if n is None else n).mean
     per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / delta))
@@ -207,21 +179,10 @@ def largest_steps(
 
 
 def largest_sample(
-    make: Callable[[float], Sampler],
-    n: int | None = None,
-    *,
-    most: float,
-    whole: bool,
-    noise_multiplier: float,
-    epsilon: float,
-    delta: float,
-    steps: int = 1,
-    adjacency: str | None = None,
-    mechanism: str = "gaussian",
-    denominator: str = "fixed",
-    accuracy: float = 1e-3,
-    time_limit: float | None = None,
-) -> Found:
+    make: Callable[[float], Sampler], n: int | None = None, *, most: float, whole: bool, noise_multiplier: float,
+    epsilon: float, delta: float, steps: int = 1, adjacency: str | None = None, mechanism: str = "gaussian",
+    denominator: str = "fixed", accuracy: float = 1e-3, time_limit: float | None = None,
+) -> Found:  # fmt: skip
     """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
 
     Parameters
@@ -235,16 +196,7 @@ def largest_sample(
     n, noise_multiplier, steps, adjacency, mechanism, denominator
         As in `dpsub.account`.
     epsilon, delta, accuracy, time_limit
-        As in `largest_steps`.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    UnsupportedError
-        If no bound covers the case, or the smallest sample exceeds the target.
-    NumericalError
-        If no size was proved in the time.
+        As in `largest_steps`, and it raises the same.
     """
     least = 1.0 if whole else _LEAST_RATE
     release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator)
@@ -259,14 +211,9 @@ class _Family:
     """Releases that differ in one number x, and the one target of all of them."""
 
     def __init__(
-        self,
-        release: Callable[[float], Release],
-        adjacency: str | None,
-        epsilon: float,
-        delta: float,
-        accuracy: float,
+        self, release: Callable[[float], Release], adjacency: str | None, epsilon: float, delta: float, accuracy: float,
         time_limit: float | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.epsilon = checks.real("epsilon", epsilon, above=0)
         self.accuracy = checks.real("accuracy", accuracy, above=0, below=1)
         width = max(self.epsilon * self.accuracy, 1e-9)
@@ -328,23 +275,11 @@ class _Family:
         return None
 
 
-@dataclass(frozen=True)
-class SafeRoot:
-    """A number x with bound(x) <= target that was checked, and one with bound > target.
+class SafeRoot(NamedTuple):
+    """A number `safe` with bound <= target, and the nearest one that misses it (None if there is none); both evaluated.
 
-    Attributes
-    ----------
-    safe : float
-        Was evaluated.
-    unsafe : float or None
-        The number nearest to `safe` that was evaluated and misses the target; None if there is none.
-    root : float
-        Where the bound may be the target, by interpolation between the two.
-    steepness : float
-        How fast the logarithm of the bound changes with that of x between the two.
-    evaluations : int
-    closed : bool
-        Whether the two are as close as was asked for, or `safe` is the last number; False if the deadline came first.
+    `root` is where the bound may be the target, by interpolation, and `steepness` |d log bound / d log x| between them.
+    `closed`: they are as close as was asked for, or `safe` is the last number; else the deadline came first.
     """
 
     safe: float
@@ -356,35 +291,14 @@ class SafeRoot:
 
 
 def safe_root(
-    bound: Callable[[float], float],
-    target: float,
-    name: str,
-    *,
-    start: float,
-    least: float,
-    most: float,
-    accuracy: float,
-    steepness: float = 1.0,
-    rising: bool = False,
-    whole: bool = False,
-) -> SafeRoot:
+    bound: Callable[[float], float], target: float, name: str, *, start: float, least: float, most: float,
+    accuracy: float, steepness: float = 1.0, rising: bool = False, whole: bool = False,
+) -> SafeRoot:  # fmt: skip
     """Find the smallest x with bound(x) <= target (`rising`: the largest), by safeguarded secants of logarithms.
 
-    Parameters
-    ----------
-    bound : callable
-        Falls with x, or rises; 0 and infinity are values, too.  Where it does not, the answer still meets the target.
-    target : float
-    name : str
-        What x is, for messages.
-    start, least, most : float
-        First guess and limits of x.
-    accuracy : float
-        Relative distance of the two ends of the answer.
-    steepness : float
-        A guess of |d log bound / d log x| near the root.
-    rising, whole : bool
-        Whether the bound rises with x, and whether x is a whole number.
+    The bound falls (`rising`: rises) with x; 0 and infinity are values, too.  Where it does not, the answer still meets
+    the target.  `name` says what x is in messages, `accuracy` is the relative distance of the two ends of the answer,
+    `steepness` a guess of |d log bound / d log x|, and `whole` asks for whole numbers.
 
     Raises
     ------

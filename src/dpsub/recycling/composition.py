@@ -19,7 +19,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account
 from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Target, order_grid
-from dpsub.accounting.pld import SLOPE_UNIT, PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_law
+from dpsub.accounting.pld import SLOPE_UNIT, PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_pld
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile
@@ -121,7 +121,7 @@ class RecycledEvent(Event):
         return order_grid(self._profile, step, tail, floor)
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return symmetric_law(self._profile, step, self._orders(step, tail))
+        return symmetric_pld(self._profile, step, self._orders(step, tail))
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         first, second = (self.law.mirrored, self.law) if swapped else (self.law, self.law.mirrored)
