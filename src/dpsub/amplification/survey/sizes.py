@@ -1,7 +1,7 @@
 """What the size of a sample without replacement does to privacy, three ways to set it.
 
-`random_size_*`: a random size that does not depend on the data.  `rounding_*`: a share r of the population, rounded to a
-whole number, deterministically or at random.  Last, what a size that depends on the data gives away: tests of the
+`random_size_*`: a random size that does not depend on the data.  `rounding_*`: a share r of the population, rounded to
+a whole number, deterministically or at random.  Last, what a size that depends on the data gives away: tests of the
 size, and the error that privacy forces.
 """
 
