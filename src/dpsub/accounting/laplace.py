@@ -161,7 +161,7 @@ class LaplacePair:
         error = 16 * _EPS * (1 + theta)
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
-    def lower_law(self, step: float, swapped: bool) -> PrivacyLossDistribution:
+    def lower_pld(self, step: float, swapped: bool) -> PrivacyLossDistribution:
         """Bound the law of the loss, of the other direction if `swapped`, from below.
 
         Between two centres densities are of the form a e^t + b e^-t, so that a cell which is symmetric about the place
@@ -252,7 +252,7 @@ class LaplaceEvent(Event):
         return self._bound.upper(step, tail, swapped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        return self.pair.lower_law(step, swapped)
+        return self.pair.lower_pld(step, swapped)
 
     def fitting(self, step: float) -> float:
         return self.pair.fitting(step)
