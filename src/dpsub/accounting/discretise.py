@@ -83,8 +83,9 @@ class DirectedPair:
         counts, log_weights = self.pair.components
         weights = np.exp(log_weights)
         p, p_error = _mixture_masses(edges, counts, weights, self.pair.scale)
-        other = (-counts, weights) if self.pair.mirrored else (np.zeros(1), np.ones(1))
-        q, q_error = _mixture_masses(edges, *other, self.pair.scale)
+        if not self.pair.mirrored:
+            counts, weights = np.zeros(1), np.ones(1)
+        q, q_error = _mixture_masses(edges, -counts, weights, self.pair.scale)
         if self.swapped:
             return CellMasses(q[::-1], p[::-1], q_error[::-1], p_error[::-1])
         return CellMasses(p, q, p_error, q_error)

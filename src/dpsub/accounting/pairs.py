@@ -1,9 +1,9 @@
 """Dominating and lower-bound pairs: two Gaussian mixtures with the same scale, and the privacy loss between them.
 
 One occurrence of the differing record moves the mean of N(0, s^2) by 1, so the scale s is the noise multiplier (noise
-scale over the norm bound of one record's term in the released sum).  Which of these pairs dominate all neighbours, which
-are attained by data sets, and which are only what a paper computes with (the mirrored pairs of WOR, WR and the
-multistage samplers, one direction for Poisson) is said in docs/accounting.md, sections 3, 5 and 6.
+scale over the norm bound of one record's term in the released sum).  Sections 3, 5 and 6 of docs/accounting.md say
+which of these pairs dominate all neighbours, which are attained by data sets, and which are only what a paper computes
+with: the mirrored pairs of WOR, WR and the multistage samplers, and one direction for Poisson.
 
 References
 ----------
@@ -192,7 +192,7 @@ class GaussianPair(ABC):
 
 @dataclass(frozen=True, eq=False)
 class _LawPair(GaussianPair):
-    """A pair of any multiplicity law, which must include the record; its loss is inverted by a table and Newton steps."""
+    """A pair of any multiplicity law, which must include the record."""
 
     law: MultiplicityLaw = field(repr=False)
     scale: float
@@ -355,7 +355,7 @@ class FillerPair(_LawPair):
 
 def _inverted(
     value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], goal: np.ndarray,
-    nodes: np.ndarray, table: np.ndarray, slope: np.ndarray | None = None,
+    nodes: np.ndarray, table: np.ndarray, slope: np.ndarray | None = None
 ) -> np.ndarray:  # fmt: skip
     """Where an increasing function, tabulated with its slope or without, takes the values `goal`.
 
