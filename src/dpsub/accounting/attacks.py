@@ -7,11 +7,17 @@ depend on past outputs, so that any policy of choices that ends in accepting or 
     delta(epsilon) >= P(accept) - e^epsilon Q(accept).
 
 What is computed is this value of *one* policy, which remembers a grid point x_i in place of epsilon minus its losses so
-far, moves to one of the two grid points next to its own loss at random, and accepts from x_i with probabilities alpha_i
-under P and beta_i under Q; the sign of the fillers is the one with the larger alpha - e^(x_i) beta.  A coarse memory
-makes the policy worse, by the square of the step, and the bound no less valid.  alpha and e^x beta are kept as
-A = e^(tilt x) alpha and B = e^(tilt x) e^x beta over a common factor: at the saddle point's tilt their errors are small
-relative to delta, however small delta is.  docs/accounting.md, section 5, has the recursion and its rounding.
+far.  From x_i it may accept with probabilities alpha_i under P and beta_i under Q; one step before, with an outcome z
+of masses p(z), q(z) that moves it from i to j(z),
+
+    alpha'_i = sum_z p(z) alpha_j(z),    beta'_i = sum_z q(z) beta_j(z).
+
+A coarse memory makes the policy worse, by the square of the step, and the bound no less valid: nothing is rounded but
+what the adversary knows.  The sign of the fillers is the one with the larger alpha' - e^(x_i) beta'.  Outcomes between
+two grid points move to one of them at random, so that the remembered loss is right on average.
+
+alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta over a common factor.  With the tilt at
+the saddle point their errors are small relative to delta, however small delta is.
 """
 
 from __future__ import annotations
@@ -19,14 +25,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import fft
 
 from dpsub.accounting import pairs
 from dpsub.accounting.bracket import Target
-from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import LAW_ERROR, MAX_LOSS, DirectedPair
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import FillerPair
@@ -38,9 +43,17 @@ _PATIENCE = 12
 """With r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most."""
 
 
-class Fillers(NamedTuple):
-    """What one choice of the fillers does to the remembered loss, in one step: masses under P, of side "lower", and
-    masses under Q on the same grid, of side "upper"."""
+@dataclass(frozen=True, eq=False)
+class Fillers:
+    """What one choice of the fillers does to the remembered loss, in one step.
+
+    Attributes
+    ----------
+    accepted : PrivacyLossDistribution
+        Masses under P, of side "lower".
+    charged : PrivacyLossDistribution
+        Masses under Q on the same grid, of side "upper".
+    """
 
     accepted: PrivacyLossDistribution
     charged: PrivacyLossDistribution
@@ -48,16 +61,29 @@ class Fillers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveGame:
-    """The game of k steps, with choices on grids of one step; any tilt >= 0 is valid."""
+    """The game of k steps.
+
+    Attributes
+    ----------
+    choices : sequence of Fillers
+        On grids of one step.
+    steps : int
+        k >= 1.
+    tilt : float
+        At least 0.
+    """
 
     choices: Sequence[Fillers]
     steps: int
     tilt: float = 0.0
 
     def played(self, low: float, high: float) -> Policy:
-        """The policy that accepts at once where it remembers less than `low` nats, and gives up above `high`.
+        """The policy that accepts at once where it remembers less than `low`, and gives up above `high`.
 
-        Any window around 0 is valid: the further apart its ends, the better the policy.
+        Parameters
+        ----------
+        low, high : float
+            In nats, around 0: the further apart, the better the policy; any window is valid.
         """
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
@@ -66,15 +92,13 @@ class AdaptiveGame:
         accept, charge = np.where(x < 0, _accepted(np.minimum(x, 0.0), self.tilt, 0.0), 0.0)
         log_scale = 0.0
         for count, repeats in self._blocks():
-            block = [(_kernel(fillers.accepted, count, window, self.tilt),
-                      _kernel(fillers.charged, count, window, 1 + self.tilt)) for fillers in self.choices]  # fmt: skip
-            kernels = [kernel for both in block for kernel in both]
-            reference = max(kernel.log_scale for kernel in kernels)
-            left = max(0, *(kernel.first + kernel.masses.size - 1 for kernel in kernels))
-            right = max(0, *(-kernel.first for kernel in kernels))
+            block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
+            reference = max(kernel.log_scale for one in block for kernel in (one.accepted, one.charged))
+            left = max(0, *(kernel.last for one in block for kernel in (one.accepted, one.charged)))
+            right = max(0, *(-kernel.first for one in block for kernel in (one.accepted, one.charged)))
             size = fft.next_fast_len(left + window + right, real=True)
-            spectra = [np.stack([accepted.spectrum(size, reference, -1), charged.spectrum(size, reference, 1)])
-                       for accepted, charged in block]  # fmt: skip
+            spectra = [(one.accepted.spectrum(size, reference, -1), one.charged.spectrum(size, reference, 1))
+                       for one in block]  # fmt: skip
             beyond = (first - left + np.arange(left)) * step
             for _ in range(repeats):
                 check_time()
@@ -87,10 +111,10 @@ class AdaptiveGame:
                 # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of three times
                 round_off = 16 * _EPS * math.log2(size)
                 accept, charge = np.zeros(window), np.zeros(window)
-                for (accepted, charged), spectrum in zip(block, spectra, strict=True):
-                    moved = fft.irfft(transformed * spectrum, n=size)[:, left : left + window]
-                    gain = moved[0] - norms[0] * (round_off + accepted.round_off) - largest[0] * accepted.tail
-                    cost = moved[1] + norms[1] * (round_off + charged.round_off) + largest[1] * charged.tail
+                for one, (accepted, charged) in zip(block, spectra, strict=True):
+                    moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[:, left : left + window]
+                    gain = moved[0] - norms[0] * (round_off + one.accepted.round_off) - largest[0] * one.accepted.tail
+                    cost = moved[1] + norms[1] * (round_off + one.charged.round_off) + largest[1] * one.charged.tail
                     # giving up at once is worth 0
                     better = gain - cost > accept - charge
                     accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
@@ -112,9 +136,14 @@ class AdaptiveGame:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Probabilities of accepting from the remembered points x, in nats: a lower bound of delta at every epsilon.
+    """Probabilities of accepting, from every remembered point: a lower bound of delta at every epsilon.
 
-    alpha = accept e^(log_scale - tilt x) is rounded down, and beta = charge e^(log_scale - (1 + tilt) x) up.
+    Attributes
+    ----------
+    x : ndarray, shape (n,)
+        Remembered points, in nats.
+    accept, charge : ndarray, shape (n,)
+        alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up.
     """
 
     x: np.ndarray
@@ -157,6 +186,10 @@ class _Kernel:
     round_off: float
     tail: float
 
+    @property
+    def last(self) -> int:
+        return self.first + self.masses.size - 1
+
     def spectrum(self, size: int, reference: float, sign: int) -> np.ndarray:
         """Transform over e^(reference - log_scale), rounded down or up."""
         rounding = 1 + sign * 16 * _EPS * (1 + abs(self.log_scale) + abs(reference))
@@ -165,12 +198,23 @@ class _Kernel:
         return np.asarray(fft.rfft(np.bincount(places, self.masses * factor, minlength=size)))
 
 
-def _kernel(pld: PrivacyLossDistribution, count: int, window: int, tilt: float) -> _Kernel:
+@dataclass(frozen=True, eq=False)
+class _Block:
+    accepted: _Kernel
+    charged: _Kernel
+
+    @classmethod
+    def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _Block:
+        accepted = ComposedLoss([fillers.accepted], [count]).masses(tilt)
+        charged = ComposedLoss([fillers.charged], [count]).masses(1 + tilt)
+        return cls(_inside(accepted, window), _inside(charged, window))
+
+
+def _inside(total: TiltedSum, window: int) -> _Kernel:
     """The law of a sum, with what leaves any window moved to just beyond it: accepted on one side, lost on the other.
 
     Where everything is accepted the tilted values fall by e^(-tilt step) a step, and masses that move there grow by it.
     """
-    total = ComposedLoss([pld], [count]).masses(tilt)
     indices = total.start + np.arange(total.values.size)
     kept = indices >= -window
     if not kept.any():
@@ -200,24 +244,34 @@ _TINY = 1e-300
 _ACCEPTED = -12.0
 """Where the policy accepts at once: from there on no policy gains more than e^-12 of what it has."""
 _RARE = -14.0
+
+
 _POLICIES = 3
 """Games that are played for several targets."""
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveAttack:
-    """The filler flip against k steps of sums of m records, m fixed; `pair` is what fillers at -C give."""
+    """The filler flip against sums of m records, m fixed.
+
+    Attributes
+    ----------
+    pair : FillerPair or LaplacePair
+        Outputs with fillers at -C on the two data sets.
+    steps : int
+    """
 
     pair: FillerPair | LaplacePair
     steps: int
 
-    def answer(self, target: Target) -> float:
+    def answer(self, question: Target) -> float:
         """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
         large, or blocks of many steps need a larger transform than there is, or losses cannot be told apart."""
-        return self.answers([target])[0]
+        return self.answers([question])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[float]:
-        """`answer` for several targets in order: a policy that suits one proves something for each; few are played."""
+        """As `answer`, for several targets in order: a policy that suits one proves something for each, so that few
+        are played."""
         places = np.unique(np.linspace(0, len(targets) - 1, _POLICIES).round().astype(int))
         best = [0.0] * len(targets)
         for place in places:
@@ -235,7 +289,7 @@ class AdaptiveAttack:
                     best[i] = max(best[i], policy.delta(target.epsilon))
         return best
 
-    def _policy(self, target: Target) -> Policy | None:
+    def _policy(self, question: Target) -> Policy | None:
         pair = self.pair
         if isinstance(pair, FillerPair):
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
@@ -248,7 +302,7 @@ class AdaptiveAttack:
             # the shortest window is too long already
             return None
         rough = choices(pair, max(spread / 8, least))
-        tilt, epsilon = _saddle(rough, self.steps, target)
+        tilt, epsilon = _saddle(rough, self.steps, question)
         highest = 0.0
         for one in rough:
             lowest, _ = ComposedLoss([one.accepted], [self.steps]).cumulants.reach(tilt, _RARE)
@@ -298,7 +352,7 @@ def _rounded(masses: np.ndarray, errors: np.ndarray, side: str) -> np.ndarray:
     return np.maximum(masses * (1 + sign * 2 * LAW_ERROR) + sign * (errors + _TINY), 0.0)
 
 
-def _saddle(fillers: Sequence[Fillers], k: int, target: Target) -> tuple[float, float]:
+def _saddle(fillers: Sequence[Fillers], k: int, question: Target) -> tuple[float, float]:
     """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked for, or its bound.
 
     Any tilt and epsilon are valid.
@@ -308,10 +362,10 @@ def _saddle(fillers: Sequence[Fillers], k: int, target: Target) -> tuple[float, 
     tilts = unit * np.geomspace(1e-3, 1e3, 61)
     tilts = tilts[tilts * laws[0].step < 20]
     growth = np.array([k * max(law.log_mgf(tilt) for law in laws) for tilt in tilts])
-    if target.delta is None:
-        assert target.epsilon is not None
-        best = int(np.argmin(growth - tilts * target.epsilon))
-        return (0.0 if best == 0 else float(tilts[best])), target.epsilon
-    bounds = (growth - np.log(target.delta)) / tilts
+    if question.delta is None:
+        assert question.epsilon is not None
+        best = int(np.argmin(growth - tilts * question.epsilon))
+        return (0.0 if best == 0 else float(tilts[best])), question.epsilon
+    bounds = (growth - np.log(question.delta)) / tilts
     best = int(np.argmin(bounds))
     return float(tilts[best]), max(0.0, float(bounds[best]))
