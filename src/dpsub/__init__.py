@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
     from dpsub.sampling.chains import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "accounting.account": ("Account", "Ledger", "Release", "account"),

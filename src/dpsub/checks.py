@@ -1,4 +1,4 @@
-"""Validators of arguments; each returns the canonical value or raises :class:`ArgumentError` in one sentence."""
+"""Validators of arguments; each returns the canonical value or raises `ArgumentError` in one sentence."""
 
 from __future__ import annotations
 
@@ -17,20 +17,10 @@ MOST_WHOLE = 2**53
 
 
 def integer(
-    name: str,
-    value: Any,
-    *,
-    at_least: int | None = None,
-    at_most: int | None = MOST_WHOLE,
+    name: str, value: Any, *, at_least: int | None = None, at_most: int | None = MOST_WHOLE,
     at_most_name: str | None = None,
 ) -> int:
-    """Return `value` as int; `at_most_name` names the upper limit in the message ("n" gives "at most n = 300").
-
-    Raises
-    ------
-    ArgumentError
-        If `value` is not a whole number or lies outside the limits.
-    """
+    """Return `value` as int within the limits; `at_most_name` names the upper one ("n" gives "at most n = 300")."""
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}")
     try:
@@ -55,21 +45,10 @@ def _shown(value: int) -> str:
 
 
 def real(
-    name: str,
-    value: Any,
-    *,
-    above: float | None = None,
-    at_least: float | None = None,
-    below: float | None = None,
+    name: str, value: Any, *, above: float | None = None, at_least: float | None = None, below: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """Return `value` as a finite float within the limits (`above` and `below` are strict).
-
-    Raises
-    ------
-    ArgumentError
-        If `value` is not a finite number or lies outside the limits.
-    """
+    """Return `value` as a finite float within the limits (`above` and `below` are strict)."""
     try:
         if isinstance(value, (bool, np.bool_, str)):
             raise TypeError
@@ -81,24 +60,16 @@ def real(
     if not math.isfinite(result):
         raise ArgumentError(f"{name} must be finite, got {name} = {result}")
     for limit, keeps, rule in (
-        (above, operator.gt, "above"),
-        (at_least, operator.ge, "at least"),
-        (below, operator.lt, "below"),
-        (at_most, operator.le, "at most"),
-    ):
+        (above, operator.gt, "above"), (at_least, operator.ge, "at least"),
+        (below, operator.lt, "below"), (at_most, operator.le, "at most"),
+    ):  # fmt: skip
         if limit is not None and not keeps(result, limit):
             raise ArgumentError(f"{name} must be {rule} {limit:g}, got {name} = {result:g}")
     return result
 
 
 def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarray:
-    """Return `value` as a float array without NaN or infinity, of `ndim` dimensions where given.
-
-    Raises
-    ------
-    ArgumentError
-        If an entry is not finite or the number of dimensions differs.
-    """
+    """Return `value` as a float array without NaN or infinity, of `ndim` dimensions where given."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -112,13 +83,7 @@ def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarra
 
 
 def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
-    """Return `value` if it is one of `choices`, else name the nearest one.
-
-    Raises
-    ------
-    ArgumentError
-        If `value` is not among `choices`.
-    """
+    """Return `value` if it is one of `choices`, else name the nearest one."""
     known = sorted(choices)
     if isinstance(value, str) and value in known:
         return value

@@ -31,23 +31,16 @@ class Registry(Generic[T]):
     Parameters
     ----------
     package : str
-        Dotted name of the package whose modules are imported on first use.
+        Dotted name of the package whose modules are imported on first use; PlanError if two members share a name.
     base : type
         The abstract class that members extend.
     noun : str
         What a member is called in messages ("sampler").
     key : callable, optional
         Name of a member, None for a class that is not one; default is the class attribute `name`.
-
-    Raises
-    ------
-    PlanError
-        If two members share a name (on first use).
     """
 
-    def __init__(
-        self, package: str, base: Any, noun: str, *, key: Callable[[type], str | None] = _name
-    ) -> None:
+    def __init__(self, package: str, base: Any, noun: str, *, key: Callable[[type], str | None] = _name) -> None:
         self._package, self._base, self._noun, self._key = package, base, noun, key
         self._found: dict[str, type[T]] = {}  # members of the modules that have been loaded so far
 
@@ -89,13 +82,7 @@ class Registry(Generic[T]):
         return dict(self._members)
 
     def get(self, name: str) -> type[T]:
-        """Return the member called `name`.
-
-        Raises
-        ------
-        ArgumentError
-            If there is none; the message proposes the nearest name.
-        """
+        """Return the member called `name`, else propose the nearest name."""
         if name in self._found:
             return self._found[name]
         if "_members" not in self.__dict__:

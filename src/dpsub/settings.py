@@ -146,11 +146,12 @@ def validate(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
             raise PlanError(f"experiments.{name}.variants must be among {known}, got {unknown[0]!r}")
         try:
             experiment.check(chosen)
+            most = experiment.replicates(chosen)
         except (ArgumentError, UnsupportedError, PlanError) as problem:
             raise PlanError(f"experiments.{name}: {problem}") from None
-        if chosen["parts"] > experiment.replicates(chosen):
+        if chosen["parts"] > most:
             raise PlanError(
-                f"experiments.{name}.parts must be at most the number of replicates = {experiment.replicates(chosen)}, "
+                f"experiments.{name}.parts must be at most the number of replicates = {most}, "
                 f"got parts = {chosen['parts']}"
             )
     return conformed

@@ -15,13 +15,7 @@ ROLES = ("data", "initial", "sample", "noise")
 
 
 def canonical(value: Any) -> Any:
-    """Reduce `value` to plain JSON types; 1, 1.0 and ``np.int64(1)`` become the same integer.
-
-    Raises
-    ------
-    ArgumentError
-        If a number is not finite or a type has no JSON form.
-    """
+    """Reduce `value` to plain JSON types; 1, 1.0 and ``np.int64(1)`` become the same integer."""
     if isinstance(value, Mapping):
         return {str(key): canonical(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -36,17 +30,15 @@ def canonical(value: Any) -> Any:
     return int(number) if number.is_integer() else number
 
 
-def stream(
-    root: int, *, experiment: str, cell: Mapping[str, Any], role: str, replicate: int
-) -> np.random.Generator:
-    """Return the generator of one role of one replicate of one cell.
+def stream(root: int, *, experiment: str, cell: Mapping[str, Any], role: str, replicate: int) -> np.random.Generator:
+    """Return the generator of one role of one replicate of one cell, independent of every other key's.
 
     Parameters
     ----------
     root : int
         The one seed of the configuration.
     experiment : str
-        Name of the experiment.
+        Its name.
     cell : mapping
         The fields that this role's key holds. Roles "data" and "initial" get the paired fields only, so that all
         samplers meet the same data.
@@ -54,11 +46,6 @@ def stream(
         What the numbers are for.
     replicate : int
         Repetition, from 0.
-
-    Returns
-    -------
-    numpy.random.Generator
-        Independent of every other key's.
 
     Examples
     --------

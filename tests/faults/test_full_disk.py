@@ -16,7 +16,8 @@ from tests.workflow import runs
 
 FULL = "got: No space left on device; free space, or correct permissions or paths\n"
 TRACE = '{"n": 100, "b": 20, "m": 10, "iterations": 20, "replicates": 1, "clip": 3, "learning_rate": 0.04, ' \
-        '"epsilon_amplified": [0.01, 0.001], "beta": [1, 0.5, 0.2], "initial": [-1, -1, -1]}'  # fmt: skip
+        '"epsilon_amplified": [0.01, 0.001], "beta": [1, 0.5, 0.2], "initial": [-1, -1, -1], ' \
+        '"samplers": ["wor"]}'  # fmt: skip
 
 
 def script(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

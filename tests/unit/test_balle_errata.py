@@ -29,7 +29,9 @@ def test_bl1_the_divisor_of_the_maximal_coupling_is_eta_squared() -> None:
     rest = np.outer(first - common, second - common)
     assert (rest / eta).sum() == pytest.approx(eta)  # as printed
     assert (rest / eta**2).sum() == pytest.approx(1)
-    np.testing.assert_allclose(maximal_coupling(first, second).joint, np.diag(common) + rest / eta)
+    parts = maximal_coupling(first, second)
+    np.testing.assert_allclose(np.outer(parts.first, parts.second), rest / eta**2)
+    np.testing.assert_allclose((1 - parts.eta) * parts.shared, common)
 
 
 def test_bl2_the_printed_multinomial_law_is_zero() -> None:

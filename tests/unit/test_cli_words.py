@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dpsub
-from dpsub import cli
+from dpsub import cli, noise
 from dpsub.cli import main
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import duration, number, numbers, whole
@@ -85,6 +85,8 @@ def test_numbers_as_people_write_them(text: str, value: float) -> None:
 
 def test_whole_numbers_are_exact() -> None:
     assert [whole(text) for text in ("9007199254740991", "1e6", "10_000")] == [2**53 - 1, 10**6, 10**4]
+    with pytest.raises(ArgumentTypeError, match="at most"):
+        whole("9007199254740993")  # the nearest double is 2^53
 
 
 @pytest.mark.parametrize("parse", [number, whole, numbers, duration])
@@ -232,6 +234,13 @@ def test_the_way_out_of_shuffling_is_answered(capsys: Captured) -> None:
 def test_rate_one_gets_a_remark(capsys: Captured) -> None:
     assert "is it 1 %" in said(capsys, "law", "poisson", "--rate", "1")
     assert "remarks" not in answered(capsys, "law", "poisson", "--rate", "0.99")
+
+
+def test_a_new_noise_is_a_choice_where_it_can_be_used(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise.REGISTRY, "names", lambda: ("gaussian", "laplace", "triangle"))
+    assert "{gaussian,laplace,triangle}" in said(capsys, "amplify", "--help")
+    assert "{gaussian,laplace,triangle}" in said(capsys, "translate", "--help")
+    assert "{gaussian,laplace}" in said(capsys, "account", "--help")  # the accountant has no proof for it
 
 
 def test_kinds_are_those_of_accounts(capsys: Captured) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpsub.amplification.survey import auditor, clusters, rates, strata, unequal
 from dpsub.amplification.survey.auditor import worst_ratio
 from dpsub.amplification.survey.sizes import (
-    RandomSizeLaw,
+    log_sizes_of,
     random_size_exact,
     random_size_lower,
     random_size_upper,
@@ -25,15 +25,14 @@ from dpsub.amplification.survey.sizes import (
     rounding_exact_at,
     rounding_printed,
     rounding_size_aware,
+    tilted_mean,
     two_point_error,
 )
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.experiments.bun_cases.cases import added, substituted
-from dpsub.experiments.bun_cases.design_cases import cluster_laws
+from dpsub.experiments.bun_cases.design_cases import cluster_laws, systematic_law
 from dpsub.sampling import allocation
 from dpsub.sampling.allocation import exact_rate, rounded_sizes
-
-Law = RandomSizeLaw
 
 
 @pytest.mark.parametrize(
@@ -50,8 +49,8 @@ Law = RandomSizeLaw
 def test_figure2_reference_values(
     sigma: float, share: float, lower: float, upper: float, low: float, high: float, exact: float
 ) -> None:
-    law = Law.truncated_gaussian(10_000, 5000, sigma)
-    assert law.tilted_mean(0.01) / 10_000 == pytest.approx(share, abs=1e-6)
+    law = allocation.log_normal_sizes(10_000, 5000, sigma)
+    assert tilted_mean(law, 0.01) / 10_000 == pytest.approx(share, abs=1e-6)
     found = [f(law, 0.01, factor=factor) for factor in (1, 2) for f in (random_size_lower, random_size_upper)]
     assert found == pytest.approx([lower, upper, low, high], abs=6e-9)
     assert random_size_exact(law, 0.01) == pytest.approx(exact, abs=6e-9)
@@ -61,7 +60,7 @@ def test_figure2_reference_values(
 @given(st.integers(2, 6), st.integers(0, 10**6), st.floats(0.05, 2.0))
 def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> None:
     t = np.random.default_rng(seed).dirichlet(np.ones(n + 1) * 0.5)
-    law = Law.of_probabilities(t)
+    law = log_sizes_of(t)
     found = auditor.audit(*substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon)
     exact = random_size_exact(law, epsilon)
     assert exact == pytest.approx(found.loss, abs=2e-6)
@@ -126,7 +125,7 @@ def test_ties_are_rounded_up_in_exact_arithmetic() -> None:
 
 
 def test_random_size_at_large_epsilon_and_n() -> None:
-    law = Law.truncated_gaussian(20_000, 10_000, 100)
+    law = allocation.log_normal_sizes(20_000, 10_000, 100)
     for epsilon in (0.5, 5.0):
         exact = random_size_exact(law, epsilon)
         assert random_size_lower(law, epsilon, factor=2) - 1e-9 <= exact <= random_size_upper(law, epsilon, factor=2)
@@ -167,7 +166,7 @@ def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
 def test_insertion_bounds_bracket_the_programme(n: int) -> None:
     for place in range(n + 1):
         order = list(range(n))
-        laws = [unequal.systematic_law(o, 2, n + 1) for o in (order, [*order[:place], n, *order[place:]])]
+        laws = [systematic_law(o, 2, n + 1) for o in (order, [*order[:place], n, *order[place:]])]
         low, high = unequal.systematic_insertion(n, 2, place, 0.5)
         assert low - 1e-9 <= auditor.audit(*laws, 0.5).loss <= high + 2e-6
 
@@ -190,7 +189,7 @@ def test_allocations_are_optimal() -> None:
             assert cost[allocation.allocate(small, weights, m)] == pytest.approx(min(cost.values()), rel=1e-12)
     large = allocation.allocate((10**6,) * 5, np.array([1e-9, 1.0, 2.0, 3.0, 4.0]), 10_000)
     assert sum(large) == 10_000 and large[0] == 1 and large[4] == pytest.approx(4000, abs=2)
-    assert allocation.optimal(sizes, deviations, (1, 1, 1, 100), 100)[3] < 50
+    assert allocation.neyman(sizes, deviations, 100, costs=(1, 1, 1, 100))[3] < 50
 
 
 def test_certificate_inverse_and_public_base() -> None:
@@ -211,9 +210,9 @@ def test_certificate_inverse_and_public_base() -> None:
         (lambda: rounding_printed(1, 1.0), UnsupportedError, "the theorem asks for a rate below 1"),
         (lambda: rounding_printed(0, 1.0), ArgumentError, "rate must be above 0 and at most 1"),
         (lambda: rounding_checked("1/10", 1.0, 9), UnsupportedError, "of at least 1, got 0.9 at n = 9; use"),
-        (lambda: Law.of_probabilities([0.5, -0.1, 0.6]), ArgumentError, "must not be negative"),
-        (lambda: Law.of_probabilities([0.5, 0.1]), ArgumentError, "must sum to 1"),
-        (lambda: Law.truncated_gaussian(10, 5, 0), ArgumentError, "sd must be above 0"),
+        (lambda: log_sizes_of([0.5, -0.1, 0.6]), ArgumentError, "probabilities of 0..n that sum to 1"),
+        (lambda: log_sizes_of([0.5, 0.1]), ArgumentError, "that sum to 1, got a sum of 0.6"),
+        (lambda: allocation.log_normal_sizes(10, 5, 0), ArgumentError, "sd must be above 0"),
         (lambda: clusters.ClusterDesign((3, 4), 3), ArgumentError, "drawn must be at most the clusters = 2"),
         (lambda: clusters.ClusterDesign((3, 0), 1), ArgumentError, "the size of a cluster must be at least 1"),
         (lambda: clusters.ClusterDesign((3,), 1), ArgumentError, "needs at least 2 clusters"),

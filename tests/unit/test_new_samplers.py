@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsub import artefacts, sampling, sweeps
+from dpsub.cli.samplers import described
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.experiments import REGISTRY
 from dpsub.figures import sampler_style
@@ -54,6 +55,27 @@ class Thrice(StagedSampler):
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
         return [(cls(5, 4, 3), 7)]
+
+
+@dataclass(frozen=True)
+class Bag(StagedSampler):
+    """As many draws in all as there are records."""
+
+    b: int
+    n: int
+
+    name: ClassVar[str] = "bag"
+    label: ClassVar[str] = "BAG"
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithoutReplacement, "n": WithReplacement}
+
+    @classmethod
+    def examples(cls) -> list[tuple[Sampler, int]]:
+        return [(cls(4, 9), 9)]
+
+
+def test_the_number_of_records_is_shown_once() -> None:
+    assert described(Bag(b=12, n=60), 60) == "BAG(n = 60, b = 12)"
+    assert described(Bag(b=12, n=60), None) == "BAG(b = 12, n = 60)"
 
 
 @pytest.fixture(autouse=True)

@@ -364,7 +364,7 @@ def test_a_deadline_ends_long_work_with_valid_ends(question: dict[str, float]) -
     # 999 999 draws from ten slots: the first profile alone takes longer
     proof = account.Proof.of([Release(MustWW(10, 999_999), 1_000_001, 4.0, 10)])
     begin = time.monotonic()
-    lower, upper, width_met = proof.ledger.answer(Target(**question, deadline=begin + 1))
+    lower, upper, width_met = proof.composition.answer(Target(**question, deadline=begin + 1))
     assert time.monotonic() - begin < 5
     assert 0 <= lower <= upper
     assert not width_met
@@ -387,7 +387,7 @@ def test_many_targets_cost_little_more_than_one(sampler: Sampler, n: int | None)
     widths = {"delta": 5e-3, "epsilon": 5e-3}
     targets = [Target(delta=10.0**-k, width=widths["delta"]) for k in (4, 5, 6)]
     targets += [Target(epsilon=epsilon, width=widths["epsilon"]) for epsilon in (0.5, 1.0)]
-    composition = account.Proof.of([Release(sampler, n, 4.0, 100)]).ledger
+    composition = account.Proof.of([Release(sampler, n, 4.0, 100)]).composition
     built: list[tuple[object, ...]] = []
     true = ComposedLoss.__post_init__
 
@@ -402,7 +402,7 @@ def test_many_targets_cost_little_more_than_one(sampler: Sampler, n: int | None)
         composition.answers(targets[:1])
         assert once <= 2 * max(2, len(built) - once)
     for target, found in zip(targets, [*together, *composition.answers(targets[3:])], strict=True):
-        alone = account.Proof.of([Release(sampler, n, 4.0, 100)]).ledger.answer(target)
+        alone = account.Proof.of([Release(sampler, n, 4.0, 100)]).composition.answer(target)
         assert found.width_met
         # both hold, each to the width
         assert found.lower <= alone.upper

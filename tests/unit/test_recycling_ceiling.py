@@ -9,7 +9,7 @@ import pytest
 
 from dpsub.errors import ArgumentError
 from dpsub.recycling import GaussianKernel, LaplaceKernel
-from dpsub.recycling.ceiling import _certified, _prices, _Programme, ceiling, staircase
+from dpsub.recycling.ceiling import _certified, _prices, _programme, ceiling, staircase
 from dpsub.recycling.choice import best_recycler
 
 
@@ -44,7 +44,7 @@ def test_no_noise_at_hand_passes_the_ceiling() -> None:
 
 
 def test_the_certificate_does_not_trust_the_solver() -> None:
-    programme = _Programme(1.0, 1e-3, 4, 3, 80)
+    programme = _programme(1.0, 1e-3, 4, 3, 80)
     prices, mass = _prices(programme)
     best = _certified(programme, prices, mass)
     rng = np.random.default_rng(0)

@@ -121,7 +121,7 @@ def test_a_traceback_is_shown_and_fails(name: str, tmp_path: Path) -> None:
 
 
 def test_records_have_the_same_bytes(name: str, tmp_path: Path) -> None:
-    settings = '{"draws": 20, "settings": [{"n": 300, "b": 50, "m": 30}]}'
+    settings = '{"draws": 20, "samplers": ["wor", "must_ow"], "settings": [{"n": 300, "b": 50, "m": 30}]}'
     arguments = ["--experiment", "distinct_counts", "--variant", "stated", "--part", "1-of-1", "--seed", "1",
                  "--replicates", "0:1", "--settings", settings]  # fmt: skip
     found = []

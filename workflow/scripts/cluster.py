@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsub import settings
+from dpsub import checks, settings
 from dpsub.errors import PlanError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +143,7 @@ class Slurm:
                 )
             return defaults[0]
         if name not in known:
-            raise PlanError(f"unknown partition {name!r}; {settings.nearest(name, sorted(known))}")
+            raise PlanError(f"unknown partition {name!r}; {checks.nearest(name, sorted(known))}")
         return known[name]
 
     def _check_account(self) -> None:
@@ -158,7 +158,7 @@ class Slurm:
         ).splitlines()
         known = sorted({line.strip() for line in lines if line.strip()})
         if known and self.account not in known:
-            raise PlanError(f"unknown account {self.account!r}; {settings.nearest(self.account, known)}")
+            raise PlanError(f"unknown account {self.account!r}; {checks.nearest(self.account, known)}")
 
     def _keeps_accounts(self) -> bool:
         return not self.configuration.get("AccountingStorageType", "").endswith("/none")

@@ -32,7 +32,7 @@ import start_job
 import summary
 from progress import Progress, duration, sentence_in
 
-from dpsub import lock, settings
+from dpsub import checks, lock, settings
 from dpsub.datasets import fetch, point_sources
 from dpsub.errors import PlanError
 from dpsub.plan import Plan
@@ -86,7 +86,7 @@ def machine(results: Path, options: argparse.Namespace) -> cluster.Slurm | None:
         raise PlanError(f"cores must be at least 1, got cores = {options.cores}")
     known = cluster.profiles()
     if options.profile not in known:
-        raise PlanError(f"unknown profile {options.profile!r}; {settings.nearest(options.profile, sorted(known))}")
+        raise PlanError(f"unknown profile {options.profile!r}; {checks.nearest(options.profile, sorted(known))}")
     profile = known[options.profile]
     if profile.get("executor") != "slurm":
         if options.partition or options.account:
@@ -99,7 +99,7 @@ def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
     known = [product.target for product in plan.products]
     for target in targets:
         if target not in known and target != "all" and not Path(target).suffix:
-            near = settings.nearest(target, known)
+            near = checks.nearest(target, known)
             raise PlanError(f"unknown target {target!r}; {near}")
 
 

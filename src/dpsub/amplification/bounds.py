@@ -23,26 +23,12 @@ from dpsub.sampling.laws import MultiplicityLaw, log_binomial
 
 LARGEST = 10_000_000
 """Of the sizes over which a bound sums: arrays of that length are held."""
-_BLOCK = 4096  # sizes evaluated at once
 _WORDS = {Relation.ADD_REMOVE: "adding or removing a record", Relation.SUBSTITUTE: "substituting a record"}
 
 
 @dataclass(frozen=True)
 class DeclaredProfile:
-    """A base profile and the neighbouring relations between samples for which it holds.
-
-    Parameters
-    ----------
-    profile : Profile
-        The profile; its groups are distances in the same relation.
-    relations : frozenset of Relation
-        At least one.
-
-    Raises
-    ------
-    ArgumentError
-        If no relation is declared.
-    """
+    """A base profile and the neighbouring relations between samples, at least one, in which it and its groups hold."""
 
     profile: Profile
     relations: frozenset[Relation]
@@ -50,9 +36,8 @@ class DeclaredProfile:
     def __post_init__(self) -> None:
         kept = frozenset(Relation(name) for name in self.relations)
         if not kept:
-            raise ArgumentError(
-                "a base profile must hold for a relation between samples, got none; declare add_remove or substitute"
-            )
+            raise ArgumentError("a base profile must hold for a relation between samples, got none; declare add_remove "
+                                "or substitute")
         object.__setattr__(self, "relations", kept)
 
     @classmethod
@@ -65,28 +50,19 @@ class DeclaredProfile:
 class Bound:
     """An upper bound on the privacy profile of one release of a subsampled mechanism, as `translate` makes it.
 
-    It is valid for one release: composing its points naively is valid too, but rarely tight.
+    It holds for one release: to compose its points naively is valid too, but rarely tight.
 
     Attributes
     ----------
-    name : str
-        Where it stands in the paper, or how it follows from it.
-    sampler : {"poisson", "wor", "wr"}
-        The sampler.
-    base_relation : Relation
-        Between samples, for which the base profile must hold.
-    relation : Relation
-        Between data sets, for which the result holds.
-    eta : float
-        Largest total variation distance between samples of neighbouring data sets, in [0, 1].
-    law : MultiplicityLaw
-        Law of the number of copies of the record in which neighbours differ.
-    formula : callable
-        delta' at epsilon' >= 0 from this bound, a base profile and a flat array of epsilon', for eta above 0.
-    n : int
-        Size of the data set where the formula needs it, else 0.
-    remark : str
-        What the caller should know of the sizes that were given; mostly empty.
+    name : where it stands in the paper, or how it follows from it.
+    sampler : "poisson", "wor" or "wr".
+    base_relation : between samples, for which the base profile must hold.
+    relation : between data sets, for which the result holds.
+    eta : largest total variation distance between samples of neighbouring data sets.
+    law : of the number of copies of the record in which neighbours differ.
+    formula : delta' at epsilon' >= 0 from this bound, a base profile and a flat array of epsilon', for eta above 0.
+    n : size of the data set where the formula needs it, else 0.
+    remark : what the caller should know of the sizes that were given; mostly empty.
     """
 
     name: str
@@ -100,28 +76,14 @@ class Bound:
     remark: str = ""
 
     def delta(self, base: DeclaredProfile, epsilon_amplified: ArrayLike) -> np.ndarray:
-        """Return delta'(epsilon'), an upper bound, of the shape of `epsilon_amplified`.
+        """Return delta'(epsilon') at `epsilon_amplified` >= 0, an upper bound of the same shape.
 
-        Parameters
-        ----------
-        base : DeclaredProfile
-            Profile of the base mechanism.
-        epsilon_amplified : array_like
-            epsilon' in nats, at least 0.
-
-        Raises
-        ------
-        UnsupportedError
-            If the base profile was declared for another relation.
-        ArgumentError
-            If an epsilon' is negative or not finite.
+        UnsupportedError if the base profile was declared for another relation.
         """
         if self.base_relation not in base.relations:
             declared = " and ".join(sorted(_WORDS[name] for name in base.relations))
-            raise UnsupportedError(
-                f"{self.name} needs a base profile for {_WORDS[self.base_relation]}, got one for "
-                f"{declared}; declare what holds, or ask for another bound"
-            )
+            raise UnsupportedError(f"{self.name} needs a base profile for {_WORDS[self.base_relation]}, got one for "
+                                   f"{declared}; declare what holds, or ask for another bound")
         target = nonnegative("epsilon_amplified", epsilon_amplified)
         if self.eta == 0:
             return np.zeros(target.shape)[()]
@@ -161,8 +123,7 @@ def _theorem_14(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarra
         delta'(epsilon') <= gamma beta delta(epsilon)
                             + gamma (1 - beta) (sum over k = 1..n-1 of g_k delta(epsilon_k) + g_n).
 
-    epsilon_k is negative for large k, where the profile is the mirrored one, not the formula for epsilon >= 0. Not
-    tight: `_given_the_size` is never larger. Balle, Theorem 14.
+    epsilon_k is negative for large k. Balle, Theorem 14; not tight: `_given_the_size` is never larger.
     """
     if bound.eta == 1:
         return profile.delta(target)
@@ -178,16 +139,13 @@ def _given_the_size(bound: Bound, profile: Profile, target: np.ndarray) -> np.nd
     """The same, comparing samples of each size before convexity is used.
 
         delta'(epsilon') <= gamma sum over k = 1..n of g_k delta(e_k),
-        exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),
-
-    with alpha = exp(epsilon) and alpha' = exp(epsilon').
+        exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),  alpha = e^epsilon, alpha' = e^epsilon'.
 
     By Theorem 2 the loss is gamma D_alpha(omega1 K || (1 - beta) omega0 K + beta omega1' K). Given the size k, the
     second law is a mixture of samples one substitution away from those of omega1, of total weight exp(e_k) / alpha
-    relative to g_k: one more joint convexity gives delta(e_k), at an e_k that is never below epsilon'. Theorem 14
-    splits the mixture first, which loses; by convexity of the profile in exp(epsilon) it is never smaller. The bound
-    is attained by the mechanism that shows the size of its sample and randomised membership of one record. Balle,
-    Theorem 2 and the proof of Theorem 14; the order of the two steps is ours.
+    relative to g_k: one more joint convexity gives delta(e_k). Theorem 14 splits the mixture first, which loses. The
+    bound is attained by the mechanism that shows the size of its sample and randomised membership of one record.
+    Balle, Theorem 2 and the proof of Theorem 14; the order of the two steps is ours.
     """
     if bound.eta == 1:
         return profile.delta(target)
@@ -214,8 +172,8 @@ def _sample_sizes(bound: Bound) -> tuple[np.ndarray, np.ndarray]:
 def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Sum over k of exp(log_weights[k]) delta(places[k]), block by block."""
     total: np.ndarray = np.zeros(1)
-    for first in range(0, log_weights.size, _BLOCK):
-        block = slice(first, first + _BLOCK)
+    for first in range(0, log_weights.size, 4096):
+        block = slice(first, first + 4096)
         total = total + np.exp(log_weights[block] + profile.log_delta(places(block))).sum(axis=1)
     return total
 
@@ -260,9 +218,8 @@ class _Amplified(Profile):
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order = np.asarray(epsilon, dtype=float)
         with np.errstate(divide="ignore"):
-            return np.log(_by_law(self.bound, self.base, order.ravel())).reshape(order.shape)
+            return np.log(_by_law(self.bound, self.base, np.asarray(epsilon, dtype=float)))
 
 
 R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
@@ -281,16 +238,14 @@ BOUNDS: dict[tuple[str, Relation, Relation], tuple[str, Formula]] = {
     ("wr", S, R): ("Theorem 11", _by_law),
     ("wr", R, R): (f"Theorem 11 {_PAIRS}", _in_pairs),
 }
-_SIZE_IS_SECRET = (
-    "the inclusion probability m/n needs the size n of the data set, which adding a record changes; "
-    "take the target substitute"
-)
 NONE = {
     ("poisson", S, R): "a mechanism that is private under substitution may release the size of its sample, and the "
     "size of a Poisson sample tells when a record is added; use a base profile for add_remove",
-    ("wor", S, R): _SIZE_IS_SECRET,
-    ("wor", R, R): _SIZE_IS_SECRET,
-}
+} | dict.fromkeys(
+    [("wor", S, R), ("wor", R, R)],
+    "the inclusion probability m/n needs the size n of the data set, which adding a record changes; take the target "
+    "substitute",
+)
 SAMPLERS = ("poisson", "wor", "wr")
 
 
@@ -303,11 +258,8 @@ def translate(
     Parameters
     ----------
     sampler : {"poisson", "wor", "wr"}
-        The sampler.
-    base : Relation
-        Relation between samples for which the base mechanism's profile is known.
-    target : Relation
-        Relation between data sets for which a guarantee is wanted.
+    base, target : Relation
+        Between samples, for which the base mechanism's profile is known; between data sets, for the guarantee.
     rate : float, optional
         gamma of Poisson sampling, in [0, 1]. Where m of sampling with replacement is not given, m = rate n, and the
         bound's `remark` says that the inclusion probability is another number.
@@ -316,17 +268,10 @@ def translate(
     m : int, optional
         Size of the sample: 1 to n for "wor", 0 to 10^7 for "wr", where it may exceed n.
 
-    Returns
-    -------
-    Bound
-        Its `name` says by which theorem.
-
     Raises
     ------
     UnsupportedError
         If no bound exists; the message says why.
-    ArgumentError
-        If a name is unknown, or a size is missing or out of range.
 
     References
     ----------

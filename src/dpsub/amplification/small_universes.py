@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,34 +31,20 @@ ROWS = {
 
 def bound_of(theorem: str, *, n: int, size: float) -> Bound:
     """Return the typed bound of a row at size n, with the rate or m as `size`."""
-    sampler, base, target = ROWS[theorem]
     if theorem == "Theorem 14":  # the translator names a better one
         return theorem_14(size, n)
-    if sampler == "poisson":
-        return translate(sampler, base, target, rate=size, n=n)
-    return translate(sampler, base, target, n=n, m=round(size))
+    sizes: dict[str, Any] = {"rate": size} if ROWS[theorem][0] == "poisson" else {"m": round(size)}
+    return translate(*ROWS[theorem], n=n, **sizes)
 
 
 @dataclass(frozen=True)
 class BoundRow:
-    """One theorem at one size, with all samples, all pairs of neighbours and their laws.
+    """One theorem at one size, with all samples, all pairs of neighbours and their laws."""
 
-    Parameters
-    ----------
-    theorem : str
-        A key of `ROWS`.
-    n : int
-        Size of the data set; for Theorem 8 the size of the larger one.
-    size : float
-        Rate of Poisson sampling, else m.
-    grow : bool
-        For Theorem 11: compare with data sets of n + 1 records instead of n - 1.
-    """
-
-    theorem: str
-    n: int
-    size: float
-    grow: bool = False
+    theorem: str  # a key of `ROWS`
+    n: int  # size of the data set; for Theorem 8 of the larger one
+    size: float  # rate of Poisson sampling, else m
+    grow: bool = False  # for Theorem 11: compare with data sets of n + 1 records instead of n - 1
 
     @cached_property
     def bound(self) -> Bound:
@@ -75,13 +62,10 @@ class BoundRow:
 
     @cached_property
     def pairs(self) -> tuple[tuple[Dataset, Dataset], ...]:
-        """Pairs (x, x') of neighbouring data sets; under add_remove x is the larger one.
-
-        Renaming records changes nothing but the kernel, so x ranges over all data sets: each kernel meets all names.
-        """
-        larger = Space.sets(UNIVERSE, [self.n + self.grow], R).samples
+        """All pairs (x, x') of neighbouring data sets; under add_remove x is the larger one."""
         if ROWS[self.theorem][2] is R:
-            return tuple((x, _without(x, u)) for x in larger for u in range(UNIVERSE) if x[u])
+            larger = Space.sets(UNIVERSE, [self.n + self.grow], R).samples
+            return tuple((x, (*x[:u], 0, *x[u + 1 :])) for x in larger for u in range(UNIVERSE) if x[u])
         near = Space.sets(UNIVERSE, [self.n], S)
         pairs = zip(*np.nonzero(near.distances == 1), strict=True)
         return tuple((near.samples[i], near.samples[j]) for i, j in pairs)
@@ -100,30 +84,15 @@ class BoundRow:
         return total_variation(*self.laws)
 
 
-@dataclass(frozen=True)
-class UniverseComparison:
-    """A bound beside the truth at one epsilon'.
-
-    Attributes
-    ----------
-    epsilon, epsilon_amplified : float
-        Base epsilon and its epsilon'.
-    bound : float
-        The theorem's delta' for the exact profile of the kernel.
-    exact : float
-        Largest divergence of x from x' over all pairs; under add_remove x is the larger data set.
-    reverse : float
-        Largest divergence of x' from x.
-    base_delta : float
-        delta(epsilon) of the kernel.
-    """
+class UniverseComparison(NamedTuple):
+    """A bound beside the truth at one base epsilon and its epsilon'."""
 
     epsilon: float
     epsilon_amplified: float
-    bound: float
-    exact: float
-    reverse: float
-    base_delta: float
+    bound: float  # the theorem's delta' for the exact profile of the kernel
+    exact: float  # largest divergence of x from x' over all pairs; under add_remove x is the larger data set
+    reverse: float  # largest divergence of x' from x
+    base_delta: float  # delta(epsilon) of the kernel
 
 
 def compare(row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]) -> list[UniverseComparison]:
@@ -135,13 +104,7 @@ def compare(row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]) -> lis
     for epsilon in epsilons:
         target = float(row.bound.epsilon_amplified(epsilon))
         alpha = np.exp(target)
-        found.append(UniverseComparison(
-            epsilon, target, float(row.bound.delta(declared, target)),
-            float(positive_part(first, second, alpha).max()), float(positive_part(second, first, alpha).max()),
-            float(profile.deltas(epsilon)[1]),
-        ))  # fmt: skip
+        exact, reverse = positive_part(first, second, alpha).max(), positive_part(second, first, alpha).max()
+        bound, base_delta = float(row.bound.delta(declared, target)), float(profile.deltas(epsilon)[1])
+        found.append(UniverseComparison(epsilon, target, bound, float(exact), float(reverse), base_delta))
     return found
-
-
-def _without(data: Dataset, record: int) -> Dataset:
-    return tuple(count - (place == record) for place, count in enumerate(data))

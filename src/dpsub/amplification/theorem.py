@@ -15,7 +15,6 @@ from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw
 
 _CHUNK = 200_000  # group terms evaluated at once; with their temporaries about 30 MB
-_NEGLIGIBLE = 40.0  # terms whose sum is below exp(-40) = 4e-18 of the result can't change it in double precision
 _OVERFLOWS = 700.0
 
 
@@ -25,16 +24,11 @@ class Amplified:
 
     Attributes
     ----------
-    epsilon, delta : ndarray
-        The base mechanism's point, delta = delta_M(epsilon), exact.
-    epsilon_amplified, delta_amplified : ndarray
-        The subsampled mechanism is (epsilon', delta')-DP: an upper bound under the sampler's neighbouring relation.
-    eta : float
-        Inclusion probability of one record.
-    log_delta, log_delta_amplified : ndarray
-        The same deltas where they underflow; -inf where exactly 0.
-    adjacency : Relation or None
-        When two data sets count as neighbours, where that is known.
+    epsilon, delta : exact point of the base mechanism.
+    epsilon_amplified, delta_amplified : of the subsampled one, an upper bound under the sampler's relation.
+    eta : inclusion probability of one record.
+    log_delta, log_delta_amplified : the same deltas where they underflow; -inf where exactly 0.
+    adjacency : when two data sets count as neighbours, where that is known.
     """
 
     epsilon: np.ndarray
@@ -63,17 +57,7 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
     profile : Profile
         Profile of the base mechanism at distance 1.
     epsilon : array_like
-        Base epsilon in nats, at least 0, any shape.
-
-    Returns
-    -------
-    Amplified
-        Arrays of the shape of `epsilon`; an upper bound (exact for laws on {0, 1}).
-
-    Raises
-    ------
-    ArgumentError
-        If an epsilon is negative or not finite, or the law never includes a record.
+        Base epsilon in nats, at least 0, any shape, which the arrays of the answer share.
 
     References
     ----------
@@ -92,38 +76,16 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
     """
     order = nonnegative("epsilon", epsilon)
     eta = min(law.eta, 1.0)
-    log_delta = profile.log_delta(order)
     log_delta_amplified = _log_mixture(law.log_pmf, profile, order.ravel()).reshape(order.shape)[()]
     return Amplified(
-        epsilon=order[()],
-        delta=profile.delta(order),
-        epsilon_amplified=amplified_epsilon(order, eta),
-        delta_amplified=np.exp(log_delta_amplified),
-        eta=eta,
-        log_delta=log_delta,
+        epsilon=order[()], delta=profile.delta(order), epsilon_amplified=amplified_epsilon(order, eta),
+        delta_amplified=np.exp(log_delta_amplified), eta=eta, log_delta=profile.log_delta(order),
         log_delta_amplified=log_delta_amplified,
-    )
+    )  # fmt: skip
 
 
 def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
-    """Return epsilon' = log1p(eta expm1(epsilon)), at most epsilon.
-
-    Parameters
-    ----------
-    epsilon : array_like
-        Base epsilon in nats, at least 0.
-    eta : float
-        Inclusion probability in (0, 1].
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-
-    References
-    ----------
-    must, Theorem 5.
-    """
+    """Return epsilon' = log1p(eta expm1(epsilon)), at most epsilon >= 0, for eta in (0, 1] (must, Theorem 5)."""
     order = nonnegative("epsilon", epsilon)
     rate = checks.real("eta", eta, above=0, at_most=1)
     if rate == 1:  # rounding must not turn "no amplification" into a gain or a loss of one unit in the last place
@@ -134,24 +96,7 @@ def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
 
 
 def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
-    """Return the base epsilon = log1p(expm1(epsilon') / eta) that a target epsilon' allows, at least epsilon'.
-
-    Parameters
-    ----------
-    epsilon_amplified : array_like
-        Target of the subsampled mechanism in nats, at least 0.
-    eta : float
-        Inclusion probability in (0, 1].
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-
-    References
-    ----------
-    must, Theorem 5 solved for epsilon.
-    """
+    """Return the base epsilon = log1p(expm1(epsilon') / eta), at least epsilon', that a target epsilon' >= 0 allows."""
     target = nonnegative("epsilon_amplified", epsilon_amplified)
     rate = checks.real("eta", eta, above=0, at_most=1)
     if rate == 1:
@@ -181,8 +126,8 @@ def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np
         occurrences = support[first:last, np.newaxis]
         terms = log_pmf[occurrences] + profile.group_log_delta(order[active], occurrences)
         total[active] = np.logaddexp(total[active], _log_sum(terms))
-        if last < support.size:
-            active = active[log_tail[last] > total[active] - _NEGLIGIBLE]
+        if last < support.size:  # exp(-40) = 4e-18 of the result can't change it in double precision
+            active = active[log_tail[last] > total[active] - 40.0]
         first, width = last, 2 * width
     return total
 
@@ -208,25 +153,9 @@ def category(epsilon: float, delta: float, epsilon_amplified: float, delta_ampli
     "boundary"     epsilon' < epsilon   delta' = delta = 0
     ============== ==================== ====================
 
-    This is the definition that Figure 3's caption implies: as printed, type I repeats the strong condition and
+    must, Definition 5 and Figure 3, whose caption implies this: as printed, type I repeats the strong condition and
     dilution repeats type II (E13). "boundary" is ours: a delta of 0 can't shrink, so strict amplification is out of
     reach there although nothing is lost (Laplace noise, epsilon >= theta, at most one copy).
-
-    Parameters
-    ----------
-    epsilon, epsilon_amplified : float
-        Nats, at least 0.
-    delta, delta_amplified : float
-        In [0, 1].
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-
-    References
-    ----------
-    must, Definition 5 and Figure 3.
     """
     base = checks.real("epsilon", epsilon, at_least=0)
     amplified = checks.real("epsilon_amplified", epsilon_amplified, at_least=0)

@@ -1,8 +1,7 @@
 """The command line: `dpsub COMMAND ...`, also `python -m dpsub COMMAND ...`.
 
 One file a command; each has `add_arguments(parser)`, which adds its options, and `run(arguments) -> Answer`.  Only the
-module of the command that is asked for is imported, and what it computes with when it runs: most answers take less time
-than importing all.
+module of the command that is asked for is imported, with what it needs: most answers take less time than importing all.
 
 Exit status: 0; 2 after one sentence on the standard error, or, with --json, after {"error": sentence, "kind": argument,
 unsupported, data, plan, numerical, memory, missing or unexpected} on the standard output; 130 if it is stopped.
@@ -42,21 +41,13 @@ COMMANDS = {
     "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",
 }
 """Commands and what they answer; each is a module of this package."""
-
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
-
 _PATIENCE = 2.0  # seconds without a word
 _GRACE = 1.25  # of the time limit: who was told of it ends by itself before
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0, or 2 after one sentence on stderr.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Default: the arguments of the process.
-    """
+    """Run one command, of `argv` or of the process, and return its exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ± gets \xb1, and no error
@@ -121,21 +112,17 @@ def _answer(module: Any, arguments: Namespace) -> Answer:
 
 
 def _without_command(words: list[str]) -> int:
-    if words and words[0] in ("--version", "-V"):
-        print(f"dpsub {__version__}")
-        return EXIT_OK
-    if words and words[0] in ("--help", "-h", "help"):
-        print(_overview())
-        return EXIT_OK
     if not words:
         raise ArgumentError(f"a command is needed, got none; known: {', '.join(COMMANDS)}")
-    raise ArgumentError(f"unknown command {words[0]!r}; {nearest(words[0], list(COMMANDS))}")
-
-
-def _overview() -> str:
-    width = max(map(len, COMMANDS))
-    lines = ["usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)", ""]
-    return "\n".join(lines + [f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items()])
+    if words[0] in ("--version", "-V"):
+        print(f"dpsub {__version__}")
+    elif words[0] in ("--help", "-h", "help"):
+        print("usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)\n")
+        for name, summary in COMMANDS.items():
+            print(f"  {name:<9}  {summary}")
+    else:
+        raise ArgumentError(f"unknown command {words[0]!r}; {nearest(words[0], list(COMMANDS))}")
+    return EXIT_OK
 
 
 def _complaint(error: BaseException) -> tuple[str, str]:
@@ -158,6 +145,9 @@ def _complaint(error: BaseException) -> tuple[str, str]:
 @contextlib.contextmanager
 def _progress(command: str) -> Iterator[None]:
     """Say on a terminal, from two seconds on, how long it has been."""
+    if not sys.stderr.isatty():
+        yield
+        return
     done, started = threading.Event(), time.monotonic()
 
     def tell() -> None:
@@ -167,9 +157,6 @@ def _progress(command: str) -> Iterator[None]:
             pause = 1.0
 
     teller = threading.Thread(target=tell, daemon=True)
-    if not sys.stderr.isatty():
-        yield
-        return
     teller.start()
     try:
         yield
@@ -188,8 +175,8 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        sentence = f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, records or draws"
-        raise NumericalError(sentence)
+        raise NumericalError(f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, records "
+                             "or draws")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, _GRACE * seconds + 1)

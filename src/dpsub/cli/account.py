@@ -12,25 +12,13 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-from dpsub.cli.answers import (
-    Answer,
-    Line,
-    account_ends,
-    account_facts,
-    account_lines,
-    account_values,
-    guaranteed,
-    near,
-    promise,
-)
+import dpsub
+from dpsub.cli import answers
+from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
-
-if TYPE_CHECKING:
-    from dpsub.accounting.account import Account
 
 RENAMED = {"--convention": "--variant"}
 TAKES_SEVERAL = True
@@ -52,8 +40,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    import dpsub
-
     started = perf_counter()
     sampler = sampler_of(arguments)
     found = dpsub.account(sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, **asked(arguments))
@@ -61,21 +47,16 @@ def run(arguments: Namespace) -> Answer:
     at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
     shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"
     title = f"{found.quantity} at {shown} of {releases_text(arguments, sampler)}"
-    if not guaranteed(found):
+    if not answers.guaranteed(found):
         title = f"NOT A GUARANTEE: {title}, by the papers' pair"
     if not isinstance(given, tuple):
-        return Answer(account_values(found, seconds), title, account_lines(found, given, seconds))
-    return _several(found, at, given, title, seconds)
-
-
-def _several(found: Account, at: str, given: tuple[float, ...], title: str, seconds: float) -> Answer:
-    """A row for each value, and below what holds of all."""
-    each = [replace(found, lower=lower, upper=upper) for lower, upper in zip(found.lower, found.upper, strict=True)]
-    pairs = list(zip(given, each, strict=True))
-    rows: list[Line] = [
-        (f"{at} {near(value)}", "{}, upper {}, lower {}".format(found.quantity, *account_ends(one)))
-        for value, one in pairs
-    ]
-    promised = list(dict.fromkeys(promise(one, value) for value, one in pairs))
-    values = [{at: value, **account_values(one, seconds)} for value, one in pairs]
-    return Answer(values, title, [*rows, *account_facts(found, promised, seconds)])
+        return Answer(answers.account_values(found, seconds), title, answers.account_lines(found, given, seconds))
+    ends = zip(given, found.lower, found.upper, strict=True)
+    each = [(value, replace(found, lower=lower, upper=upper)) for value, lower, upper in ends]
+    rows: list[Line] = []
+    for value, one in each:
+        upper, lower = answers.account_ends(one)
+        rows.append((f"{at} {near(value)}", f"{found.quantity}, upper {upper}, lower {lower}"))
+    promised = list(dict.fromkeys(answers.promise(one, value) for value, one in each))
+    values = [{at: value, **answers.account_values(one, seconds)} for value, one in each]
+    return Answer(values, title, [*rows, *answers.account_facts(found, promised, seconds)])

@@ -19,8 +19,7 @@ from pathlib import Path
 from dpsub.cli.answers import Answer, Line, down, near, up
 from dpsub.cli.parsing import Parser, number, numbers
 
-HEADS = ("lower", "upper", "exact", "records", "variance", "+ noise", "base", "at base")
-_WIDTHS = (9, 9, 9, 12, 11, 10, 8, 10)
+_HEADS = ("lower", "upper", "exact", "records", "variance", "+ noise", "base", "at base")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -45,7 +44,7 @@ def run(arguments: Namespace) -> Answer:
         ],
         "left_out": left_out,
     }  # fmt: skip
-    lines: list[Line] = [("", _row(HEADS))]
+    lines: list[Line] = [("", _row(_HEADS))]
     for one in found:
         size = near(round(one.size_mean, 2)) + (f" ± {one.size_sd:.3g}" if one.size_sd else "")
         numbers = (
@@ -56,19 +55,17 @@ def run(arguments: Namespace) -> Answer:
         lines.append((one.design, [_row(numbers), note]))
     lines += [("left out", reason) for reason in left_out]
     given = "" if arguments.upper_limit is not None else " (the largest value, taken as public)"
-    assumed = f"values in [0, {near(limit)}]{given}; public weights; one release from one secret sample"
-    lines.append(("assumes", assumed))
+    conditions = "public weights; one release from one secret sample"
+    lines.append(("assumes", f"values in [0, {near(limit)}]{given}; {conditions}"))
     given_for = f"rate {arguments.rate}, epsilon {near(arguments.epsilon)}, total of {arguments.value!r}"
-    title = f"{table.frame.n} records, {given_for}"
-    return Answer(values, title, lines)
+    return Answer(values, f"{table.frame.n} records, {given_for}", lines)
 
 
 def _bound(value: float, rounded: Callable[[float], str]) -> str:
-    if math.isnan(value):
-        return "-"
-    return "none" if math.isinf(value) else rounded(value)
+    return "-" if math.isnan(value) else "none" if math.isinf(value) else rounded(value)
 
 
 def _row(cells: tuple[str, ...]) -> str:
     # a cell that fills its column still stands apart from the one before it
-    return "".join(f" {cell.rjust(width - 1)}" for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()
+    widths = (9, 9, 9, 12, 11, 10, 8, 10)
+    return "".join(f" {cell.rjust(width - 1)}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from dpsub import checks, noise
+from dpsub.accounting.account import Release
+from dpsub.accounting.amplify import covered, law
+from dpsub.amplification import amplify, category
 from dpsub.cli.answers import Answer, Line, near, up
 from dpsub.cli.parsing import Parser, number, numbers
 from dpsub.cli.releases import add_mechanism
@@ -24,36 +28,29 @@ _CATEGORIES = {
 
 def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
-    add_mechanism(parser)
-    noise = parser.add_mutually_exclusive_group(required=True)
-    noise.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
+    add_mechanism(parser, noise.REGISTRY.names())
+    scale = parser.add_mutually_exclusive_group(required=True)
+    scale.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
     multiplier = "noise scale over the norm bound C of one record: ratio 1/S, or 2/S where records are replaced"
-    noise.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
+    scale.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data, nats")
     parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub import checks, noise
-    from dpsub.accounting.account import Release
-    from dpsub.accounting.amplify import covered
-    from dpsub.amplification import amplify, category
-
     sampler = sampler_of(arguments)
     adjacency, exact = covered(Release(sampler, arguments.n, 1.0))
     ratio = arguments.ratio
     if ratio is None:
         scale = checks.real("noise_multiplier", arguments.noise_multiplier, above=0)
         ratio = (1 if adjacency == "add_remove" else 2) / scale
-    law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
-    found = amplify(law, noise.of(arguments.mechanism, ratio), arguments.epsilon)
-    point = {
-        "epsilon": float(found.epsilon),
-        "delta": float(found.delta),
-        "epsilon_amplified": float(found.epsilon_amplified),
-        "delta_amplified": float(found.delta_amplified),
-    }
+    found = amplify(law(sampler, arguments.n), noise.of(arguments.mechanism, ratio), arguments.epsilon)
+    names = ("epsilon", "delta", "epsilon_amplified", "delta_amplified")
+    point = {name: float(getattr(found, name)) for name in names}
     kind = category(**point)
+    what = "replacing one occurrence of a record in the sample; l of them are l ratios apart"
+    if adjacency == "add_remove":
+        what = "adding or removing one record"
     lines: list[Line] = [
         ("epsilon", f"{near(point['epsilon'])}  on all data,  {up(point['epsilon_amplified'])}  from the sample"),
         ("delta", f"{near(point['delta'])}  on all data,  {up(point['delta_amplified'])}  from the sample"),
@@ -62,15 +59,9 @@ def run(arguments: Namespace) -> Answer:
         ("kind", "upper bound, attained by some mechanism with this profile" if exact else "upper bound"),
         ("guarantee", f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the conditions do"),
         ("adjacency", adjacency),
-        ("sensitivity", _sensitivity(adjacency)),
+        ("sensitivity", f"ratio is for {what}"),
         ("conditions", "one release from one secret sample; noise fixed in advance; sizes and rates public"),
     ]
     values = {**point, "eta": found.eta, "category": kind}
     release = f"{arguments.mechanism} release, sensitivity / scale = {near(ratio)}"
     return Answer(values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines)
-
-
-def _sensitivity(adjacency: str) -> str:
-    if adjacency == "add_remove":
-        return "ratio is for adding or removing one record"
-    return "ratio is for replacing one occurrence of a record in the sample; l of them are l ratios apart"

@@ -6,19 +6,16 @@ import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
 
-DIGITS = 6
-_WIDTH = 118
-
 Line = tuple[str, "str | Sequence[str]"]
 """A name and its value; several values stand below each other."""
-
+_DIGITS = 6
 _MEANING = {
     "exact": "both ends bracket one number, which the worst data sets attain",
     "bounds": "the upper end is proved; an attack attains the lower end, below which nothing can be guaranteed",
@@ -26,26 +23,15 @@ _MEANING = {
     "lower": "an attack attains the lower end; nothing is proved, so the upper end is the trivial one",
     "paper": "both ends bracket what the papers' pair of densities gives",
 }
-"""What the kinds of accounts mean."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says.
-
-    Attributes
-    ----------
-    values : mapping, or list of mappings
-        For JSON, in the order of its keys; a list where several values were asked about.
-    title : str
-        First line of the text.
-    lines : sequence of Line
-        Aligned below it.
-    """
+    """What a command says: `values` for JSON, a list where several were asked about; a title and lines for people."""
 
     values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
-    lines: Sequence[Line] = field(default=())
+    lines: Sequence[Line] = ()
 
     def text(self) -> str:
         """A title and aligned lines."""
@@ -54,7 +40,7 @@ class Answer:
         for name, value in self.lines:
             label = name
             for item in [value] if isinstance(value, str) else value:
-                for row in textwrap.wrap(item, _WIDTH - width - 4, break_on_hyphens=False) or [""]:
+                for row in textwrap.wrap(item, 114 - width, break_on_hyphens=False) or [""]:
                     rows.append(f"  {label:<{width}}  {row}".rstrip())
                     label = ""
         return "\n".join(rows)
@@ -63,6 +49,18 @@ class Answer:
 def as_json(value: Any) -> str:
     """One line of valid JSON: infinite numbers are the strings "Infinity" and "-Infinity", NaN is null."""
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return str(value)  # of an enumeration its word
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+    return _plain(value.tolist()) if hasattr(value, "tolist") else [_plain(item) for item in value]
 
 
 def up(value: float) -> str:
@@ -75,9 +73,15 @@ def down(value: float) -> str:
     return _rounded(value, ROUND_FLOOR)
 
 
+def _rounded(value: float, rounding: str) -> str:
+    if not math.isfinite(value):
+        return near(value)
+    return near(float(Context(prec=_DIGITS, rounding=rounding).create_decimal(Decimal(value))))
+
+
 def near(value: float) -> str:
     """`value` to a few digits."""
-    return f"{value:.{DIGITS}g}"
+    return f"{value:.{_DIGITS}g}"
 
 
 def plural(count: int, noun: str) -> str:
@@ -89,17 +93,12 @@ def account_values(account: Account, seconds: float) -> dict[str, Any]:
     """An account as JSON has it."""
     both = account.kind in ("bounds", "upper")
     return {
-        "quantity": account.quantity,
-        "lower": account.lower,
-        "upper": account.upper,
-        "kind": account.kind,
+        "quantity": account.quantity, "lower": account.lower, "upper": account.upper, "kind": account.kind,
         "guarantee": guaranteed(account),
         "pair": f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}" if both else account.pair,
-        "adjacency": account.adjacency,
-        "sensitivity": account.sensitivity,
-        "conditions": list(account.conditions),
+        "adjacency": account.adjacency, "sensitivity": account.sensitivity, "conditions": list(account.conditions),
         "seconds": round(seconds, 3),
-    }
+    }  # fmt: skip
 
 
 def guaranteed(account: Account) -> bool:
@@ -127,15 +126,12 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
         pairs = [("pair, upper", account.pair), *([("pair, lower", account.lower_pair)] if account.lower_pair else [])]
     loose = "looser than asked for: the refinement stopped before; both ends hold"
     return [
-        ("kind", f"{account.kind}: {_MEANING[account.kind]}"),
-        ("guarantee", promises),
-        ("adjacency", account.adjacency),
-        ("sensitivity", account.sensitivity),
-        *pairs,
+        ("kind", f"{account.kind}: {_MEANING[account.kind]}"), ("guarantee", promises),
+        ("adjacency", account.adjacency), ("sensitivity", account.sensitivity), *pairs,
         *([] if account.width_met else [("accuracy", loose)]),
         ("conditions", account.conditions or "none are met by a computation that proves nothing"),
         ("seconds", f"{seconds:.2f}"),
-    ]
+    ]  # fmt: skip
 
 
 def promise(account: Account, given: float) -> str:
@@ -147,22 +143,3 @@ def promise(account: Account, given: float) -> str:
         return "yes, but void: every mechanism meets it"
     first, second = (near(given), up(account.upper)) if asked_delta else (up(account.upper), near(given))
     return f"yes: ({first}, {second})-differential privacy under {account.adjacency}, if the conditions hold"
-
-
-def _rounded(value: float, rounding: str) -> str:
-    if not math.isfinite(value):
-        return near(value)
-    exact = Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(value))
-    return near(float(exact))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, str):
-        return str(value)  # of an enumeration its word
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
-    return _plain(value.tolist()) if hasattr(value, "tolist") else [_plain(item) for item in value]

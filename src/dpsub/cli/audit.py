@@ -15,17 +15,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
+import dpsub
+from dpsub.accounting.account import deadline_after
+from dpsub.accounting.audit import Attack, Audit
+from dpsub.accounting.pld import time_limited
+from dpsub.cli.answers import Answer, Line, account_facts, account_values, down, near, plural, promise, up
 from dpsub.cli.parsing import Parser, number, numbers, whole
 from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 
-if TYPE_CHECKING:
-    from dpsub.accounting.audit import Attack, Audit, MonteCarlo
-
-_COMPONENTS = 6
+_COMPONENTS = 6  # of a density that are shown
 _MONTE_CARLO = ("draws", "seed", "confidence", "hits", "lower", "upper", "test_hits", "test_lower")
 
 
@@ -41,30 +42,31 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    import dpsub
-    from dpsub.accounting.account import deadline_after
-    from dpsub.accounting.pld import time_limited
-
     started = perf_counter()
     sampler = sampler_of(arguments)
     question = asked(arguments) | {name: getattr(arguments, name) for name in ("draws", "seed", "confidence")}
     with time_limited(deadline_after(question.pop("time_limit"))):
         found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
-    order = (1, 0) if found.swapped else (0, 1)
-    shown = found.shown
+    attack = found.attack
+    sides = {"first": 1, "second": 0} if found.swapped else {"first": 0, "second": 1}
     values = {
-        "data_sets": dict(zip(("first", "second"), (_data_set(found.attack, i) for i in order), strict=True)),
-        "densities": dict(zip(("first", "second"), (_density(found.attack, i) for i in order), strict=True)),
-        "steps": arguments.steps,
-        "epsilon": arguments.epsilon,
+        "data_sets": {side: _data_set(attack, which) for side, which in sides.items()},
+        "densities": {side: _density(attack, which) for side, which in sides.items()},
+        "steps": arguments.steps, "epsilon": arguments.epsilon,
         "attack": {"lower": found.computed[0], "upper": found.computed[1]},
-        "monte_carlo": {name: getattr(shown, name) for name in _MONTE_CARLO},
-        "consistent": found.consistent,
-        "account": account_values(found.account, seconds),
-    }
+        "monte_carlo": {name: getattr(found.shown, name) for name in _MONTE_CARLO},
+        "consistent": found.consistent, "account": account_values(found.account, seconds),
+    }  # fmt: skip
+    lines: list[Line] = [
+        *((f"{side} data set", _data_text(attack, which)) for side, which in sides.items()),
+        *((f"output on {side}", _density_text(attack, which)) for side, which in sides.items()),
+        ("units", "all numbers above in units of C, the norm bound of a record; every step releases the noisy sum"),
+        *_shown(found, arguments.epsilon),
+        *account_facts(found.account, promise(found.account, arguments.epsilon), seconds),
+    ]
     title = f"Attack on {releases_text(arguments, sampler)}, epsilon = {near(arguments.epsilon)}"
-    return Answer(values, title, _lines(found, order, arguments.epsilon, seconds))
+    return Answer(values, title, lines)
 
 
 def _data_set(attack: Attack, which: int) -> dict[str, Any]:
@@ -78,39 +80,41 @@ def _density(attack: Attack, which: int) -> dict[str, Any]:
     return {"weights": weights, "means": means, "standard_deviation": attack.noise_multiplier}
 
 
-def _lines(found: Audit, order: tuple[int, int], epsilon: float, seconds: float) -> list[Line]:
-    attack, shown = found.attack, found.shown
+def _shown(found: Audit, epsilon: float) -> list[Line]:
+    """What the attack comes to: computed, in real draws, and next to the proved bound."""
+    shown = found.shown
     percent = f"{100 * shown.confidence:g} % confidence"
-    verdict = (
-        "consistent: the interval meets the attack's value and stays below the proved bound"
-        if found.consistent
-        else f"INCONSISTENT: at {percent} draws, attack and bound disagree; repeat with another --seed and more --draws"
-    )
+    draws = [
+        f"delta in [{down(shown.lower)}, {up(shown.upper)}] at {percent} (Clopper-Pearson)",
+        f"{shown.hits} of {plural(shown.draws, 'run')} accepted by the likelihood ratio, seed {shown.seed}",
+    ]
+    if shown.lower == 0:
+        draws.append("too few runs to see so small a delta: raise --draws, or lower --epsilon")
+    first, second = shown.test_hits
+    test = (f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds {near(epsilon)} in {first} "
+            f"runs on the first data set and in {second} on the second")
+    verdict = "consistent: the interval meets the attack's value and stays below the proved bound"
+    if not found.consistent:
+        way_out = "repeat with another --seed and more --draws"
+        verdict = f"INCONSISTENT: at {percent} draws, attack and bound disagree; {way_out}"
     return [
-        ("first data set", _data_text(attack, order[0])),
-        ("second data set", _data_text(attack, order[1])),
-        ("output on first", _density_text(attack, order[0])),
-        ("output on second", _density_text(attack, order[1])),
-        ("units", "all numbers above in units of C, the norm bound of a record; every step releases the noisy sum"),
         ("attack computed", f"delta in [{down(found.computed[0])}, {up(found.computed[1])}]"),
-        ("attack, real draws", _shown_text(shown, percent)),
-        ("plain test", _test_text(shown, epsilon)),
+        ("attack, real draws", draws),
+        ("plain test", test),
         ("best attack known", f"delta >= {down(found.account.lower)}  ({found.account.lower_pair})"),
         ("proved upper bound", f"delta <= {up(found.account.upper)}"),
         ("verdict", verdict),
-        *account_lines(found.account, epsilon, seconds)[2:],
     ]
 
 
 def _data_text(attack: Attack, which: int) -> str:
-    count, record, _ = _data_set(attack, which).values()
+    def in_units(value: float) -> str:
+        return "0" if value == 0 else f"{'+' if value > 0 else '-'}C"
+
+    count, record, filler = _data_set(attack, which).values()
     n_others = count if record is None else count - 1
-    others = f"the others {_value(attack.filler)}" if n_others > 0 else "no others"
-    return f"{plural(count, 'record')}: the record {'is absent' if record is None else _value(record)}, {others}"
-
-
-def _value(units: float) -> str:
-    return "0" if units == 0 else f"{'+' if units > 0 else '-'}C"
+    others = f"the others {in_units(filler)}" if n_others > 0 else "no others"
+    return f"{plural(count, 'record')}: the record {'is absent' if record is None else in_units(record)}, {others}"
 
 
 def _density_text(attack: Attack, which: int) -> str:
@@ -124,21 +128,3 @@ def _density_text(attack: Attack, which: int) -> str:
     if others > 0:
         terms.append(f"{plural(others, 'component')} of weight {1 - float(weights[largest].sum()):.2g}")
     return " + ".join(terms)
-
-
-def _shown_text(shown: MonteCarlo, percent: str) -> list[str]:
-    rows = [
-        f"delta in [{down(shown.lower)}, {up(shown.upper)}] at {percent} (Clopper-Pearson)",
-        f"{shown.hits} of {plural(shown.draws, 'run')} accepted by the likelihood ratio, seed {shown.seed}",
-    ]
-    if shown.lower == 0:
-        rows.append("too few runs to see so small a delta: raise --draws, or lower --epsilon")
-    return rows
-
-
-def _test_text(shown: MonteCarlo, epsilon: float) -> str:
-    first, second = shown.test_hits
-    return (
-        f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds {near(epsilon)} in {first} runs "
-        f"on the first data set and in {second} on the second"
-    )

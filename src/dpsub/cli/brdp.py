@@ -29,9 +29,7 @@ from dpsub.errors import ArgumentError
 if TYPE_CHECKING:
     from dpsub.recycling.advice import RecyclingAdvice
 
-KERNELS = ("gaussian", "laplace")
 RENAMED = {"--compositions": "--steps"}
-_WIDTH = 5e-4
 _COMPARED = {
     "plain_scale": "plain.law.kernel.scale", "plain_acceptance": "plain.acceptance",
     "paper_kernel_epsilon": "paper.kernel_epsilon", "paper_scale": "paper.law.kernel.scale",
@@ -39,11 +37,10 @@ _COMPARED = {
     "ceiling": "ceiling.upper", "as_good": "as_good", "verdict": "verdict",
 }  # fmt: skip
 """What stands beside the choice: keys of JSON, and where an advice has them."""
-_FOR_CHOICE = 0.75  # of the time limit: the rest is for the account of what was chosen
 
 
 def add_arguments(parser: Parser) -> None:
-    add_choice(parser, "--kernel", KERNELS, "noise that is recycled (default: gaussian)", "gaussian")
+    add_choice(parser, "--kernel", ("gaussian", "laplace"), "noise that is recycled (default: gaussian)", "gaussian")
     parser.add_argument("--sensitivity", type=number, required=True, metavar="D", help="above 0, in the query's units")
     parser.add_argument("--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted")
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats, above 0")
@@ -64,8 +61,7 @@ def run(arguments: Namespace) -> Answer:
     from dpsub.recycling.law import Recycled
 
     started = monotonic()
-    deadline = started + arguments.time_limit
-    chosen_by = started + _FOR_CHOICE * arguments.time_limit
+    chosen_by = started + 0.75 * arguments.time_limit  # the rest is for the account of what was chosen
     family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
     epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
     times = checks.integer("steps", arguments.steps, at_least=1, at_most=composition.MOST_STEPS)
@@ -81,8 +77,9 @@ def run(arguments: Namespace) -> Answer:
             law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
     else:
         law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
-    asked = {"epsilon": epsilon, "adjacency": arguments.adjacency, "width": _WIDTH, "deadline": deadline}
-    account = composition.account(law, times, **asked)
+    account = composition.account(
+        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=5e-4, deadline=started + arguments.time_limit
+    )
     if arguments.rate is None and times > 1:
         # the bound that the choice was proved by
         proved = composition.upper_delta(law, times, epsilon)
@@ -100,11 +97,9 @@ def run(arguments: Namespace) -> Answer:
         *([] if found is None else _lines(found)),
         *account_lines(account, epsilon, seconds),
     ]
-    title = (
-        f"Recycled {arguments.kernel} noise for {plural(times, 'release')} of sensitivity "
-        f"{near(arguments.sensitivity)} within {near(arguments.bound)}, epsilon {near(epsilon)}, delta {near(delta)}"
-    )
-    return Answer(values, title, lines)
+    budget = f"within {near(bound)}, epsilon {near(epsilon)}, delta {near(delta)}"
+    what = f"{arguments.kernel} noise for {plural(times, 'release')} of sensitivity {near(span)}"
+    return Answer(values, f"Recycled {what} {budget}", lines)
 
 
 def _at(value: Any, path: str) -> Any:
@@ -117,12 +112,9 @@ def _at(value: Any, path: str) -> Any:
 def _lines(found: RecyclingAdvice) -> list[Line]:
     paper = f"none: {found.no_paper}"
     if found.paper is not None and found.paper_delta is not None:
-        chosen = found.paper
-        paper = (
-            f"scale {near(chosen.law.kernel.scale)}, rate {near(chosen.law.rate)}, acceptance "
-            f"{near(chosen.acceptance)}: its formula promises delta {near(chosen.delta)}, the exact one is "
-            f"{up(found.paper_delta)}"
-        )
+        law = found.paper.law
+        paper = (f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance {near(found.paper.acceptance)}: "
+                 f"its formula promises delta {near(found.paper.delta)}, the exact one is {up(found.paper_delta)}")
     rows: list[Line] = [
         ("plain noise", f"scale {near(found.plain.law.kernel.scale)}, acceptance {down(found.plain.acceptance)}"),
         ("paper's choice", paper),

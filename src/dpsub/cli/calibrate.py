@@ -13,26 +13,23 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import dpsub
+from dpsub.accounting.search import largest_sample, largest_steps
 from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, described, family_of, sampler_of
 from dpsub.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from dpsub.accounting.search import Calibration, Found
-
-SOLVE = ("noise", "size", "steps")
 RENAMED = {"--target-epsilon": "--epsilon", "--target-delta": "--delta"}
 
 
 def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
-    add_choice(parser, "--solve", SOLVE, "what to find (default: noise)", "noise")
+    add_choice(parser, "--solve", ("noise", "size", "steps"), "what to find (default: noise)", "noise")
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="target, nats, above 0")
     parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="target, between 0 and 1")
     add_releases(parser, required=False)
@@ -48,8 +45,7 @@ def run(arguments: Namespace) -> Answer:
         if not given and option == "noise_multiplier" and solve != asked_by:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
     started = perf_counter()
-    search: Callable[[Namespace], tuple[str, Any, str]] = {"noise": _noise, "size": _size, "steps": _steps}[solve]
-    name, found, what = search(arguments)
+    name, found, what = _search(arguments)
     seconds = perf_counter() - started
     noise, exact = name == "noise_multiplier", name in ("size", "steps")
     ends: list[Any] = [getattr(found, end, None) for end in (name if noise else "value", "not_proved", "refuted")]
@@ -57,15 +53,11 @@ def run(arguments: Namespace) -> Answer:
         ends = [None if end is None else int(end) for end in ends]
     value, beyond, refuted = ends
     values = {
-        "solved": name,
-        name: value,
-        "not_proved": beyond,
+        "solved": name, name: value, "not_proved": beyond,
         "refuted": refuted if refuted is not None else 0.0 if noise else math.inf,
-        "target_epsilon": arguments.epsilon,
-        "target_delta": arguments.delta,
-        "evaluations": found.evaluations,
+        "target_epsilon": arguments.epsilon, "target_delta": arguments.delta, "evaluations": found.evaluations,
         **account_values(found.account, seconds),
-    }
+    }  # fmt: skip
     safe, unsafe = (str, str) if exact else (up, down) if noise else (down, up)
     lines: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
     if not noise:
@@ -76,30 +68,22 @@ def run(arguments: Namespace) -> Answer:
     return Answer(values, title, [*lines, *account_lines(found.account, arguments.delta, seconds)])
 
 
-def _noise(arguments: Namespace) -> tuple[str, Calibration, str]:
-    import dpsub
-
+def _search(arguments: Namespace) -> tuple[str, Any, str]:
+    """Name of what is solved for, what was found, and the question in words."""
+    found: Any
+    question = asked(arguments)
+    noise = f"{arguments.mechanism} noise multiplier"
+    if arguments.solve == "size":
+        family = family_of(arguments)
+        question["steps"] = steps_of(arguments, None)
+        found = largest_sample(family.make, most=family.most, whole=family.solved == "size", **question)
+        return family.solved, found, f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"
     sampler = sampler_of(arguments)
-    given = asked(arguments) | {"steps": steps_of(arguments, sampler)}
-    del given["noise_multiplier"]
-    found = dpsub.calibrate(sampler, **given)
-    releases = f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}"
-    return "noise_multiplier", found, f"{arguments.mechanism.capitalize()} noise multiplier for {releases}"
-
-
-def _size(arguments: Namespace) -> tuple[str, Found, str]:
-    from dpsub.accounting.search import largest_sample
-
-    family = family_of(arguments)
-    given = asked(arguments) | {"steps": steps_of(arguments, None)}
-    found = largest_sample(family.make, most=family.most, whole=family.solved == "size", **given)
-    return family.solved, found, f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"
-
-
-def _steps(arguments: Namespace) -> tuple[str, Found, str]:
-    from dpsub.accounting.search import largest_steps
-
-    sampler = sampler_of(arguments)
-    found = largest_steps(sampler, **asked(arguments))
-    noise = f"{arguments.mechanism} noise multiplier {near(arguments.noise_multiplier)}"
-    return "steps", found, f"Largest number of releases from {described(sampler, arguments.n)}, {noise}"
+    source = described(sampler, arguments.n)
+    if arguments.solve == "steps":
+        found = largest_steps(sampler, **question)
+        return "steps", found, f"Largest number of releases from {source}, {noise} {near(arguments.noise_multiplier)}"
+    question["steps"] = steps_of(arguments, sampler)
+    del question["noise_multiplier"]
+    found = dpsub.calibrate(sampler, **question)
+    return "noise_multiplier", found, f"{noise.capitalize()} for {plural(arguments.steps, 'release')} from {source}"

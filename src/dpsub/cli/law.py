@@ -9,12 +9,10 @@ from argparse import Namespace
 
 import numpy as np
 
+import dpsub
 from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser
 from dpsub.cli.samplers import add_sampler, described, sampler_of
-
-SHOWN = 1e-9
-_ROWS = 12
 
 
 def add_arguments(parser: Parser) -> None:
@@ -24,23 +22,22 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     sampler = sampler_of(arguments)
-    # a record's chance under Poisson sampling does not depend on the others
-    law = sampler.multiplicity_law(1 if arguments.n is None else arguments.n)
-    pmf = law.pmf
+    law = dpsub.law(sampler, arguments.n)
     distinct = None if arguments.n is None else sampler.expected_distinct(arguments.n)
     records = "unknown without --n" if distinct is None else f"{near(distinct)}  (expected number of distinct records)"
     lines: list[Line] = [
         ("eta", f"{near(law.eta)}  (chance that a record is in the sample)"),
         ("copies", f"{near(law.mean)}  (expected number of one record)"),
         ("distinct", records),
-        ("P(L = l)", _rows(pmf)),
+        ("P(L = l)", _rows(law.pmf)),
     ]
-    values = {"eta": law.eta, "law": pmf, "expected_distinct": distinct}
+    values = {"eta": law.eta, "law": law.pmf, "expected_distinct": distinct}
     return Answer(values, f"Copies of one record in a sample from {described(sampler, arguments.n)}", lines)
 
 
 def _rows(pmf: np.ndarray) -> list[str]:
-    shown = [int(count) for count in np.flatnonzero(pmf >= SHOWN)]
-    rows = [f"{count:>6}  {near(float(pmf[count]))}" for count in shown[:_ROWS]]
-    rest = float(np.delete(pmf, shown[:_ROWS]).sum())
+    """The first dozen of the counts that are not too rare, and all others together."""
+    shown = np.flatnonzero(pmf >= 1e-9)[:12]
+    rows = [f"{count:>6}  {near(float(pmf[count]))}" for count in shown]
+    rest = float(np.delete(pmf, shown).sum())
     return [*rows, f"others  {near(rest)}"] if rest > 0 else rows

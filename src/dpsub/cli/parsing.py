@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
+import contextlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from dpsub.errors import ArgumentError
 
-MOST_WHOLE = 2**53
-"""Largest whole number that any option takes: up to it they are exact as floating-point numbers, too."""
-_SHOWN = 40
-
 
 class Parser(argparse.ArgumentParser):
     """argparse with errors as `ArgumentError`, no abbreviations, and proposals for misspelt options.
 
-    Parameters
-    ----------
-    prog, description : str
-        As of `argparse.ArgumentParser`.
-    renamed : mapping
-        Options of earlier versions, which are understood for one release more, to their new names.
+    `renamed` maps options of earlier versions, which are understood for one release more, to their new names.
     """
 
     def __init__(self, prog: str, description: str | None, renamed: Mapping[str, str]) -> None:
         self.renamed = renamed
-        super().__init__(
-            prog=prog,
-            description=textwrap.dedent(description or ""),
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog, description=description, allow_abbrev=False, formatter_class=formatter)
 
     def add_time_limit(self) -> None:
         """Add the option of what may take long."""
@@ -71,27 +59,25 @@ def nearest(name: str, known: list[str]) -> str:
 
 
 def whole(text: str) -> int:
-    """A whole number, also as 1e6 or 10_000."""
-    try:
-        value = float(text)  # of any number of digits
-        exact = int(text) if abs(value) <= MOST_WHOLE and "." not in text and "e" not in text.lower() else value
-    except ValueError:
-        value = exact = float("nan")
-    if abs(value) > MOST_WHOLE:
-        raise argparse.ArgumentTypeError(f"must be at most {MOST_WHOLE}, got {_short(text)}")
-    if not value.is_integer():
+    """A whole number of at most 2^53, up to which doubles are exact; also as 1e6 or 10_000."""
+    value = math.nan
+    for read in (float, int):  # the second where it can, as it is exact
+        with contextlib.suppress(ValueError):
+            value = read(text)
+    if abs(value) > 2**53:
+        raise argparse.ArgumentTypeError(f"must be at most {2**53}, got {_short(text)}")
+    if value % 1 != 0:
         raise argparse.ArgumentTypeError(f"must be a whole number, got {_short(text)}")
-    return int(exact)
+    return int(value)
 
 
 def number(text: str) -> float:
     """A finite number, also as 1/60000."""
     above, slash, below = text.partition("/")
-    try:
+    value = math.nan
+    with contextlib.suppress(ValueError, ZeroDivisionError):
         value = float(above) / float(below) if slash else float(above)
-    except (ValueError, ZeroDivisionError):
-        value = float("nan")
-    if value - value != 0:
+    if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"must be a finite number, got {_short(text)}")
     return value
 
@@ -110,7 +96,7 @@ def numbers(text: str) -> float | tuple[float, ...]:
     return found if len(found) > 1 else found[0]
 
 
-def add_choice(parser: Any, option: str, choices: tuple[str, ...], text: str, default: str | None = None) -> None:
+def add_choice(parser: Any, option: str, choices: Sequence[str], text: str, default: str | None = None) -> None:
     """Add an option that takes one of several words."""
     name = option.removeprefix("--").replace("-", " ")
 
@@ -123,4 +109,4 @@ def add_choice(parser: Any, option: str, choices: tuple[str, ...], text: str, de
 
 
 def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}... ({len(text)} characters)")
+    return repr(text if len(text) <= 40 else f"{text[:20]}... ({len(text)} characters)")

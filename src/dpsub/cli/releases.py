@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from dpsub.accounting.account import MECHANISMS
+from dpsub.accounting.amplify import law
 from dpsub.cli.answers import near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.cli.samplers import described
 from dpsub.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from dpsub.sampling import Sampler
+from dpsub.noise import REGISTRY
+from dpsub.sampling import Sampler
 
 ADJACENCIES = ("add_remove", "substitute")
-_ASKED = {
-    "n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit",
-}  # fmt: skip
-_ROUNDING = 1e-12
+_ASKED = {"n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit"}
 
 
 def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
@@ -29,12 +28,12 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     parser.add_argument("--epochs", type=number, metavar="E", help="instead: steps = E / (share of records a step)")
     add_choice(parser, "--adjacency", ADJACENCIES, "default: add_remove for poisson, substitute for the rest")
     if mechanism:
-        add_mechanism(parser)
+        add_mechanism(parser, [name for name in REGISTRY.names() if name in MECHANISMS])
 
 
-def add_mechanism(parser: Parser) -> None:
+def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
     """Add the kind of noise."""
-    add_choice(parser, "--mechanism", ("gaussian", "laplace"), "noise (default: gaussian)", "gaussian")
+    add_choice(parser, "--mechanism", names, "noise (default: gaussian)", "gaussian")
 
 
 def asked(arguments: Namespace) -> dict[str, Any]:
@@ -43,13 +42,7 @@ def asked(arguments: Namespace) -> dict[str, Any]:
 
 
 def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
-    """The number of releases, of --steps or --epochs, for which the sampler must be known.
-
-    Raises
-    ------
-    ArgumentError
-        If not one of them is given, or the epochs are not above 0.
-    """
+    """The number of releases, of --steps or --epochs, for which the sampler must be known."""
     if (arguments.steps is None) == (arguments.epochs is None):
         got = "neither" if arguments.steps is None else "both"
         raise ArgumentError(f"--steps, the number of releases, or --epochs is needed, got {got}; give one")
@@ -59,11 +52,11 @@ def steps_of(arguments: Namespace, sampler: Sampler | None) -> int:
         raise ArgumentError(f"--epochs must be above 0, got {arguments.epochs:g}")
     if sampler is None:
         raise ArgumentError("--epochs are no number of steps while the size is asked for; give --steps")
-    share = sampler.multiplicity_law(1 if arguments.n is None else arguments.n).mean
+    share = law(sampler, arguments.n).mean
     wanted = arguments.epochs / share if share > 0 else math.inf
     if not wanted < 2**53:
         raise ArgumentError(f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step")
-    steps = round(wanted) if abs(wanted - round(wanted)) <= _ROUNDING * wanted else math.ceil(wanted)
+    steps = round(wanted) if abs(wanted - round(wanted)) <= 1e-12 * wanted else math.ceil(wanted)
     arguments.steps = steps
     arguments.remarks.append(f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps")
     return steps

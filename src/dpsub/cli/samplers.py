@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from dpsub.cli.parsing import Parser, number, whole
 from dpsub.errors import ArgumentError, UnsupportedError
-
-if TYPE_CHECKING:
-    from dpsub.sampling import Family, Sampler
+from dpsub.sampling import REGISTRY, Family, Multistage, Sampler, names_of_sizes
 
 _OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
 _PURPOSES = {"n": "number of records", "rate": "probability of each record", "stages": "as wor:500,wr:400"}
@@ -35,11 +32,8 @@ _OTHER_NAMES = {
 
 def add_sampler(parser: Parser) -> None:
     """Add the sampler, and the sizes that any sampler needs."""
-    from dpsub.sampling import REGISTRY, names_of_sizes
-
-    several = [name for name in REGISTRY.names() if name not in names_of_sizes()]
-    names = ", ".join([*names_of_sizes(), *several])
-    parser.add_argument("sampler", type=sampler_name, metavar="SAMPLER", help=names)
+    names = [*names_of_sizes(), *(name for name in REGISTRY.names() if name not in names_of_sizes())]
+    parser.add_argument("sampler", type=sampler_name, metavar="SAMPLER", help=", ".join(names))
     sizes: dict[str, dict[str, None]] = {"n": {_PURPOSES["n"]: None}}
     for name in names_of_sizes():
         for size, purpose in REGISTRY.get(name).sizes.items():
@@ -53,15 +47,7 @@ def add_sampler(parser: Parser) -> None:
 
 
 def sampler_name(name: str) -> str:
-    """Return the name if it is that of a sampler, else say what comes nearest.
-
-    Raises
-    ------
-    UnsupportedError
-        If it is a known practice, but none of the samplers.
-    """
-    from dpsub.sampling import REGISTRY
-
+    """Return the name if it is that of a sampler, else say what comes nearest; UnsupportedError for other practices."""
     practice = name.lower().replace("-", "_")
     if practice in PRACTICES:
         raise UnsupportedError(f"{name!r} is none of the samplers: {PRACTICES[practice]}")
@@ -75,55 +61,41 @@ def sampler_name(name: str) -> str:
 
 
 def sampler_of(arguments: Namespace) -> Sampler:
-    """The sampler that the options describe.
-
-    Raises
-    ------
-    ArgumentError
-        If an option is missing, or one does not apply.
-    """
-    from dpsub.sampling import REGISTRY, Multistage
-
+    """The sampler that the options describe."""
     kind = REGISTRY.get(arguments.sampler)
-    options = _options(kind)
-    _refuse_others(arguments, kind, options)
+    options = _options(arguments, kind)
     if "stages" in options:
         _require(arguments, options)
         chain = Multistage.of_text(arguments.stages)
         chain.slots(arguments.n)  # they must fit n
         return chain
-    if "rate" in options:
-        if (arguments.rate is None) == (arguments.m is None):
-            got = "neither" if arguments.rate is None else "both"
-            raise ArgumentError(
-                f"{kind.name} needs either --rate, or --n and --m for the rate m / n, got {got}; give one"
-            )
-        if arguments.rate is not None:
-            return _remarked(arguments, kind(arguments.rate))  # type: ignore[call-arg]
-        options = {name: what for name, what in options.items() if name != "rate"}
-    _require(arguments, options)
-    return _remarked(arguments, kind.of_sizes(arguments.n, **_sizes(arguments, kind)))
+    if "rate" in options and (arguments.rate is None) == (arguments.m is None):
+        got = "neither" if arguments.rate is None else "both"
+        raise ArgumentError(f"{kind.name} needs either --rate, or --n and --m for the rate m / n, got {got}; give one")
+    sampler: Sampler
+    if arguments.rate is not None:
+        sampler = kind(arguments.rate)  # type: ignore[call-arg]
+    else:
+        options.pop("rate", None)
+        _require(arguments, options)
+        sampler = kind.of_sizes(arguments.n, **_sizes(arguments, kind))
+    if getattr(sampler, "rate", None) == 1:
+        arguments.remarks.append("rate 1 takes every record: no subsampling, nothing amplifies; is it 1 %, 0.01?")
+    elif sampler.name == "wor" and arguments.m == arguments.n:
+        arguments.remarks.append("m = n takes every record: no subsampling, nothing amplifies")
+    return sampler
 
 
 def family_of(arguments: Namespace) -> Family:
-    """The samplers that remain when the size of the last stage, or the rate, is left open.
-
-    Raises
-    ------
-    ArgumentError
-        As `sampler_of`, or if the size that is asked for is given.
-    """
-    from dpsub.sampling import REGISTRY, Multistage
-
+    """The samplers that remain when the size of the last stage, or the rate, is left open."""
     kind = REGISTRY.get(arguments.sampler)
-    options = _options(kind)
-    open_ones = [*list(kind.sizes)[-1:], *(["rate"] if "rate" in options else [])]
+    with_rate = _takes_rate(kind)
+    open_ones = [*list(kind.sizes)[-1:], *(["rate"] if with_rate else [])]
     for name in open_ones:
         if getattr(arguments, name) is not None:
             raise ArgumentError(f"--{name} is what is asked for; drop it")
-        del options[name]
-    _refuse_others(arguments, kind, options)
-    if "rate" not in open_ones:
+    options = _options(arguments, kind, open_ones)
+    if not with_rate:
         _require(arguments, options)
     if "stages" in options:
         return Multistage.last_open(Multistage.of_text(arguments.stages).chain, arguments.n)
@@ -134,47 +106,37 @@ def described(sampler: Sampler, n: int | None) -> str:
     """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
     parts = [] if n is None else [f"n = {n}"]
     for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
+        if field.name == "n" and n is not None:
+            continue
         value = getattr(sampler, field.name)
-        parts.append(_chain(value) if field.name == "chain" else f"{field.name} = {_exact(value)}")
+        if field.name == "chain":
+            parts += [f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value]
+        else:
+            parts.append(f"{field.name} = {_exact(value)}")
     return f"{sampler.label}({', '.join(parts)})"
-
-
-def _chain(stages: Sequence[Any]) -> str:
-    sizes = [stage.rate if stage.kind == "poisson" else stage.size for stage in stages]
-    return ", ".join(f"{stage.kind}:{_exact(size)}" for stage, size in zip(stages, sizes, strict=True))
 
 
 def _exact(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
-def _options(kind: type[Sampler]) -> dict[str, str]:
-    """What the sampler takes, and what for."""
-    if not kind.sizes:
-        return {name: _PURPOSES[name] for name in ("n", "stages")}
-    fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
-    rate = {"rate": _PURPOSES["rate"]} if fields == ["rate"] else {}
-    return {"n": _PURPOSES["n"], **kind.sizes, **rate}
+def _takes_rate(kind: type[Sampler]) -> bool:
+    return [field.name for field in dataclasses.fields(kind)] == ["rate"]  # type: ignore[arg-type]
 
 
-def _sizes(arguments: Namespace, kind: type[Sampler]) -> dict[str, int | None]:
-    return {name: getattr(arguments, name) for name in kind.sizes}
-
-
-def _remarked(arguments: Namespace, sampler: Sampler) -> Sampler:
-    """Say so where every sample is the whole of the records."""
-    if getattr(sampler, "rate", None) == 1:
-        arguments.remarks.append("rate 1 takes every record: no subsampling, nothing amplifies; is it 1 %, 0.01?")
-    elif sampler.name == "wor" and arguments.m == arguments.n:
-        arguments.remarks.append("m = n takes every record: no subsampling, nothing amplifies")
-    return sampler
-
-
-def _refuse_others(arguments: Namespace, kind: type[Sampler], options: dict[str, str]) -> None:
+def _options(arguments: Namespace, kind: type[Sampler], without: Sequence[str] = ()) -> dict[str, str]:
+    """What the sampler takes, and what for; no other option may be given."""
+    names = ["n", *(kind.sizes or ["stages"]), *(["rate"] if _takes_rate(kind) else [])]
+    options = {name: kind.sizes.get(name, _PURPOSES.get(name, "")) for name in names if name not in without}
     for name in arguments.sampler_options:
         if name not in options and getattr(arguments, name) is not None:
             takes = " and ".join(f"--{option} ({purpose})" for option, purpose in options.items())
             raise ArgumentError(f"--{name} does not apply to {kind.name}, which takes {takes}; drop --{name}")
+    return options
+
+
+def _sizes(arguments: Namespace, kind: type[Sampler]) -> dict[str, int | None]:
+    return {name: getattr(arguments, name) for name in kind.sizes}
 
 
 def _require(arguments: Namespace, options: dict[str, str]) -> None:

@@ -7,36 +7,32 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from dpsub import checks, noise
+from dpsub.amplification import DeclaredProfile, translate
 from dpsub.cli.answers import Answer, near, up
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import ADJACENCIES, add_mechanism
-
-SAMPLERS = ("poisson", "wor", "wr")
+from dpsub.relations import Relation
 
 
 def add_arguments(parser: Parser) -> None:
-    add_choice(parser, "--sampler", SAMPLERS, "the sampler (default: poisson)", default="poisson")
+    add_choice(parser, "--sampler", ("poisson", "wor", "wr"), "the sampler (default: poisson)", "poisson")
     add_choice(parser, "--base", ADJACENCIES, "of the base profile (default: add_remove)", "add_remove")
     add_choice(parser, "--target", ADJACENCIES, "of the result (default: add_remove)", "add_remove")
-    sizes = {"rate": "rate of Poisson sampling", "n": "size of the data", "m": "size of the sample"}
-    for (name, text), also in zip(sizes.items(), (["--sample-rate"], [], ["--batch-size"]), strict=True):
-        parser.add_argument(f"--{name}", *also, type=number, metavar=name[0].upper(), help=f"{text}, a public number")
-    add_mechanism(parser)
+    rate = "rate of Poisson sampling, a public number"
+    parser.add_argument("--rate", "--sample-rate", type=number, metavar="R", help=rate)
+    parser.add_argument("--n", type=number, metavar="N", help="size of the data, a public number")
+    parser.add_argument("--m", "--batch-size", type=number, metavar="M", help="size of the sample, a public number")
+    add_mechanism(parser, noise.REGISTRY.names())
     parser.add_argument("--ratio", type=number, required=True, metavar="R",
                         help="sensitivity over noise scale, for one step of the base relation")
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the result, nats")
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub import checks, noise
-    from dpsub.amplification import DeclaredProfile, translate
-    from dpsub.relations import Relation
-
     target = checks.real("epsilon", arguments.epsilon, at_least=0)
     base = Relation(arguments.base)
-    bound = translate(
-        arguments.sampler, base, arguments.target, rate=arguments.rate, n=arguments.n, m=arguments.m
-    )
+    bound = translate(arguments.sampler, base, arguments.target, rate=arguments.rate, n=arguments.n, m=arguments.m)
     declared = DeclaredProfile.of(noise.of(arguments.mechanism, arguments.ratio), base)
     delta = float(bound.delta(declared, target))
     values = {

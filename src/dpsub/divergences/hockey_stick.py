@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
 
-_SUM = 1e-9  # laws must sum to 1 within this
 _INFEASIBLE = 2  # scipy's status of a program without solution
 
 
@@ -24,10 +22,11 @@ def law_array(name: str, value: ArrayLike) -> np.ndarray:
         raise ArgumentError(f"{name} must hold probabilities along its last axis, got shape {array.shape}")
     if array.size and array.min() < 0:
         raise ArgumentError(f"{name} must not be negative, got {array.min():g}")
-    totals = array.sum(axis=-1)
-    if (np.abs(totals - 1) > _SUM).any():
-        worst = float(np.ravel(totals)[np.argmax(np.abs(np.ravel(totals) - 1))])
-        raise ArgumentError(f"{name} must sum to 1 within 1e-9 in every row, got {worst:.12g}; normalise it")
+    totals = array.sum(axis=-1).ravel()
+    off = np.abs(totals - 1)
+    if (off > 1e-9).any():
+        raise ArgumentError(f"{name} must sum to 1 within 1e-9 in every row, got {totals[off.argmax()]:.12g}; "
+                            "normalise it")
     return array
 
 
@@ -42,23 +41,15 @@ def _solved(**program: Any) -> Any:
 
 
 def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.ndarray:
-    """Return D_alpha(mu || mu') = sum over z of max(0, mu(z) - alpha mu'(z)), in [0, 1].
+    """Return D_alpha(mu || mu') = sum over z of max(0, mu(z) - alpha mu'(z)), in [0, 1] (balle, Equation 2).
 
     Parameters
     ----------
     first, second : array_like, shape (..., outcomes)
         Laws mu and mu'; leading axes broadcast.
     alpha : array_like
-        exp(epsilon), at least 1; broadcasts with the leading axes.
-
-    Raises
-    ------
-    ArgumentError
-        If a law is none, or an alpha lies below 1: use the mirror 1 - alpha + alpha D_{1/alpha}(mu' || mu) there.
-
-    References
-    ----------
-    balle, Equation (2).
+        exp(epsilon), broadcasts with the leading axes; at least 1, as the mirror
+        1 - alpha + alpha D_{1/alpha}(mu' || mu) serves below.
 
     Examples
     --------
@@ -94,30 +85,17 @@ class ConvexitySides(NamedTuple):
 def advanced_joint_convexity(
     shared: ArrayLike, first: ArrayLike, second: ArrayLike, eta: float, alpha: float
 ) -> ConvexitySides:
-    """Return both sides of advanced joint convexity.
+    """Return both sides of advanced joint convexity (balle, Theorem 2) for laws mu0, mu1, mu1', each of one axis.
 
     With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1) and
     beta = alpha' / alpha,
 
         D_{alpha'}(mu || mu') = eta D_alpha(mu1 || (1 - beta) mu0 + beta mu1')
                              <= eta ((1 - beta) D_alpha(mu1 || mu0) + beta D_alpha(mu1 || mu1')).
-
-    Parameters
-    ----------
-    shared, first, second : array_like, shape (outcomes,)
-        mu0, mu1, mu1'.
-    eta, alpha : float
-        In [0, 1]; at least 1.
-
-    References
-    ----------
-    balle, Theorem 2.
     """
     weight = checks.real("eta", eta, at_least=0, at_most=1)
     order = checks.real("alpha", alpha, at_least=1)
-    common, one, other = (
-        law_array(name, law) for name, law in (("shared", shared), ("first", first), ("second", second))
-    )
+    common, one, other = law_array("shared", shared), law_array("first", first), law_array("second", second)
     amplified = 1 + weight * (order - 1)
     beta = amplified / order
     mixed = positive_part((1 - weight) * common + weight * one, (1 - weight) * common + weight * other, amplified)
@@ -141,36 +119,22 @@ def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike)
     return ((mu * exceeds).sum(axis=-1) - np.exp(orders[..., 0]) * (other * exceeds).sum(axis=-1))[()]
 
 
-@dataclass(frozen=True)
-class MaximalCoupling:
-    """What two laws share, and what is left of each.
+class MaximalCoupling(NamedTuple):
+    """What two laws nu, nu' share, and what is left of each.
 
-    Attributes
-    ----------
-    eta : total variation distance, the mass that is not shared.
-    shared : nu0 = min(nu, nu') / (1 - eta), shape (outcomes,); zeros where eta = 1, as nothing is shared.
-    first, second : nu1 = (nu - min) / eta and nu1' = (nu' - min) / eta; nu0 where eta = 0, as nothing is left.
+    The coupling is (1 - eta) pi0 + eta pi1, where pi0 stays put and pi1 is a product,
+    pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the printed divisor eta gives it the mass eta.
     """
 
-    eta: float
-    shared: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-
-    @property
-    def joint(self) -> np.ndarray:
-        """The coupling (1 - eta) pi0 + eta pi1, shape (outcomes, outcomes): pi0 stays put, pi1 is a product.
-
-        pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2; the printed divisor eta gives pi1 the mass eta.
-        """
-        return (1 - self.eta) * np.diag(self.shared) + self.eta * np.outer(self.first, self.second)
+    eta: float  # total variation distance, the mass that is not shared
+    shared: np.ndarray  # nu0 = min(nu, nu') / (1 - eta); zeros where eta = 1
+    first: np.ndarray  # nu1 = (nu - min) / eta; nu0 where eta = 0
+    second: np.ndarray  # nu1' = (nu' - min) / eta; nu0 where eta = 0
 
 
 def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
     """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1' with the largest shared part.
 
-    References
-    ----------
     balle, Section 3 (its divisor of pi1 corrected).
     """
     one, other = law_array("first", first), law_array("second", second)
@@ -186,24 +150,8 @@ def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
 def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> tuple[float, np.ndarray] | None:
     """Return the least expected cost over all couplings of two laws and a coupling that has it; None if there is none.
 
-    Parameters
-    ----------
-    first, second : array_like, shapes (rows,) and (columns,)
-        Laws of the two coordinates.
-    costs : array_like, shape (rows, columns)
-        Costs of the pairs; an infinite one forbids the pair, so that forbidding all pairs but some asks whether a
-        coupling with that support exists.
-
-    Raises
-    ------
-    ArgumentError
-        If the shapes differ or a cost is NaN.
-    NumericalError
-        If the linear program is not solved.
-
-    References
-    ----------
-    balle, Theorem 7 (left-hand side of Equation 6).
+    The laws have shapes (rows,) and (columns,). An infinite cost forbids the pair, so that forbidding all pairs but
+    some asks whether a coupling with that support exists. balle, Theorem 7 (left-hand side of Equation 6).
     """
     one, other = law_array("first", first), law_array("second", second)
     prices = np.asarray(costs, dtype=float)
@@ -227,20 +175,9 @@ def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> 
 def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLike) -> float:
     """Return the sum over k >= 1 of nu(Y_k) delta_k, Y_k the points at distance k from the other support.
 
-    It is the cost of the cheapest coupling where a distance-compatible one exists, and never above it.
-
-    Parameters
-    ----------
-    first : array_like, shape (rows,)
-        The law nu.
-    distances : array_like, shape (rows, columns)
-        From the points of nu to the points of the other support; one of each point is finite.
-    group_deltas : array_like, shape (largest distance + 1,)
-        delta_k for k = 0, 1, ...; entry 0 is delta_0 = 0 for epsilon >= 0.
-
-    References
-    ----------
-    balle, Theorem 7 (right-hand side of Equation 6).
+    It is the cost of the cheapest coupling where a distance-compatible one exists, and never above it (balle,
+    Theorem 7, right-hand side of Equation 6). nu is `first`, `distances` lead from its points to those of the other
+    support, and `group_deltas` holds delta_k for k = 0, 1, ....
     """
     one = law_array("first", first)
     deltas = checks.finite_array("group_deltas", group_deltas, ndim=1)
@@ -254,9 +191,6 @@ def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLi
 Curve = Callable[[np.ndarray], np.ndarray]
 """log delta of one ordered pair at an array of epsilons >= 0; convex and not increasing as delta in exp(epsilon)."""
 
-_PANELS = 1024
-_MOST = 2**20
-
 
 class MomentInterval(NamedTuple):
     """Numbers between which E exp(s L) lies; log `upper` / s bounds the Renyi divergence of order s + 1."""
@@ -268,14 +202,13 @@ class MomentInterval(NamedTuple):
 def moment_from_profiles(
     forward: Curve, backward: Curve, order: float, *, end: float, rate: float = math.inf, width: float = 5e-7
 ) -> MomentInterval:
-    """Return E exp(s L) of a pair from the profiles of its two orders,
+    """Return E exp(s L) of a pair from the profiles of its two orders (balle, Theorem 6),
 
         1 + s (s + 1) int_0^inf (exp(s eps) D(mu || mu') + exp(-(s + 1) eps) D(mu' || mu)) d eps.
 
     In alpha = exp(epsilon) a divergence is convex, so that between two points a chord lies above it and, by Jensen's
     inequality, its value at the centroid of the weight alpha^(s - 1) (or alpha^-(s + 2)), times the weight, lies below
-    its integral. Panels are made smaller until both agree within `width`. Beyond `end` the integrand must fall at
-    least like a geometric series.
+    its integral. Panels are made smaller until both agree within `width`.
 
     Parameters
     ----------
@@ -284,21 +217,10 @@ def moment_from_profiles(
     order, end : float
         s, above 0; where the integration stops, in nats.
     rate : float
-        Beyond `end` both divergences fall at least like exp(-rate (epsilon - end)); infinite where they are 0 there.
-        For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of log delta.
+        Beyond `end` both divergences fall at least like exp(-rate (epsilon - end)), rate > s; infinite where they are
+        0 there. For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of log delta.
     width : float
-        Relative width to be reached.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range, or the rate does not exceed s: the moment may then be infinite.
-    NumericalError
-        If the width is not reached within 2^20 panels.
-
-    References
-    ----------
-    balle, Theorem 6.
+        Relative width to be reached, within 2^20 panels.
     """
     s = checks.real("order", order, above=0)
     last = checks.real("end", end, above=0)
@@ -306,23 +228,22 @@ def moment_from_profiles(
         raise ArgumentError(f"the profiles must fall faster than exp(-s epsilon) beyond end for a finite moment, got "
                             f"rate = {rate:g} and s = {s:g}; take a later end")
     tail = 0.0
-    slope = float(rate)
-    if math.isfinite(slope):
+    if math.isfinite(rate):
         first, second = (float(curve(np.array([last]))[0]) for curve in (forward, backward))
-        tail = math.exp(first + s * last) / (slope - s) + math.exp(second - (s + 1) * last) / (slope + s + 1)
-    panels = _PANELS
+        tail = math.exp(first + s * last) / (rate - s) + math.exp(second - (s + 1) * last) / (rate + s + 1)
+    panels = 1024
     while True:
         edges = np.linspace(0.0, last, panels + 1)
-        sides = [_enclose(curve, edges, power) for curve, power in ((forward, s), (backward, -(s + 1)))]
+        sides = zip(_enclose(forward, edges, s), _enclose(backward, edges, -(s + 1)), strict=True)
         factor = s * (s + 1)
-        low, high = (1 + factor * (sides[0][side] + sides[1][side]) for side in (0, 1))
+        low, high = (1 + factor * (one + other) for one, other in sides)
         high += factor * tail
         if high - low <= width * low:
             slack = 1e-12 * high  # rounding of a million positive terms
             return MomentInterval(max(1.0, low - slack), high + slack)
         # the error is of second order in the width of a panel
         panels = math.ceil(panels * max(1.5, 1.1 * math.sqrt((high - low) / (width * low))))
-        if panels > _MOST:
+        if panels > 2**20:
             raise NumericalError(f"the moment must be known within a relative {width:g}, got {low:.10g} to {high:.10g};"
                                  " take a larger width or a smaller order")
 
@@ -330,8 +251,8 @@ def moment_from_profiles(
 def tail_rate(curve: Curve, end: float) -> float:
     """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant before it.
 
-    The divergence is log-concave in epsilon if the density of the loss is (Gaussian noise): it is the convolution of
-    that density with 1 - exp(-u) on u >= 0, which is log-concave.
+    It is log-concave in epsilon if the density of the loss is (Gaussian noise): it convolves that density with
+    1 - exp(-u) on u >= 0.
     """
     step = 1e-3 * end
     before, after = curve(np.array([end - step, end]))
@@ -358,18 +279,11 @@ def _growth(power: float, step: np.ndarray) -> np.ndarray:
 
 
 class WorstMechanism(NamedTuple):
-    """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples.
-
-    Attributes
-    ----------
-    divergence : max over mechanisms of D_alpha(omega K || omega' K); the dual solution certifies it from above.
-    dual : value of the dual program; equal up to the solver's accuracy.
-    event : probability of the distinguishing event on each sample: a mechanism of one bit that attains the divergence.
-    """
+    """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples."""
 
     divergence: float
-    dual: float
-    event: np.ndarray
+    dual: float  # value of the dual program, which certifies it from above
+    event: np.ndarray  # probability of 1 on each sample, of a mechanism of one bit that attains the divergence
 
 
 def worst_mechanism(
@@ -378,10 +292,11 @@ def worst_mechanism(
 ) -> WorstMechanism:
     """Return the largest D_alpha(omega K || omega' K) over all (epsilon, delta)-DP mechanisms K.
 
-    The divergence is the supremum over events, and an event enters only through its probabilities f(y) given the
-    sample y. They come from an (epsilon, delta)-DP mechanism exactly if, for neighbouring y and y' in both orders,
-    f(y) <= exp(epsilon) f(y') + delta and 1 - f(y) <= exp(epsilon) (1 - f(y')) + delta. So the supremum is the linear
-    program max sum over y of (omega(y) - alpha omega'(y)) f(y), and the bit that is 1 with probability f attains it.
+    An event enters only through its probabilities f(y) given the sample y. They come from an (epsilon, delta)-DP
+    mechanism exactly if, for neighbouring y and y' in both orders, f(y) <= exp(epsilon) f(y') + delta and
+    1 - f(y) <= exp(epsilon) (1 - f(y')) + delta. So the supremum over events is the linear program
+    max sum over y of (omega(y) - alpha omega'(y)) f(y), and the bit that is 1 with probability f attains it. It decides
+    for one design what balle, Section 5 asks of all.
 
     Parameters
     ----------
@@ -389,21 +304,8 @@ def worst_mechanism(
         Laws omega and omega' of the sample on two data sets.
     neighbours : sequence of pairs
         Positions of neighbouring samples, each pair once; the relation is symmetric.
-    epsilon, delta : float
-        The base guarantee: at least 0; in [0, 1].
-    alpha : float
-        Order of the divergence, exp(epsilon'), at least 1.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range or a position does not exist.
-    NumericalError
-        If the program is not solved.
-
-    References
-    ----------
-    balle, Section 5 asks for tightness over mechanisms; this program decides it for one design.
+    epsilon, delta, alpha : float
+        The base guarantee; the order exp(epsilon') of the divergence, at least 1.
     """
     one, other = law_array("first", first), law_array("second", second)
     order = checks.real("alpha", alpha, at_least=1)

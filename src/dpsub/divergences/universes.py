@@ -26,36 +26,25 @@ Dataset = tuple[int, ...]
 
 
 def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]:
-    """Return the exact law of the sample, by enumeration.
+    """Return the exact law of the sample of a set (counts 0 and 1), by enumeration.
 
-    Parameters
-    ----------
-    sampler : {"poisson", "wor", "wr"}
-    data : tuple of int
-        Counts of records; a set (counts 0 and 1), not empty for "wor" and "wr".
-    size : float
-        The rate of "poisson", else the number of records drawn.
+    `sampler` is "poisson", where `size` is the rate, or "wor" or "wr", where it is the number of records drawn.
     """
     if any(count not in (0, 1) for count in data):
         raise ArgumentError(f"data must be a set, got counts {data}; samples may be multisets, data sets not")
     records = [record for record, count in enumerate(data) if count]
-    match checks.one_of("sampler", sampler, ("poisson", "wor", "wr")):
-        case "poisson":
-            rate = checks.real("rate", size, at_least=0, at_most=1)
-            drawn = [
-                (chosen, rate**k * (1 - rate) ** (len(records) - k))
-                for k in range(len(records) + 1)
-                for chosen in itertools.combinations(records, k)
-            ]
-        case "wor":
-            m = checks.integer("m", size, at_least=1, at_most=len(records), at_most_name="n")
-            weight = 1 / math.comb(len(records), m)
-            drawn = [(chosen, weight) for chosen in itertools.combinations(records, m)]
-        case _:
-            m = checks.integer("m", size, at_least=1)
-            checks.integer("n", len(records), at_least=1)
-            weight = len(records) ** -float(m)
-            drawn = [(chosen, weight) for chosen in itertools.product(records, repeat=m)]
+    n = len(records)
+    if checks.one_of("sampler", sampler, ("poisson", "wor", "wr")) == "poisson":
+        rate = checks.real("rate", size, at_least=0, at_most=1)
+        sizes = range(n + 1)
+        drawn = [(c, rate**k * (1 - rate) ** (n - k)) for k in sizes for c in itertools.combinations(records, k)]
+    elif sampler == "wor":
+        m = checks.integer("m", size, at_least=1, at_most=n, at_most_name="n")
+        drawn = [(chosen, 1 / math.comb(n, m)) for chosen in itertools.combinations(records, m)]
+    else:
+        m = checks.integer("m", size, at_least=1)
+        checks.integer("n", n, at_least=1)
+        drawn = [(chosen, n ** -float(m)) for chosen in itertools.product(records, repeat=m)]
     law: dict[Dataset, float] = {}
     for chosen, probability in drawn:
         sample = tuple(chosen.count(record) for record in range(len(data)))
@@ -70,8 +59,7 @@ def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> flo
     """
     m = sum(sample)
     factors = [float(count if printed else count**drawn) for count, drawn in zip(data, sample, strict=True)]
-    orders = math.prod(math.factorial(count) for count in sample)
-    return float(math.factorial(m) / sum(data) ** m * math.prod(factors) / orders)
+    return float(math.factorial(m) / sum(data) ** m * math.prod(factors) / math.prod(map(math.factorial, sample)))
 
 
 @dataclass(frozen=True)
@@ -84,8 +72,7 @@ class Space:
     @classmethod
     def sets(cls, universe: int, sizes: Sequence[int], relation: Relation) -> Space:
         """Return all sets of records with these sizes."""
-        found = [counts for counts in itertools.product((0, 1), repeat=universe) if sum(counts) in sizes]
-        return cls(tuple(found), relation)
+        return cls(tuple(x for x in itertools.product((0, 1), repeat=universe) if sum(x) in sizes), relation)
 
     @classmethod
     def multisets(cls, universe: int, size: int, relation: Relation) -> Space:
@@ -141,11 +128,10 @@ def size_and_membership_kernel(space: Space, record: int, keep_probability: floa
 def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
     """Return the exact bin masses of a sum with noise; binning is post-processing, so its divergences are lower bounds.
 
-    `mechanism` names the noise, `values` are those of the records of the universe, `scale` is that of the noise.
+    `mechanism` names the noise, `values` are those of the records of the universe.
     """
-    noise = REGISTRY.get(mechanism)(scale)
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
-    below = noise.cdf(EDGES - sums[:, np.newaxis])
+    below = REGISTRY.get(mechanism)(scale).cdf(EDGES - sums[:, np.newaxis])
     ends = np.zeros((len(sums), 1))
     return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
 
@@ -153,12 +139,8 @@ def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scal
 class KernelProfile(Profile):
     """Exact group profiles of a mechanism on a tiny space: the largest divergence of all pairs within a distance.
 
-    Parameters
-    ----------
-    kernel : array_like, shape (samples, outcomes)
-        Law of the outcome for each sample.
-    distances : array_like, shape (samples, samples)
-        Symmetric path distances; infinite for pairs that no path joins.
+    `kernel`, shape (samples, outcomes), is the law of the outcome for each sample, `distances`, shape (samples,
+    samples), are symmetric path distances, infinite for pairs that no path joins.
     """
 
     def __init__(self, kernel: ArrayLike, distances: ArrayLike) -> None:
@@ -206,45 +188,27 @@ class KernelProfile(Profile):
 
 Design = Mapping[Dataset, Mapping[Dataset, float]]
 """Law of the sample for each data set."""
-_EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
 class MembershipLoss:
-    """What randomised membership of one record loses under a sampler, next to the lemma's value.
+    """What randomised membership of one record loses under a sampler, next to the lemma's value."""
 
-    Attributes
-    ----------
-    eta : largest total variation distance between samples of neighbours.
-    inclusion : largest probability that the record is in the sample of a data set that holds it, a neighbour not.
-    natural : whether every record of a data set can be in its sample, and no other one can.
-    exact : the exact profile of the subsampled mechanism at epsilon'.
-    claimed : eta psi_p(epsilon).
-    """
-
-    eta: float
-    inclusion: float
-    natural: bool
-    exact: float
-    claimed: float
-
-    @property
-    def applies(self) -> bool:
-        """Whether the corrected lemma covers the design: natural, and the inclusion probability reaches eta."""
-        return self.natural and abs(self.inclusion - self.eta) <= _EQUAL
+    eta: float  # largest total variation distance between samples of neighbours
+    inclusion: float  # largest probability of the record in the sample of a data set that holds it, a neighbour not
+    natural: bool  # whether every record of a data set can be in its sample, and no other one can
+    exact: float  # profile of the subsampled mechanism at epsilon'
+    claimed: float  # eta psi_p(epsilon)
 
     def lower_bound(self) -> float:
         """Return the lemma's value, a lower bound on what any analysis of the sampler alone can promise.
 
-        Raises
-        ------
-        UnsupportedError
-            If a hypothesis of the corrected lemma fails.
+        UnsupportedError unless the corrected lemma covers the design: natural, and its inclusion probability is eta.
         """
         if not self.natural:
             raise UnsupportedError("the lower bound by membership needs a natural sampler, got one that leaves out a "
                                    "record for good or adds one; check its law")
-        if not self.applies:
+        if abs(self.inclusion - self.eta) > 1e-12:
             raise UnsupportedError(f"the lower bound by membership needs an inclusion probability of eta = "
                                    f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits this and is false")
         return self.claimed
@@ -255,41 +219,23 @@ def membership_loss(
 ) -> MembershipLoss:
     """Return the exact loss of randomised membership of `record` over neighbouring data sets, with the lemma's value.
 
-    Parameters
-    ----------
-    design : mapping
-        Law of the sample for each data set.
-    pairs : sequence
-        Neighbouring data sets; both orders are looked at.
-    record : int
-        The record asked about.
-    keep_probability, epsilon : float
-        p, at least 1/2; base epsilon in nats, at least 0.
-
-    Raises
-    ------
-    ArgumentError
-        If p lies below 1/2 (report the flipped bit instead, which has 1 - p) or epsilon below 0.
-
-    References
-    ----------
-    balle, Lemma 12, with the hypothesis that it omits.
+    Both orders of the pairs are looked at. p = `keep_probability` is at least 1/2 (otherwise report the flipped bit,
+    which has 1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis that it omits.
     """
     p = checks.real("keep_probability", keep_probability, at_least=0.5, at_most=1)
     order = checks.real("epsilon", epsilon, at_least=0)
-    eta, inclusion = 0.0, 0.0
     shares = {data: sum(q for sample, q in law.items() if sample[record]) for data, law in design.items()}
+    both = [*pairs, *((b, a) for a, b in pairs)]
+    eta = 0.0
     for x, other in pairs:
         away = design[other]
         eta = max(eta, sum(max(0.0, p_x - away.get(sample, 0.0)) for sample, p_x in design[x].items()))
-        for one, two in ((x, other), (other, x)):
-            if one[record] and not two[record]:
-                inclusion = max(inclusion, shares[one])
+    inclusion = max((shares[one] for one, two in both if one[record] and not two[record]), default=0.0)
     alpha = 1 + eta * np.expm1(order)
     exact = 0.0
-    for one, two in [*pairs, *((b, a) for a, b in pairs)]:
-        yes = [(1 - p) + (2 * p - 1) * shares[data] for data in (one, two)]
-        exact = max(exact, max(0.0, yes[0] - alpha * yes[1]) + max(0.0, (1 - yes[0]) - alpha * (1 - yes[1])))
+    for one, two in both:
+        yes, other_yes = ((1 - p) + (2 * p - 1) * shares[data] for data in (one, two))
+        exact = max(exact, max(0.0, yes - alpha * other_yes) + max(0.0, (1 - yes) - alpha * (1 - other_yes)))
     natural = all(_natural(data, law) for data, law in design.items())
     return MembershipLoss(eta, inclusion, natural, exact, eta * float(MembershipProfile(p).delta(order)))
 

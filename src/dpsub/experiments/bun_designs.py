@@ -90,27 +90,30 @@ class BunDesigns(Experiment):
             "Neyman": allocation.neyman(counts, deviations, m),
             "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
         }
-        items = [strata.MenuItem(f"{name}, public", (rule,) * 3, strata.base_for_public(rule, counts, target))
-                 for name, rule in public.items()]  # fmt: skip
-        items.append(strata.MenuItem("proportional, randomised rounding",
-                                     tuple(allocation.proportional(s.sizes, m) for s in scenarios),
-                                     rounding_base(rate, target)))  # fmt: skip
+        # a rule's name, what it allocates in each scenario, and the base epsilon that it allows
+        menu = [(f"{name}, public", [rule] * 3, strata.base_for_public(rule, counts, target))
+                for name, rule in public.items()]  # fmt: skip
+        menu.append(("proportional, randomised rounding", [allocation.proportional(s.sizes, m) for s in scenarios],
+                     rounding_base(rate, target)))  # fmt: skip
         limit, first = float(table.values.max()), ALLOCATION_SHARE * target
-        noisy = tuple(
-            allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
-            for s in scenarios
-        )
+        noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+                 for s in scenarios]  # fmt: skip
         # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
-        items.append(strata.MenuItem("Neyman, noisy weights", noisy, min(
+        menu.append(("Neyman, noisy weights", noisy, min(
             strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
         )))  # fmt: skip
-        own = tuple(allocation.neyman(s.sizes, s.deviations, m) for s in scenarios)
+        own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
         change = neyman_change([table.values[labels == h] for h in range(len(counts))], own[0])
         base = min(strata.base_for_certificate(rule, s.sizes, change, target)
                    for rule, s in zip(own, scenarios, strict=True))  # fmt: skip
-        items.append(strata.MenuItem("Neyman, from the data, at best", own, base))
-        for row in strata.compare_menu(items, scenarios, limit):
-            yield {"topic": "menu", "design": str(row["rule"]), "relation": "as the rule's theorem", "epsilon": target,
+        menu.append(("Neyman, from the data, at best", own, base))
+        for name, rules, base in menu:
+            # the rule with the smallest of these worst totals is the answer to Equations 7 and 8 over this menu
+            sampling, noise = max(
+                ((s.sampling_variance(rule), s.noise_variance(rule, base, limit))
+                 for rule, s in zip(rules, scenarios, strict=True)), key=sum,
+            )  # fmt: skip
+            yield {"topic": "menu", "design": name, "relation": "as the rule's theorem", "epsilon": target,
                    "note": "mean, worst of three populations", "lower": np.nan, "upper": target, "exact": np.nan,
-                   "size_mean": m, "size_sd": 0.0, "sampling": row["sampling"], "noise": np.nan, "base": row["base"],
-                   "noise_at_target": row["noise"]}  # fmt: skip
+                   "size_mean": m, "size_sd": 0.0, "sampling": sampling, "noise": np.nan, "base": base,
+                   "noise_at_target": noise}  # fmt: skip

@@ -12,6 +12,7 @@ import pandas as pd
 from dpsub import checks
 from dpsub.amplification.survey import sizes
 from dpsub.experiments.base import Experiment
+from dpsub.sampling.allocation import log_normal_sizes
 
 
 def sigmas_of(settings: Mapping[str, Any]) -> np.ndarray:
@@ -56,12 +57,13 @@ class BunRandomSize(Experiment):
         n, epsilon = int(settings["n"]), float(settings["epsilon"])
         mean, rows = settings["mean_share"] * n, []
         for sigma in sigmas_of(settings).tolist():
-            law = sizes.RandomSizeLaw.truncated_gaussian(n, mean, sigma)
+            law = log_normal_sizes(n, mean, sigma)
             if variant == "rigorous":
                 lower = upper = sizes.random_size_exact(law, epsilon)
             else:
                 factor = 1 if variant == "stated" else 2
                 lower = sizes.random_size_lower(law, epsilon, factor=factor)
                 upper = sizes.random_size_upper(law, epsilon, factor=factor)
-            rows.append((0, n, epsilon, sigma, law.mean, law.tilted_mean(epsilon) / n, lower, upper))
+            found = float(np.arange(n + 1) @ np.exp(law))
+            rows.append((0, n, epsilon, sigma, found, sizes.tilted_mean(law, epsilon) / n, lower, upper))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

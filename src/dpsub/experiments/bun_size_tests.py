@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -46,9 +47,9 @@ class BunSizeTests(Experiment):
         for topic, case, one, other, difference, epsilon in self._pairs(settings, root):
             loss = sizes.size_loss(one, other, epsilon)
             found = sizes.advantage(one, other, epsilon)
-            limit = found if variant == "rigorous" else sizes.advantage_limit(loss, sharp=variant == "consistent")
-            count = sizes.laplace_count_advantage(difference, epsilon)
-            rows.append((0, topic, case, difference, epsilon, loss, found, count, limit))
+            limits = {"stated": math.expm1(min(loss, 700.0)), "consistent": math.tanh(loss / 2), "rigorous": found}
+            count = -math.expm1(-difference * epsilon / 2)  # of a threshold on the size plus Lap(1/epsilon)
+            rows.append((0, topic, case, difference, epsilon, loss, found, count, limits[variant]))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
     def _pairs(

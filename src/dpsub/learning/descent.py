@@ -19,7 +19,6 @@ from dpsub.sampling import Sampler
 from dpsub.sampling.frame import Samples
 
 Residual = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
 ITERATIONS_AT_ONCE = 50  # bounds the memory of the padded batches; has no influence on results
 
 
@@ -35,20 +34,12 @@ def logistic_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Descent:
-    """How the gradients of a batch become a step.
+    """How the gradients of a batch become a step."""
 
-    Attributes
-    ----------
-    residual : derivative of a record's loss with respect to z = x'beta, a function of (z, y).
-    learning_rate : step size, > 0.
-    clip : largest norm of a record's gradient; None for no clipping (the non-private baseline).
-    divisor : what the sum of gradients is divided by; None for the realised batch size |Y|, as in MUST's Algorithm 2.
-    """
-
-    residual: Residual
+    residual: Residual  # derivative of a record's loss with respect to z = x'beta, a function of (z, y)
     learning_rate: float
-    clip: float | None
-    divisor: float | None = None
+    clip: float | None  # largest norm of a record's gradient; None for the non-private baseline
+    divisor: float | None = None  # of the sum of gradients; None for the realised batch size, as in MUST's Algorithm 2
 
     def __post_init__(self) -> None:
         checks.real("learning_rate", self.learning_rate, above=0)
@@ -59,42 +50,35 @@ class Descent:
 def batch_width(sampler: Sampler, n: int) -> int:
     """Return a number of distinct records that a batch exceeds with probability below 1e-30.
 
-    Padding all batches to it keeps the order of summation, hence the last digit, free of which replicates are
-    computed together.
+    Padding all batches to it keeps the last digit free of which replicates are computed together.
     """
-    law = sampler.distinct_law(n)
-    upper_tail = np.cumsum(law[::-1])[::-1]
+    upper_tail = np.cumsum(sampler.distinct_law(n)[::-1])[::-1]
     return max(1, int(np.flatnonzero(upper_tail > 1e-30)[-1]))
 
 
 def batches(blocks: Sequence[Samples], width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield (indices, counts), each of shape (replicates, width), iteration by iteration.
 
-    Raises NumericalError if a batch has more distinct records than `width`.
+    NumericalError if a batch has more distinct records than `width`.
     """
     largest = max(int(block.distinct.max(initial=0)) for block in blocks)
     if largest > width:
         raise NumericalError(f"a batch must have at most {width} distinct records, got {largest}; use another seed")
-    n_iterations = blocks[0].n_subsets
-    for start in range(0, n_iterations, ITERATIONS_AT_ONCE):
-        stop = min(start + ITERATIONS_AT_ONCE, n_iterations)
+    for start in range(0, blocks[0].n_subsets, ITERATIONS_AT_ONCE):
+        stop = min(start + ITERATIONS_AT_ONCE, blocks[0].n_subsets)
         padded = [block[start:stop].padded(width) for block in blocks]
-        indices = np.stack([pair[0] for pair in padded], axis=1)
-        counts = np.stack([pair[1] for pair in padded], axis=1)
+        indices, counts = (np.stack(parts, axis=1) for parts in zip(*padded, strict=True))
         yield from zip(indices, counts, strict=True)
 
 
 def descend(
-    features: np.ndarray,
-    targets: np.ndarray,
-    blocks: Sequence[Samples],
-    noise: np.ndarray | None,
-    initial: np.ndarray,
-    descent: Descent,
-    *,
-    width: int,
+    features: np.ndarray, targets: np.ndarray, blocks: Sequence[Samples], noise: np.ndarray | None,
+    initial: np.ndarray, descent: Descent, *, width: int,
 ) -> Iterator[np.ndarray]:
-    """Run DP-SGD on R replicates at once and yield the parameters after each iteration.
+    """Run DP-SGD (MUST, Algorithm 2) on R replicates at once and yield beta, shape (R, p), after each iteration.
+
+    A step subtracts learning_rate times (the sum of the counted, clipped gradients / divisor + noise); an empty batch
+    moves by the noise alone.
 
     Parameters
     ----------
@@ -106,29 +90,16 @@ def descend(
     noise : ndarray, shape (R, T, p), or None
         Noise added to the average gradient, already scaled.
     initial : ndarray, shape (p,)
-        Starting point of every replicate.
-    descent : Descent
     width : int
         See :func:`batch_width`.
-
-    Yields
-    ------
-    ndarray, shape (R, p)
-        beta after iteration 1, 2, ..., T. A step subtracts learning_rate times (the sum of the counted, clipped
-        gradients / divisor + noise); an empty batch moves by the noise alone.
-
-    References
-    ----------
-    MUST, Algorithm 2.
     """
-    n_replicates, p = len(blocks), features.shape[-1]
-    shared = features.ndim == 2
-    n = features.shape[-2]
+    n_replicates, (n, p) = len(blocks), features.shape[-2:]
     if initial.shape != (p,):
         raise ArgumentError(f"initial must have one entry for each of the {p} features, got shape {initial.shape}")
     table = np.ascontiguousarray(features).reshape(-1, p)
     values = np.ascontiguousarray(targets).reshape(-1)
     norms = np.sqrt(np.einsum("ij,ij->i", table, table))
+    shared = features.ndim == 2
     origin = np.zeros((n_replicates, 1), dtype=np.intp) if shared else n * np.arange(n_replicates)[:, None]
     beta = np.repeat(initial[None, :].astype(float), n_replicates, axis=0)
     for t, (indices, counts) in enumerate(batches(blocks, width)):
@@ -140,8 +111,7 @@ def descend(
             size = np.abs(r) * norms.take(where)
             weights *= descent.clip / np.maximum(size, descent.clip)
         gradient = np.matmul(weights[:, None, :], x)[:, 0, :]
-        divisor = np.maximum(counts.sum(axis=1), 1.0)[:, None] if descent.divisor is None else descent.divisor
-        gradient /= divisor
+        gradient /= np.maximum(counts.sum(axis=1), 1.0)[:, None] if descent.divisor is None else descent.divisor
         if noise is not None:
             gradient += noise[:, t, :]
         beta = beta - descent.learning_rate * gradient
@@ -163,13 +133,9 @@ def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]
         return part / whole if whole else float("nan")
 
     return {
-        "accuracy": ratio(tp + tn, len(actual)),
-        "sensitivity": ratio(tp, tp + fn),
-        "specificity": ratio(tn, tn + fp),
-        "ppv": ratio(tp, tp + fp),
-        "npv": ratio(tn, tn + fn),
-        "f1": ratio(2 * tp, 2 * tp + fp + fn),
-    }
+        "accuracy": ratio(tp + tn, len(actual)), "sensitivity": ratio(tp, tp + fn), "specificity": ratio(tn, tn + fp),
+        "ppv": ratio(tp, tp + fp), "npv": ratio(tn, tn + fn), "f1": ratio(2 * tp, 2 * tp + fp + fn),
+    }  # fmt: skip
 
 
 def cross_entropy(z: np.ndarray, y: np.ndarray) -> float:
@@ -189,5 +155,4 @@ def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
     negative = len(actual) - positive
     if not positive or not negative:
         return float("nan")
-    ranks = float(rankdata(z)[actual].sum())
-    return (ranks - positive * (positive + 1) / 2) / (positive * negative)
+    return (float(rankdata(z)[actual].sum()) - positive * (positive + 1) / 2) / (positive * negative)

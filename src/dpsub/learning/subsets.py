@@ -23,21 +23,10 @@ from dpsub.sampling.laws import MultiplicityLaw
 def subset_statistics(
     x: np.ndarray, samples: Samples, fixed_size: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the variance (divisor size - 1) of each subset, counting repeated records.
+    """Return the mean and the variance (divisor size - 1) of each subset of `x`, counting repeated records.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-    samples : Samples
-        T subsets of 0..n-1.
-    fixed_size : int, optional
-        Divide sums by this number instead of the realised size: the statistics of Poisson sampling whose sensitivity
-        is known (MUST, erratum E4).
-
-    Returns
-    -------
-    mean, variance : ndarray, shape (T,)
-        NaN where a subset is too small to have the statistic (realised sizes only).
+    NaN where a subset is too small to have the statistic. `fixed_size` takes the place of the realised size: the
+    statistics of Poisson sampling whose sensitivity is known (MUST, erratum E4).
     """
     values = x[samples.indices]
     weighted = samples.counts * values
@@ -101,14 +90,8 @@ class NoisePlan:
 
 
 def plan_noise(
-    law: MultiplicityLaw,
-    *,
-    epsilon_amplified: float,
-    delta: float,
-    sensitivity: float,
-    calibration: str,
-    group_sensitivity: float | None = None,
-    nominal_delta: bool = False,
+    law: MultiplicityLaw, *, epsilon_amplified: float, delta: float, sensitivity: float, calibration: str,
+    group_sensitivity: float | None = None, nominal_delta: bool = False,
 ) -> NoisePlan:
     """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ'.
 
@@ -116,10 +99,8 @@ def plan_noise(
     ----------
     law : MultiplicityLaw
         Of the sampler.
-    epsilon_amplified, delta : float
-        ε' > 0 after sampling (nats), and δ in (0, 1) of the base mechanism.
-    sensitivity : float
-        L2 sensitivity that the noise is scaled to, > 0.
+    epsilon_amplified, delta, sensitivity : float
+        ε' > 0 after sampling (nats); δ in (0, 1) of the base mechanism; L2, that the noise is scaled to.
     calibration : {"classical", "analytic"}
         Equation 9 of MUST, or the smallest scale whose exact profile meets (ε, δ).
     group_sensitivity : float, optional
@@ -146,9 +127,6 @@ def plan_noise(
     return NoisePlan(eta, epsilon, delta, sensitivity, sigma, delta_amplified)
 
 
-LEAST_FREEDOM = 5.0  # degrees; with fewer the spread tells nothing of S^2
-
-
 def noise_of_average(
     noise_multiplier: float, clip: float, divisor: float, steps: int, p: int, rngs: Sequence[np.random.Generator]
 ) -> np.ndarray:
@@ -173,16 +151,15 @@ def mean_interval(
     (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale of the noise. So
     S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T.
     Much noise makes that estimate itself uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom,
-    at least 5. An approximation: its coverage is what an experiment must show.
+    at least 5, as with fewer the spread tells nothing of S^2. An approximation: its coverage is what an experiment must
+    show.
 
     Parameters
     ----------
     releases : ndarray, shape (T,)
         Sums over subsets, divided by m, plus noise.
-    law : MultiplicityLaw
-        Of the sampler.
-    n, m : int
-        Sizes of data and sample.
+    law, n, m : MultiplicityLaw, int, int
+        Of the sampler; sizes of data and sample.
     noise_scale, level : float
         tau, of the noise on sum / m; of the interval, in (0, 1).
 
@@ -197,7 +174,7 @@ def mean_interval(
     own = max(0.0, spread - noise_scale**2) / v if v > 0 else 0.0
     variance = own / n + spread / t
     slope = (1 / (v * n) if v > 0 else 0.0) + 1 / t  # of the variance's estimate in the spread^2 that is observed
-    freedom = min(max((t - 1) * (variance / (slope * spread)) ** 2, LEAST_FREEDOM), t - 1.0)
+    freedom = min(max((t - 1) * (variance / (slope * spread)) ** 2, 5.0), t - 1.0)
     centre = float(releases.mean())
     half = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
     return centre, centre - half, centre + half

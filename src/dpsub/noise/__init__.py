@@ -26,12 +26,7 @@ __all__ = [
 
 
 def of(name: str, ratio: float) -> AdditiveNoiseProfile:
-    """Return the profile of the mechanism called `name` at the sensitivity-to-scale ratio `ratio`.
-
-    Raises
-    ------
-    ArgumentError
-        If the name is unknown or the ratio not above 0.
+    """Return the profile of the mechanism called `name` at the sensitivity-to-scale ratio `ratio`, above 0.
 
     Examples
     --------

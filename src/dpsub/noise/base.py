@@ -18,61 +18,33 @@ _LARGEST = 2.0**20  # nats; a profile that is above its target there counts as n
 
 
 class Profile(ABC):
-    """A privacy profile: for every real epsilon a delta such that the mechanism is (epsilon, delta)-DP.
+    """A privacy profile: for every real epsilon (nats) a delta such that the mechanism is (epsilon, delta)-DP.
 
     The exact profile is the largest hockey-stick divergence of order exp(epsilon) between the outputs on neighbouring
     data. It does not increase, lies in [0, 1] and is convex in exp(epsilon); below 0 it follows from its values above
-    by delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is symmetric.
-
-    References
-    ----------
-    balle, Theorem 1 and Section 3.
+    by delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is symmetric (balle, Theorem 1
+    and Section 3).
     """
 
     @abstractmethod
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """Logarithm of the profile delta_l(epsilon) of data sets at distance l = `occurrences` >= 1, with broadcasting.
 
-        -inf where the profile is 0.
-
-        Raises
-        ------
-        UnsupportedError
-            If nothing is known at a distance above 1.
+        -inf where the profile is 0. UnsupportedError if nothing is known at a distance above 1.
         """
 
     def delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (nats, any finite real numbers).
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `epsilon` is not finite.
-        """
+        """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (any finite real numbers)."""
         return np.exp(self.log_delta(epsilon))
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return log delta(epsilon), accurate where delta itself underflows; -inf where it is exactly 0.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `epsilon` is not finite.
-        """
+        """Return log delta(epsilon), accurate where delta itself underflows; -inf where it is exactly 0."""
         return self.group_log_delta(checks.finite_array("epsilon", epsilon), 1)
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return the smallest epsilon with delta(epsilon) <= `delta`, exact up to rounding upwards.
+        """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to rounding upwards.
 
-        Parameters
-        ----------
-        delta : array_like
-            In [0, 1). Above delta(0) the answer is negative; infinite where no epsilon below 2^20 will do.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry lies outside [0, 1).
+        Negative where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
         """
         target = checks.finite_array("delta", delta)
         roots = [self._root(checks.real("delta", item, at_least=0, below=1)) for item in target.ravel().tolist()]
@@ -96,22 +68,10 @@ class Profile(ABC):
 class AdditiveNoiseProfile(Profile):
     """Exact privacy profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
 
-    Parameters
-    ----------
-    ratio : float
-        Sensitivity divided by the scale of the noise (theta), above 0.
-
-    Raises
-    ------
-    ArgumentError
-        If `ratio` is not a finite number above 0.
-
-    References
-    ----------
     must, Theorem 1; balle, Theorems 3 and 4.
     """
 
-    ratio: float
+    ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
 
     name: ClassVar[str]
 
@@ -121,49 +81,21 @@ class AdditiveNoiseProfile(Profile):
     def log_moment(self, order: float) -> float:
         """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0.
 
-        Divided by s it is the Renyi divergence of order s + 1.
-
-        Raises
-        ------
-        ArgumentError
-            If `order` is negative or not finite.
-        UnsupportedError
-            If the noise has no closed form.
+        Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
         """
         raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
                                "take dpsub.divergences.moment_from_profiles")
 
     def group(self, occurrences: int) -> AdditiveNoiseProfile:
-        """Return the profile for data sets at distance l, which is that of l times the ratio.
-
-        Raises
-        ------
-        ArgumentError
-            If `occurrences` is not a whole number of at least 1.
-
-        References
-        ----------
-        balle, Section 3 (white-box group privacy).
-        """
+        """Return the profile for data sets at distance l >= 1: that of l times the ratio (balle, Section 3)."""
         return replace(self, ratio=checks.integer("occurrences", occurrences, at_least=1) * self.ratio)
 
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0.
+    """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0."""
 
-    Parameters
-    ----------
-    scale : float
-        Scale of the noise, above 0, in the units of the value.
-
-    Raises
-    ------
-    ArgumentError
-        If `scale` is not a finite number above 0.
-    """
-
-    scale: float
+    scale: float  # above 0, in the units of the value
 
     name: ClassVar[str]
 
@@ -171,20 +103,7 @@ class Mechanism(ABC):
         object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
 
     def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-        """Return `value` with fresh noise on every entry, of the same shape; a scalar comes back as a scalar.
-
-        Parameters
-        ----------
-        value : array_like
-            Finite numbers of any shape.
-        rng : numpy.random.Generator
-            The only source of randomness.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `value` is not finite.
-        """
+        """Return the finite `value` with fresh noise on every entry, of the same shape; a scalar stays a scalar."""
         exact = checks.finite_array("value", value)
         return (exact + self.scale * self.standard_noise(exact.shape, rng))[()]
 
@@ -207,24 +126,14 @@ class Mechanism(ABC):
 
     @abstractmethod
     def profile(self, sensitivity: float) -> AdditiveNoiseProfile:
-        """Return the exact privacy profile of a query of this sensitivity, above 0, in the units of the scale.
-
-        Raises
-        ------
-        ArgumentError
-            If sensitivity / scale is not a finite number above 0.
-        """
+        """Return the exact privacy profile of a query of this sensitivity, above 0, in the units of the scale."""
 
 
 def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
     """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at |epsilon|.
 
-    For epsilon < 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of two positive terms, for every pair
-    of laws that comes in both orders.
-
-    References
-    ----------
-    balle, Section 3 (needed by Theorem 14, which evaluates the profile below 0).
+    Below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of positive terms, for every pair of laws that
+    comes in both orders (balle, Section 3; Theorem 14 needs it).
     """
     if not (order < 0).any():
         return log_delta[()]
@@ -247,18 +156,11 @@ def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
 def round_up(value: float, holds: Callable[[float], bool]) -> float:
     """Return `value`, or the next number a few units in the last place above it for which `holds` is true.
 
-    A root is found up to rounding, but a guarantee must lie on its safe side.
-
-    Raises
-    ------
-    NumericalError
-        If the condition fails over 2^40 units in the last place: the root was not one.
+    A root is found up to rounding, but a guarantee must lie on its safe side; NumericalError beyond 2^40 units.
     """
-    step = math.ulp(value)
-    candidate = value
+    candidate, step = value, math.ulp(value)
     for _ in range(41):
         if holds(candidate):
             return candidate
-        candidate = value + step
-        step *= 2
+        candidate, step = value + step, 2 * step
     raise NumericalError(f"the root must hold within rounding, got {value!r} with a larger error; report the arguments")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -16,8 +17,6 @@ from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, mirrored, round_up
 
 _NODES, _WEIGHTS = leggauss(16)
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
-_SERIES_FROM = 9.0  # where the asymptotic series of the Mills ratio beats its direct evaluation (both 1e-14 there)
-_FEW = 1000  # orders that are evaluated at all nodes of a quadrature at once
 CLASSICAL_BELOW = 1.0
 """The classical formula is proved for epsilon strictly below it (must, footnote 4)."""
 _FARTHEST = 1e150  # t beyond which t² overflows; log delta is then below -5e299
@@ -25,19 +24,13 @@ _FARTHEST = 1e150  # t beyond which t² overflows; log delta is then below -5e29
 
 @dataclass(frozen=True)
 class GaussianProfile(AdditiveNoiseProfile):
-    """Profile of f(x) + N(0, sigma² I) with theta = Delta_2 / sigma.
+    """Profile of f(x) + N(0, sigma² I) with theta = Delta_2 / sigma (must, Theorem 1(b); balle, Theorem 4).
 
         delta(epsilon) = Phi(theta/2 - epsilon/theta) - exp(epsilon) Phi(-theta/2 - epsilon/theta).
 
     With t = epsilon/theta - theta/2, Mills ratio R(t) = (1 - Phi(t)) / phi(t) and epsilon >= 0 this is
     phi(t) (R(t) - R(t + theta)), which keeps its relative accuracy where both terms of the printed form underflow.
-    Where the two ratios are close, their difference is the integral of -R'(u) = 1 - u R(u) over [t, t + theta]. For
-    negative epsilon the symmetry of the pair gives delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta(-epsilon),
-    a sum of two positive terms.
-
-    References
-    ----------
-    must, Theorem 1(b); balle, Theorem 4.
+    Where the two ratios are close, their difference is the integral of -R'(u) = 1 - u R(u) over [t, t + theta].
     """
 
     name: ClassVar[str] = "gaussian"
@@ -46,8 +39,7 @@ class GaussianProfile(AdditiveNoiseProfile):
         with np.errstate(over="ignore"):  # the largest ratio has delta 1
             ratio = np.minimum(np.asarray(occurrences, dtype=float) * self.ratio, np.finfo(float).max)
         order, ratio = np.broadcast_arrays(np.asarray(epsilon, dtype=float), ratio)
-        above = _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape)
-        return mirrored(order, above)
+        return mirrored(order, _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape))
 
     def log_moment(self, order: float) -> float:
         """Return s (s + 1) theta^2 / 2: the loss is normal with mean theta^2 / 2 and variance theta^2."""
@@ -113,20 +105,18 @@ def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     -R' is entire, and on such an interval no feature of it is narrower than the interval: 16 nodes reach rounding.
     """
     total = np.zeros_like(start)
-    if start.size <= _FEW:
-        # one call for all nodes: the overhead of small calls is most of what calibrations cost
+    # few orders take one call for all nodes: the overhead of small calls is most of what calibrations cost
+    slopes: Iterable[np.ndarray] = (_mills_slope(start + 0.5 * (1 + node) * width) for node in _NODES)
+    if start.size <= 1000:
         slopes = _mills_slope(start + 0.5 * (1 + _NODES)[:, None] * width)
-        for weight, slope in zip(_WEIGHTS, slopes, strict=True):
-            total += 0.5 * weight * slope
-        return np.log(width) + np.log(total)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        total += 0.5 * weight * _mills_slope(start + 0.5 * (1 + node) * width)
+    for weight, slope in zip(_WEIGHTS, slopes, strict=True):
+        total += 0.5 * weight * slope
     return np.log(width) + np.log(total)
 
 
 def _mills_slope(u: np.ndarray) -> np.ndarray:
     """-R'(u) = 1 - u R(u), by its asymptotic series u^-2 - 3 u^-4 + 15 u^-6 - ... where the difference cancels."""
-    far = u > _SERIES_FROM
+    far = u > 9.0  # where the series beats the direct evaluation (both 1e-14 there)
     if not far.any():
         return 1 - u * _mills(u)
     square = 1 / np.where(far, u, np.inf) ** 2
@@ -139,15 +129,8 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Noise N(0, scale²) per coordinate: density exp(-z² / (2 scale²)) / (scale sqrt(2 pi)).
+    """Noise N(0, scale²) per coordinate: density exp(-z² / (2 scale²)) / (scale sqrt(2 pi)), scale > 0.
 
-    Parameters
-    ----------
-    scale : float
-        Standard deviation sigma, above 0.
-
-    References
-    ----------
     must, Theorem 1; balle, Section 3 (output perturbation).
     """
 
@@ -172,33 +155,14 @@ class Gaussian(Mechanism):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
-        """Return the least noise whose exact profile satisfies delta(epsilon) <= `delta`.
-
-        The root of log delta_theta(epsilon) = log `delta` in theta = sensitivity / sigma, rounded towards more noise
-        until the profile at the returned sigma keeps the inequality in double precision.
+        """Return the least noise whose exact profile satisfies delta(epsilon) <= `delta`, rounded upwards.
 
         Parameters
         ----------
-        epsilon : float
-            Nats, at least 0.
-        delta : float
-            In (0, 1).
+        epsilon, delta : float
+            Nats, at least 0; in (0, 1).
         sensitivity : float
             L2 sensitivity of the query, above 0, in its units.
-
-        Returns
-        -------
-        Gaussian
-            Its scale is exact up to rounding upwards.
-
-        Raises
-        ------
-        ArgumentError
-            If an argument is out of range.
-
-        References
-        ----------
-        balle, Theorem 4 (the profile); must, Theorem 1(b).
 
         Examples
         --------
@@ -219,8 +183,8 @@ class Gaussian(Mechanism):
         # delta_theta(epsilon) is at most delta_theta(0) and at most Phi(theta/2 - epsilon/theta); each equals `delta`
         # at a ratio that is therefore no larger than the root.
         quantile = float(ndtri(target))
-        root_of_bound = math.hypot(quantile, math.sqrt(2 * order))
-        by_half_line = quantile + root_of_bound if quantile >= 0 else 2 * order / (root_of_bound - quantile)
+        length = math.hypot(quantile, math.sqrt(2 * order))
+        by_half_line = quantile + length if quantile >= 0 else 2 * order / (length - quantile)
         low = max(2 * math.sqrt(2) * float(erfinv(target)), by_half_line)
         while excess(low) > 0:  # rounding only
             low *= 1 - 1e-12
@@ -236,24 +200,9 @@ class Gaussian(Mechanism):
     def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
         """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
 
-        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). The formula is evaluated for every epsilon, as the paper does:
-        from there on it is no guarantee of (epsilon, delta). The exact delta is that of its `profile(sensitivity)`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Nats, above 0.
-        delta, sensitivity : float
-            As in :meth:`calibrated`.
-
-        Raises
-        ------
-        ArgumentError
-            If an argument is out of range.
-
-        References
-        ----------
-        must, Equation (9) and footnote 4; balle, Section 3.
+        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). The formula is evaluated for every epsilon > 0, as the paper
+        does (must, Equation 9): from there on it is no guarantee of (epsilon, delta). The exact delta is that of its
+        `profile(sensitivity)`.
         """
         order = checks.real("epsilon", epsilon, above=0)
         target = checks.real("delta", delta, above=0, below=1)

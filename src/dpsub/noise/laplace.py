@@ -11,24 +11,17 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.noise.base import AdditiveNoiseProfile, Mechanism
+from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, nonnegative
 
 
 @dataclass(frozen=True)
 class LaplaceProfile(AdditiveNoiseProfile):
-    """Profile of f(x) + Laplace noise with theta = Delta_1 / b.
-
-    The loss of the worst pair lies in [-theta, theta]. Optimal rejection regions are the whole line for
-    epsilon < -theta, a half-line up to theta, and nothing beyond, so that
+    """Profile of f(x) + Laplace noise with theta = Delta_1 / b (must, Theorem 1(a); balle, Theorem 3).
 
         delta(epsilon) = max(0, 1 - exp((epsilon - theta) / 2), 1 - exp(epsilon)).
 
-    The last term, absent from the printed formula, is the larger one only for epsilon < -theta: for every
-    epsilon >= -theta the printed formula is exact, below it the printed one is too small.
-
-    References
-    ----------
-    must, Theorem 1(a); balle, Theorem 3 (both for epsilon >= 0).
+    The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon < -theta, where the
+    optimal rejection region is the whole line; from -theta on the printed formula is exact.
     """
 
     name: ClassVar[str] = "laplace"
@@ -45,9 +38,8 @@ class LaplaceProfile(AdditiveNoiseProfile):
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
         """Return theta + 2 log(1 - delta), or log(1 - delta) where that is larger (delta > 1 - exp(-theta))."""
-        target = checks.finite_array("delta", delta)
+        target = nonnegative("delta", delta)
         if target.size:
-            checks.real("delta", target.min(), at_least=0)
             checks.real("delta", target.max(), below=1)
         log_complement = np.log1p(-target)
         root = np.atleast_1d(np.maximum(log_complement, self.ratio + 2 * log_complement))
@@ -63,8 +55,8 @@ class LaplaceProfile(AdditiveNoiseProfile):
         if s == 0:
             return 0.0
         width = 2 * s + 1
-        return float(np.logaddexp(math.log((s + 1) / width) + s * self.ratio,
-                                  math.log(s / width) - (s + 1) * self.ratio))
+        terms = math.log((s + 1) / width) + s * self.ratio, math.log(s / width) - (s + 1) * self.ratio
+        return float(np.logaddexp(*terms))
 
     def _exponent(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """log(1 - delta), at most 0."""
@@ -75,16 +67,9 @@ class LaplaceProfile(AdditiveNoiseProfile):
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Double-exponential noise per coordinate: density exp(-|z| / scale) / (2 scale).
+    """Double-exponential noise per coordinate: density exp(-|z| / scale) / (2 scale), scale > 0.
 
-    Parameters
-    ----------
-    scale : float
-        Scale b of the exponential tails, above 0; the standard deviation is sqrt(2) times it.
-
-    References
-    ----------
-    must, Theorem 1; balle, Section 3 (output perturbation).
+    The standard deviation is sqrt(2) times the scale. must, Theorem 1; balle, Section 3 (output perturbation).
     """
 
     name: ClassVar[str] = "laplace"
@@ -113,17 +98,10 @@ class Laplace(Mechanism):
 
         Parameters
         ----------
-        epsilon : float
-            Nats, at least 0.
-        delta : float
-            In [0, 1); not 0 where epsilon is.
+        epsilon, delta : float
+            Nats, at least 0; in [0, 1), not 0 where epsilon is.
         sensitivity : float
             L1 sensitivity of the query, above 0, in its units.
-
-        Raises
-        ------
-        ArgumentError
-            If an argument is out of range.
         """
         order = checks.real("epsilon", epsilon, at_least=0)
         target = checks.real("delta", delta, at_least=0, below=1)

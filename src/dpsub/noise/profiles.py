@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,26 +16,16 @@ from dpsub.noise.base import Profile, mirrored
 
 @dataclass(frozen=True)
 class RandomisedResponseProfile(Profile):
-    """Exact profile of a bit that is reported as it is with probability p and flipped with probability 1 - p.
+    """Exact profile of a bit reported as it is with probability p = `keep_probability`, else flipped.
 
-    Both outcomes can contribute: with P = max(p, 1 - p) and every real epsilon
+        delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P),  P = max(p, 1 - p).
 
-        delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P).
-
-    The printed p - exp(epsilon) (1 - p) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only: at p = 0.2 and
-    epsilon = 0 the divergence is 0.6 where the printed formula gives 0.
-
-    Parameters
-    ----------
-    keep_probability : float
-        p in [0, 1].
-
-    References
-    ----------
-    balle, Section 5.
+    The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only.
     """
 
     keep_probability: float
+
+    any_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         p = checks.real("keep_probability", self.keep_probability, at_least=0, at_most=1)
@@ -54,18 +45,15 @@ class RandomisedResponseProfile(Profile):
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
-        self._check_distance(distance)
+        if not self.any_distance and (distance > 1).any():
+            raise UnsupportedError("randomised response of one bit knows no data sets at a distance above 1; "
+                                   "take the profile of membership for larger data sets")
         rare = 1 - self.likely
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             growth = np.exp(order)
             taken = np.where(rare > 0, growth * rare, 0.0)
             delta = np.maximum(self.likely - taken, 0.0) + np.maximum(rare - growth * self.likely, 0.0)
             return np.log(delta)[()]
-
-    def _check_distance(self, distance: np.ndarray) -> None:
-        if (distance > 1).any():
-            raise UnsupportedError("randomised response of one bit knows no data sets at a distance above 1; "
-                                   "take the profile of membership for larger data sets")
 
     def log_moment(self, order: float) -> float:
         """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P, s = `order` >= 0; infinite where Q = 0 < s."""
@@ -83,27 +71,18 @@ class RandomisedResponseProfile(Profile):
 class MembershipProfile(RandomisedResponseProfile):
     """Profile of randomised response on whether a fixed record is in the data, under any relation that can toggle it.
 
-    No pair of data sets is easier to tell apart than a toggled record, so the profile is the same at every distance.
-
-    References
-    ----------
-    balle, Section 5.
+    No pair of data sets is easier to tell apart, so the profile is the same at every distance (balle, Section 5).
     """
 
-    def _check_distance(self, distance: np.ndarray) -> None:
-        return
+    any_distance: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class BlackBoxGroups(Profile):
     """The profile `base`, with the bound at distances above 1 that holds for every mechanism.
 
-        delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l)),  epsilon >= 0.
+        delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l)),  epsilon >= 0;
 
-    An upper bound; the profile of noise at l times the ratio is never larger.
-
-    References
-    ----------
     balle, Section 3 (after Vadhan 2017, Lemma 2.2).
     """
 
@@ -166,14 +145,8 @@ class PointGuarantee(Profile):
     attained at a breakpoint of the concave piecewise linear iterate. For l = 1 and |epsilon| <= epsilon0 this is
     1 - (1 - delta0) (1 + exp(epsilon)) / (1 + exp(epsilon0)), for epsilon >= epsilon0 it is delta0.
 
-    Parameters
-    ----------
-    epsilon0, delta0 : float
-        Nats, at least 0; in [0, 1].
-
-    References
-    ----------
-    balle, Section 5 (l = 1 and epsilon = epsilon0: randomised response attains it); iteration over neighbours is ours.
+    At l = 1 and epsilon = epsilon0 randomised response attains it (balle, Section 5); the iteration is ours. epsilon0
+    is at least 0, in nats, and delta0 in [0, 1].
     """
 
     epsilon0: float
@@ -206,19 +179,13 @@ class PointGuarantee(Profile):
 
     def _breakpoints(self, steps: int) -> np.ndarray:
         """Return 0, 1 and the points that some iterate g^j, j < `steps`, sends to a kink of g."""
-        bend = (1 - self.delta0) / (1 + math.exp(self.epsilon0))
-        found = [0.0, 1.0]
-        for kink in (bend, 1 - self.delta0):
-            point = kink
+        rise, rest = math.exp(self.epsilon0), 1 - self.delta0
+        found = {0.0, 1.0}
+        for point in (rest / (1 + rise), rest):
             for _ in range(steps):
                 if point < 0:
                     break
-                found.append(point)
-                point = self._smallest(point)
-        return np.array(sorted(set(found)))
-
-    def _smallest(self, share: float) -> float:
-        """Inverse of g on its strictly increasing part; negative where nothing is sent to `share`."""
-        first = math.exp(-self.epsilon0) * (share - self.delta0)
-        second = 1 - self.delta0 - math.exp(self.epsilon0) * (1 - share)
-        return max(first, second)
+                found.add(point)
+                # the inverse of g on its strictly increasing part; negative where nothing is sent to the point
+                point = max(math.exp(-self.epsilon0) * (point - self.delta0), rest - rise * (1 - point))
+        return np.array(sorted(found))

@@ -13,27 +13,14 @@ from dpsub.recycling.choice import Choice, best_recycler, out_of_time, plain_noi
 from dpsub.recycling.composition import account
 from dpsub.recycling.kernels import Family, LaplaceKernel
 
-_NO_GAIN = 1e-3
-"""Smaller relative gains of acceptance than this are of no use."""
-
 
 @dataclass(frozen=True)
 class RecyclingAdvice:
-    """Choices for one budget.
+    """The kernel alone, the paper's algorithms, and the best recycler that exact accounting allows, for one budget.
 
-    Attributes
-    ----------
-    plain, optimum : Choice
-        The kernel alone; the best recycler that the exact profile allows.
-    paper : Choice or None
-        The paper's algorithms; None where they have no answer, for the reason in `no_paper`.
-    paper_delta : float or None
-        What all releases with the paper's parameters really have at epsilon, rounded up.
-    ceiling : Ceiling or None
-        For one release.
-    no_paper : str
-    complete : bool
-        Whether the search for the best recycler ended before the time limit.
+    Where the algorithms have no answer, `paper` is None, for the reason in `no_paper`; `paper_delta` is what all
+    releases with their parameters really have at epsilon, rounded up.  The `ceiling` is for one release.  `complete`
+    says whether the search for the best recycler ended before the time limit.
     """
 
     plain: Choice
@@ -51,49 +38,32 @@ class RecyclingAdvice:
 
     @property
     def as_good(self) -> bool:
-        """Whether plain noise is as good."""
-        return self.gain <= _NO_GAIN * self.plain.acceptance
-
-    @property
-    def _theorem(self) -> str | None:
-        """The case of one release with Laplace noise, where recycling is proved to gain nothing but order delta."""
-        law = self.plain.law
-        if not isinstance(law.kernel, LaplaceKernel) or self.plain.steps > 1:
-            return None
-        if law.upper >= law.sensitivity:
-            return "bound >= sensitivity"
-        return "epsilon <= 1" if self.plain.epsilon <= 1 else None
+        """Whether plain noise is as good: smaller relative gains of acceptance than 0.1 % are of no use."""
+        return self.gain <= 1e-3 * self.plain.acceptance
 
     @property
     def verdict(self) -> str:
         """One sentence on whether to recycle."""
-        if self.as_good and self._theorem is not None:
-            return f"plain Laplace noise is as good: with {self._theorem} recycling gains nothing but order delta"
-        if self.as_good and not self.complete:
+        law = self.plain.law
+        if not self.as_good:
+            moved = f"the standard deviation goes from {law.sd:.4g} to {self.optimum.law.sd:.4g}"
+            return f"recycling raises acceptance by {self.gain:.3g}; {moved}"
+        wide = law.upper >= law.sensitivity
+        if isinstance(law.kernel, LaplaceKernel) and self.plain.steps == 1 and (wide or self.plain.epsilon <= 1):
+            case = "bound >= sensitivity" if wide else "epsilon <= 1"
+            return f"plain Laplace noise is as good: with {case} recycling gains nothing but order delta"
+        if not self.complete:
             return "plain noise is as good as all recyclers that were tried before the time limit"
-        if self.as_good:
-            return f"plain {self.plain.law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
-        moved = f"the standard deviation goes from {self.plain.law.sd:.4g} to {self.optimum.law.sd:.4g}"
-        return f"recycling raises acceptance by {self.gain:.3g}; {moved}"
+        return f"plain {law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
 
 
 def advise(
-    family: Family,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    sensitivity: float,
-    steps: int = 1,
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1,
     deadline: float | None = None,
-) -> RecyclingAdvice:
+) -> RecyclingAdvice:  # fmt: skip
     """All of it, for `steps` releases that share the budget.
 
     Up to `deadline`, a reading of `time.monotonic`: half of the time is for the best recycler.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
     """
     budgeted = (family, epsilon, delta, bound, sensitivity, steps)
     with time_limited(None if deadline is None else (time.monotonic() + deadline) / 2):

@@ -1,22 +1,19 @@
 """How much of the noise can lie within the bounds at most: the ceiling of any symmetric unimodal noise.
 
-Cut the line into cells of width h that divides both the sensitivity D = m h and the bound t h.  Averaging a density
-over cells keeps its mass within the bound, symmetry and unimodality, and does not raise delta, a convex function of it:
-so densities that are constant on cells lose nothing, and the best one solves a linear programme.  For unimodal noise
-the shift by D is the worst, so that it is the only one with a constraint:
+With cells of a width that divides both the sensitivity (m cells) and the bound it solves a linear programme over the
+masses f_i of the cells (docs/recycling.md, section 6):
 
     maximise sum over |i| within the bound of f_i,    f_i - e^epsilon f_(i-m) <= s_i,    sum of s_i <= delta.
 
-What lies beyond the last cell is left out of all constraints, which only raises the value.  The bound does not rest on
-the solver: its dual values, made nonnegative, give one by weak duality, computed here.  The staircase, which has delta
-= 0, attains nearly as much in closed form.
+The bound does not rest on the solver: its dual values, made nonnegative, give one by weak duality, computed here.  The
+staircase, which has delta = 0, attains nearly as much in closed form.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -26,24 +23,11 @@ from dpsub import checks
 from dpsub.errors import NumericalError
 from dpsub.recycling.choice import checked_budget
 
-_LARGEST_DENOMINATOR = 120
-_LEFT_OUT = 1e-9
 _MOST_CELLS = 4000
-_LARGEST_EPSILON = 700.0
-"""e^epsilon is a double."""
 
 
-@dataclass(frozen=True)
-class Ceiling:
-    """Largest acceptance of symmetric unimodal noise with a delta at an epsilon.
-
-    Attributes
-    ----------
-    lower : float
-        Attained by the staircase, with delta = 0.
-    upper : float
-        Certified: no such noise has more.
-    """
+class Ceiling(NamedTuple):
+    """Largest acceptance of symmetric unimodal noise: the staircase attains `lower`, and none exceeds `upper`."""
 
     lower: float
     upper: float
@@ -68,82 +52,59 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     A ratio of bound to sensitivity that is no fraction with a small denominator (up to 120, less where the line must be
     cut into many cells) is rounded up, which only raises the bound.  Where the programme would be too large, or its
     coefficients too far apart, the bound is 1.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    NumericalError
-        If the solver fails.
     """
     order, target = checked_budget(epsilon, delta)
-    ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
-    lower = staircase(order, bound, sensitivity)
-    if ratio > _MOST_CELLS or order > _LARGEST_EPSILON:
+    lower, ratio = staircase(order, bound, sensitivity), bound / sensitivity
+    if ratio > _MOST_CELLS or order > 700:  # e^epsilon is a double
         return Ceiling(lower, 1.0)
-    reach = min(-math.log(_LEFT_OUT) / order + 2, _MOST_CELLS)
-    parts = max(1, min(_LARGEST_DENOMINATOR, int(_MOST_CELLS / (ratio + reach))))
+    reach = min(-math.log(1e-9) / order + 2, _MOST_CELLS)  # about 1e-9 of the mass lies further out
+    parts = max(1, min(120, int(_MOST_CELLS / (ratio + reach))))
     near = Fraction(ratio).limit_denominator(parts)
     if near == 0 or abs(float(near) - ratio) > 1e-12 * ratio:
         near = Fraction(math.ceil(ratio * parts), parts)
     cells = near.numerator + min(math.ceil(reach * near.denominator), _MOST_CELLS)
-    programme = _Programme(order, target, near.denominator, near.numerator, cells)
+    programme = _programme(order, target, near.denominator, near.numerator, cells)
     return Ceiling(lower, max(lower, _certified(programme, *_prices(programme))))
 
 
-@dataclass(frozen=True)
-class _Programme:
-    """Masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out.
+class _Programme(NamedTuple):
+    """What to maximise over masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out.
 
-    Rows: privacy of each cell nearer to 0 than the cell it is compared with, unimodality, the sum of the slacks.
+    Rows of the inequalities: privacy of each cell nearer to 0 than the cell it is compared with, unimodality, the sum
+    of the slacks; `total` is the row of the total mass, 1.
     """
 
-    epsilon: float
-    delta: float
-    shift: int
-    accepted: int
+    objective: np.ndarray
+    matrix: sparse.csr_array
+    right: np.ndarray
+    total: np.ndarray
     cells: int
 
-    def matrices(self) -> tuple[np.ndarray, sparse.csr_array, np.ndarray, np.ndarray]:
-        """Objective to maximise, inequality matrix and right side, and the row of the total mass."""
-        n, m = self.cells, self.shift
-        place = np.arange(-n + m, (m + 1) // 2)
-        rows = np.arange(place.size)
-        other = place - m
-        slack = n + rows
-        size = n + place.size + 1
-        ones = np.ones(place.size)
-        growth = math.exp(self.epsilon)
+
+def _programme(epsilon: float, delta: float, shift: int, accepted: int, cells: int) -> _Programme:
+    place = np.arange(-cells + shift, (shift + 1) // 2)
+    # the cells on the right side with the same masses
+    near, far = (np.where(each >= 0, each, -each - 1) for each in (place, place - shift))
+    rows, inner = np.arange(place.size), np.arange(cells - 1)
+    slack, falls = cells + rows, place.size + inner
+    ones, growth, size = np.ones(place.size), math.exp(epsilon), cells + place.size + 1
+    entries = [
         # divided by e^epsilon, so that no coefficient is large
-        values = np.concatenate([ones / growth, -ones, -ones / growth])
-        columns = np.concatenate([_folded(place), _folded(other), slack])
-        privacy = sparse.coo_array(
-            (values, (np.concatenate([rows, rows, rows]), columns)), shape=(place.size, size)
-        )
-        steps = np.arange(n - 1)
-        signs, both = np.repeat([1.0, -1.0], n - 1), np.concatenate([steps + 1, steps])
-        unimodal = sparse.coo_array((signs, (np.tile(steps, 2), both)), shape=(n - 1, size))
-        spent = np.zeros((1, size))
-        spent[0, slack] = 1.0
-        matrix = sparse.csr_array(sparse.vstack([privacy, unimodal, sparse.coo_array(spent)]))
-        right = np.zeros(matrix.shape[0])
-        right[-1] = self.delta
-        total = np.zeros(size)
-        total[:n] = 2.0
-        total[-1] = 1.0
-        objective = np.zeros(size)
-        objective[: self.accepted] = 2.0
-        return objective, matrix, right, total
-
-
-def _folded(cells: np.ndarray) -> np.ndarray:
-    """The cell on the right side with the same mass."""
-    return np.where(cells >= 0, cells, -cells - 1)
+        (rows, near, ones / growth), (rows, far, -ones), (rows, slack, -ones / growth),
+        (falls, inner + 1, np.ones(cells - 1)), (falls, inner, -np.ones(cells - 1)),
+        (np.full(place.size, place.size + cells - 1), slack, ones),
+    ]  # fmt: skip
+    row, column, value = (np.concatenate(each) for each in zip(*entries, strict=True))
+    matrix = sparse.csr_array((value, (row, column)), shape=(place.size + cells, size))
+    right, objective = np.zeros(place.size + cells), np.zeros(size)
+    right[-1], objective[:accepted] = delta, 2.0
+    total = np.concatenate([np.full(cells, 2.0), np.zeros(place.size), [1.0]])
+    return _Programme(objective, matrix, right, total, cells)
 
 
 def _prices(programme: _Programme) -> tuple[np.ndarray, float]:
     """Dual values of the inequalities, and of the total mass."""
-    objective, matrix, right, total = programme.matrices()
+    objective, matrix, right, total, _ = programme
     found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         -objective, A_ub=matrix, b_ub=right, A_eq=total[None, :], b_eq=[1.0], bounds=(0, None), method="highs"
     )
@@ -157,9 +118,8 @@ def _certified(programme: _Programme, prices: np.ndarray, mass_price: float) -> 
 
     Twice the masses of the cells sum to at most 1, the slacks to at most delta, the mass further out to at most 1.
     """
-    objective, matrix, right, total = programme.matrices()
+    objective, matrix, right, total, n = programme
     valid = np.maximum(prices, 0.0)
     left = np.maximum(objective - matrix.T @ valid - mass_price * total, 0.0)
-    n = programme.cells
-    charged = left[:n].max() / 2 + left[n:-1].max(initial=0.0) * programme.delta + left[-1]
+    charged = left[:n].max() / 2 + left[n:-1].max(initial=0.0) * right[-1] + left[-1]
     return min(1.0, float(right @ valid) + mass_price + float(charged) + 1e-12)

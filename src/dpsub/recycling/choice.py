@@ -1,16 +1,16 @@
 """Recyclers for a budget, chosen by exact accounting: plain noise, the largest rate of a kernel, the best kernel.
 
 For one release the exact profile decides; for several that share the budget, the proved delta of their composition:
-spending all slack on one release is paid for many times.
+spending all slack on one release is paid for many times (docs/recycling.md, section 5).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,39 +18,25 @@ from dpsub import checks
 from dpsub.accounting.compose import minimum
 from dpsub.accounting.pld import OutOfTimeError, check_time
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.recycling.composition import checked_steps, upper_delta
+from dpsub.recycling.composition import checked_steps, halved, upper_delta
 from dpsub.recycling.divergence import hockey_stick
 from dpsub.recycling.kernels import Family, GaussianKernel, Kernel
 from dpsub.recycling.law import Recycled, RecycledProfile
 
-KINDS = ("exact", "upper", "paper")
-_ROUNDING = 1e-14
-_GOLDEN = (5**0.5 - 1) / 2
-
 
 @dataclass(frozen=True)
 class Choice:
-    """A recycler for (epsilon, delta).
+    """A recycler for (epsilon, delta), the budget of `steps` releases together.
 
-    Attributes
-    ----------
-    law : Recycled
-    epsilon, delta : float
-        The budget that was asked for; of all releases together if there are several.
-    kind : {"exact", "upper", "paper"}
-        exact: the exact profile keeps the budget; upper: a proved bound does; paper: a published formula does, which is
-        no guarantee (`true_delta` says what is).
-    steps : int
+    By its kind, the exact profile keeps the budget, or a proved bound does (upper), or a published formula does
+    (paper), which is no guarantee: `true_delta` says what is.
     """
 
     law: Recycled
     epsilon: float
     delta: float
-    kind: str
+    kind: Literal["exact", "upper", "paper"]
     steps: int = 1
-
-    def __post_init__(self) -> None:
-        checks.one_of("kind", self.kind, KINDS)
 
     @property
     def acceptance(self) -> float:
@@ -65,7 +51,12 @@ class Choice:
     @property
     def true_delta(self) -> float:
         """The exact delta of one release at epsilon, rounded up."""
-        return float(RecycledProfile(self.law).bounds(self.epsilon)[1])
+        return true_delta(self.law, self.epsilon)
+
+
+def true_delta(law: Recycled, epsilon: float) -> float:
+    """The exact delta of one release, rounded up."""
+    return float(RecycledProfile(law).bounds(epsilon)[1])
 
 
 def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
@@ -85,7 +76,7 @@ def out_of_time() -> bool:
 
 def best_place(value: Callable[[float], float], low: float, high: float, steps: int) -> float:
     """Where a function with one peak between low and high is largest, by golden sections."""
-    return minimum(lambda place: -value(place), low, high, (high - low) * _GOLDEN**steps)[0]
+    return minimum(lambda place: -value(place), low, high, (high - low) * ((5**0.5 - 1) / 2) ** steps)[0]
 
 
 def bracketed(
@@ -112,64 +103,38 @@ def bracketed(
     return low, high
 
 
-_PLAIN_STEPS, _RATE_STEPS, _SCALE_STEPS = 24, 8, 12
-_LARGEST_EXCESS, _JUST_MET = 3.0, 1e-12
-_MOST = 12.0
-"""Largest -log(1 - q) looked at for several releases."""
-_SCAN = np.linspace(0.0, 20.0, 400)
-"""-log(1 - q) for one release: where the kernel alone has more than delta, delta falls before it rises with q, so that
-the whole range is looked at."""
-_ROUNDS, _SECTIONS = 6, 64
-_SCALES, _GOLDEN_STEPS, _HALVINGS = 40, 22, 40
-_NARROWER = 0.5
-"""Smallest scale looked at, in those of the kernel that spends the whole budget: a kernel with less noise than that may
-still be private once recycled."""
-
-
 def plain_noise(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
-    """The kernel alone whose `steps` releases together keep the budget: what recycling has to beat.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    """
+    """The kernel alone whose `steps` releases together keep the budget: what recycling has to beat."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     single = checks.real("sensitivity", sensitivity, above=0, at_least=1e-150, at_most=1e150)
-    if times > 1 and family is not GaussianKernel:
+    if times == 1 or family is GaussianKernel:
+        span = single * math.sqrt(times)  # many releases with Gaussian noise are one of a larger sensitivity
+        scale = calibrated = family.calibrated(order, target, span).scale
+        more = 1e-14
+        while true_delta(Recycled.within(family(scale), 0.0, bound, span), order) > target:
+            # the calibration of the kernel rounds its delta to the nearest number, the certified end upwards
+            scale, more = calibrated * (1 + more), 2 * more
+    else:
         scale = _composed_scale(family, order, target, bound, single, times)
-        return Choice(Recycled.within(family(scale), 0.0, bound, sensitivity), order, target, "upper", times)
-    # many releases with Gaussian noise are one of a larger sensitivity
-    span = single * math.sqrt(times)
-    kernel = family.calibrated(order, target, span)
-    found, more = Choice(Recycled.within(kernel, 0.0, bound, span), order, target, "exact"), _ROUNDING
-    while found.true_delta > target:
-        # the calibration of the kernel rounds its delta to the nearest number, the certified end upwards
-        law = Recycled.within(family(kernel.scale * (1 + more)), 0.0, bound, span)
-        found, more = Choice(law, order, target, "exact"), 2 * more
-    if times == 1:
-        return found
-    return Choice(Recycled.within(found.law.kernel, 0.0, bound, sensitivity), order, target, "upper", times)
+    law = Recycled.within(family(scale), 0.0, bound, single)
+    return Choice(law, order, target, "exact" if times == 1 else "upper", times)
 
 
-def _composed_scale(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, times: int
-) -> float:
+def _composed_scale(family: Family, epsilon: float, delta: float, bound: float, span: float, times: int) -> float:
     @cache
     def excess(log_scale: float) -> float:
-        law = Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity)
-        return _log_excess(law, times, epsilon, delta)
+        return _log_excess(Recycled.within(family(math.exp(log_scale)), 0.0, bound, span), times, epsilon, delta)
 
     # with so much noise the loss of all releases together hardly ever exceeds epsilon, however coarse the grid
-    high = math.log(sensitivity * times / epsilon) + 0.1
+    high = math.log(span * times / epsilon) + 0.1
     while excess(high) > 0:
         check_time()
         high += 0.5
-    low = math.log(family.calibrated(epsilon, delta, sensitivity).scale) - 1e-3
-    return math.exp(bracketed(excess, low, high, _PLAIN_STEPS, 1e-5)[1])
+    low = math.log(family.calibrated(epsilon, delta, span).scale) - 1e-3
+    return math.exp(bracketed(excess, low, high, 24, 1e-5)[1])
 
 
 def largest_rate(
@@ -177,14 +142,8 @@ def largest_rate(
 ) -> Choice:
     """The recycler with the largest rate, hence acceptance, of which `steps` releases together keep (epsilon, delta).
 
-    Raises
-    ------
-    ArgumentError
-        If no rate will do: the budget is too small for the kernel.
-
-    References
-    ----------
-    brdp, Algorithm 1, with the exact profile in place of equation (8).
+    This is brdp, Algorithm 1, with the exact profile in place of equation (8).  ArgumentError if no rate will do: the
+    budget is too small for the kernel.
     """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
@@ -203,33 +162,31 @@ def largest_rate(
 
 
 def _at_rate(law: Recycled, log_keep: float) -> Recycled:
-    return Recycled(law.kernel, -math.expm1(log_keep), law.lower, law.upper, law.sensitivity)
+    return replace(law, rate=-math.expm1(log_keep))
 
 
 def _largest_once(alone: Recycled, epsilon: float, delta: float) -> Recycled | None:
     """The largest rate for one release; None if no rate keeps the budget."""
+    sides = {(alone.lower, alone.upper), (-alone.upper, -alone.lower)}
 
     def keeps(log_keep: np.ndarray) -> np.ndarray:
-        sides = {(alone.lower, alone.upper), (-alone.upper, -alone.lower)}
-        ends = [
-            hockey_stick(alone.kernel, log_keep, low, high, alone.sensitivity, epsilon).end(1)
-            for low, high in sorted(sides)
-        ]
-        return np.asarray(np.max(ends, axis=0) <= delta)
+        found = [hockey_stick(alone.kernel, log_keep, *side, alone.sensitivity, epsilon).end(1) for side in sides]
+        return np.asarray(np.max(found, axis=0) <= delta)
 
     if keeps(np.array([-np.inf]))[0]:
         return _at_rate(alone, -math.inf)
-    points = _SCAN
-    for _ in range(_ROUNDS):
+    # where the kernel alone has more than delta, delta falls before it rises with -log(1 - q): look at its whole range
+    points = np.linspace(0.0, 20.0, 400)
+    for _ in range(6):
         kept = np.flatnonzero(keeps(-points))
         if not kept.size:
             return None
         last = int(kept[-1])
         low, high = points[last], points[min(last + 1, points.size - 1)]
-        points = np.linspace(low, high, _SECTIONS + 1)
+        points = np.linspace(low, high, 65)
     # the rate is rounded once more when it leaves log space
     back = 1e-13
-    while not float(RecycledProfile(_at_rate(alone, -low)).bounds(epsilon)[1]) <= delta:
+    while not true_delta(_at_rate(alone, -low), epsilon) <= delta:
         if low <= 0:
             return None
         low, back = max(0.0, low - back * (1 + low)), 2 * back
@@ -247,10 +204,10 @@ def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int)
         return None
     high = 0.25
     while excess(high) <= 0:
-        if high > _MOST:
+        if high > 12:
             return _at_rate(alone, -high)
         high *= 2
-    return _at_rate(alone, -bracketed(excess, 0.0, high, _RATE_STEPS, 1e-5)[0])
+    return _at_rate(alone, -bracketed(excess, 0.0, high, 8, 1e-5)[0])
 
 
 def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
@@ -260,7 +217,7 @@ def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> floa
     """
     found = upper_delta(law, times, epsilon)
     excess = math.log(found / delta) if found > 0 else -math.inf
-    return max(-_LARGEST_EXCESS, min(_LARGEST_EXCESS, excess)) or -_JUST_MET
+    return max(-3.0, min(3.0, excess)) or -1e-12
 
 
 def best_recycler(
@@ -268,41 +225,22 @@ def best_recycler(
 ) -> Choice:
     """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).
 
-    A search over several releases that meets a time limit ends with the best recycler that was proved until then.
-
-    Parameters
-    ----------
-    family : type
-        `GaussianKernel` or `LaplaceKernel`.
-    epsilon, delta : float
-        The budget of all releases together.
-    bound, sensitivity : float
-    steps : int
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-
-    References
-    ----------
-    brdp, Algorithm 2, with the exact profile and without the limit epsilon_y <= epsilon.
+    This is brdp, Algorithm 2, with the exact profile and without the limit epsilon_y <= epsilon.  A search over several
+    releases that meets a time limit ends with the best recycler that was proved until then.
     """
     order, target = checked_budget(epsilon, delta)
-    theta = checks.real("bound", bound, above=0)
     times = checked_steps(steps)
     if times == 1:
-        return _best_once(family, order, target, theta, sensitivity)
-    start = plain_noise(family, order, target, theta, sensitivity, times)
+        return _best_once(family, order, target, bound, sensitivity)
+    start = plain_noise(family, order, target, bound, sensitivity, times)
     tried: dict[float, Recycled] = {}
 
     def acceptance(log_factor: float) -> float:
-        kernel = family(start.law.kernel.scale * math.exp(log_factor))
-        alone = Recycled.within(kernel, 0.0, theta, sensitivity)
+        alone = Recycled.within(family(start.law.kernel.scale * math.exp(log_factor)), 0.0, bound, sensitivity)
         tried[log_factor] = _largest_composed(alone, order, target, times) or start.law
         return tried[log_factor].acceptance
 
-    place = best_place(acceptance, 0.0, math.log(2 + 2 * order / times), _SCALE_STEPS)
+    place = best_place(acceptance, 0.0, math.log(2 + 2 * order / times), 12)
     # after the time limit no recycler counts as private: the best one was found before
     found = max(tried.values(), key=lambda law: law.acceptance) if out_of_time() else tried[place]
     return Choice(found, order, target, "upper", times) if found.acceptance > start.acceptance else start
@@ -316,37 +254,31 @@ def _best_once(family: Family, epsilon: float, delta: float, bound: float, sensi
     """
     start = math.log(family.calibrated(epsilon, delta, sensitivity).scale)
 
+    @cache
     def law(log_scale: float) -> Recycled | None:
-        alone = Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity)
-        return _largest_once(alone, epsilon, delta)
+        return _largest_once(Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity), epsilon, delta)
 
     def acceptance(log_scale: float) -> float:
         found = law(log_scale)
         return -1.0 if found is None else found.acceptance
 
-    # the spent budget itself is one of them: its rate may be 0, never less
-    reach = math.log(2 + 2 * epsilon)
-    scales = np.unique(np.append(np.linspace(start + math.log(_NARROWER), start + reach, _SCALES), start + 1e-12))
-    found = np.array([acceptance(float(place)) for place in scales])
+    def has_hard_bounds(log_scale: float) -> bool:
+        found = law(log_scale)
+        return found is not None and found.rate == 1
+
+    # a kernel with less noise than the one that spends the whole budget may still be private once recycled; that one,
+    # whose rate may be 0, is among them
+    grid = np.linspace(start + math.log(0.5), start + math.log(2 + 2 * epsilon), 40)
+    scales = np.unique(np.append(grid, start + 1e-12)).tolist()
+    found = [acceptance(place) for place in scales]
     best = int(np.argmax(found))
-    low, high = float(scales[max(best - 1, 0)]), float(scales[min(best + 1, scales.size - 1)])
-    place = best_place(acceptance, low, high, _GOLDEN_STEPS)
+    low, high = scales[max(best - 1, 0)], scales[min(best + 1, len(scales) - 1)]
+    place = best_place(acceptance, low, high, 22)
     if acceptance(place) < found[best]:
-        place = float(scales[best])
+        place = scales[best]
+    if has_hard_bounds(place):
+        place = halved(has_hard_bounds, low, place, 40)[1]
     chosen = law(place)
     if chosen is None:
         raise ArgumentError(f"the budget must allow for a kernel, got delta = {delta:g}; take a larger delta")
-    if chosen.rate == 1:
-        chosen = _narrowest(law, low, place)
     return Choice(chosen, epsilon, delta, "exact")
-
-
-def _narrowest(law: Callable[[float], Recycled | None], low: float, high: float) -> Recycled:
-    """The law at the smallest scale that may have rate 1: at `high` it may; below `low` it is not looked for."""
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        found = law(middle)
-        low, high = (low, middle) if found is not None and found.rate == 1 else (middle, high)
-    narrowest = law(high)
-    assert narrowest is not None
-    return narrowest

@@ -1,13 +1,11 @@
 """Hockey-stick divergences of recycled noise from itself moved, with a bound of their rounding errors.
 
-The output on neighbouring data is the noise moved by D.  The loss at noise n is z(n) + L (1[n in I] - 1[n - D in I])
-with the kernel's loss z, L = -log(1 - q) and I = [lower, upper]: the ends of I and of I + D cut the line into at most
-five intervals on which the second term is constant.  On each of them the kernel's loss does not increase, so that the
-set {loss > epsilon} is an interval from its left end to h = min(right end, n*(epsilon - shift)):
+The ends of I = [lower, upper] and of I + D cut the line into at most five intervals.  On each of them the set
+{loss > epsilon} is one interval, from the left end to h = min(right end, n*(epsilon - shift)), and
 
     delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N + D <= h)],
 
-with g = 1 inside I and 1 - q outside.
+with g = 1 inside I and 1 - q outside (docs/recycling.md, section 2).
 """
 
 from __future__ import annotations
@@ -21,25 +19,12 @@ from numpy.typing import ArrayLike
 
 from dpsub.recycling.kernels import EPS, Kernel
 
-_SMALLEST = 5e-324
-"""No upper end is 0 where the divergence is not."""
-_JUMP = 1e-3
-"""Of the kernel's scale: further than this no rounding moves the end of a set, unless the loss is flat."""
-
 
 class HockeyStickPieces(NamedTuple):
-    """Hockey-stick divergences H_a at a = e^epsilon, each as a multiple of e^scale.
+    """Hockey-stick divergences H_a at a = e^epsilon, each as a multiple of e^scale; scale is -inf where H is 0.
 
-    Attributes
-    ----------
-    scale : ndarray
-        -inf where the divergence is 0.
-    value : ndarray
-        H / e^scale, at least 0.
-    slope : ndarray
-        a P(loss > epsilon) under the second law, / e^scale: -a times a subgradient of H.
-    error : ndarray
-        Bound of the rounding error of `value`.
+    `value` is H / e^scale >= 0, `error` a bound of its rounding error, and `slope` a P(loss > epsilon) under the second
+    law, / e^scale: -a times a subgradient of H.
     """
 
     scale: np.ndarray
@@ -55,15 +40,16 @@ class HockeyStickPieces(NamedTuple):
 
     def end(self, sign: int) -> np.ndarray:
         """H, rounded up (sign 1) or down (-1) by all errors."""
-        moved = np.maximum(self.value + sign * self.error, 0.0) * (1 + sign * 8 * EPS)
         # where doubles are no longer evenly fine, a product is off by units of the smallest
-        ends = np.clip(np.exp(self.scale) * moved + sign * 2 * _SMALLEST, 0.0, 1.0)
+        ends = np.clip(self._moved(self.value, sign) + sign * 2 * 5e-324, 0.0, 1.0)
         return np.where(self.scale > -np.inf, ends, 0.0)
 
     def steepness(self, sign: int) -> np.ndarray:
         """a P(loss > epsilon) under the second law, rounded up or down."""
-        moved = np.maximum(self.slope + sign * self.error, 0.0) * (1 + sign * 8 * EPS)
-        return np.exp(self.scale) * moved
+        return self._moved(self.slope, sign)
+
+    def _moved(self, value: np.ndarray, sign: int) -> np.ndarray:
+        return np.exp(self.scale) * (np.maximum(value + sign * self.error, 0.0) * (1 + sign * 8 * EPS))
 
 
 class LossInterval(NamedTuple):
@@ -103,8 +89,8 @@ def hockey_stick(
         second_factor = zero if piece.shifted_inside else keep
         jump = zero if piece.inside == piece.shifted_inside else second_factor - first_factor
         end = np.minimum(kernel.threshold(order + jump, sensitivity), piece.high)
-        first, first_error = _cut_mass(kernel, piece.low, piece.high, end, 0.0)
-        second, second_error = _cut_mass(kernel, piece.low, piece.high, end, sensitivity)
+        first, first_error = _cut_mass(kernel, piece, end, 0.0)
+        second, second_error = _cut_mass(kernel, piece, end, sensitivity)
         firsts.append(first_factor + first)
         seconds.append(order + second_factor + second)
         hidden.append(first_factor + _hidden_mass(kernel, piece, end, order, jump, sensitivity))
@@ -134,36 +120,29 @@ def _hidden_mass(
     rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))
     with np.errstate(invalid="ignore"):
         wide = np.minimum(kernel.threshold(order + jump - rounding, sensitivity), piece.high)
-        jumped = (wide > piece.low) & (wide - np.maximum(end, piece.low) > _JUMP * kernel.scale)
+        # further than that no rounding moves the end of a set, unless the loss is flat
+        jumped = (wide > piece.low) & (wide - np.maximum(end, piece.low) > 1e-3 * kernel.scale)
     log = np.full(order.shape, -np.inf)
     if jumped.any():
-        mass, _ = _cut_mass(kernel, piece.low, piece.high, wide[jumped], 0.0)
-        log[jumped] = mass + np.log(2 * rounding[jumped])
+        log[jumped] = _cut_mass(kernel, piece, wide[jumped], 0.0)[0] + np.log(2 * rounding[jumped])
     return log
 
 
-def _cut_mass(kernel: Kernel, low: float, high: float, end: np.ndarray, moved: float) -> tuple[np.ndarray, np.ndarray]:
+def _cut_mass(kernel: Kernel, piece: LossInterval, end: np.ndarray, moved: float) -> tuple[np.ndarray, np.ndarray]:
     """log P(low < N + moved <= end) and its relative error; what reaches `high` is computed once."""
     log, error = np.full(end.shape, -np.inf), np.zeros(end.shape)
-    whole, part = end >= high, (end > low) & (end < high)
-    if whole.any():
-        found = kernel.log_mass(low - moved, high - moved)
-        log[whole], error[whole] = found.log, found.error
-    if part.any():
-        found = kernel.log_mass(low - moved, end[part] - moved)
-        log[part], error[part] = found.log, found.error
+    whole, part = end >= piece.high, (end > piece.low) & (end < piece.high)
+    for chosen, stop in ((whole, piece.high), (part, end[part])):
+        if chosen.any():
+            log[chosen], error[chosen] = kernel.log_mass(piece.low - moved, stop - moved)
     return log, error
 
 
 def _log_normaliser(kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
     """log c and its error."""
-    masses = [kernel.log_mass(*ends) for ends in ((lower, upper), (-math.inf, lower), (upper, math.inf))]
-    logs = [masses[0].log, log_keep + masses[1].log, log_keep + masses[2].log]
+    ends = ((lower, upper), (-math.inf, lower), (upper, math.inf))
+    masses, errors = zip(*(kernel.log_mass(*each) for each in ends), strict=True)
+    logs = [masses[0], log_keep + masses[1], log_keep + masses[2]]
     total = np.logaddexp(logs[0], np.logaddexp(logs[1], logs[2]))
-    error = sum(np.exp(log - total) * mass.error for log, mass in zip(logs, masses, strict=True))
+    error = sum(np.exp(log - total) * each for log, each in zip(logs, errors, strict=True))
     return -total, np.asarray(error + 4 * EPS * (1 + np.abs(total)))
-
-
-def largest_ends(found: list[HockeyStickPieces]) -> tuple[np.ndarray, np.ndarray]:
-    """Certified ends of the largest of several divergences."""
-    return np.max([one.end(-1) for one in found], axis=0)[()], np.max([one.end(1) for one in found], axis=0)[()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,28 +15,15 @@ from dpsub.noise import Gaussian, Laplace, Mechanism
 EPS = float(np.finfo(float).eps)
 
 
-class LogMass(NamedTuple):
-    """log P(low < N <= high) and a bound of the relative error of the probability."""
-
-    log: np.ndarray
-    error: np.ndarray
-
-
 class Kernel(Mechanism):
-    """Noise N with a density k that is symmetric around 0 and log-concave.
+    """Noise N of a `scale` > 0, with a density k that is symmetric around 0 and log-concave.
 
     Its loss against a shift by D, z(n) = log k(n) - log k(n - D), does not increase with n.
-
-    Parameters
-    ----------
-    scale : float
-        Above 0, in the units of the query.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # its square is a double
-        checks.real("scale", self.scale, at_least=1e-150, at_most=1e150)
+        checks.real("scale", self.scale, at_least=1e-150, at_most=1e150)  # its square is a double
 
     @abstractmethod
     def log_tail(self, n: np.ndarray) -> np.ndarray:
@@ -63,8 +49,8 @@ class Kernel(Mechanism):
     def tail_moments(self, n: float) -> tuple[float, float]:
         """E[N; N > n] and E[N^2; N > n] for n >= 0."""
 
-    def log_mass(self, low: float, high: ArrayLike) -> LogMass:
-        """log P(low < N <= high) for high >= low; both may be infinite.
+    def log_mass(self, low: float, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """log P(low < N <= high) for high >= low, both perhaps infinite, and a bound of the mass's relative error.
 
         Of the two tails the smaller one is differenced, and an interval around 0 is the sum of its halves.
         """
@@ -85,29 +71,24 @@ class Kernel(Mechanism):
         if around.any():
             log = np.where(around, np.logaddexp(self.log_half(inner), self.log_half(outer)), log)
             relative = np.where(around, 16 * EPS, relative)
-        return LogMass(log, np.where(np.isfinite(log), relative + 4 * EPS * (1 + np.abs(log)), 0.0))
+        return log, np.where(np.isfinite(log), relative + 4 * EPS * (1 + np.abs(log)), 0.0)
 
     def mass(self, low: float, high: float) -> float:
         """P(low < N <= high)."""
-        return float(np.exp(self.log_mass(low, high).log)) if high > low else 0.0
+        return float(np.exp(self.log_mass(low, high)[0])) if high > low else 0.0
 
     def delta(self, epsilon: ArrayLike, sensitivity: float) -> np.ndarray:
         """The kernel's own delta(epsilon), at any real or infinite epsilon: the half-line where the loss exceeds it."""
         order = np.asarray(epsilon, dtype=float)
         end = self.threshold(order, sensitivity)
-        first = np.exp(self.log_mass(-math.inf, end).log)
+        first = np.exp(self.log_mass(-math.inf, end)[0])
         with np.errstate(invalid="ignore"):
-            second = np.exp(order + self.log_mass(-math.inf, end - sensitivity).log)
+            second = np.exp(order + self.log_mass(-math.inf, end - sensitivity)[0])
         return np.where(np.isinf(order), np.where(order < 0, 1.0, 0.0), np.maximum(first - second, 0.0))[()]
 
 
 class GaussianKernel(Kernel, Gaussian):
-    """N(0, scale^2).
-
-    References
-    ----------
-    brdp, Sections 3 and 5.
-    """
+    """N(0, scale^2): brdp, Sections 3 and 5."""
 
     def log_tail(self, n: np.ndarray) -> np.ndarray:
         return np.asarray(log_ndtr(-np.asarray(n) / self.scale))
@@ -137,12 +118,7 @@ class GaussianKernel(Kernel, Gaussian):
 
 
 class LaplaceKernel(Kernel, Laplace):
-    """Laplace noise of scale b.
-
-    References
-    ----------
-    brdp, Sections 3 and 5.
-    """
+    """Laplace noise of scale b: brdp, Sections 3 and 5."""
 
     def log_tail(self, n: np.ndarray) -> np.ndarray:
         return np.asarray(-np.asarray(n) / self.scale - math.log(2))
@@ -162,9 +138,8 @@ class LaplaceKernel(Kernel, Laplace):
 
     def quantile(self, probability: np.ndarray) -> np.ndarray:
         p = np.asarray(probability)
-        smaller = np.minimum(p, 1 - p)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.copysign(self.scale * np.log(2 * smaller), p - 0.5))
+            return np.asarray(np.copysign(self.scale * np.log(2 * np.minimum(p, 1 - p)), p - 0.5))
 
     def tail_moments(self, n: float) -> tuple[float, float]:
         b, half = self.scale, 0.5 * math.exp(-n / self.scale)
@@ -176,4 +151,3 @@ class LaplaceKernel(Kernel, Laplace):
 Family = type[GaussianKernel] | type[LaplaceKernel]
 
 FAMILIES: dict[str, Family] = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
-"""The kernels by name."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.noise.base import Profile, mirrored
-from dpsub.recycling.divergence import HockeyStickPieces, hockey_stick, largest_ends
+from dpsub.recycling.divergence import HockeyStickPieces, hockey_stick
 from dpsub.recycling.kernels import Kernel
 
 
@@ -31,7 +31,7 @@ class LoopedRelease(NamedTuple):
 
 @dataclass(frozen=True)
 class Recycled:
-    """A recycler around a kernel.
+    """A recycler around a kernel (brdp, Section 3, Proposition 1).
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class Recycled:
         q in [0, 1], the probability with which noise outside the bounds is drawn anew: 0 is the kernel alone, 1 noise
         with hard bounds.
     lower, upper : float
-        Bounds of the noise, lower < 0 < upper, in the units of the query.  They must be public, and chosen without
-        looking at the value.
+        Bounds of the noise, lower < 0 < upper, in the units of the query: public, and chosen without looking at the
+        value.
     sensitivity : float
         D > 0: the farthest that the values of two neighbouring data sets are apart.
 
@@ -49,10 +49,6 @@ class Recycled:
     ------
     ArgumentError
         If an argument is out of range.
-
-    References
-    ----------
-    brdp, Section 3, Proposition 1.
     """
 
     kernel: Kernel
@@ -138,17 +134,22 @@ class Recycled:
             log_keep = np.log1p(-np.asarray(self.rate))
         return hockey_stick(self.kernel, log_keep, self.lower, self.upper, occurrences * self.sensitivity, epsilon)
 
+    @cached_property
+    def _tails(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """First and second moments of the kernel's |noise| below the bounds, and above."""
+        return self.kernel.tail_moments(-self.lower), self.kernel.tail_moments(self.upper)
+
     @property
     def mean(self) -> float:
         """Mean of the released noise: 0 for symmetric bounds."""
-        return self.normaliser * self.rate * (self._below[0] - self._above[0])
+        below, above = self._tails
+        return self.normaliser * self.rate * (below[0] - above[0])
 
     @property
     def variance(self) -> float:
         """Variance of the released noise."""
-        outside = self._below[1] + self._above[1]
-        second = self.kernel.variance - self.rate * outside
-        return self.normaliser * second - self.mean**2
+        below, above = self._tails
+        return self.normaliser * (self.kernel.variance - self.rate * (below[1] + above[1])) - self.mean**2
 
     @property
     def sd(self) -> float:
@@ -158,45 +159,32 @@ class Recycled:
     @property
     def mean_size_outside(self) -> float:
         """E(|noise| given that it lies outside of the bounds), which recycling does not change."""
-        return (self._below[0] + self._above[0]) / self.outside if self.outside > 0 else math.nan
+        below, above = self._tails
+        return (below[0] + above[0]) / self.outside if self.outside > 0 else math.nan
 
     def capped(self, most: int) -> Recycled:
-        """The recycler that a loop amounts to which releases its draw number `most` whatever it is.
+        """The recycler that a loop amounts to which releases its draw number `most` >= 1 whatever it is.
 
         With r = q (1 - p) and S = (1 - r^(most - 1)) / (1 - r), noise inside is released with the factor S + r^(most -
         1), outside with (1 - q) S + r^(most - 1): recycling at a smaller rate.
-
-        Raises
-        ------
-        ArgumentError
-            If `most` is below 1.
         """
-        draws = checks.integer("most", most, at_least=1)
-        again = self.rate * self.outside
-        last = again ** (draws - 1)
-        # 1 - r is positive, as p is
-        earlier = (1 - last) * self.normaliser
+        last = (self.rate * self.outside) ** (checks.integer("most", most, at_least=1) - 1)
+        earlier = (1 - last) * self.normaliser  # 1 - r is positive, as p is
         return replace(self, rate=self.rate * earlier / (earlier + last))
 
     def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-        """Release `value`, of any shape, without a loop: constant time, whatever is drawn.
-
-        Inside or outside is decided by the acceptance, then the kernel is drawn from its conditional law by inversion.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `value` is not finite.
-        """
+        """Release `value`, finite numbers of any shape, without a loop: constant time, whatever is drawn."""
         exact = checks.finite_array("value", value)
         return (exact + self.draw(exact.size, rng).reshape(exact.shape))[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Recycled noise without a loop, shape (size,)."""
+        """Recycled noise without a loop, shape (size,).
+
+        Inside or outside is decided by the acceptance, then the kernel is drawn from its conditional law by inversion.
+        """
         choice, place = rng.random(size), 1 - rng.random(size)
         kernel = self.kernel
-        below = float(kernel.cdf(self.lower))
-        above = float(kernel.cdf(-self.upper))
+        below, above = float(kernel.cdf(self.lower)), float(kernel.cdf(-self.upper))
         keep = (1 - self.rate) * self.normaliser
         left, right = choice < keep * below, choice >= 1 - keep * above
         drawn = np.clip(kernel.quantile(below + place * self.inside), self.lower, self.upper)
@@ -205,15 +193,10 @@ class Recycled:
         return np.where(right, np.maximum(-kernel.quantile(place * above), self.upper), drawn)
 
     def release_by_loop(self, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> LoopedRelease:
-        """Release `value`, of any shape, by drawing noise until the recycler lets it pass.
+        """Release `value`, finite numbers of any shape, by drawing noise until the recycler lets it pass.
 
-        Draw number `most`, if given, is released whatever it is: `capped` is the law.  The noise itself is tested,
+        Draw number `most` >= 1, if given, is released whatever it is: `capped` is the law.  The noise itself is tested,
         never the difference of release and value, whose rounding depends on the data.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry of `value` is not finite, or `most` is below 1.
         """
         exact = checks.finite_array("value", value)
         last = None if most is None else checks.integer("most", most, at_least=1)
@@ -230,30 +213,13 @@ class Recycled:
             waiting = waiting[~passed]
         return LoopedRelease((exact + noise.reshape(exact.shape))[()], draws.reshape(exact.shape)[()])
 
-    @cached_property
-    def _below(self) -> tuple[float, float]:
-        return self.kernel.tail_moments(-self.lower)
-
-    @cached_property
-    def _above(self) -> tuple[float, float]:
-        return self.kernel.tail_moments(self.upper)
-
 
 @dataclass(frozen=True)
 class RecycledProfile(Profile):
     """Exact profile of recycled noise: the larger one of both directions, at the full sensitivity.
 
-    The full sensitivity is the worst shift: 1 - H_a is the integral over t of the length of the overlap of the level
-    sets {f > t} and {a f(. - d) > t} of the released density f, which are intervals, nested in t, and overlap less the
-    larger |d| is.  At q = 1 the profile does not fall to 0.
-
-    Parameters
-    ----------
-    law : Recycled
-
-    References
-    ----------
-    brdp, Section 4 (its Theorem 1 and Proposition 2 are another function, in `dpsub.recycling.paper`).
+    The full sensitivity is the worst shift (docs/recycling.md, section 2).  At q = 1 the profile does not fall to 0.
+    The paper's Theorem 1 and Proposition 2 are another function, in `dpsub.recycling.paper`.
     """
 
     law: Recycled
@@ -270,4 +236,6 @@ class RecycledProfile(Profile):
     def bounds(self, epsilon: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Certified ends of delta(epsilon) at epsilon >= 0, of its shape: rounding and its propagation are charged."""
         order = checks.finite_array("epsilon", epsilon)
-        return largest_ends([law.hockey_stick(order) for law in self.law.directions])
+        found = [law.hockey_stick(order) for law in self.law.directions]
+        low, high = (np.max([one.end(sign) for one in found], axis=0)[()] for sign in (-1, 1))
+        return low, high

@@ -2,10 +2,8 @@
 
 Theorem 1 takes the released loss for Z with probability 1 - W and Z + L with probability W, Z the kernel's loss,
 L = -log(1 - q) and W the kernel's mass of the noise that is inside the bounds for one data set and outside for its
-neighbour.  Three things are not so: the weights belong to the recycled law (a factor c is missing), shift and kernel
-loss are functions of the same noise and not independent, and noise that is outside first and inside then has loss
-Z - L.  The exact profile (`dpsub.recycling.law`) may therefore lie on either side of it, and so may what Theorem 3
-makes of it for many releases.
+neighbour.  The exact profile (`dpsub.recycling.law`) may lie on either side of it, and so may what Theorem 3 makes of
+it for many releases: docs/recycling.md, section 3, says why.
 """
 
 from __future__ import annotations
@@ -28,32 +26,22 @@ from dpsub.recycling.law import Recycled
 from dpsub.sampling.laws import log_binomial
 
 OBJECTIVES = ("corrected", "printed")
-TOLERANCE = 1e-9
-"""Of the rate in Algorithm 1, which prints none."""
-_SMALLEST_EPSILON = 1e-9
-_SECTIONS = 100
-_GOLDEN_STEPS = 34
+CONVERSIONS = ("balle2020", "mironov")
+"""From Renyi divergences to (epsilon, delta); the paper does not say which it takes."""
+_SHIFTS = np.geomspace(1e-3, 3e4, 1200)
+
+ComposedProfile = Callable[[np.ndarray], np.ndarray]
+"""epsilon, any real numbers -> delta_Z^T(epsilon)."""
 
 
 def crossing_mass(kernel: Kernel, lower: float, upper: float, sensitivity: float) -> float:
-    """W of equation (7), with the second set as it is printed (for symmetric bounds it does not matter).
-
-    References
-    ----------
-    brdp, Theorem 1, equation (7).
-    """
+    """W of brdp, Theorem 1, (7), with the second set as it is printed (for symmetric bounds it does not matter)."""
     first = kernel.mass(lower, min(lower + sensitivity, upper))
-    second = kernel.mass(max(upper, lower + sensitivity), upper + sensitivity)
-    return max(first, second)
+    return max(first, kernel.mass(max(upper, lower + sensitivity), upper + sensitivity))
 
 
 def theorem1_delta(law: Recycled, epsilon: ArrayLike) -> np.ndarray:
-    """(1 - W) delta_Z(epsilon) + W delta_Z(epsilon - L).
-
-    References
-    ----------
-    brdp, Proposition 2, equation (8).
-    """
+    """(1 - W) delta_Z(epsilon) + W delta_Z(epsilon - L): brdp, Proposition 2, (8)."""
     order = checks.finite_array("epsilon", epsilon)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
     return _mixed(law.kernel, law.sensitivity, weight, order, np.asarray(law.rate))
@@ -68,9 +56,7 @@ def _mixed(kernel: Kernel, sensitivity: float, weight: float, order: np.ndarray,
 def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
     """q = 1 - exp(-(epsilon - epsilon_y)).
 
-    References
-    ----------
-    brdp, Theorem 2 and Remark 1: true for delta = 0; otherwise (epsilon, c delta) is what is proved.
+    This is brdp, Theorem 2 and Remark 1: true for delta = 0; otherwise (epsilon, c delta) is what is proved.
     """
     order = checks.real("epsilon", epsilon, at_least=0)
     spent = checks.real("kernel_epsilon", kernel_epsilon, at_least=0, at_most=order)
@@ -78,36 +64,27 @@ def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
 
 
 def algorithm1(kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float) -> float:
-    """The largest rate at which equation (8) stays below delta, to `TOLERANCE`; 0 if none does.
+    """The largest rate at which (8) stays below delta, to 1e-9, as none is printed; 0 if none does: brdp, Algorithm 1.
 
-    It grows with the rate, so that cutting the interval in many parts at once finds what halving it does.
-
-    References
-    ----------
-    brdp, Algorithm 1.
+    (8) grows with the rate, so that cutting the interval in many parts at once finds what halving it does.
     """
     order, target = checked_budget(epsilon, delta)
     weight = crossing_mass(kernel, lower, upper, sensitivity)
     low, high = 0.0, 1.0
-    while high - low > TOLERANCE:
-        rates = np.linspace(low, high, _SECTIONS + 1)
+    while high - low > 1e-9:
+        rates = np.linspace(low, high, 101)
         kept = _mixed(kernel, sensitivity, weight, np.asarray(order), rates) <= target
         last = int(np.count_nonzero(kept)) - 1
         if last < 0:
             return 0.0
-        if last == _SECTIONS:
+        if last == 100:
             return high
         low, high = float(rates[last]), float(rates[last + 1])
     return low
 
 
 def mean_trials(law: Recycled, objective: str = "corrected") -> float:
-    """1 / acceptance = q + (1 - q) / p; `printed`: with q and 1 - q exchanged.
-
-    References
-    ----------
-    brdp, equation (10).
-    """
+    """1 / acceptance = q + (1 - q) / p: brdp, (10); `printed`: with q and 1 - q exchanged."""
     q = law.rate if checks.one_of("objective", objective, OBJECTIVES) == "corrected" else 1 - law.rate
     return q + (1 - q) / law.inside
 
@@ -115,43 +92,28 @@ def mean_trials(law: Recycled, objective: str = "corrected") -> float:
 def algorithm2(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, objective: str = "corrected"
 ) -> Choice:
-    """The split of epsilon that minimises equation (10): a kernel for (epsilon_y, delta), then Algorithm 1.
+    """The split of epsilon that minimises (10), a kernel for (epsilon_y, delta), then Algorithm 1: brdp, Algorithm 2.
 
     The search starts just above 0, where no kernel is defined.  It keeps the side of the better of two points, as the
     paper's does.  As epsilon_y falls to 0, (8) lets q rise to 1 whatever the exact delta: a second optimum without
     any privacy, which the search meets where the bounds are small against the sensitivity.
-
-    References
-    ----------
-    brdp, Algorithm 2.
     """
     order, target = checked_budget(epsilon, delta)
+    checks.real("bound", bound, above=0)
 
     def law(kernel_epsilon: float) -> Recycled:
         kernel = family.calibrated(kernel_epsilon, target, sensitivity)
         rate = algorithm1(kernel, order, target, -bound, bound, sensitivity)
         return Recycled.within(kernel, rate, bound, sensitivity)
 
-    checks.real("bound", bound, above=0)
-    place = best_place(lambda e: -mean_trials(law(e), objective), _SMALLEST_EPSILON, order, _GOLDEN_STEPS)
+    place = best_place(lambda e: -mean_trials(law(e), objective), 1e-9, order, 34)
     return Choice(law(place), order, target, "paper")
-
-
-CONVERSIONS = ("balle2020", "mironov")
-"""From Renyi divergences to (epsilon, delta); the paper does not say which it takes."""
-_NEGLIGIBLE = math.log(1e-20)
-_SHIFTS = np.geomspace(1e-3, 3e4, 1200)
-_SPLITS = 8
-
-ComposedProfile = Callable[[np.ndarray], np.ndarray]
-"""epsilon, any real numbers -> delta_Z^T(epsilon)."""
 
 
 def renyi_composed(profile: AdditiveNoiseProfile, steps: int, conversion: str = "balle2020") -> ComposedProfile:
     """An upper bound of delta_Z^T by Renyi divergences, the smallest over their orders, at most 1."""
-    times = checks.integer("steps", steps, at_least=1)
     # log E e^{s L} is s times the Renyi divergence of order a = s + 1
-    exponents = times * _log_moments(profile)
+    exponents = checks.integer("steps", steps, at_least=1) * _log_moments(profile)
     if checks.one_of("conversion", conversion, CONVERSIONS) == "balle2020":
         exponents = exponents + _SHIFTS * np.log(_SHIFTS / (1 + _SHIFTS)) - np.log1p(_SHIFTS)
 
@@ -167,33 +129,13 @@ def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
     return np.array([profile.log_moment(float(shift)) for shift in _SHIFTS])
 
 
-def _kernel_composed(law: Recycled, times: int, conversion: str) -> ComposedProfile:
-    """delta_Z^T as the paper takes it: closed form for Gaussian noise, Renyi divergences for other noise."""
-    profile = law.kernel.profile(law.sensitivity)
-    if isinstance(profile, GaussianProfile):
-        together = GaussianProfile(profile.ratio * math.sqrt(times))
-        return lambda epsilon: np.asarray(together.delta(epsilon))
-    return renyi_composed(profile, times, conversion)
-
-
 def theorem3_delta(
     law: Recycled, steps: int, *, conversion: str = "balle2020", first: int = 0
 ) -> Callable[[float], float]:
-    """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L).
+    """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L): brdp, Theorem 3.
 
-    Parameters
-    ----------
-    law : Recycled
-        With q < 1.
-    steps : int
-    conversion : {"balle2020", "mironov"}
-        For Laplace noise.
-    first : {0, 1}
-        Where the sum begins: Algorithm 3 prints 1, the theorem 0.
-
-    References
-    ----------
-    brdp, Theorem 3 and Algorithm 3.
+    For a rate below 1.  delta_Z^T has a closed form for Gaussian noise; for Laplace noise it is `renyi_composed`.  The
+    sum begins at k = `first`: 0 in the theorem, and 1 as Algorithm 3 prints it.
     """
     times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
@@ -203,9 +145,13 @@ def theorem3_delta(
     start = max(checks.integer("first", first, at_least=0, at_most=1), math.floor(mean - around))
     k = np.arange(start, min(times, math.ceil(mean + around)) + 1)
     log_weights = log_binomial(k, times, 1 - weight)
-    kept = log_weights > _NEGLIGIBLE
+    kept = log_weights > math.log(1e-20)
     shifts, weights = (times - k[kept]) * -math.log1p(-law.rate), np.exp(log_weights[kept])
-    composed = _kernel_composed(law, times, conversion)
+    profile = law.kernel.profile(law.sensitivity)
+    if isinstance(profile, GaussianProfile):
+        composed: ComposedProfile = GaussianProfile(profile.ratio * math.sqrt(times)).delta
+    else:
+        composed = renyi_composed(profile, times, conversion)
     return lambda epsilon: float(weights @ composed(epsilon - shifts))
 
 
@@ -220,22 +166,15 @@ def algorithm2_composed(
 ) -> Choice:
     """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
 
-    Every release gets (epsilon_1, delta): epsilon_1 is found to a part in a thousand.
-
-    References
-    ----------
-    brdp, Section 6: Algorithms 2 and 3 together.
-
-    Raises
-    ------
-    NumericalError
-        If Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
+    Every release gets (epsilon_1, delta), with epsilon_1 found to a part in a thousand: brdp, Section 6.  It is an
+    error if Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
     """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times == 1:
         return algorithm2(family, order, target, bound, sensitivity)
 
+    @cache
     def law(log_each: float) -> Recycled:
         return algorithm2(family, math.exp(log_each), target, bound, sensitivity).law
 
@@ -252,5 +191,5 @@ def algorithm2_composed(
             "releases; their composition theorem has no epsilon there"
         )
     # releases that spend all of epsilon each exceed it together, and those with their T-th part do not
-    low, _ = bracketed(excess, first, most, _SPLITS, 1e-3)
+    low, _ = bracketed(excess, first, most, 8, 1e-3)
     return Choice(law(low), order, target, "paper", times)

@@ -6,9 +6,8 @@ not of N alone.  The sum over the sample divided by p, the sample's mean, or its
 record by 1 / p times what it moves by on all records: this, and not the sensitivity at p = 1, is what a release on the
 sample must be calibrated to.
 
-The paper searches p and, within, the share of the inner budget by ternary search, which is done here too: a global
-search of Equation 13 would take its second optimum, which has q near 1 and no privacy.  For the true acceptance rates
-are tried on a grid that holds 1, where the printed search never arrives.
+The paper searches p and, within, the share of the inner budget by ternary search, and so is it done here: a global
+search of Equation 13 would take its second optimum, which has q near 1 and no privacy.
 """
 
 from __future__ import annotations
@@ -24,36 +23,30 @@ from scipy import special
 
 from dpsub import checks
 from dpsub.amplification import amplified_epsilon, base_epsilon
-from dpsub.recycling.choice import checked_budget
+from dpsub.recycling.choice import checked_budget, true_delta
 from dpsub.recycling.kernels import GaussianKernel
-from dpsub.recycling.law import Recycled, RecycledProfile
+from dpsub.recycling.law import Recycled
 
+SENSITIVITIES = ("unscaled", "scaled")
+OBJECTIVES = ("printed", "eq13", "convolution")
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_FAR = 8.5  # standard deviations; what lies beyond has less than 2e-17 of the mass
+_RATES, _SHARES = 40, 200
 
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """Return (log(1 + p (e^epsilon - 1)), p delta): what a guarantee becomes on a sample of rate p.
+    """(log(1 + p (e^epsilon - 1)), p delta): what a guarantee becomes on a sample of rate p (brdp, Theorem 4).
 
     Valid under substitution for samples of fixed size without replacement, under add_remove for Poisson samples.
-
-    References
-    ----------
-    brdp, Theorem 4; balle, Theorems 8 and 9.
     """
     delta = checks.real("delta", delta, at_least=0, below=1)
     return float(amplified_epsilon(epsilon, rate)), rate * delta
 
 
 def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """Return (log(1 + (e^epsilon - 1) / p), delta / p), the budget on the sample that the target allows.
+    """(log(1 + (e^epsilon - 1) / p), delta / p), the budget on the sample that the target allows.
 
-    The inverse of :func:`amplified`, which step 6 of Algorithm 4 needs where the paper cites Theorem 4.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range, or `delta` is not below the rate: the sample would then need no noise at all.
+    The inverse of :func:`amplified`, which step 6 of Algorithm 4 needs where the paper cites Theorem 4.  With a delta
+    that is not below the rate, which is refused, the sample would need no noise at all.
     """
     rate = checks.real("rate", rate, above=0, at_most=1)
     delta = checks.real("delta", delta, at_least=0, below=rate)
@@ -61,7 +54,7 @@ def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, floa
 
 
 def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
-    """Return P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.
+    """P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.
 
     Gauss-Legendre quadrature of F(bound - e) - F(-bound - e) against the density of E between the kinks of F, which lie
     at +-bound.  The paper's Proposition 7 claims another formula: :func:`printed_acceptance`.
@@ -69,7 +62,7 @@ def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
     sd, theta = checks.real("sampling_sd", sampling_sd, at_least=0), checks.real("bound", bound, above=0)
     if sd == 0:
         return float(law.cdf(theta) - law.cdf(-theta))
-    last = _FAR * sd
+    last = 8.5 * sd  # what lies beyond has less than 2e-17 of the mass
     # F(bound - e) and F(-bound - e) have kinks or steep flanks at e = 0, bound and 2 bound only
     offsets = np.concatenate([[0.0], np.geomspace(min(sd, theta) / 256, last, 24)])
     around = np.array([0.0, theta, 2 * theta])[:, None] + np.concatenate([-offsets, offsets])
@@ -84,14 +77,10 @@ def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
 def printed_acceptance(
     sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike, bound: float, *, swapped: bool
 ) -> np.ndarray:
-    """Return 1 / O of the paper's Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.
+    """1 / O of brdp, Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.
 
     O = 1 - q + q / P(|Z| <= bound) with Z ~ N(0, sigma^2 + sampling_sd^2) as printed; `swapped` exchanges q and 1 - q,
-    as Equation 10 needs. Neither is the acceptance: the recycler sees N and not E + N.
-
-    References
-    ----------
-    brdp, Proposition 7, Equation 13.
+    as Equation 10 needs.  Neither is the acceptance: the recycler sees N and not E + N.
     """
     whole = np.hypot(np.asarray(sigma, dtype=float), sampling_sd)
     inside = special.erf(bound / whole / math.sqrt(2))
@@ -101,26 +90,10 @@ def printed_acceptance(
 
 @dataclass(frozen=True)
 class Query:
-    """A linear query of n records with values clipped to [0, `clip`].
+    """A linear query of `n` records with values clipped to [0, `clip`] (brdp, Sections 7 and 8).
 
-    Parameters
-    ----------
-    n : int
-        Number of records, at least 1.
-    clip : float
-        Largest value of a record, above 0, in the units of the answer (a count uses indicators and takes 1).
-    spread : float
-        Standard deviation of the records' values after clipping (divisor n), at least 0; of the indicators for a count:
-        sqrt(p_c (1 - p_c)).
-
-    Raises
-    ------
-    ArgumentError
-        If a parameter is out of range.
-
-    References
-    ----------
-    brdp, Sections 7 and 8.
+    `spread` is the standard deviation of the records' values after clipping (divisor n).  A count is over indicators,
+    with `clip` 1 and `spread` sqrt(p_c (1 - p_c)).
     """
 
     n: int
@@ -136,7 +109,7 @@ class Query:
 
     @classmethod
     def of_values(cls, values: np.ndarray, clip: float) -> Query:
-        """Return the query of these records, whose spread is that of their clipped values."""
+        """The query of these records, whose spread is that of their clipped values."""
         clipped = np.clip(checks.finite_array("values", values, ndim=1), 0.0, clip)
         return cls(len(clipped), clip, float(clipped.std()))
 
@@ -145,13 +118,9 @@ class Query:
         return self.clip / checks.real("rate", rate, above=0, at_most=1)
 
     def sampling_sd(self, rate: float) -> float:
-        """Standard deviation of the statistic on m = rate n of n records drawn without replacement.
-
-        For the sum sigma_x sqrt(n (1 - p) / p) sqrt(n / (n - 1)).
-        """
+        """Of the statistic on m = rate n records without replacement: sigma_x sqrt(n (1 - p) / p) sqrt(n / (n - 1))."""
         rate = checks.real("rate", rate, above=0, at_most=1)
-        whole = self.n * self.spread * math.sqrt((1 - rate) / rate / max(1, self.n - 1))
-        return whole * self.per_record
+        return self.n * self.spread * math.sqrt((1 - rate) / rate / max(1, self.n - 1)) * self.per_record
 
     def stated_sampling_sd(self, rate: float) -> float:
         """The paper's Proposition 6, which leaves out the factor sqrt(n / (n - 1)) of a finite population."""
@@ -164,17 +133,16 @@ class Query:
         return 1.0
 
     def answer(self, values: np.ndarray) -> float:
-        """Return the exact answer on all records, shape (n,)."""
+        """The exact answer on all records, shape (n,)."""
         return float(np.clip(values, 0.0, self.clip).sum() * self.per_record)
 
     def estimates(self, values: np.ndarray, size: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
-        """Return the statistic on `repeats` independent samples of `size` records, shape (repeats,)."""
+        """The statistic on `repeats` independent samples of `size` records, shape (repeats,)."""
         size = checks.integer("size", size, at_least=1, at_most=self.n, at_most_name="n")
-        clipped = np.clip(values, 0.0, self.clip)
         if size == self.n:
             return np.full(repeats, self.answer(values))
         order = np.argpartition(rng.random((repeats, self.n)), size, axis=1)[:, :size]
-        return clipped[order].sum(axis=1) * (self.n / size) * self.per_record
+        return np.clip(values, 0.0, self.clip)[order].sum(axis=1) * (self.n / size) * self.per_record
 
 
 class Total(Query):
@@ -203,42 +171,18 @@ class Count(Query):
 
     @classmethod
     def of_share(cls, n: int, share: float) -> Count:
-        """Return the count over n records of which the share p_c has the property."""
+        """The count over n records of which the share p_c has the property."""
         share = checks.real("share", share, at_least=0, at_most=1)
         return cls(n, 1.0, math.sqrt(share * (1 - share)))
 
 
 KINDS: dict[str, type[Query]] = {kind.name: kind for kind in (Total, Average, Count)}
 
-SENSITIVITIES = ("unscaled", "scaled")
-OBJECTIVES = ("printed", "eq13", "convolution")
-_RATES, _HALVINGS, _ROUNDS = 40, 44, 2
-_SHARES = 200
-_ALIKE, _TOLERANCE = 1e-9, 1e-4
 
-Tried = Callable[[np.ndarray], tuple[np.ndarray, Callable[[int], Recycled]]]
-"""Sampling rates -> the objective at each, and what makes the release at a position."""
+class SampledChoice(NamedTuple):
+    """The release that the search found, with the sensitivity that it was calibrated to, and its sampling rate.
 
-
-class Splits(NamedTuple):
-    """Scale, in units of the sensitivity, and recycling rate at every share of the inner budget: (rates, shares)."""
-
-    sigma: np.ndarray
-    rate: np.ndarray
-
-
-@dataclass(frozen=True)
-class SampledChoice:
-    """What the search found.
-
-    Attributes
-    ----------
-    sampling_rate : float
-        p in (0, 1].
-    law : Recycled
-        Noise of the release, with the sensitivity that it was calibrated to.
-    claimed : float
-        The objective's acceptance at p: the true one only for "convolution".
+    `claimed` is the objective's acceptance: the true one only for "convolution".
     """
 
     sampling_rate: float
@@ -246,135 +190,119 @@ class SampledChoice:
     claimed: float
 
 
-def gaussian_delta(epsilon: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+def _gaussian_delta(epsilon: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     """delta_Z(epsilon) of Gaussian noise, by arrays of epsilon and of sensitivity over scale; for searches only."""
     first = special.ndtr(ratio / 2 - epsilon / ratio)
     return np.asarray(first - np.exp(np.minimum(epsilon + special.log_ndtr(-ratio / 2 - epsilon / ratio), 0.0)))
 
 
-def splits(epsilon: np.ndarray, delta: np.ndarray, bound_ratio: np.ndarray) -> Splits:
-    """Algorithm 1 for kernels of every share of inner budgets; all arguments have shape (rates,)."""
+def _last(keeps: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Where conditions that hold at `low` cease to hold, entry by entry, rounded down."""
+    for _ in range(44):
+        middle = (low + high) / 2
+        kept = keeps(middle)
+        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+    return low
+
+
+def _splits(epsilon: np.ndarray, delta: np.ndarray, bound_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Algorithm 1 for kernels of every share of inner budgets: scales, in units of the sensitivity, and rates q.
+
+    The arguments have shape (rates,), the answers (rates, shares).
+    """
     inner, target, theta = (np.asarray(x, dtype=float)[:, None] for x in (epsilon, delta, bound_ratio))
     spent = inner * np.linspace(1 / _SHARES, 1.0, _SHARES)
-    low, high = np.full(spent.shape, -12.0), np.full(spent.shape, 6.0)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        fits = gaussian_delta(spent, np.exp(middle)) <= target
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    ratio = np.exp(low)
+    log_ratio = _last(lambda log: _gaussian_delta(spent, np.exp(log)) <= target,
+                      np.full(spent.shape, -12.0), np.full(spent.shape, 6.0))  # fmt: skip
+    ratio = np.exp(log_ratio)
     # (7) for symmetric bounds, in units of the sensitivity
     weight = special.ndtr(np.minimum(1 - theta, theta) * ratio) - special.ndtr(-theta * ratio)
-    alone = (1 - weight) * gaussian_delta(inner, ratio)
-    rate, above = np.zeros(spent.shape), np.ones(spent.shape)
-    for _ in range(_HALVINGS):
-        middle = (rate + above) / 2
+    alone = (1 - weight) * _gaussian_delta(inner, ratio)
+
+    def keeps(rate: np.ndarray) -> np.ndarray:
         # at a rate near 1 the shifted epsilon is very negative: the kernel's delta there is 1
-        shifted = gaussian_delta(np.maximum(inner + np.log1p(-np.minimum(middle, 1 - 1e-15)), -40.0), ratio)
-        kept = alone + weight * shifted <= target
-        rate, above = np.where(kept, middle, rate), np.where(kept, above, middle)
-    return Splits(1 / ratio, rate)
+        shifted = np.maximum(inner + np.log1p(-np.minimum(rate, 1 - 1e-15)), -40.0)
+        return np.asarray(alone + weight * _gaussian_delta(shifted, ratio) <= target)
+
+    return 1 / ratio, _last(keeps, np.zeros(spent.shape), np.ones(spent.shape))
 
 
-def peaks(values: np.ndarray) -> np.ndarray:
-    """Return the column where ternary search for a maximum ends, row by row."""
+def _peaks(values: np.ndarray) -> np.ndarray:
+    """The column where ternary search for a maximum ends, row by row."""
     rows = np.arange(values.shape[0])
     low, high = np.zeros(rows.size, dtype=int), np.full(rows.size, values.shape[1] - 1)
     while (high - low).max() > 2:
-        third = (high - low) // 3
+        third = (high - low) // 3  # 0 in a row that is done, which therefore stays
         first, second = low + third, high - third
         better = values[rows, first] >= values[rows, second]
         low, high = np.where(better, low, first), np.where(better, second, high)
-        # a row that is done stays: its third is 0
     return np.array([i + int(row[i : j + 1].argmax()) for i, j, row in zip(low, high, values, strict=True)])
 
 
+def _last_best(values: np.ndarray) -> int:
+    """Of rates that are alike the largest: sampling that gains nothing is not worth its error."""
+    return int(np.flatnonzero(values >= values.max() - 1e-9)[-1])
+
+
 def algorithm4(
-    query: Query,
-    epsilon: float,
-    delta: float,
-    bound: float,
-    stated_sensitivity: float,
-    *,
-    sensitivity: str = "unscaled",
-    objective: str = "eq13",
-) -> SampledChoice:
-    """Return the sampling rate and the release that Algorithm 4 chooses.
+    query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
+    sensitivity: str = "unscaled", objective: str = "eq13",
+) -> SampledChoice:  # fmt: skip
+    """The sampling rate and the release that brdp, Algorithm 4, chooses for the budget of the whole.
 
-    Parameters
-    ----------
-    query : Query
-        For its sampling error.
-    epsilon, delta, bound : float
-        Budget of the whole, and the bound of the acceptance.
-    stated_sensitivity : float
-        D at p = 1.
-    sensitivity : {"unscaled", "scaled"}
-        Calibrate to D whatever the rate, as the paper does, or to D / p, which is how far the statistic really moves.
-    objective : {"printed", "eq13", "convolution"}
-        Equation 13 as printed; with q and 1 - q exchanged; or the acceptance of E + N, with kernel and recycling
-        rate by Equation 10. Step 7 of the algorithm states no rule and is left out: delta_1 is delta / p.
-
-    References
-    ----------
-    brdp, Algorithm 4, Proposition 7.
+    It calibrates to D = `stated_sensitivity` whatever the rate ("unscaled"), as the paper does, or to D / p ("scaled"),
+    which is how far the statistic really moves.  Its objective is Equation 13 as printed; that with q and 1 - q
+    exchanged ("eq13"); or the acceptance of E + N ("convolution"), with kernel and recycling rate by Equation 10.
+    Step 7 of the algorithm states no rule and is left out: delta_1 is delta / p.
     """
     order, target = checked_budget(epsilon, delta)
     theta = checks.real("bound", bound, above=0)
     checks.one_of("sensitivity rule", sensitivity, SENSITIVITIES)
     checks.one_of("objective", objective, OBJECTIVES)
     span = checks.real("stated_sensitivity", stated_sensitivity, above=0)
+    convolved = objective == "convolution"
 
     def tried(rates: np.ndarray) -> tuple[np.ndarray, Callable[[int], Recycled]]:
+        """The objective at each rate, and what makes the release at a position."""
         inner = np.array([inner_budget(order, target, float(rate)) for rate in rates])
         spans = span / rates if sensitivity == "scaled" else np.full(rates.shape, span)
-        found = splits(inner[:, 0], inner[:, 1], theta / spans)
-        sigma = found.sigma * spans[:, None]
+        scales, redrawn = _splits(inner[:, 0], inner[:, 1], theta / spans)
+        sigma = scales * spans[:, None]
         errors = np.array([query.stated_sampling_sd(float(rate)) for rate in rates])
-        if objective == "convolution":
-            values = printed_acceptance(sigma, found.rate, 0.0, theta, swapped=True)
-        else:
-            values = printed_acceptance(sigma, found.rate, errors[:, None], theta, swapped=objective == "eq13")
-        best = peaks(values)
+        seen = 0.0 if convolved else errors[:, None]
+        values = printed_acceptance(sigma, redrawn, seen, theta, swapped=objective != "printed")
+        best = _peaks(values)
 
         def law(place: int) -> Recycled:
-            share = int(best[place])
-            kernel = GaussianKernel(float(sigma[place, share]))
-            return Recycled.within(kernel, float(found.rate[place, share]), theta, float(spans[place]))
+            at = place, int(best[place])
+            return Recycled.within(GaussianKernel(float(sigma[at])), float(redrawn[at]), theta, float(spans[place]))
 
-        if objective == "convolution":
+        if convolved:
             return np.array([total_acceptance(law(i), errors[i], theta) for i in range(len(rates))]), law
         return values[np.arange(len(rates)), best], law
 
-    lowest = max(1 / query.n, 2 * target)  # a sample holds a record, and needs noise
-    if objective != "convolution":
-        return _ternary(tried, lowest)
-    rates = np.geomspace(lowest, 1.0, _RATES)
-    for round_ in range(_ROUNDS):
-        values, law = tried(rates)
-        # of rates that are alike the largest: sampling that gains nothing is not worth its error
-        best = int(np.flatnonzero(values >= values.max() - _ALIKE)[-1])
-        if round_ + 1 < _ROUNDS:
-            rates = np.linspace(rates[max(best - 1, 0)], rates[min(best + 1, len(rates) - 1)], _RATES)
+    low, high = max(1 / query.n, 2 * target), 1.0  # a sample holds a record, and needs noise
+    if convolved:
+        # a grid that holds 1, where the printed search never arrives
+        coarse = np.geomspace(low, high, _RATES)
+        best = _last_best(tried(coarse)[0])
+        rates = np.linspace(coarse[max(best - 1, 0)], coarse[min(best + 1, _RATES - 1)], _RATES)
+    else:
+        # steps 1 to 18 as printed: the middle of the last interval, whose ends were never both tried
+        while high - low > 1e-4:
+            third = (high - low) / 3
+            first, second = tried(np.array([low + third, high - third]))[0]
+            low, high = (low + third, high) if first < second else (low, high - third)
+        rates = np.array([(low + high) / 2])
+    values, law = tried(rates)
+    best = _last_best(values)
     return SampledChoice(float(rates[best]), law(best), float(values[best]))
 
 
-def _ternary(tried: Tried, low: float) -> SampledChoice:
-    """Steps 1 to 18 as printed: the middle of the last interval, whose ends were never both tried."""
-    high = 1.0
-    while high - low > _TOLERANCE:
-        third = (high - low) / 3
-        first, second = tried(np.array([low + third, high - third]))[0]
-        low, high = (low + third, high) if first < second else (low, high - third)
-    rate = (low + high) / 2
-    values, law = tried(np.array([rate]))
-    return SampledChoice(rate, law(0), float(values[0]))
-
-
 def sampled_delta(law: Recycled, sampling_rate: float, true_sensitivity: float, epsilon: float) -> float:
-    """Return delta(epsilon) that a release on a fixed-size sample really has, rounded up: p delta_exact(epsilon_1).
+    """delta(epsilon) that a release on a fixed-size sample really has, rounded up: p delta_exact(epsilon_1).
 
     `true_sensitivity` is how far the statistic on the sample moves with one record, whatever `law` was calibrated to.
     """
     inner, _ = inner_budget(epsilon, 0.0, sampling_rate)
-    real = replace(law, sensitivity=true_sensitivity)
-    return min(1.0, sampling_rate * float(RecycledProfile(real).bounds(inner)[1]))
+    return min(1.0, sampling_rate * true_delta(replace(law, sensitivity=true_sensitivity), inner))

@@ -33,33 +33,11 @@ from dpsub.sampling.frame import Frame
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic, PpsWithReplacement
 
 __all__ = [
-    "FRAME_REGISTRY",
-    "REGISTRY",
-    "ClusterSample",
-    "Family",
-    "Frame",
-    "FrameSampler",
-    "Multistage",
-    "MustOO",
-    "MustOW",
-    "MustWO",
-    "MustWW",
-    "Poisson",
-    "PpsCluster",
-    "PpsConditionalPoisson",
-    "PpsSystematic",
-    "PpsWithReplacement",
-    "RandomSize",
-    "RoundedRate",
-    "Sampler",
-    "Stratified",
-    "StratifiedRate",
-    "Systematic",
-    "Wor",
-    "Wr",
-    "names_of_sizes",
+    "FRAME_REGISTRY", "REGISTRY", "ClusterSample", "Family", "Frame", "FrameSampler", "Multistage", "MustOO", "MustOW",
+    "MustWO", "MustWW", "Poisson", "PpsCluster", "PpsConditionalPoisson", "PpsSystematic", "PpsWithReplacement",
+    "RandomSize", "RoundedRate", "Sampler", "Stratified", "StratifiedRate", "Systematic", "Wor", "Wr", "names_of_sizes",
     "of_sizes",
-]
+]  # fmt: skip
 
 REGISTRY: Registry[Sampler] = Registry("dpsub.sampling", Sampler, "sampler")
 FRAME_REGISTRY: Registry[FrameSampler] = Registry("dpsub.sampling", FrameSampler, "design sampler")
@@ -73,8 +51,6 @@ def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
     ----------
     name : str
         Identifier, e.g. "must_ow".
-    n : int
-        Number of records.
     **sizes : int
         What `REGISTRY.get(name).sizes` names: mostly m, the size of the sample, and b, that of a first stage. Poisson
         samples get the rate m / n. Sizes that the sampler does not have, and None, are ignored.

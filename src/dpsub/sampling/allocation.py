@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from dpsub import checks
@@ -19,13 +20,7 @@ SizeChances = dict[int, float]
 
 
 def exact_rate(rate: object) -> Fraction:
-    """Return a rate as an exact rational number; 0.1, "0.1" and "1/10" are all one tenth.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no number in (0, 1].
-    """
+    """Return a rate in (0, 1] as an exact rational number; 0.1, "0.1" and "1/10" are all one tenth."""
     try:
         # a float stands for the decimal number that it prints as
         exact = Fraction(repr(float(rate)) if isinstance(rate, float) else str(rate))
@@ -37,14 +32,10 @@ def exact_rate(rate: object) -> Fraction:
 
 
 def rounded_sizes(rate: object, n: int, rounding: str) -> SizeChances:
-    """Return the law of the size of a sample at `rate` from n records.
+    """Return the law of the size of a sample at `rate` from n records (bun, Section 4.3).
 
     half_up: floor(rate n + 1/2), in exact arithmetic (a language's own rounding sends ties to even numbers);
     randomised: the two integers around rate n, with the chances that keep the mean at rate n.
-
-    References
-    ----------
-    bun, Section 4.3.
     """
     wanted = exact_rate(rate) * checks.integer("n", n, at_least=0)
     checks.one_of("rounding", rounding, ROUNDINGS)
@@ -56,13 +47,7 @@ def rounded_sizes(rate: object, n: int, rounding: str) -> SizeChances:
 
 
 def log_normal_sizes(n: int, mean: float, sd: float) -> np.ndarray:
-    """Return log probabilities of the sizes 0, ..., n proportional to exp(-(size - mean)^2 / (2 sd^2)).
-
-    Raises
-    ------
-    ArgumentError
-        If n < 1 or sd is not above 0.
-    """
+    """Return log probabilities of the sizes 0, ..., n proportional to exp(-(size - mean)^2 / (2 sd^2))."""
     n, sd = checks.integer("n", n, at_least=1), checks.real("sd", sd, above=0)
     exponent = -0.5 * ((np.arange(n + 1) - checks.real("mean", mean)) / sd) ** 2
     return np.asarray(exponent - logsumexp(exponent))
@@ -73,34 +58,22 @@ def proportional(sizes: Sequence[int], m: int, *, at_least: int = 1) -> tuple[in
     return allocate(sizes, np.asarray(sizes, dtype=float), m, at_least=at_least)
 
 
-def neyman(sizes: Sequence[int], deviations: Sequence[float], m: int, *, at_least: int = 1) -> tuple[int, ...]:
-    """Return the allocation m N_i S_i / sum N_j S_j, which minimises the variance of the weighted mean.
+def neyman(
+    sizes: Sequence[int], deviations: Sequence[float], m: int, *, costs: ArrayLike | None = None, at_least: int = 1
+) -> tuple[int, ...]:
+    """Return the allocation proportional to N_i S_i / sqrt(c_i), of least variance of the weighted mean.
 
     Parameters
     ----------
     deviations : sequence of float
-        Standard deviations of the strata, all with one divisor: N_i - 1 makes the variance formula exact.
+        Standard deviations S_i of the strata, all with one divisor: N_i - 1 makes the variance formula exact.
+    costs : sequence of float, optional
+        c_i of one unit of each stratum; equal by default (bun, Section 7.2).
     at_least : int
         Smallest size of a stratum's sample: 1, or 2 where its variance is to be estimated.
-
-    References
-    ----------
-    bun, Section 7.2.
     """
-    return optimal(sizes, deviations, np.ones(len(sizes)), m, at_least=at_least)
-
-
-def optimal(
-    sizes: Sequence[int], deviations: Sequence[float], costs: Sequence[float] | np.ndarray, m: int, *, at_least: int = 1
-) -> tuple[int, ...]:
-    """Return the allocation proportional to N_i S_i / sqrt(c_i), c_i the cost of one unit of the stratum.
-
-    Raises
-    ------
-    ArgumentError
-        If lengths differ, a deviation is negative or all are 0, or a cost is not above 0.
-    """
-    s, c = checks.finite_array("deviations", deviations, ndim=1), checks.finite_array("costs", costs, ndim=1)
+    s = checks.finite_array("deviations", deviations, ndim=1)
+    c = checks.finite_array("costs", np.ones(len(sizes)) if costs is None else costs, ndim=1)
     if not len(sizes) == len(s) == len(c):
         raise ArgumentError(f"sizes, deviations and costs must have one length, got {len(sizes)}, {len(s)}, {len(c)}")
     if (s.size and s.min() < 0) or not np.any(s > 0):
@@ -115,61 +88,37 @@ def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int
 
     Units go one by one to the stratum in which weights_i / sqrt(m_i (m_i + 1)) is largest: the exact integer optimum,
     which takes all of a stratum where its share exceeds it and hands the rest on.
-
-    Raises
-    ------
-    ArgumentError
-        If a stratum is smaller than `at_least`, or m does not fit between the limits.
     """
     limits = [checks.integer("the size of a stratum", size, at_least=0) for size in sizes]
     m = checks.integer("m", m, at_least=1)
     at_least = checks.integer("at_least", at_least, at_least=1)
-    small = [i for i, size in enumerate(limits) if size < at_least]
-    if small:
-        raise ArgumentError(
-            f"every stratum must hold its smallest allocation of {at_least}, got stratum {small[0]} with "
-            f"{limits[small[0]]}; merge strata"
-        )
+    for stratum, size in enumerate(limits):
+        if size < at_least:
+            rule = f"every stratum must hold its smallest allocation of {at_least}"
+            raise ArgumentError(f"{rule}, got stratum {stratum} with {size}; merge strata")
     if not at_least * len(limits) <= m <= sum(limits):
-        raise ArgumentError(
-            f"m must lie between {at_least} a stratum = {at_least * len(limits)} and all {sum(limits)} records, "
-            f"got m = {m}"
-        )
-    total = float(weights.sum())
+        rule = f"m must lie between {at_least} a stratum = {at_least * len(limits)} and all {sum(limits)} records"
+        raise ArgumentError(f"{rule}, got m = {m}")
     # Units that every optimum gives to a stratum: at the last unit's worth v, m_i lies between w_i/v - 1 and the larger
     # of at_least and w_i/v + 1/2, so 1/v is at least (m - 2 at_least k) / sum(w). The greedy rule spends the rest.
+    total, shares = float(weights.sum()), weights.tolist()
     spare = max(0, m - 2 * at_least * len(limits))
-    sure = [math.floor(spare * w / total) - 1 if total > 0 else 0 for w in weights.tolist()]
+    sure = [math.floor(spare * w / total) - 1 if total > 0 else 0 for w in shares]
     found = [min(size, max(at_least, count)) for size, count in zip(limits, sure, strict=True)]
-    queue = [(-w / math.sqrt(k * (k + 1)), i) for i, (w, k) in enumerate(zip(weights.tolist(), found, strict=True))
-             if k < limits[i]]  # fmt: skip
+    queue = [(-shares[i] / math.sqrt(k * (k + 1)), i) for i, k in enumerate(found) if k < limits[i]]
     heapq.heapify(queue)
     for _ in range(m - sum(found)):
         _, i = heapq.heappop(queue)
         found[i] += 1
         if found[i] < limits[i]:
-            heapq.heappush(queue, (-float(weights[i]) / math.sqrt(found[i] * (found[i] + 1)), i))
+            heapq.heappush(queue, (-shares[i] / math.sqrt(found[i] * (found[i] + 1)), i))
     return tuple(found)
 
 
 def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:
-    """Return pi_i = m r_i / sum r, where units with a share above 1 are taken for certain and the rest is shared again.
+    """Return pi_i = m r_i / sum r, r = `sizes` (bun, Section 6.1).
 
-    Parameters
-    ----------
-    sizes : ndarray, shape (n,)
-        Measures of size r_i, above 0.
-    m : int
-        Sample size, at least 1 and below n.
-
-    Raises
-    ------
-    ArgumentError
-        If a size is not above 0, or m does not lie in 1..n-1.
-
-    References
-    ----------
-    bun, Section 6.1.
+    Units with a share above 1 are taken for certain and the rest is shared again.
     """
     r = checks.finite_array("sizes", sizes, ndim=1)
     m = checks.integer("m", m, at_least=1)
@@ -177,14 +126,11 @@ def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:
         raise ArgumentError("sizes must be above 0 for sampling in proportion to them; leave the others out")
     if m >= len(r):
         raise ArgumentError(f"m must be below the number of units with a size = {len(r)}, got m = {m}; take all")
-    pi = np.zeros(len(r))
-    certain = np.zeros(len(r), dtype=bool)
+    pi, certain = np.zeros(len(r)), np.zeros(len(r), dtype=bool)
     while True:
-        rest = m - int(certain.sum())
-        pi[~certain] = rest * r[~certain] / r[~certain].sum()
+        pi[~certain] = (m - int(certain.sum())) * r[~certain] / r[~certain].sum()
         over = (pi >= 1) & ~certain
         if not over.any():
-            break
+            return pi
         certain |= over
         pi[certain] = 1.0
-    return pi

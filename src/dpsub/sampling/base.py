@@ -1,18 +1,17 @@
 """Samplers as chains of stages, each applied to the slots that the stage before it left.
 
-A stage knows how the copies of one fixed record among its input slots become copies among its output slots: the
-kernel of a Markov chain on counts.  The law of a chain is a product of these kernels; blocks of subsets are drawn
-vectorised, at a cost that does not depend on the size of the frame.
+A stage knows how the copies of one fixed record among its input slots become copies among its output slots: the kernel
+of a Markov chain on counts.  Blocks of subsets are drawn vectorised, at a cost that does not depend on the frame.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from dpsub import checks
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import laws
-from dpsub.sampling.frame import MOST_RECORDS, Frame, Sample, Samples
+from dpsub.sampling.frame import Frame, Sample, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_DRAWS = 10**7
@@ -30,15 +29,7 @@ _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 
 
 class Stage(abc.ABC):
-    """One step of a multistage sampler.
-
-    Attributes
-    ----------
-    kind : {"wor", "wr", "poisson"}
-        As in the text of a chain, "wor:500,wr:400".
-    size : int
-        Number of slots that it leaves; 0 where that is random.
-    """
+    """One step of a chain, which leaves `size` slots (0: a random number); `kind` is its name in "wor:500,wr:400"."""
 
     kind: ClassVar[str]
     size: int
@@ -46,15 +37,11 @@ class Stage(abc.ABC):
     @staticmethod
     @abc.abstractmethod
     def checked(name: str, value: Any) -> Any:
-        """Return the size (or rate) of a stage, called `name`, in canonical form, or raise ArgumentError."""
-
-    def check_slots(self, name: str, n_slots: int, slots_name: str) -> None:
-        """Raise ArgumentError if the stage, its size called `name`, can't be applied to `n_slots` slots."""
-        return
+        """The size (or rate) of a stage, called `name`, in canonical form; ArgumentError if it is none."""
 
     @abc.abstractmethod
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
-        """Return the largest possible number of copies after j before, and the limits of those worth a term."""
+        """The largest possible number of copies after j before, and the limits of those worth a term."""
 
     @abc.abstractmethod
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
@@ -66,7 +53,6 @@ class PoissonStage(Stage):
     """Keep each slot independently with probability `rate`; leaves a random number of slots."""
 
     rate: float
-
     kind: ClassVar[str] = "poisson"
     size = 0
 
@@ -100,9 +86,6 @@ class WithoutReplacement(_OfSize):
     @staticmethod
     def checked(name: str, value: Any) -> int:
         return checks.integer(name, value, at_least=1)
-
-    def check_slots(self, name: str, n_slots: int, slots_name: str) -> None:
-        checks.integer(name, self.size, at_most=n_slots, at_most_name=slots_name)
 
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
         most = min(int(j.max()), self.size)
@@ -138,47 +121,43 @@ class WithReplacement(_OfSize):
         return rows
 
 
-STAGES: dict[str, type[Stage]] = {stage.kind: stage for stage in (WithoutReplacement, WithReplacement, PoissonStage)}
+Kind = type[WithoutReplacement | WithReplacement | PoissonStage]
+STAGES: dict[str, Kind] = {"wor": WithoutReplacement, "wr": WithReplacement, "poisson": PoissonStage}
 """Stages by the name that they have in the text of a chain."""
 
 
 def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> np.ndarray:
-    """Independent uniform indices 0..n-1, in the narrowest integer type (less memory, faster sorting).
-
-    The type leaves room above n for the marks of absent entries.
-    """
+    """Independent uniform indices 0..n-1, in the narrowest integer type with room above n, which sorts faster."""
     return rng.integers(n, size=shape, dtype=np.int32 if n < 2**30 else np.int64)
 
 
 def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.ndarray:
-    """Return for each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1, one row after the other.
+    """For each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1, one row after the other.
 
     Sparse rows: draw with replacement, then redraw repeated values until none is left. The procedure treats all labels
     alike, so every set of a size is equally likely. Rows above half of the frame are shuffled whole instead.
     """
     width = int(sizes.max(initial=0))
+    ragged = int(sizes.min(initial=width)) < width
     present = np.arange(width) < sizes[:, None]
     if 2 * width > n:
         order = rng.permuted(np.broadcast_to(np.arange(n), (len(sizes), n)), axis=1)[:, :width]
         return order[present]
     # absent entries hold n, n + 1, ...: they sort behind all indices and never repeat
     labels = uniform(rng, n, present.shape)
-    if int(sizes.min(initial=width)) < width:
+    if ragged:
         np.copyto(labels, n + np.arange(width, dtype=labels.dtype), where=~present)
     labels.sort(axis=1)
-    rows, open_labels = None, labels
+    rows, open_labels = np.arange(len(labels)), labels
     while True:
         repeated = open_labels[:, 1:] == open_labels[:, :-1]
         where = np.flatnonzero(repeated.any(axis=1))
         if not len(where):
-            break
-        rows = where if rows is None else rows[where]
-        open_labels = open_labels[where]
-        repeated = repeated[where]
+            return labels[present] if ragged else labels.ravel()
+        rows, open_labels, repeated = rows[where], open_labels[where], repeated[where]
         open_labels[:, 1:][repeated] = uniform(rng, n, int(repeated.sum()))
         open_labels.sort(axis=1)
         labels[rows] = open_labels
-    return labels[present] if int(sizes.min(initial=width)) < width else labels.ravel()
 
 
 def regroup(
@@ -190,15 +169,13 @@ def regroup(
     each entry is its own group); `sizes` how many entries of each row are present (None: all), the others at its end.
     The first result holds the labels, rows sorted, n for absent entries.
     """
-    total = shape[0] * shape[1]
     if first is None:
-        labels = uniform(rng, n, total)
-    else:
-        fresh = uniform(rng, n, int(np.count_nonzero(first)))
+        labels = uniform(rng, n, shape)
+    elif len(fresh := uniform(rng, n, int(np.count_nonzero(first)))):
         # rows without any group come first at most with absent entries, which are overwritten below
-        labels = fresh.take(np.cumsum(first.ravel(), dtype=np.intp) - 1, mode="clip") if len(fresh) else fresh
-        labels = labels if len(fresh) else np.zeros(total, dtype=fresh.dtype)
-    labels = labels.reshape(shape)
+        labels = fresh.take(np.cumsum(first.ravel(), dtype=np.intp) - 1, mode="clip").reshape(shape)
+    else:
+        labels = np.zeros(shape, dtype=fresh.dtype)
     if sizes is not None:
         present = np.arange(shape[1]) < sizes[:, None]
         np.copyto(labels, n, where=~present)
@@ -214,7 +191,7 @@ def regroup(
 
 
 def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what `first` marks: flat starts and sizes of groups, shape (groups,); row offsets, shape (rows + 1,)."""
+    """What `first` marks: flat starts and sizes of groups, shape (groups,); row offsets, shape (rows + 1,)."""
     rows, width = first.shape
     starts = np.flatnonzero(first)
     offsets = np.searchsorted(starts, np.arange(rows + 1) * width)
@@ -230,8 +207,7 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
     return starts, counts, offsets
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(NamedTuple):
     """Samplers that differ in one size or rate only: from it to the sampler, the largest of interest, which it is."""
 
     make: Callable[[float], Sampler]
@@ -261,24 +237,12 @@ class Sampler(abc.ABC):
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
-        """Return the sampler of these sizes from n records; what it has no use for is ignored.
-
-        Raises
-        ------
-        ArgumentError
-            If a size is missing, or sizes do not fit.
-        """
+        """Return the sampler of these sizes from n records; what it has no use for is ignored."""
         return cls._of({"n": checks.integer("n", n, at_least=1), **cls._given(sizes, cls.sizes)})
 
     @classmethod
     def family(cls, n: int | None, **sizes: int | None) -> Family:
-        """Return the samplers that remain when the last of `sizes` (the rate of Poisson samples) is left open.
-
-        Raises
-        ------
-        ArgumentError
-            If one of the others is missing.
-        """
+        """Return the samplers that remain when the last of `sizes` (the rate of Poisson samples) is left open."""
         n = checks.integer("n", n, at_least=1)
         *others, last = cls.sizes
         given = cls._given(sizes, others)
@@ -327,29 +291,20 @@ class Sampler(abc.ABC):
         return n * self.multiplicity_law(n).eta
 
 
-_PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-
-
 class StagedSampler(Sampler):
     """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage first.
 
     The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
-    number of distinct records is a Markov chain along the stages in reverse.
-
-    Raises
-    ------
-    ArgumentError
-        If a size is no positive whole number, or a stage takes more different slots than the one before leaves.
-    UnsupportedError
-        If a Poisson stage is not the last one.
+    number of distinct records is a Markov chain along the stages in reverse. A Poisson stage can only be the last one.
     """
 
-    kinds: ClassVar[Mapping[str, type[Stage]]]
+    kinds: ClassVar[Mapping[str, Kind]]
 
     def __init_subclass__(cls) -> None:
         if "kinds" in cls.__dict__:
             *before, last = cls.kinds
-            sizes = {name: f"size of the {place} stage" for name, place in zip(before, _PLACES, strict=False)}
+            places = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+            sizes = {name: f"size of the {place} stage" for name, place in zip(before, places, strict=False)}
             poisson = issubclass(cls.kinds[last], PoissonStage)
             sizes["m" if poisson else last] = f"{'expected ' if poisson else ''}size of the sample"
             cls.sizes = {name: what for name, what in sizes.items() if name != "n"}
@@ -360,13 +315,11 @@ class StagedSampler(Sampler):
         self._check_chain()
 
     def _check_chain(self) -> None:
-        for position, stage in enumerate(self.stages[:-1]):
+        for position, stage in enumerate(self.stages[:-1], start=1):
             if isinstance(stage, PoissonStage):
-                raise UnsupportedError(
-                    f"a Poisson stage leaves a random number of slots and can only be the last stage, "
-                    f"got it as stage {position + 1} of {len(self.stages)}"
-                )
-        self._fit(self.stages[0].size, self.stage_names[0], 1)
+                rule = "a Poisson stage leaves a random number of slots and can only be the last stage"
+                raise UnsupportedError(f"{rule}, got it as stage {position} of {len(self.stages)}")
+            self._check_slots(position, stage.size, self.stage_names[position - 1])
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -374,28 +327,20 @@ class StagedSampler(Sampler):
         return tuple(kind(getattr(self, name)) for name, kind in self.kinds.items())
 
     @property
-    def stage_names(self) -> tuple[str, ...]:
+    def stage_names(self) -> Sequence[str]:
         """What the size of each stage is called in messages."""
         return tuple(self.kinds)
 
-    def _fit(self, slots: int, name: str, start: int) -> list[int]:
-        """Number of slots that the stages from `start` on draw from."""
-        found = [slots]
-        for stage, own in zip(self.stages[start:], self.stage_names[start:], strict=True):
-            stage.check_slots(own, found[-1], name)
-            found.append(stage.size)
-            name = own
-        return found[:-1]
+    def _check_slots(self, position: int, slots: int, slots_name: str) -> None:
+        stage = self.stages[position]
+        if isinstance(stage, WithoutReplacement):
+            checks.integer(self.stage_names[position], stage.size, at_most=slots, at_most_name=slots_name)
 
     def slots(self, n: int) -> list[int]:
-        """Number of slots that each stage draws from, n records for the first one.
-
-        Raises
-        ------
-        ArgumentError
-            If n is out of range, or the first stage asks for more different records than there are.
-        """
-        return self._fit(checks.integer("n", n, at_least=1, at_most=MOST_RECORDS), "n", 0)
+        """Number of slots that each stage draws from, n records for the first one; ArgumentError if they do not fit."""
+        n = checks.integer("n", n, at_least=1)
+        self._check_slots(0, n, "n")
+        return [n, *(stage.size for stage in self.stages[:-1])]
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -414,24 +359,23 @@ class StagedSampler(Sampler):
     @classmethod
     def family(cls, n: int | None, **sizes: int | None) -> Family:
         *others, size = cls.sizes
-        values = {"n": n, **cls._given(sizes, others)}
-        *before, last = cls.kinds
-        if cls.kinds[last] is PoissonStage:
-            return Family(lambda rate: cls._of({**values, last: rate}), 1.0, "rate")
-        n, before = checks.integer("n", n, at_least=1), [*before, last][: [*before, last].index(size)]
-        slots = checks.integer(before[-1], values[before[-1]], at_least=1) if before else n
+        given, stages = cls._given(sizes, others), list(cls.kinds)
+        if cls.kinds[stages[-1]] is PoissonStage:
+            return Family(lambda rate: cls._of({"n": n, **given, stages[-1]: rate}), 1.0, "rate")
+        n = checks.integer("n", n, at_least=1)
+        place = stages.index(size)
+        before = stages[place - 1] if place else "n"
+        slots = checks.integer(before, {"n": n, **given}[before], at_least=1)
         most = slots if cls.kinds[size] is WithoutReplacement else max(n, slots)
-        return Family(lambda found: cls.of_sizes(**{**values, size: int(found)}), most, "size")
+        return Family(lambda found: cls.of_sizes(n, **{**given, size: int(found)}), most, "size")
 
     def multiplicity_law(self, n: int) -> MultiplicityLaw:
         counts, log_p = np.array([1]), np.array([0.0])
         for stage, n_slots in zip(self.stages, self.slots(n), strict=True):
             most, low, high = stage.likely(counts, n_slots)
             if (terms := len(counts) * (high - low + 1)) > _MOST_TERMS:
-                raise ArgumentError(
-                    f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage, got {terms:.3g}; "
-                    "take smaller stages"
-                )
+                rule = f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage"
+                raise ArgumentError(f"{rule}, got {terms:.3g}; take smaller stages")
             moved = np.full(most + 1, -np.inf)
             u = np.arange(low, high + 1)
             moved[low : high + 1] = laws.mix_rows(log_p, stage.log_kernel(counts, u, n_slots))
@@ -440,35 +384,28 @@ class StagedSampler(Sampler):
         return MultiplicityLaw(moved)
 
     def log_distinct_law(self, n: int) -> np.ndarray:
-        slots = self.slots(n)
-        last = self.stages[-1]
+        slots, last = self.slots(n), self.stages[-1]
         if isinstance(last, PoissonStage):
             log_p = laws.log_binomial(np.arange(slots[-1] + 1), slots[-1], last.rate)
-            kept = np.flatnonzero(log_p > laws.LOG_NEGLIGIBLE)
-            log_p = log_p[: kept[-1] + 1]
+            log_p = log_p[: np.flatnonzero(log_p > laws.LOG_NEGLIGIBLE)[-1] + 1]
         else:
-            log_p = np.full(last.size + 1, -np.inf)
-            log_p[-1] = 0.0
+            log_p = np.append(np.full(last.size, -np.inf), 0.0)
         for stage, n_slots in zip(reversed(self.stages), reversed(slots), strict=True):
             if isinstance(stage, WithReplacement):
                 log_p = laws.occupancy_mixture(log_p, n_slots)
         return log_p
 
     def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
-        """Draw `n_subsets` independent subsets, at a cost of the sizes drawn.
-
-        Slots are followed from the last stage back to the frame, and only those that the final sample needs are ever
-        drawn: a stage without replacement hands on different slots, a stage with replacement independent ones. Slots
-        are exchangeable, so their labels matter only where a collision can occur, and at the frame.
-        """
+        """Draw `n_subsets` independent subsets, at a cost of the sizes drawn."""
+        # Slots are followed from the last stage back to the frame, and only those that the final sample needs are ever
+        # drawn: a stage without replacement hands on different slots, a stage with replacement independent ones. Slots
+        # are exchangeable, so their labels matter only where a collision can occur, and at the frame.
         n_subsets = checks.integer("n_subsets", n_subsets, at_least=1)
-        slots = self.slots(frame.n)
-        last = self.stages[-1]
+        slots, last = self.slots(frame.n), self.stages[-1]
         sizes = rng.binomial(slots[-1], last.rate, n_subsets) if isinstance(last, PoissonStage) else None
         width = last.size if sizes is None else int(sizes.max())
         # groups of final draws that are copies of one slot; None: every draw is its own
-        first: np.ndarray | None = None
-        labels = None
+        first = labels = None
         for stage, n_slots in zip(reversed(self.stages), reversed(slots), strict=True):
             if isinstance(stage, WithReplacement):
                 labels, first = regroup(rng, n_slots, first, (n_subsets, width), sizes)

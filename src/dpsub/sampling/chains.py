@@ -33,7 +33,6 @@ class Poisson(StagedSampler):
     """
 
     rate: float
-
     name = "poisson"
     label, colour, marker = "Poisson", "#E69F00", "o"
     line_style = (0, (6, 1.5))
@@ -50,7 +49,6 @@ class Wor(StagedSampler):
     """Take m different records, all subsets equally likely: WOR(n, m)."""
 
     m: int
-
     name = "wor"
     label, colour, marker = "WOR", "#0072B2", "s"
     kinds: ClassVar = {"m": WithoutReplacement}
@@ -65,7 +63,6 @@ class Wr(StagedSampler):
     """Take m records independently and uniformly: WR(n, m), the bootstrap when m = n."""
 
     m: int
-
     name = "wr"
     label, colour, marker = "WR", "#009E73", "^"
     line_style = (0, (4, 1.5))
@@ -96,11 +93,9 @@ class MustOW(_TwoStage):
 
 
 class MustWO(_TwoStage):
-    """MUST.WO(n, b, m), b >= m: b records with replacement, then m of these slots without. Its law is that of WR(n, m).
+    """MUST.WO(n, b, m), b >= m: b records with replacement, then m of these slots without.
 
-    References
-    ----------
-    MUST, Corollary 6.
+    Its law is that of WR(n, m) (MUST, Corollary 6).
     """
 
     name = "must_wo"
@@ -153,26 +148,20 @@ class Multistage(StagedSampler):
     Raises
     ------
     ArgumentError
-        If there is no stage, an entry is not a stage, or a stage takes more different slots than there are.
+        If an entry is not a stage, or a stage takes more different slots than there are.
     UnsupportedError
         If a Poisson stage is not the last one.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dpsub.sampling.frame import Frame
     >>> sampler = Multistage.of_text("wor:50, wr:100")
     >>> sampler == Multistage([WithoutReplacement(50), WithReplacement(100)])
     True
     >>> round(sampler.multiplicity_law(1000).mean, 12)      # 100 draws over 1000 records
     0.1
-    >>> sample = sampler.draw(Frame(1000), np.random.default_rng(1))
-    >>> sample.size, len(sample.indices) <= 50
-    (100, True)
     """
 
     chain: Sequence[Stage]
-
     name = "multistage"
     label, colour, marker = "multistage", "#999999", "P"
     sizes: ClassVar = {}
@@ -189,18 +178,12 @@ class Multistage(StagedSampler):
         return tuple(self.chain)
 
     @property
-    def stage_names(self) -> tuple[str, ...]:
-        return tuple(f"the size of stage {position + 1}" for position in range(len(self.chain)))
+    def stage_names(self) -> Sequence[str]:
+        return [f"the size of stage {position}" for position in range(1, len(self.chain) + 1)]
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """Return the chain that a text such as "wor:500,wr:400" or "wr:500,poisson:0.1" describes.
-
-        Raises
-        ------
-        ArgumentError
-            If an entry is not KIND:SIZE.
-        """
+        """Return the chain that a text such as "wor:500,wr:400" or "wr:500,poisson:0.1" describes."""
         chain = []
         for part in text.split(","):
             kind, colon, size = (piece.strip() for piece in part.partition(":"))
@@ -208,10 +191,10 @@ class Multistage(StagedSampler):
                 raise ArgumentError(f"a stage must be KIND:SIZE, got {part.strip()!r}; write wor:500,wr:400")
             stage = STAGES[checks.one_of("kind of stage", kind, STAGES)]
             try:
-                number = int(size) if size.isdecimal() else float(size)
+                number: Any = int(size) if size.isdecimal() else float(size)
             except ValueError:
                 raise ArgumentError(f"the size of a stage must be a number, got {part.strip()!r}") from None
-            chain.append(stage(number))  # type: ignore[call-arg]
+            chain.append(stage(number))
         return cls(chain)
 
     @classmethod
@@ -222,7 +205,7 @@ class Multistage(StagedSampler):
     def last_open(cls, chain: Sequence[Stage], n: int) -> Family:
         """Return the chains that remain when the size or rate of the last stage is left open."""
         *before, last = chain
-        kind: Any = type(last)
+        kind = STAGES[last.kind]
         if kind is PoissonStage:
             return Family(lambda rate: cls([*before, kind(rate)]), 1.0, "rate")
         slots = before[-1].size if before else n

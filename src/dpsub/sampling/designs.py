@@ -26,10 +26,7 @@ MOST_SAMPLES = 200_000
 class FrameSampler(abc.ABC):
     """A randomised map from a frame with design variables to a sample; subclasses are frozen dataclasses.
 
-    Class attributes
-    ----------------
-    name : identifier in configuration, records and results.
-    label : how figures and tables show it.
+    `name` identifies it in configuration, records and results, `label` in figures and tables.
     """
 
     name: ClassVar[str]
@@ -67,20 +64,11 @@ class FrameSampler(abc.ABC):
 
 def counts_of(n: int, indices: Iterable[int]) -> Counts:
     """Return how often each of n records occurs among `indices`."""
-    counts = [0] * n
-    for index in indices:
-        counts[int(index)] += 1
-    return tuple(counts)
+    return tuple(np.bincount(np.fromiter(indices, np.intp), minlength=n).tolist())
 
 
 def collected(pairs: Iterable[tuple[Counts, float]]) -> dict[Counts, float]:
-    """Return the law of samples that may come about in several ways; impossible ones are left out.
-
-    Raises
-    ------
-    ArgumentError
-        If there are more than MOST_SAMPLES of them.
-    """
+    """The law of samples that may come about in several ways, without impossible ones; refused beyond MOST_SAMPLES."""
     law: dict[Counts, float] = {}
     for state, probability in pairs:
         if probability > 0:
@@ -100,7 +88,7 @@ class _OfSizes(FrameSampler):
     """Simple random samples within groups of records, independently; a subclass says of which sizes."""
 
     def groups(self, frame: Frame) -> list[np.ndarray]:
-        """Return the records of each group; all records are one unless a subclass says otherwise."""
+        """The records of each group; all records are one unless a subclass says otherwise."""
         return [np.arange(frame.n)]
 
     @abc.abstractmethod
@@ -118,17 +106,15 @@ class _OfSizes(FrameSampler):
         return found
 
     def law(self, frame: Frame) -> dict[Counts, float]:
-        parts = [
-            [(chosen, p * q) for size, p in chances.items() for chosen, q in subsets(members, size)]
-            for members, chances in self._drawn(frame)
-        ]
+        parts = [[(chosen, p * q) for size, p in chances.items() for chosen, q in subsets(members, size)]
+                 for members, chances in self._drawn(frame)]  # fmt: skip
         return collected(
             (counts_of(frame.n, [i for chosen, _ in pieces for i in chosen]), math.prod(p for _, p in pieces))
             for pieces in product(*parts)
         )
 
     def drawer(self, frame: Frame) -> Drawer:
-        groups = [(members, *zip(*sorted(chances.items()), strict=True)) for members, chances in self._drawn(frame)]
+        groups = [(members, list(chances), list(chances.values())) for members, chances in self._drawn(frame)]
 
         def drawn(rng: np.random.Generator, members: np.ndarray, sizes: list[int], p: list[float]) -> np.ndarray:
             return rng.choice(members, rng.choice(sizes, p=p) if len(sizes) > 1 else sizes[0], replace=False)
@@ -140,22 +126,11 @@ class _OfSizes(FrameSampler):
 class RandomSize(_OfSizes):
     """A size that does not depend on the data, then that many different records.
 
-    Parameters
-    ----------
-    mean, sd : float
-        Of the normal law that is cut to the sizes 0, ..., n; sd above 0.
-
-    Examples
-    --------
-    >>> frame = Frame(1000)
-    >>> sample = RandomSize(100, 5).draw(frame, np.random.default_rng(1))
-    >>> 80 < sample.size < 120
-    True
+    `mean` and `sd` are those of the normal law that is cut to the sizes 0, ..., n.
     """
 
     mean: float
     sd: float
-
     name, label = "random_size", "random size"
 
     def __post_init__(self) -> None:
@@ -173,13 +148,7 @@ class RandomSize(_OfSizes):
 
 @dataclass(frozen=True)
 class RoundedRate(_OfSizes):
-    """A share of the records, the size rounded half up or at random.
-
-    Parameters
-    ----------
-    rate : str, float or Fraction
-        In (0, 1]; kept as an exact rational number.
-    rounding : {"half_up", "randomised"}
+    """A share of the records, 0 < `rate` <= 1 (kept exactly), the size rounded "half_up" or "randomised".
 
     Examples
     --------
@@ -189,7 +158,6 @@ class RoundedRate(_OfSizes):
 
     rate: Fraction
     rounding: str
-
     name, label = "rounded_rate", "rounded rate"
 
     def __post_init__(self) -> None:
@@ -204,21 +172,19 @@ class RoundedRate(_OfSizes):
         return [(cls(Fraction(1, 2), "half_up"), Frame(5)), (cls(Fraction(3, 10), "randomised"), Frame(6))]
 
 
-def _by_stratum(frame: Frame) -> list[np.ndarray]:
-    labels = frame.needed("strata")
-    return [np.flatnonzero(labels == stratum) for stratum in range(len(frame.stratum_sizes))]
+class _ByStratum(_OfSizes):
+    def groups(self, frame: Frame) -> list[np.ndarray]:
+        labels = frame.needed("strata")
+        return [np.flatnonzero(labels == stratum) for stratum in range(len(frame.stratum_sizes))]
 
 
 _STRATA = Frame(8, strata=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
 
 
-class StratifiedRate(RoundedRate):
+class StratifiedRate(_ByStratum, RoundedRate):
     """The share `rate` of each stratum, each size rounded half up or at random: proportional allocation."""
 
     name, label = "stratified_rate", "proportional"
-
-    def groups(self, frame: Frame) -> list[np.ndarray]:
-        return _by_stratum(frame)
 
     @classmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
@@ -226,41 +192,23 @@ class StratifiedRate(RoundedRate):
 
 
 @dataclass(frozen=True)
-class Stratified(_OfSizes):
-    """A fixed allocation: so many records from each stratum (see `dpsub.sampling.allocation`).
-
-    Parameters
-    ----------
-    allocation : sequence of int
-        Size of each stratum's sample, at least 1 and at most the stratum.
-
-    Examples
-    --------
-    >>> frame = Frame(5, strata=np.array([0, 0, 0, 1, 1]))
-    >>> Stratified((1, 2)).inclusion_probabilities(frame).round(6).tolist()
-    [0.333333, 0.333333, 0.333333, 1.0, 1.0]
-    """
+class Stratified(_ByStratum):
+    """A fixed allocation: so many records from each stratum, at least 1 (see `dpsub.sampling.allocation`)."""
 
     allocation: tuple[int, ...]
-
     name, label = "stratified", "stratified"
 
     def __post_init__(self) -> None:
         sizes = tuple(checks.integer("an allocation", size, at_least=1) for size in self.allocation)
         object.__setattr__(self, "allocation", sizes)
 
-    def groups(self, frame: Frame) -> list[np.ndarray]:
-        return _by_stratum(frame)
-
     def chances(self, sizes: list[int]) -> list[SizeChances]:
         if len(sizes) != len(self.allocation):
             raise ArgumentError(f"an allocation must be given for all {len(sizes)} strata, got {len(self.allocation)}")
         for stratum, (wanted, held) in enumerate(zip(self.allocation, sizes, strict=True)):
             if wanted > held:
-                raise ArgumentError(
-                    f"a stratum must be at least as large as its allocation, got stratum {stratum} with {held} records "
-                    f"and {wanted} to draw"
-                )
+                got = f"stratum {stratum} with {held} records and {wanted} to draw"
+                raise ArgumentError(f"a stratum must be at least as large as its allocation, got {got}")
         return [{size: 1.0} for size in self.allocation]
 
     @classmethod
@@ -275,13 +223,6 @@ _CLUSTERS = Frame(7, clusters=np.array([0, 1, 1, 2, 2, 2, 3]))
 class ClusterSample(FrameSampler):
     """`drawn` clusters, uniformly without replacement; a Poisson sample of rate `second_stage` of each one's members.
 
-    Parameters
-    ----------
-    drawn : int
-        Number of clusters drawn, at least 1 and at most all of them.
-    second_stage : float
-        In (0, 1]; 1 keeps all members (single-stage cluster sampling).
-
     Examples
     --------
     >>> ClusterSample(1).law(Frame(3, clusters=np.array([0, 1, 1])))
@@ -290,7 +231,6 @@ class ClusterSample(FrameSampler):
 
     drawn: int
     second_stage: float = 1.0
-
     name, label = "cluster", "cluster"
 
     def __post_init__(self) -> None:
@@ -362,30 +302,20 @@ class PpsCluster(FrameSampler):
         return [(cls(), _CLUSTERS)]
 
 
-ORDERS = ("frame", "random")
-
-
 @dataclass(frozen=True)
 class Systematic(FrameSampler):
-    """Every `step`-th record from a uniform start among the first `step`.
+    """Every `step`-th record from a uniform start among the first `step`; `step` must divide the number of records.
 
-    Parameters
-    ----------
-    step : int
-        k, which must divide the number of records.
-    order : {"frame", "random"}
-        The order of the frame, which is known; or a uniform order that is kept secret, which makes the sample a simple
-        random one.
+    `order` is "frame", which is known, or "random": uniform and secret, which makes the sample a simple random one.
     """
 
     step: int
     order: str = "frame"
-
     name, label = "systematic", "systematic"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", checks.integer("step", self.step, at_least=1))
-        checks.one_of("order", self.order, ORDERS)
+        checks.one_of("order", self.order, ("frame", "random"))
 
     def _size(self, frame: Frame) -> int:
         if frame.n % self.step:

@@ -11,9 +11,6 @@ import numpy as np
 from dpsub import checks
 from dpsub.errors import ArgumentError
 
-MOST_RECORDS = 2**53
-"""More than any frame has; all whole numbers up to here are doubles."""
-
 
 @dataclass(frozen=True, eq=False)
 class Frame:
@@ -21,8 +18,6 @@ class Frame:
 
     Parameters
     ----------
-    n : int
-        Number of records, at least 1.
     strata, clusters : array of int, shape (n,), optional
         Stratum and cluster of each record, numbered from 0 without a gap.
     sizes : array of float, shape (n,), optional
@@ -31,7 +26,7 @@ class Frame:
     Raises
     ------
     ArgumentError
-        If n < 1, an array has another length, labels leave a gap, or a size is negative or not finite.
+        If an array has another length, labels leave a gap, or a size is negative or not finite.
     """
 
     n: int
@@ -40,7 +35,7 @@ class Frame:
     sizes: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1, at_most=MOST_RECORDS))
+        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         for name, noun in (("strata", "stratum"), ("clusters", "cluster")):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._labels(noun, getattr(self, name)))
@@ -62,13 +57,7 @@ class Frame:
         return np.bincount(self.needed("clusters"))
 
     def needed(self, name: str) -> np.ndarray:
-        """Return the design variable `name` ("strata", "clusters" or "sizes").
-
-        Raises
-        ------
-        ArgumentError
-            If the frame has none.
-        """
+        """Return the design variable `name` ("strata", "clusters" or "sizes"), or refuse a frame without it."""
         values: np.ndarray | None = getattr(self, name)
         if values is None:
             raise ArgumentError(f"this sampler needs a frame with {name}, got one without; give the frame its {name}")
@@ -96,15 +85,7 @@ def _locked(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One subset, a multiset of records.
-
-    Attributes
-    ----------
-    indices : ndarray, shape (d,)
-        Distinct record indices.
-    counts : ndarray, shape (d,)
-        How often each of them was drawn, at least 1.
-    """
+    """One multiset of records: distinct record `indices` and how often each was drawn, `counts` >= 1, shape (d,)."""
 
     indices: np.ndarray
     counts: np.ndarray
@@ -119,12 +100,7 @@ class Sample:
 class Samples:
     """A block of subsets, stored one after the other (compressed rows).
 
-    Attributes
-    ----------
-    indices, counts : ndarray, shape (total,)
-        Distinct record indices of subset i, and their counts, at positions ``offsets[i]:offsets[i + 1]``.
-    offsets : ndarray, shape (n_subsets + 1,)
-        Where each subset begins.
+    Distinct record `indices` of subset i, and their `counts`, stand at positions ``offsets[i]:offsets[i + 1]``.
     """
 
     indices: np.ndarray

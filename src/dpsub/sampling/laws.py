@@ -18,14 +18,12 @@ LOG_NEGLIGIBLE = -1500.0
 """States below exp(-1500) are dropped from chains: no double-precision result can contain them (the smallest is
 exp(-745), and a product with a conditional probability only lowers it)."""
 
-_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-
 
 def _stirling_error(n: np.ndarray) -> np.ndarray:
     """log n! minus Stirling's approximation, without cancellation for large n (series to n^-9)."""
     small = n < 16
     safe = np.where(small, np.maximum(n, 1.0), 1.0)
-    exact = gammaln(safe + 1) - (safe + 0.5) * np.log(safe) + safe - _HALF_LOG_2PI
+    exact = gammaln(safe + 1) - (safe + 0.5) * np.log(safe) + safe - 0.5 * np.log(2 * np.pi)
     x = np.where(small, 16.0, n)
     xx = x * x
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - (1 / 1188) / xx) / xx) / xx) / xx) / x
@@ -54,15 +52,10 @@ def _deviance(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float) -> np.ndarray:
     """Return log P(Binomial(n, p) = k), elementwise; -inf outside the support.
 
-    Notes
-    -----
-    Saddle-point form of the binomial probability: exact identity in terms of the Stirling error and the deviance,
-    so that no large terms cancel. What is left is the rounding of the logarithm itself and of n p: relative errors of
-    the probability stay below 6e-13 within 20 standard deviations for n up to 1e6, and reach 2e-11 there at n = 1e9.
-
-    References
-    ----------
-    C. Loader, "Fast and accurate computation of binomial probabilities" (2000).
+    Saddle-point form (C. Loader, "Fast and accurate computation of binomial probabilities", 2000): an exact identity in
+    the Stirling error and the deviance, so that no large terms cancel. What is left is the rounding of the logarithm
+    itself and of n p: relative errors of the probability stay below 6e-13 within 20 standard deviations for n up to
+    1e6, and reach 2e-11 there at n = 1e9.
     """
     k, n, p = np.asarray(k, float), np.asarray(n, float), np.asarray(p, float)
     # what does not depend on p is computed once, before it is broadcast
@@ -108,7 +101,7 @@ def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int
 
 
 def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
-    """Law of the number of occupied cells when a random number of balls falls independently and uniformly.
+    """Log law of the number of occupied cells when a random number of balls falls independently and uniformly.
 
     From log probabilities of 0..d balls to those of 0..min(d, N) of the N `cells`, by the recursion
     P[d + 1][k] = P[d][k] k / N + P[d][k - 1] (1 - (k - 1) / N).
@@ -153,17 +146,8 @@ def clopper_pearson(hits: int, draws: int, confidence: float) -> tuple[float, fl
 class MultiplicityLaw:
     """P(L = l) for l = 0..l_max, the law of the number of copies of one fixed record (w_u in MUST, Theorem 5).
 
-    It is all that privacy analysis needs to know of a sampler that treats all records alike.
-
-    Attributes
-    ----------
-    log_pmf : ndarray, shape (l_max + 1,)
-        Natural logarithms of the probabilities; -inf for impossible counts.
-
-    Raises
-    ------
-    ArgumentError
-        If the array is not one-dimensional, has NaN, or the probabilities do not sum to 1 within 1e-9.
+    It is all that privacy analysis needs to know of a sampler that treats all records alike. `log_pmf`, shape (l_max +
+    1,), holds natural logarithms of the probabilities, -inf for impossible counts; they must sum to 1 within 1e-9.
 
     Examples
     --------

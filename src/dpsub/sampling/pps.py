@@ -13,9 +13,6 @@ from dpsub.sampling.allocation import inclusion_probabilities
 from dpsub.sampling.designs import Counts, Drawer, FrameSampler, collected, counts_of
 from dpsub.sampling.frame import Frame
 
-_EXAMPLE = Frame(6, sizes=np.array([1.0, 2.0, 2.0, 3.0, 5.0, 30.0]))
-_EVEN = Frame(5, sizes=np.ones(5))
-
 
 @dataclass(frozen=True)
 class _OfFixedSize(FrameSampler):
@@ -29,7 +26,7 @@ class _OfFixedSize(FrameSampler):
 
     @classmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
-        return [(cls(3), _EXAMPLE), (cls(2), _EVEN)]
+        return [(cls(3), Frame(6, sizes=np.array([1.0, 2, 2, 3, 5, 30]))), (cls(2), Frame(5, sizes=np.ones(5)))]
 
 
 @dataclass(frozen=True)
@@ -126,11 +123,6 @@ def conditional_odds(pi: np.ndarray, m: int) -> np.ndarray:
     """Return odds of Poisson trials whose inclusion probabilities, given m successes, are `pi` (they sum to m).
 
     Fixed point: each odds are multiplied by wanted over found inclusion probability, until all agree to 1e-12.
-
-    Raises
-    ------
-    NumericalError
-        If it does not settle.
     """
     if m == 0 or not len(pi):
         return np.zeros(len(pi))

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsub import checks
+from dpsub import checks, sampling
 from dpsub.amplification.survey import clusters, rates, unequal
 from dpsub.amplification.survey.sizes import (
-    RandomSizeLaw,
     random_size_lower,
     random_size_upper,
     rounding_coupled,
@@ -27,28 +26,13 @@ from dpsub.amplification.survey.sizes import (
     rounding_size_aware,
 )
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
-from dpsub.sampling import (
-    ClusterSample,
-    Frame,
-    FrameSampler,
-    Poisson,
-    PpsCluster,
-    PpsConditionalPoisson,
-    RandomSize,
-    RoundedRate,
-    Sampler,
-    Stratified,
-    StratifiedRate,
-    Systematic,
-    Wor,
-)
-from dpsub.sampling.allocation import exact_rate, inclusion_probabilities, neyman, proportional, rounded_sizes
+from dpsub.sampling import Frame, FrameSampler, Sampler, allocation
+from dpsub.sampling.allocation import exact_rate, log_normal_sizes, rounded_sizes
 
 COLUMNS = ("stratum", "cluster", "size")
-_SHOWN = 40
+MOST_ROWS = 2_000_000
 _LARGEST = 1e100
 """Of sizes and values: their squares, summed over all records, are to be finite."""
-MOST_ROWS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +43,9 @@ class FrameTable:
     ----------
     frame : Frame
         With strata, clusters and sizes; labels are numbered in the order of first appearance.
-    values : ndarray, shape (n,)
-        The study variable.
-    stratum_names : tuple of str
-        Labels of the strata as they stand in the file.
-    allocation : tuple of int or None
-        Wanted sample size of each stratum, where the file has a column of that name.
+    values : the study variable, shape (n,).
+    stratum_names : labels of the strata as they stand in the file.
+    allocation : wanted sample size of each stratum, where the file has a column of that name.
     """
 
     frame: Frame
@@ -78,8 +59,6 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
 
     Parameters
     ----------
-    path : Path
-        The file, in UTF-8.
     value : str
         Column of the study variable, whose total is estimated.
 
@@ -94,17 +73,16 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
         raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: no columns")
     heads = [name.strip() for name in rows[0]]
     needed = tuple(dict.fromkeys((*COLUMNS, value)))
-    twice = [name for name in (*needed, "allocation") if heads.count(name) > 1]
-    if twice:
-        raise DataError(f"a frame must have one column {twice[0]!r}, got {heads.count(twice[0])}; rename the others")
-    absent = [name for name in needed if name not in heads]
-    if absent:
-        raise DataError(f"a frame must have the column {absent[0]!r}, got {_shown(', '.join(heads))}; add it")
+    for name in (*needed, "allocation"):
+        if heads.count(name) > 1:
+            raise DataError(f"a frame must have one column {name!r}, got {heads.count(name)}; rename the others")
+    for name in needed:
+        if name not in heads:
+            raise DataError(f"a frame must have the column {name!r}, got {_shown(', '.join(heads))}; add it")
     if not 2 <= len(rows) - 1 <= MOST_ROWS:
         raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(rows) - 1}")
-    table = {
-        name: [row[place].strip() if place < len(row) else "" for row in rows[1:]] for place, name in enumerate(heads)
-    }
+    table = {name: [row[place].strip() if place < len(row) else "" for row in rows[1:]]
+             for place, name in enumerate(heads)}  # fmt: skip
     for name in needed:
         if "" in table[name]:
             line = table[name].index("") + 2
@@ -175,17 +153,15 @@ def _allocation(texts: list[str], frame: Frame, names: tuple[str, ...]) -> tuple
         if len(own) > 1 or not own[0].is_integer() or own[0] < 1:
             raise DataError(f"allocation must be one whole number of at least 1 for all records of stratum {name}")
         if own[0] > held:
-            raise DataError(
-                f"a stratum must be at least as large as its allocation, got {held} records and {own[0]:g} to draw in "
-                f"stratum {name}"
-            )
+            got = f"{held} records and {own[0]:g} to draw in stratum {name}"
+            raise DataError(f"a stratum must be at least as large as its allocation, got {got}")
         found.append(int(own[0]))
     return tuple(found)
 
 
 def _shown(text: str) -> str:
     """Return a text of the file, quoted and shortened: it is only ever shown."""
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+    return repr(text if len(text) <= 40 else text[:39] + "…")
 
 
 def variance_simple(y: np.ndarray, m: int) -> float:
@@ -201,29 +177,23 @@ def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
 
     E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
     """
-    n, mean = len(y), math.fsum(m * p for m, p in sizes.items())
+    n, (mean, variance) = len(y), _moments(sizes)
     if mean == 0:
         return math.inf
     within = math.fsum(p * m * (1 - m / n) for m, p in sizes.items()) * (float(y.var(ddof=1)) if n > 1 else 0.0)
-    between = math.fsum(p * (m - mean) ** 2 for m, p in sizes.items()) * float(y.mean()) ** 2
-    return (n / mean) ** 2 * (within + between)
+    return (n / mean) ** 2 * (within + variance * float(y.mean()) ** 2)
 
 
-def variance_poisson(y: np.ndarray, pi: np.ndarray) -> float:
-    """Return sum (1/pi - 1) y^2."""
-    return float(((1 / pi - 1) * y * y).sum())
+def _moments(sizes: Mapping[int, float]) -> tuple[float, float]:
+    """Mean and variance of a random size."""
+    mean = math.fsum(m * p for m, p in sizes.items())
+    return mean, math.fsum(p * (m - mean) ** 2 for m, p in sizes.items())
 
 
 def variance_clusters(y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float) -> float:
     """Return k^2 (1 - l/k) S_t^2/l over the totals t of the k clusters, plus (k/l)(1/r - 1) sum y^2 within them."""
     totals = np.bincount(clusters, weights=y)
     return variance_simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float((y * y).sum())
-
-
-def variance_pps_with_replacement(y: np.ndarray, sizes: np.ndarray, m: int) -> float:
-    """Return sum p (y/p - Y)^2 / m, that of the Hansen-Hurwitz estimator, which takes the place of Horvitz-Thompson."""
-    p = sizes / sizes.sum()
-    return float((p * (y / p - y.sum()) ** 2).sum()) / m
 
 
 def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
@@ -254,14 +224,13 @@ def variance_systematic(y: np.ndarray, step: int) -> float:
     return float(((step * totals - y.sum()) ** 2).mean())
 
 
-def variance_stratified(y: np.ndarray, strata: np.ndarray, allocation: Sequence[int]) -> float:
+def variance_stratified(y: np.ndarray, strata: np.ndarray, drawn: Sequence[int]) -> float:
     """Return the sum of `variance_simple` over the strata."""
-    return math.fsum(variance_simple(y[strata == h], m) for h, m in enumerate(allocation))
+    return math.fsum(variance_simple(y[strata == h], m) for h, m in enumerate(drawn))
 
 
-_MOST_STEPS = 2_000_000
-"""Largest k l summed over cluster sizes for which the exact loss of cluster samples is computed."""
 Losses = Callable[[float], tuple[float, float, float]]
+"""Lower, upper and exact loss at an epsilon."""
 
 
 @dataclass(frozen=True)
@@ -270,28 +239,19 @@ class DesignAdvice:
 
     Attributes
     ----------
-    design : str
-        Its name.
-    sampler : Sampler or FrameSampler
-        What draws it: ``advice.sampler.draw(table.frame, rng)``.
-    relation : str
-        What may change in the population for the guarantee.
-    lower, upper, exact : float
-        epsilon' in nats. `upper` holds for every mechanism that is epsilon-DP on samples under add_remove and under
-        substitute, such as a noisy total of values in [0, B]; infinite where nothing is guaranteed. `lower` and
-        `exact` are over all mechanisms that are epsilon-DP under the relation of the row; NaN where unknown.
-    size_mean, size_sd : float
-        Of the number of records drawn.
-    sampling : float
-        Variance of the estimated total without noise.
-    noise : float
-        Variance of the Laplace noise at `epsilon` on the sample: 2 (B max weight / epsilon)^2.
-    base : float
-        epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none.
-    noise_at_target : float
-        Variance of the noise at `base`.
-    note : str
-        Conditions.
+    design : its name.
+    sampler : what draws it: ``advice.sampler.draw(table.frame, rng)``.
+    relation : what may change in the population for the guarantee.
+    lower, upper, exact : epsilon' in nats. `upper` holds for every mechanism that is epsilon-DP on samples under
+        add_remove and under substitute, such as a noisy total of values in [0, B]; infinite where nothing is
+        guaranteed. `lower` and `exact` are over all mechanisms that are epsilon-DP under the relation of the row; NaN
+        where unknown.
+    size_mean, size_sd : of the number of records drawn.
+    sampling : variance of the estimated total without noise.
+    noise : variance of the Laplace noise at `epsilon` on the sample: 2 (B max weight / epsilon)^2.
+    base : epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none.
+    noise_at_target : variance of the noise at `base`.
+    note : conditions.
     """
 
     design: str
@@ -326,10 +286,8 @@ def advise(
 
     Parameters
     ----------
-    table : FrameTable
-        The records.
     rate : str or float
-        Share of the records to draw, an exact rational number in (0, 1).
+        Share of the records to draw, an exact rational number in (0, 1), that leaves a sample of at least 1.
     epsilon : float
         Of the mechanism on the sample; in `base`, of the promise to the population. At most 20.
     upper_limit : float, optional
@@ -338,7 +296,7 @@ def advise(
     Raises
     ------
     ArgumentError
-        If the rate leaves no sample or epsilon is out of range, or a value exceeds the limit.
+        If the rate or epsilon is out of range, or a value exceeds the limit.
     UnsupportedError
         If rate times the number of records is below 1.
     """
@@ -347,9 +305,8 @@ def advise(
     if share == 1:
         raise ArgumentError("rate must be below 1 for sampling, got 1; a census keeps epsilon as it is")
     if share * n < 1:
-        raise UnsupportedError(
-            f"rate times the number of records must be at least 1, got {float(share * n):g}; raise the rate"
-        )
+        wanted = float(share * n)
+        raise UnsupportedError(f"rate times the number of records must be at least 1, got {wanted:g}; raise the rate")
     most = float(table.values.max())
     limit = most if upper_limit is None else checks.real("upper_limit", upper_limit, above=0)
     if limit < most:
@@ -376,48 +333,43 @@ class _Advisor:
 
     def _row(
         self, design: str, sampler: Sampler | FrameSampler, relation: str, losses: Losses, sizes: tuple[float, float],
-        sampling: float, weight: float, note: str = "", upper_of: Callable[[float], float] | None = None,
+        variance: float, weight: float, note: str = "", upper_of: Callable[[float], float] | None = None,
     ) -> DesignAdvice:  # fmt: skip
         lower, upper, exact = losses(self.epsilon)
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
         noise = [2 * (self.limit * weight / e) ** 2 if e > 0 else math.inf for e in (self.epsilon, base)]
-        return DesignAdvice(
-            design, sampler, relation, lower, upper, exact, *sizes, sampling, noise[0], base, noise[1], note
-        )
+        return DesignAdvice(design, sampler, relation, lower, upper, exact, *sizes, variance, noise[0], base, noise[1],
+                            note)  # fmt: skip
 
     def simple(self) -> Iterator[DesignAdvice]:
         """Simple random samples, Poisson samples, random sizes."""
         q, n, m = self.m / self.n, self.n, self.m
-        yield self._row(
-            "simple random", Wor(m), "substitute", _exactly(q), (m, 0.0), variance_simple(self.y, m), 1 / q
-        )
-        independent = variance_poisson(self.y, np.full(n, q))
-        size = m, math.sqrt(m * (1 - q))
-        yield self._row("Poisson", Poisson(q), "add_remove", _exactly(q), size, independent, 1 / q)
+        yield self._row("simple random", sampling.Wor(m), "substitute", _exactly(q), (m, 0.0),
+                        variance_simple(self.y, m), 1 / q)  # fmt: skip
+        yield self._row("Poisson", sampling.Poisson(q), "add_remove", _exactly(q), (m, math.sqrt(m * (1 - q))),
+                        float(((1 / q - 1) * self.y * self.y).sum()), 1 / q)  # fmt: skip
         spread = max(1.0, math.sqrt(m))
-        law = RandomSizeLaw.truncated_gaussian(n, m, spread)
-        chances = {size: float(p) for size, p in enumerate(np.exp(law.log_pmf)) if p > 0}
-        deviation = math.sqrt(math.fsum(p * (size - law.mean) ** 2 for size, p in chances.items()))
+        law = log_normal_sizes(n, m, spread)
+        mean = float(np.arange(n + 1) @ np.exp(law))
+        chances = {size: float(p) for size, p in enumerate(np.exp(law)) if p > 0}
+        deviation = math.sqrt(math.fsum(p * (size - mean) ** 2 for size, p in chances.items()))
 
-        def bounds(epsilon: float) -> tuple[float, float, float]:
+        def losses(epsilon: float) -> tuple[float, float, float]:
             return random_size_lower(law, epsilon, factor=1), random_size_upper(law, epsilon, factor=1), math.nan
 
-        yield self._row(
-            "random size", RandomSize(m, spread), "substitute", bounds, (law.mean, deviation),
-            variance_random_size(self.y, chances), n / law.mean, "size normal, sd sqrt(m)",
-        )  # fmt: skip
+        yield self._row("random size", sampling.RandomSize(m, spread), "substitute", losses, (mean, deviation),
+                        variance_random_size(self.y, chances), n / mean, "size normal, sd sqrt(m)")  # fmt: skip
 
     def rounded(self) -> Iterator[DesignAdvice]:
         """A share of the records, the size rounded half up or at random."""
         for kind, note in (("half_up", "weights N/m change with the size"), ("randomised", "")):
             law = rounded_sizes(self.share, self.n, kind)
             losses, upper = self._rounded_losses([self.n], kind)
-            mean = math.fsum(m * p for m, p in law.items())
-            deviation = math.sqrt(math.fsum(p * (m - mean) ** 2 for m, p in law.items()))
+            mean, variance = _moments(law)
             yield self._row(
-                f"rounded rate, {kind.replace('_', ' ')}", RoundedRate(self.share, kind), "add_remove", losses,
-                (mean, deviation), variance_random_size(self.y, law), self.n / mean, note, upper,
+                f"rounded rate, {kind.replace('_', ' ')}", sampling.RoundedRate(self.share, kind), "add_remove", losses,
+                (mean, math.sqrt(variance)), variance_random_size(self.y, law), self.n / mean, note, upper,
             )  # fmt: skip
 
     def _rounded_losses(self, strata: list[int], kind: str) -> tuple[Losses, Callable[[float], float]]:
@@ -443,123 +395,107 @@ class _Advisor:
         k = len(sizes)
         if k < 2:
             raise UnsupportedError("cluster sampling needs at least 2 clusters, got 1")
-        for drawn, second in ((min(k - 1, max(1, round(self.m * k / self.n))), 1.0), (max(1, k // 2), None)):
-            rate = second if second is not None else min(1.0, self.m / self.n * k / drawn)
-            if second is None and rate == 1:
-                continue
+        stages = [(min(k - 1, max(1, round(self.m * k / self.n))), 1.0)]
+        half = max(1, k // 2)
+        if (rate := self.m / self.n * k / half) < 1:
+            stages.append((half, rate))
+        for drawn, rate in stages:
             design = clusters.ClusterDesign(tuple(sizes), drawn, rate)
-            mean = drawn / k * self.n * rate
-            between = np.array(sizes, dtype=float).var(ddof=1)
+            mean, between = drawn / k * self.n * rate, np.array(sizes, dtype=float).var(ddof=1)
             sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * between + mean * (1 - rate))
-            name = f"{drawn} of {k} clusters" + ("" if second else f", then {rate:.3g} of each")
-            yield self._row(
-                name, ClusterSample(drawn, rate), "add_remove, clusters fixed", _cluster_losses(design), (mean, sd),
-                variance_clusters(self.y, labels, drawn, rate), k / drawn / rate,
-            )  # fmt: skip
+            name = f"{drawn} of {k} clusters" + ("" if rate == 1 else f", then {rate:.3g} of each")
+            yield self._row(name, sampling.ClusterSample(drawn, rate), "add_remove, clusters fixed",
+                            _cluster_losses(design), (mean, sd), variance_clusters(self.y, labels, drawn, rate),
+                            k / drawn / rate)  # fmt: skip
         mean = sum(s * s for s in sizes) / self.n
         sd = math.sqrt(max(0.0, sum(s**3 for s in sizes) / self.n - mean**2))
-        yield self._row(
-            "one cluster, PPS", PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
-            variance_one_cluster(self.y, labels), self.n / min(sizes),
-            "cluster sizes are data: the chances change with them",
-        )  # fmt: skip
+        yield self._row("one cluster, PPS", sampling.PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
+                        variance_one_cluster(self.y, labels), self.n / min(sizes),
+                        "cluster sizes are data: the chances change with them")  # fmt: skip
 
     def by_size(self) -> Iterator[DesignAdvice]:
         """m records with chances proportional to public sizes."""
-        pi = inclusion_probabilities(self.table.frame.needed("sizes"), self.m)
+        pi = allocation.inclusion_probabilities(self.table.frame.needed("sizes"), self.m)
         largest = float(pi.max())
 
         def losses(epsilon: float) -> tuple[float, float, float]:
             return unequal.pps_bounds(largest, epsilon)[1], epsilon, epsilon if largest == 1 else math.nan
 
-        yield self._row(
-            "PPS, conditional Poisson", PpsConditionalPoisson(self.m), "substitute a value", losses, (self.m, 0.0),
-            variance_largest_entropy(self.y, pi), float((1 / pi).max()),
-            "sizes public; variance by Hajek's approximation",
-        )  # fmt: skip
+        yield self._row("PPS, conditional Poisson", sampling.PpsConditionalPoisson(self.m), "substitute a value",
+                        losses, (self.m, 0.0), variance_largest_entropy(self.y, pi), float((1 / pi).max()),
+                        "sizes public; variance by Hajek's approximation")  # fmt: skip
 
     def ordered(self) -> Iterator[DesignAdvice]:
         """Systematic samples of the file's order, and of a secret one."""
         step = round(self.n / self.m)
         if step < 2 or self.n % step:
-            raise UnsupportedError(
-                f"the step of a systematic sample must be at least 2 and divide n = {self.n}, got {step}"
-            )
+            rule = f"the step of a systematic sample must be at least 2 and divide n = {self.n}"
+            raise UnsupportedError(f"{rule}, got {step}")
         size = self.n // step
 
         def known(epsilon: float) -> tuple[float, float, float]:
             lower, upper = unequal.systematic_insertion(self.n, step, self.n // 2, epsilon)
             return lower, max(upper, epsilon * (2 * math.ceil(size / 2) + 1)), math.nan
 
-        yield self._row(
-            "systematic, secret order", Systematic(step, "random"), "substitute", _exactly(1 / step), (size, 0.0),
-            variance_simple(self.y, size), step,
-        )  # fmt: skip
-        yield self._row(
-            "systematic, known order", Systematic(step), "add_remove", known, (size, 0.0),
-            variance_systematic(self.y, step), step, "an inserted record moves all behind it",
-        )  # fmt: skip
+        yield self._row("systematic, secret order", sampling.Systematic(step, "random"), "substitute",
+                        _exactly(1 / step), (size, 0.0), variance_simple(self.y, size), step)  # fmt: skip
+        yield self._row("systematic, known order", sampling.Systematic(step), "add_remove", known, (size, 0.0),
+                        variance_systematic(self.y, step), step, "an inserted record moves all behind it")  # fmt: skip
 
     def strata(self) -> Iterator[DesignAdvice]:
         """Proportional with randomised rounding, and public allocations."""
         labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
-        if float(self.share) * min(sizes) < 1:
-            raise UnsupportedError(
-                f"rate times the records of a stratum must be at least 1, got {float(self.share) * min(sizes):g} in "
-                "the smallest one; raise the rate or merge strata"
-            )
+        if (least := float(self.share) * min(sizes)) < 1:
+            raise UnsupportedError(f"rate times the records of a stratum must be at least 1, got {least:g} in the "
+                                   "smallest one; raise the rate or merge strata")  # fmt: skip
         laws = [rounded_sizes(self.share, size, "randomised") for size in sizes]
         parts = [self.y[labels == h] for h in range(len(sizes))]
-        means = [math.fsum(m * p for m, p in law.items()) for law in laws]
+        means = [_moments(law)[0] for law in laws]
         spread = math.fsum(p * (m - mean) ** 2 for law, mean in zip(laws, means, strict=True) for m, p in law.items())
         losses, upper = self._rounded_losses(sizes, "randomised")
         yield self._row(
-            "strata, proportional, randomised", StratifiedRate(self.share, "randomised"), "add_remove", losses,
+            "strata, proportional, randomised", sampling.StratifiedRate(self.share, "randomised"), "add_remove", losses,
             (sum(means), math.sqrt(spread)),
             math.fsum(variance_random_size(y, law) for y, law in zip(parts, laws, strict=True)),
             max(n / mean for n, mean in zip(sizes, means, strict=True)), "", upper,
         )  # fmt: skip
         deviations = [float(y.std(ddof=1)) if len(y) > 1 else 0.0 for y in parts]
-        menu = {"proportional": proportional(sizes, self.m)}
+        menu = {"proportional": allocation.proportional(sizes, self.m)}
         if any(deviations):
-            menu["Neyman"] = neyman(sizes, deviations, self.m)
+            menu["Neyman"] = allocation.neyman(sizes, deviations, self.m)
         if self.table.allocation is not None:
             menu["given"] = self.table.allocation
-        for name, allocation in menu.items():
-            largest = max(m / n for m, n in zip(allocation, sizes, strict=True))
-            yield self._allocated(
-                f"strata, {name}, public", allocation, "substitute within a stratum", _exactly(largest),
-                "allocation from public data only",
-            )  # fmt: skip
+        for name, drawn in menu.items():
+            largest = max(m / n for m, n in zip(drawn, sizes, strict=True))
+            yield self._allocated(f"strata, {name}, public", drawn, "substitute within a stratum", _exactly(largest),
+                                  "allocation from public data only")  # fmt: skip
         if "Neyman" in menu:
             # the allocation from the data themselves: what one extreme record does to it is lost to privacy
             change = neyman_change(parts, menu["Neyman"])
-            yield self._allocated(
-                "strata, Neyman, from the data", menu["Neyman"], "add_remove",
-                lambda epsilon: (change * epsilon, math.inf, math.nan),
-                f"one record changes the strata's samples by {change} in all",
-            )  # fmt: skip
+            yield self._allocated("strata, Neyman, from the data", menu["Neyman"], "add_remove",
+                                  lambda epsilon: (change * epsilon, math.inf, math.nan),
+                                  f"one record changes the strata's samples by {change} in all")  # fmt: skip
 
     def _allocated(
-        self, design: str, allocation: tuple[int, ...], relation: str, losses: Losses, note: str
-    ) -> DesignAdvice:
-        labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
-        sampling = variance_stratified(self.y, labels, allocation)
-        weight = max(n / m for m, n in zip(allocation, sizes, strict=True))
-        size = sum(allocation), 0.0
-        return self._row(design, Stratified(allocation), relation, losses, size, sampling, weight, note)
+        self, design: str, drawn: tuple[int, ...], relation: str, losses: Losses, note: str
+    ) -> DesignAdvice:  # fmt: skip
+        frame, size = self.table.frame, (sum(drawn), 0.0)
+        variance = variance_stratified(self.y, frame.needed("strata"), drawn)
+        weight = max(n / m for m, n in zip(drawn, frame.stratum_sizes.tolist(), strict=True))
+        return self._row(design, sampling.Stratified(drawn), relation, losses, size, variance, weight, note)
 
 
 def _cluster_losses(design: clusters.ClusterDesign) -> Losses:
-    affordable = len(set(design.sizes)) * len(design.sizes) * design.drawn <= _MOST_STEPS
+    affordable = len(set(design.sizes)) * len(design.sizes) * design.drawn <= 2_000_000
 
     def losses(epsilon: float) -> tuple[float, float, float]:
         upper = design.worst(epsilon, "upper")
-        if affordable and design.second_stage == 1:
-            exact = design.worst(epsilon, "exact")
-            return exact, min(upper, exact), exact
-        lower = design.worst(epsilon, "lower") if design.second_stage == 1 else math.nan
-        return lower, upper, math.nan
+        if design.second_stage < 1:
+            return math.nan, upper, math.nan
+        if not affordable:
+            return design.worst(epsilon, "lower"), upper, math.nan
+        exact = design.worst(epsilon, "exact")
+        return exact, min(upper, exact), exact
 
     return losses
 
@@ -568,15 +504,11 @@ def _pps_cluster_losses(sizes: list[int]) -> Losses:
     places = [sizes.index(size) for size in sorted(set(sizes))]
     # removing a record is the same pair of populations with one record fewer in that cluster
     shrunk = [([s - (i == c) for i, s in enumerate(sizes)], c) for c in places if sizes[c] > 1]
-
-    def losses(epsilon: float) -> tuple[float, float, float]:
-        cases = [*((sizes, c) for c in places), *shrunk]
-        return (max(unequal.pps_cluster(case, c, epsilon) for case, c in cases),) * 3
-
-    return losses
+    cases = [*((sizes, c) for c in places), *shrunk]
+    return lambda epsilon: (max(unequal.pps_cluster(case, c, epsilon) for case, c in cases),) * 3
 
 
-def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
+def neyman_change(parts: list[np.ndarray], drawn: tuple[int, ...]) -> int:
     """Return the largest L1 change of the Neyman allocation when the smallest or largest record of a stratum goes.
 
     Other records may change it more: this is a lower bound of its sensitivity.
@@ -587,14 +519,14 @@ def neyman_change(parts: list[np.ndarray], allocation: tuple[int, ...]) -> int:
             fewer = [np.delete(y, place) if i == h else other for i, other in enumerate(parts)]
             sizes = [len(part) for part in fewer]
             deviations = [float(part.std(ddof=1)) if len(part) > 1 else 0.0 for part in fewer]
-            if any(deviations) and sum(sizes) >= sum(allocation):
-                other = neyman(sizes, deviations, sum(allocation))
-                change = max(change, sum(abs(a - b) for a, b in zip(allocation, other, strict=True)))
+            if any(deviations) and sum(sizes) >= sum(drawn):
+                other = allocation.neyman(sizes, deviations, sum(drawn))
+                change = max(change, sum(abs(a - b) for a, b in zip(drawn, other, strict=True)))
     return change
 
 
 def _base(upper: Callable[[float], float], target: float) -> float:
-    """Return the largest epsilon on the sample whose upper bound is at most the target, from below."""
+    """The largest epsilon on the sample whose upper bound is at most the target, from below."""
     low, high = 0.0, target
     while upper(high) <= target and high < 500:
         low, high = high, 2 * high

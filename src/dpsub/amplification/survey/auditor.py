@@ -1,8 +1,7 @@
 """The exact worst loss of a finite sampling design over all epsilon-DP mechanisms, by linear programming.
 
 `audit` and `hockey_stick` take any two laws of samples.  `worst_ratio` solves the programmes in which only the size of
-the sample matters, in one pass a round: the largest ratio of two weighted sums over positive sequences that change by
-at most exp(epsilon) a step.
+the sample matters, in one pass a round.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -22,7 +21,6 @@ State = tuple[int, ...]
 """A sample as counts: entry i is how often records of type i are in it."""
 Law = Mapping[State, float]
 
-RELATIONS = ("add_remove", "substitute", "both")
 MOST_STATES = 300
 TOLERANCE = 1e-6
 """Largest distance, in nats, between the certified bounds of a loss."""
@@ -41,16 +39,12 @@ class DesignAudit:
 
     Attributes
     ----------
-    loss : float
-        Larger of the two directions, in nats, certified from above by the dual; infinite if some mechanism tells the
+    loss : larger of the two directions, in nats, certified from above by the dual; infinite if some mechanism tells the
         two laws apart for certain.
-    lower : float
-        Log ratio of the two laws' chances of `event`; within TOLERANCE of `loss`.
-    forward, backward : float
-        log max P[E] / Q[E] and log max Q[E] / P[E] of the two output laws, from above.
-    event : dict
-        For each possible sample the relative chance that the mechanism's output lies in the worst event of the larger
-        direction: any multiple of it that stays below 1 is the behaviour of an epsilon-DP mechanism.
+    lower : log ratio of the two laws' chances of `event`; within TOLERANCE of `loss`.
+    forward, backward : log max P[E] / Q[E] and log max Q[E] / P[E] of the two output laws, from above.
+    event : for each possible sample the relative chance that the mechanism's output lies in the worst event of the
+        larger direction: any multiple of it that stays below 1 is the behaviour of an epsilon-DP mechanism.
     """
 
     loss: float
@@ -63,44 +57,33 @@ class DesignAudit:
 def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> DesignAudit:
     """Return the supremum of the privacy loss over all mechanisms that are epsilon-DP on samples under `relation`.
 
-    Maximise sum P(y) f(y) subject to sum Q(y) f(y) = 1, f >= 0 and f(y) <= exp(epsilon d(y, y')) f(y') for all pairs
-    of possible samples. Necessary, as f(y) may be the probability of an event on the sample y; sufficient, as log f
+    Maximise sum P(y) f(y) subject to sum Q(y) f(y) = 1, f >= 0 and f(y) <= exp(epsilon d(y, y')) f(y') for all pairs of
+    possible samples. Necessary, as f(y) may be the probability of an event on the sample y; sufficient, as log f
     extends to all data sets with the same constant, and a small multiple of f is the acceptance probability of an
-    epsilon-DP test.
+    epsilon-DP test. The exact counterpart of the couplings of bun, Appendix A.
 
     Parameters
     ----------
     p, q : mapping of state to probability
-        Laws of the sample for the two neighbouring populations; states share the meaning of their entries. Records
-        that play the same part may share a type.
-    epsilon : float
-        Base epsilon in nats, above 0.
+        Laws of the sample for the two neighbouring populations; states share the meaning of their entries. Records that
+        play the same part may share a type. At most MOST_STATES different samples.
     relation : {"add_remove", "substitute", "both"}
         Relation on samples under which the mechanisms are epsilon-DP.
 
     Raises
     ------
-    ArgumentError
-        If a law does not sum to 1 within 1e-9, states differ in length, or there are more than MOST_STATES of them.
     NumericalError
-        If the solver does not reach an optimum.
-
-    References
-    ----------
-    bun, Appendix A (couplings, of which this is the exact counterpart).
+        If the bounds do not meet within TOLERANCE.
 
     Examples
     --------
     >>> import math
     >>> one_of_two = {(1, 0): 0.5, (0, 1): 0.5}             # which of two types of record the sample holds
-    >>> always_first = {(1, 0): 1.0}
-    >>> worst = audit(one_of_two, always_first, 1.0, relation="substitute")
+    >>> worst = audit(one_of_two, {(1, 0): 1.0}, 1.0, relation="substitute")
     >>> math.isclose(worst.loss, math.log((1 + math.e) / 2), abs_tol=1e-6)
     True
     """
-    epsilon = checks.real("epsilon", epsilon, above=0)
-    checks.one_of("relation", relation, RELATIONS)
-    states = _states(p, q)
+    epsilon, states = checks.real("epsilon", epsilon, above=0), _states(p, q)
     weights = [np.array([law.get(state, 0.0) for state in states]) for law in (p, q)]
     apart = epsilon * _distances(states, relation)
     forward, backward = _optimum(weights[0], weights[1], apart), _optimum(weights[1], weights[0], apart)
@@ -113,27 +96,15 @@ def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, rel
     """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, at most one step of the relation each.
 
     The states must hold every sample on the shortest paths between possible ones (with probability 0 where it is not
-    drawn): an event and its complement both change by at most one step's factor at each of them.
-
-    Parameters
-    ----------
-    at : float
-        epsilon' at which delta' is asked for; 0 gives the largest advantage of a test.
-    delta : float
-        delta of the mechanisms, in [0, 1).
-
-    References
-    ----------
-    bun, Proposition 4.1 and Theorem 2.2.
+    drawn): an event and its complement both change by at most one step's factor at each of them. `at` is the epsilon'
+    at which delta' is asked for; 0 gives the largest advantage of a test (bun, Proposition 4.1 and Theorem 2.2).
     """
-    epsilon = checks.real("epsilon", epsilon, above=0)
-    delta = checks.real("delta", delta, at_least=0, below=1)
-    checks.one_of("relation", relation, RELATIONS)
+    from scipy import sparse
+
+    epsilon, delta = checks.real("epsilon", epsilon, above=0), checks.real("delta", delta, at_least=0, below=1)
     states = _states(p, q)
     gain = np.array([p.get(state, 0.0) - math.exp(at) * q.get(state, 0.0) for state in states])
     apart = _distances(states, relation)
-    from scipy import sparse
-
     half = _constraints(epsilon * apart, apart <= 1)
     # f <= e^eps f' + delta, and the same of 1 - f: -f + e^eps f' <= e^eps - 1 + delta
     right = np.concatenate([np.full(half.shape[0], delta), delta - np.asarray(half.sum(axis=1)).ravel()])
@@ -162,10 +133,8 @@ def _states(p: Law, q: Law) -> list[State]:
     if len({len(state) for state in states}) != 1:
         raise ArgumentError("samples of both populations must be counts of the same types, got different lengths")
     if len(states) > MOST_STATES:
-        raise ArgumentError(
-            f"at most {MOST_STATES} different samples can be audited, got {len(states)}; merge records of one type "
-            "or take a smaller frame"
-        )
+        rule = f"at most {MOST_STATES} different samples can be audited"
+        raise ArgumentError(f"{rule}, got {len(states)}; merge records of one type or take a smaller frame")
     return states
 
 
@@ -174,6 +143,7 @@ def _distances(states: list[State], relation: str) -> np.ndarray:
 
     add_remove: |S| + |T| - 2 |S and T|; substitute: |S - T| for samples of one size; both: max(|S|, |T|) - |S and T|.
     """
+    checks.one_of("relation", relation, ("add_remove", "substitute", "both"))
     counts = np.array(states)
     overlap = np.minimum(counts[:, None, :], counts[None, :, :]).sum(axis=2)
     size = counts.sum(axis=1)
@@ -195,8 +165,7 @@ def _constraints(apart: np.ndarray, kept: np.ndarray) -> Any:
     return sparse.csr_matrix((values, places), (len(rows), len(apart)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Optimum:
+class _Optimum(NamedTuple):
     lower: float
     upper: float
     event: np.ndarray
@@ -247,60 +216,24 @@ def _certified(
     return _Optimum(lower, math.log(value + paid), f)
 
 
-_HUGE = 1e200
 _ROUNDS = 200
-_SLACK = 1e-11
 
 
-@dataclass(frozen=True, eq=False)
-class WorstRatio:
-    """The optimum and a sequence that attains it.
-
-    Attributes
-    ----------
-    log_ratio : float
-        log max over A of sum(N A) / sum(D A).
-    log_sequence : ndarray, shape (n,)
-        log A of a maximiser, A_0 = 1.
-    slack : float
-        Verified: no sequence has a log ratio above log_ratio + slack. It covers round-off, which grows with n epsilon.
-    """
+class WorstRatio(NamedTuple):
+    """The log of the largest ratio that was found, and a value above it that is verified not to be exceeded."""
 
     log_ratio: float
-    log_sequence: np.ndarray
-    slack: float
-
-    @property
-    def upper(self) -> float:
-        """A value that is proved not to be below the optimum."""
-        return self.log_ratio + self.slack
+    upper: float
 
 
 def worst_ratio(log_numerator: np.ndarray, log_denominator: np.ndarray, epsilon: float) -> WorstRatio:
     """Return max over A > 0 with exp(-epsilon) <= A_{j+1}/A_j <= exp(epsilon) of sum(N A) / sum(D A).
 
-    This is a linear-fractional programme whose extreme rays go up or down by the full factor at every step. For a
-    trial value lambda, V_j = N_j - lambda D_j + max(exp(epsilon) V_{j+1}, exp(-epsilon) V_{j+1}) decides in one pass
-    whether some A exceeds it; the A of that pass gives the next lambda (Dinkelbach's method). Each pass is O(n).
-
-    Parameters
-    ----------
-    log_numerator, log_denominator : ndarray, shape (n,)
-        Logarithms of the weights N and D, -inf for 0; D must not be 0 everywhere.
-    epsilon : float
-        Largest change of log A between neighbours, above 0.
-
-    Raises
-    ------
-    ArgumentError
-        If the arrays differ in length, hold NaN or +inf, or one of them is 0 everywhere.
-    NumericalError
-        If no maximiser is verified.
-
-    References
-    ----------
-    bun, Sections 3 and 4: with A_m the probability of an event on a sample of size m, the worst event of all
-    epsilon-DP mechanisms.
+    N, D come as logarithms. This is a linear-fractional programme whose extreme rays go up or down by the full factor
+    at every step. For a trial value lambda, V_j = N_j - lambda D_j + max(exp(epsilon) V_{j+1}, exp(-epsilon) V_{j+1})
+    decides in one O(n) pass whether some A exceeds it; the A of that pass gives the next lambda (Dinkelbach's method).
+    With A_m the probability of an event on a sample of size m it is the worst event of all epsilon-DP mechanisms (bun,
+    Sections 3 and 4).
     """
     epsilon = checks.real("epsilon", epsilon, above=0)
     n, d = np.asarray(log_numerator, dtype=float), np.asarray(log_denominator, dtype=float)
@@ -311,25 +244,23 @@ def worst_ratio(log_numerator: np.ndarray, log_denominator: np.ndarray, epsilon:
             raise ArgumentError(f"the {name} must hold finite logarithms or -inf, not all -inf, got {array[:5]}...")
     level = np.maximum(n, d)
     level = np.where(np.isneginf(level), np.max(level), level)
-    above, below = np.exp(n - level).tolist(), np.exp(d - level).tolist()
-    levels = level.tolist()
-    log_lambda, sequence = -math.inf, np.zeros(len(n))
-    slopes = np.ones(len(n))
+    above, below, levels = np.exp(n - level).tolist(), np.exp(d - level).tolist(), level.tolist()
+    log_lambda, slopes = -math.inf, np.ones(len(n))
     for _ in range(_ROUNDS):
         candidate = epsilon * (np.cumsum(slopes) - slopes[0])
         value = float(logsumexp(n + candidate) - logsumexp(d + candidate))
         if value <= log_lambda + 4e-16 * (1 + abs(log_lambda)):
             break
-        log_lambda, sequence = value, candidate
+        log_lambda = value
         slopes = _pass(above, below, levels, log_lambda, epsilon)[1]
     else:
         raise NumericalError(f"the worst ratio must settle within {_ROUNDS} rounds, got {log_lambda!r} at the end")
-    # weights far below the others do not matter, however long their logarithms are
+    # for round-off; weights far below the others do not matter, however long their logarithms are
     digits = min(float(np.ptp(level)), 2 * epsilon * len(n) + 2000)
-    slack = _SLACK + 1e-15 * (epsilon * len(n) + digits)
+    slack = 1e-11 + 1e-15 * (epsilon * len(n) + digits)
     if _pass(above, below, levels, log_lambda + slack, epsilon)[0] > 0:
         raise NumericalError(f"the worst ratio must be verified to {slack:g}, got exp({log_lambda!r}) exceeded")
-    return WorstRatio(log_lambda, sequence, slack)
+    return WorstRatio(log_lambda, log_lambda + slack)
 
 
 def _pass(
@@ -351,7 +282,7 @@ def _pass(
         else:
             slopes[j] = -1.0
             value *= down if j else 1.0
-        if abs(value) > _HUGE or (value != 0.0 and abs(value) < 1 / _HUGE):
+        if abs(value) > 1e200 or (value != 0.0 and abs(value) < 1e-200):
             reference += math.log(abs(value))
             value = math.copysign(1.0, value)
     return value, slopes

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -17,8 +16,6 @@ from dpsub.errors import ArgumentError
 def loss(share: float, epsilon: float, exponent: float) -> float:
     """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), N = `exponent`, q = `share` of the clusters.
 
-    References
-    ----------
     bun, Theorems 5.1 and 5.2.
     """
     share = checks.real("share", share, above=0, at_most=1)
@@ -32,30 +29,20 @@ def _mixed(share: float, epsilon: float, log_rho: float) -> float:
     return amplified(1 / (1 + math.exp(min(rest, 700.0))), epsilon)
 
 
+def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes of the clusters if there are two or more and none is empty."""
+    found = tuple(checks.integer("the size of a cluster", size, at_least=1) for size in sizes)
+    if len(found) < 2:
+        raise ArgumentError(f"cluster sampling needs at least 2 clusters, got {len(found)}")
+    return found
+
+
 @dataclass(frozen=True)
 class ClusterDesign:
-    """`drawn` of the clusters of the given sizes, uniformly without replacement.
+    """`drawn` clusters of these sizes, of each a Poisson sample of rate `second_stage` (bun, Section 5).
 
-    The guarantee is for adding one record to a cluster, or removing it, where the partition into clusters stays.
-    Sizes are those of the smaller of the two populations.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Members of each cluster, at least two clusters, none empty.
-    drawn : int
-        1..k; with k all clusters are taken and the loss is epsilon.
-    second_stage : float
-        Share of each drawn cluster that a Poisson sample keeps; 1 keeps all members.
-
-    Raises
-    ------
-    ArgumentError
-        If there are fewer than two clusters, one is empty, or `drawn` lies outside 1..k.
-
-    References
-    ----------
-    bun, Section 5.
+    The guarantee is for adding one record to a cluster, or removing it, where the partition into clusters stays. Sizes
+    are those of the smaller of the two populations.
     """
 
     sizes: tuple[int, ...]
@@ -63,85 +50,67 @@ class ClusterDesign:
     second_stage: float = 1.0
 
     def __post_init__(self) -> None:
-        sizes = tuple(checks.integer("the size of a cluster", size, at_least=1) for size in self.sizes)
-        if len(sizes) < 2:
-            raise ArgumentError(f"cluster sampling needs at least 2 clusters, got {len(sizes)}")
-        object.__setattr__(self, "sizes", sizes)
+        sizes = checked_sizes(self.sizes)
         drawn = checks.integer("drawn", self.drawn, at_least=1, at_most=len(sizes), at_most_name="the clusters")
-        object.__setattr__(self, "drawn", drawn)
         rate = checks.real("second_stage", self.second_stage, above=0, at_most=1)
-        object.__setattr__(self, "second_stage", rate)
-
-    @property
-    def share(self) -> float:
-        """q = l/k, the chance that a cluster is drawn."""
-        return self.drawn / len(self.sizes)
+        for name, value in (("sizes", sizes), ("drawn", drawn), ("second_stage", rate)):
+            object.__setattr__(self, name, value)
 
     def upper(self, epsilon: float, cluster: int) -> float:
         """Return the loss with the largest other cluster; holds for every mechanism, epsilon-DP under add_remove."""
-        return self._closed(epsilon, cluster, max(self._others(cluster)))
+        return self._closed(epsilon, cluster, max)
 
     def lower(self, epsilon: float, cluster: int) -> float:
         """Return the loss with the smallest other cluster; some mechanism attains or exceeds it."""
-        return self._closed(epsilon, cluster, min(self._others(cluster)))
+        return self._closed(epsilon, cluster, min)
+
+    def _closed(self, epsilon: float, cluster: int, extreme: Callable[[tuple[int, ...]], int]) -> float:
+        share, inner = self.drawn / len(self.sizes), amplified(self.second_stage, epsilon)
+        return loss(share, inner, self.sizes[cluster] + extreme(self._others(cluster)))
 
     def _others(self, cluster: int) -> tuple[int, ...]:
         return self.sizes[:cluster] + self.sizes[cluster + 1 :]
 
-    def _closed(self, epsilon: float, cluster: int, other: int) -> float:
-        return loss(self.share, amplified(self.second_stage, epsilon), self.sizes[cluster] + other)
-
     def exact(self, epsilon: float, cluster: int) -> float:
-        """Return the worst loss over all mechanisms for a record of one cluster, whatever the sizes.
+        """Return the worst loss over all mechanisms for a record of one cluster, whatever the sizes; O(k l).
 
         The factor e^(-N epsilon) becomes e^(-n_i epsilon) [E_l(z)/C(k-1, l)] / [E_{l-1}(z)/C(k-1, l-1)], with
         z_j = e^(-epsilon n_j) over the other clusters and E the elementary symmetric polynomials. With a second stage
         the value is exact for the mechanism that the second stage makes of a worst one, an upper bound otherwise.
-        O(k l), in logarithms.
         """
         k, taken = len(self.sizes), self.drawn
         inner = amplified(self.second_stage, epsilon)
         if taken == k:
             return inner
-        others = np.array(self._others(cluster), dtype=float)
-        log_e = log_symmetric(-inner * others, taken)
+        log_e = log_symmetric(-inner * np.array(self._others(cluster), dtype=float), taken)
         # C(k-1, l) / C(k-1, l-1) = (k - l) / l
         log_rho = -inner * self.sizes[cluster] + log_e[taken] - log_e[taken - 1] - math.log((k - taken) / taken)
-        return _mixed(self.share, inner, log_rho)
+        return _mixed(taken / k, inner, log_rho)
 
     def worst(self, epsilon: float, kind: str) -> float:
         """Return the largest loss over all clusters, each size once: `kind` is "upper", "lower" or "exact"."""
-        places = [self.sizes.index(size) for size in self._different]
-        return max(getattr(self, kind)(epsilon, place) for place in places)
-
-    @cached_property
-    def _different(self) -> Sequence[int]:
-        return sorted(set(self.sizes))
+        return max(getattr(self, kind)(epsilon, self.sizes.index(size)) for size in sorted(set(self.sizes)))
 
 
 def log_symmetric(log_z: np.ndarray, degree: int) -> np.ndarray:
     """Return log E_0, ..., log E_degree of the values exp(log_z), E_d the sum of all products of d different ones.
 
-    The recursion E_d <- E_d + z E_{d-1} over the values, O(len(log_z) degree), all terms positive.
+    The recursion E_d <- E_d + z E_{d-1} over the values, all terms positive.
     """
     log_e = np.full(degree + 1, -np.inf)
     log_e[0] = 0.0
-    for count, log_value in enumerate(np.asarray(log_z, dtype=float).tolist(), start=1):
+    for count, log_value in enumerate(log_z.tolist(), start=1):
         top = min(count, degree)
         log_e[1 : top + 1] = np.logaddexp(log_e[1 : top + 1], log_e[:top] + log_value)
     return log_e
 
 
 def presence_bound(share: float, epsilon_in: float, epsilon_out: float, *, reverse: bool = False) -> float:
-    """Return the loss that a test of a cluster's presence proves.
+    """Return the loss log(1 + (e^x - 1) q / (q + e^(x - y) (1 - q))) that a test of a cluster's presence proves.
 
-    log(1 + (e^x - 1) q / (q + e^(x - y) (1 - q))), x = `epsilon_in` the conditional loss on the test's event given
-    that the cluster is in, y = `epsilon_out` how well the event tells in from out on the first population. The printed
-    statement has e^(-y) (reverse = True), which is right only where the conditional loss is taken the other way round.
-
-    References
-    ----------
-    bun, Theorem 5.3 (erratum BN4).
+    x = `epsilon_in`: the conditional loss on the test's event given that the cluster is in; y = `epsilon_out`: how well
+    the event tells in from out on the first population. The printed statement has e^(-y) (`reverse`), right only where
+    the conditional loss is taken the other way round (bun, Theorem 5.3, erratum BN4).
     """
     share = checks.real("share", share, above=0, below=1)
     x = checks.real("epsilon_in", epsilon_in, at_least=0)

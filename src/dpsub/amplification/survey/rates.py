@@ -10,23 +10,9 @@ from dpsub import checks
 
 
 def amplified(rate: float, epsilon: float) -> float:
-    """Return log(1 + rate (exp(epsilon) - 1)), exact for simple random samples of fixed size under substitution.
+    """Return log(1 + rate (exp(epsilon) - 1)), exact for simple random samples of fixed size (bun, Theorem 2.2).
 
-    Parameters
-    ----------
-    rate : float
-        Inclusion probability m/n, in [0, 1].
-    epsilon : float
-        Base epsilon in nats, above 0; the mechanism's guarantee under the same relation as the result's.
-
-    Raises
-    ------
-    ArgumentError
-        If the rate or epsilon lies outside its range.
-
-    References
-    ----------
-    bun, Theorem 2.2.
+    `epsilon` of the mechanism and the result are both under substitution; `rate` = m/n lies in [0, 1].
     """
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
@@ -39,13 +25,7 @@ def amplified(rate: float, epsilon: float) -> float:
 
 
 def amplified_delta(rate: float, delta: float) -> float:
-    """Return rate * delta, the delta that goes with `amplified` (bun, Theorem 2.2).
-
-    Raises
-    ------
-    ArgumentError
-        If the rate lies outside [0, 1] or delta outside [0, 1).
-    """
+    """Return rate * delta, the delta that goes with `amplified` (bun, Theorem 2.2)."""
     return checks.real("rate", rate, at_least=0, at_most=1) * checks.real("delta", delta, at_least=0, below=1)
 
 
@@ -60,17 +40,10 @@ def lower_amplified(rate: float, epsilon: float) -> float:
 
 
 def base_for(rate: float, target: float) -> float:
-    """Return the base epsilon whose amplified value is `target`: log(1 + (exp(target) - 1) / rate).
+    """Return log(1 + (exp(target) - 1) / rate), the base epsilon whose amplified value is `target`.
 
     Dividing the target by the rate is no substitute: it is valid only while both are small.
-
-    Raises
-    ------
-    ArgumentError
-        If the rate is not in (0, 1] or the target not above 0.
     """
     rate = checks.real("rate", rate, above=0, at_most=1)
     target = checks.real("target", target, above=0)
-    if target < 30:
-        return math.log1p(math.expm1(target) / rate)
-    return target - math.log(rate)
+    return math.log1p(math.expm1(target) / rate) if target < 30 else target - math.log(rate)

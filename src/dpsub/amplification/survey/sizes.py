@@ -8,137 +8,78 @@ size, and the error that privacy forces.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from dpsub import checks
 from dpsub.amplification.survey.auditor import State, hockey_stick, worst_ratio
 from dpsub.amplification.survey.rates import amplified, lower_amplified
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.sampling.allocation import SizeChances, exact_rate, log_normal_sizes, rounded_sizes
+from dpsub.sampling.allocation import SizeChances, exact_rate, rounded_sizes
 
 
-@dataclass(frozen=True, eq=False)
-class RandomSizeLaw:
-    """The law t of the sample size, on 0..n for a population of n records.
-
-    Parameters
-    ----------
-    log_pmf : ndarray, shape (n + 1,)
-        Logarithms of t(0), ..., t(n); -inf for impossible sizes.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no record, an entry is NaN or +inf, or the law does not sum to 1 within 1e-9.
-    """
-
-    log_pmf: np.ndarray
-
-    def __post_init__(self) -> None:
-        log_pmf = np.array(self.log_pmf, dtype=float)
-        if log_pmf.ndim != 1 or log_pmf.size < 2 or not np.all(log_pmf < np.inf):
-            raise ArgumentError(f"a law of sizes needs logarithms for 0..n with n >= 1, got shape {log_pmf.shape}")
-        total = float(np.exp(logsumexp(log_pmf)))
-        if abs(total - 1) > 1e-9:
-            raise ArgumentError(f"a law of sizes must sum to 1, got a sum of {total!r}; divide by it")
-        log_pmf.flags.writeable = False
-        object.__setattr__(self, "log_pmf", log_pmf)
-
-    @classmethod
-    def of_probabilities(cls, t: np.ndarray) -> RandomSizeLaw:
-        """Return the law with the probabilities `t`, shape (n + 1,), none negative."""
-        t = checks.finite_array("t", t, ndim=1)
-        if t.size and t.min() < 0:
-            raise ArgumentError(f"probabilities of sizes must not be negative, got {t.min():g}")
-        with np.errstate(divide="ignore"):
-            return cls(np.log(t))
-
-    @classmethod
-    def truncated_gaussian(cls, n: int, mean: float, sigma: float) -> RandomSizeLaw:
-        """Return t(m) proportional to exp(-(m - mean)^2 / (2 sigma^2)) on the integers 0..n (`log_normal_sizes`)."""
-        return cls(log_normal_sizes(n, mean, sigma))
-
-    @property
-    def n(self) -> int:
-        """Number of records of the population."""
-        return len(self.log_pmf) - 1
-
-    @property
-    def mean(self) -> float:
-        """Expected size."""
-        return float(np.arange(self.n + 1) @ np.exp(self.log_pmf))
-
-    def tilted_mean(self, epsilon: float) -> float:
-        """Return the mean of the law proportional to exp(epsilon m) t(m)."""
-        sizes = np.arange(self.n + 1)
-        tilted = self.log_pmf + checks.real("epsilon", epsilon, above=0) * sizes
-        return float(sizes @ np.exp(tilted - logsumexp(tilted)))
+def log_sizes_of(t: ArrayLike) -> np.ndarray:
+    """Return the logarithms of a law of sizes, t(0), ..., t(n) for a population of n records; -inf for 0."""
+    t = checks.finite_array("t", t, ndim=1)
+    if t.size < 2 or t.min() < 0 or abs(t.sum() - 1) > 1e-9:
+        raise ArgumentError(f"a law of sizes must hold probabilities of 0..n that sum to 1, got a sum of {t.sum():g}")
+    with np.errstate(divide="ignore"):
+        return np.log(t)
 
 
-def random_size_upper(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
+def tilted_mean(log_sizes: np.ndarray, epsilon: float) -> float:
+    """Return the mean of the law proportional to exp(epsilon m) t(m), of log t(0), ..., log t(n)."""
+    sizes = np.arange(len(log_sizes))
+    tilted = log_sizes + checks.real("epsilon", epsilon, above=0) * sizes
+    return float(sizes @ np.exp(tilted - logsumexp(tilted)))
+
+
+def random_size_upper(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
     """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), mu the tilted mean; substitution of one record.
 
-    factor = 1 is printed for mechanisms that are epsilon-DP under add_remove, of which it is not true; it holds if
-    the mechanism is epsilon-DP under add_remove and under substitute. factor = 2 holds for every mechanism that is
-    epsilon-DP under add_remove.
-
-    References
-    ----------
-    bun, Theorem 3.1 (erratum BN1).
+    factor = 1 is printed for mechanisms that are epsilon-DP under add_remove, of which it is not true; it holds if the
+    mechanism is epsilon-DP under add_remove and under substitute. factor = 2 holds for every mechanism that is
+    epsilon-DP under add_remove (bun, Theorem 3.1, erratum BN1).
     """
-    return amplified(_share(law, epsilon), factor * epsilon)
+    return amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
-def random_size_lower(law: RandomSizeLaw, epsilon: float, *, factor: int) -> float:
+def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
     """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains or exceeds.
 
-    With factor = 2 the mechanism is a sum of values in [-1, 1] with Laplace noise.
-
-    References
-    ----------
-    bun, Theorem 3.1.
+    With factor = 2 the mechanism is a sum of values in [-1, 1] with Laplace noise (bun, Theorem 3.1).
     """
-    return lower_amplified(_share(law, epsilon), factor * epsilon)
+    return lower_amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
-def random_size_exact(law: RandomSizeLaw, epsilon: float) -> float:
-    """Return the worst loss under substitution over all mechanisms that are epsilon-DP under add_remove.
+def random_size_exact(log_sizes: np.ndarray, epsilon: float) -> float:
+    """Return the worst loss under substitution over all mechanisms that are epsilon-DP under add_remove, rounded up.
 
     With A_m the probability of an event on a sample of size m that lacks the record, at most exp(epsilon) A_{m-1} on
-    one that holds it and at least exp(-epsilon) A_{m-1} on one that holds its substitute, the ratio of the two
-    mixtures is largest over sequences A (`worst_ratio`). O(n) a pass; rounded upwards.
+    one that holds it and at least exp(-epsilon) A_{m-1} on one that holds its substitute, the ratio of the two mixtures
+    is largest over sequences A (`worst_ratio`).
     """
-    sizes = np.arange(law.n + 1)
-    with np.errstate(divide="ignore"):
-        without = law.log_pmf[:-1] + np.log1p(-sizes[:-1] / law.n)
-        holding = law.log_pmf[1:] + np.log(sizes[1:] / law.n)
+    sizes = np.arange(len(log_sizes))
+    without = log_sizes[:-1] + np.log1p(-sizes[:-1] / sizes[-1])
+    holding = log_sizes[1:] + np.log(sizes[1:] / sizes[-1])
     n, d = np.logaddexp(without, holding + epsilon), np.logaddexp(without, holding - epsilon)
     if not np.any(n > -np.inf):
         raise ArgumentError("a law of sizes must leave some chance of a sample, got none")
     return worst_ratio(n, d, epsilon).upper
 
 
-def _share(law: RandomSizeLaw, epsilon: float) -> float:
-    return min(1.0, law.tilted_mean(epsilon) / law.n)
+def _share(log_sizes: np.ndarray, epsilon: float) -> float:
+    return min(1.0, tilted_mean(log_sizes, epsilon) / (len(log_sizes) - 1))
 
 
 def rounding_printed(rate: object, epsilon: float) -> float:
     """Return log(1 + 2r(e^(2 epsilon) - 1)) + log(1 + r(e^(2 epsilon) - 1)), upper for randomised rounding.
 
-    Holds under add_remove for mechanisms that are epsilon-DP under add_remove, where r n >= 1 for both populations.
-
-    Raises
-    ------
-    UnsupportedError
-        If the rate is 1: the theorem asks for a rate below 1.
-
-    References
-    ----------
-    bun, Theorems 4.3 and 7.2.
+    Holds under add_remove for mechanisms that are epsilon-DP under add_remove, where r n >= 1 for both populations, and
+    r < 1 (bun, Theorems 4.3 and 7.2).
     """
     r = float(_below_one(rate))
     epsilon = checks.real("epsilon", epsilon, above=0)
@@ -147,24 +88,17 @@ def rounding_printed(rate: object, epsilon: float) -> float:
 
 
 def rounding_size_aware(rate: object, epsilon: float, n: int) -> float:
-    """Return the same bound with (floor(r n) + 1)/(n + 1) in place of 2r, n records in the smaller population.
+    """Return the same bound with (floor(r n) + 1)/(n + 1) in place of 2r, valid for all n >= 0.
 
-    Valid for all n >= 0; upper, add_remove.
+    n are the records of the smaller population.
     """
-    exact = _below_one(rate)
-    n = checks.integer("n", n, at_least=0)
+    exact, n = _below_one(rate), checks.integer("n", n, at_least=0)
     share = Fraction(math.floor(exact * n) + 1, n + 1)
     return amplified(float(share), 2 * epsilon) + amplified(float(exact), 2 * epsilon)
 
 
 def rounding_checked(rate: object, epsilon: float, n: int) -> float:
-    """Return `rounding_printed` after a check that r n >= 1 for the smaller population of n records.
-
-    Raises
-    ------
-    UnsupportedError
-        If it is not; the message offers the form that knows the size.
-    """
+    """Return `rounding_printed` if r n >= 1 for the smaller population of n records, else refuse."""
     exact = _below_one(rate)
     if exact * n < 1:
         raise UnsupportedError(
@@ -179,8 +113,7 @@ def rounding_break_even(epsilon: float) -> float:
 
     With u = r (e^(2 epsilon) - 1) the bound is epsilon where (1 + 2u)(1 + u) = e^epsilon.
     """
-    epsilon = checks.real("epsilon", epsilon, above=0)
-    return _root(epsilon) / math.expm1(2 * epsilon)
+    return _root(checks.real("epsilon", epsilon, above=0)) / math.expm1(2 * epsilon)
 
 
 def rounding_base(rate: object, target: float) -> float:
@@ -188,8 +121,7 @@ def rounding_base(rate: object, target: float) -> float:
 
     target/(6 r) is no substitute: it is close only while target is far below r.
     """
-    target = checks.real("target", target, above=0)
-    return 0.5 * math.log1p(_root(target) / float(_below_one(rate)))
+    return 0.5 * math.log1p(_root(checks.real("target", target, above=0)) / float(_below_one(rate)))
 
 
 def _root(target: float) -> float:
@@ -202,11 +134,7 @@ def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
     """Return log(1 + m/(n+1) (e^(2 epsilon) - 1)) + |m - m'| epsilon for sizes m of n and m' of n + 1 records.
 
     Upper under add_remove for mechanisms that are epsilon-DP under add_remove (printed: under substitute, of which it
-    is not true, as such mechanisms may show the size).
-
-    References
-    ----------
-    bun, Lemma B.1 (erratum BN7).
+    is not true, as such mechanisms may show the size; bun, Lemma B.1, erratum BN7).
     """
     m, other = (checks.integer(name, size, at_least=0) for name, size in (("m", m), ("m'", other)))
     n = checks.integer("n", n, at_least=max(m, 1))
@@ -214,15 +142,10 @@ def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
 
 
 def rounding_exact(smaller: SizeChances, larger: SizeChances, n: int, epsilon: float) -> float:
-    """Return the worst loss under add_remove of samples of n and of n + 1 records with these laws of sizes.
+    """Return the worst loss under add_remove of samples of n and of n + 1 records with these laws of sizes, rounded up.
 
     The sequence A_m is the probability of an event on a sample of size m without the record; a sample of m that holds
-    it (chance m/(n+1)) has e^(+-epsilon) A_{m-1}. Both directions are programmes over A (`worst_ratio`), rounded up.
-
-    Parameters
-    ----------
-    smaller, larger : mapping of size to probability
-        For the populations without and with the record.
+    it (chance m/(n+1)) has e^(+-epsilon) A_{m-1}. Both directions are programmes over A (`worst_ratio`).
     """
     n = checks.integer("n", n, at_least=1)
     for name, law, most in (("smaller", smaller, n), ("larger", larger, n + 1)):
@@ -254,9 +177,8 @@ def _below_one(rate: object) -> Fraction:
 def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:
     """Return the largest Pr[H = X] - Pr[H = Y] of a size, over tests whose two answers are both epsilon-DP.
 
-    References
-    ----------
-    bun, Proposition 4.1: at most e^epsilon' - 1 (`advantage_limit`) if sampling with this size keeps epsilon'.
+    If sampling with this size keeps epsilon', it is at most tanh(epsilon'/2), printed as e^epsilon' - 1 (bun,
+    Proposition 4.1).
     """
     path = range(min(*one, *other), max(*one, *other) + 1)
     p: dict[State, float] = {(m,): one.get(m, 0.0) for m in path}
@@ -265,41 +187,20 @@ def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:
 
 
 def size_loss(one: SizeChances, other: SizeChances, epsilon: float) -> float:
-    """Return the worst loss of all mechanisms that see the size only; Delta epsilon for two sizes Delta apart.
-
-    References
-    ----------
-    bun, Section 4.1.
-    """
+    """Return the worst loss of all mechanisms that see the size only (bun, Section 4.1)."""
     path = range(min(*one, *other), max(*one, *other) + 1)
     with np.errstate(divide="ignore"):
         p, q = (np.log([law.get(m, 0.0) for m in path]) for law in (one, other))
     return max(worst_ratio(p, q, epsilon).upper, worst_ratio(q, p, epsilon).upper)
 
 
-def advantage_limit(epsilon_amplified: float, *, sharp: bool) -> float:
-    """Return how large an advantage epsilon' allows: e^epsilon' - 1 as printed, tanh(epsilon'/2) if `sharp`."""
-    value = checks.real("epsilon_amplified", epsilon_amplified, at_least=0)
-    return math.tanh(value / 2) if sharp else math.expm1(min(value, 700.0))
-
-
-def laplace_count_advantage(difference: int, epsilon: float) -> float:
-    """Return 1 - exp(-Delta epsilon/2): the advantage of a threshold on the size plus Lap(1/epsilon)."""
-    return -math.expm1(-checks.integer("difference", difference, at_least=0) * epsilon / 2)
-
-
 def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6) -> float:
     """Return max over k of (k step)^2 / (4 cosh^2(k epsilon'/2)), a lower bound of every estimator's mean square error.
 
     The estimator is epsilon'-DP under the relation whose steps change the statistic by `step` each; k steps are
-    available up to `longest`. For long paths the maximum is 0.439229 step^2/epsilon'^2.
-
-    References
-    ----------
-    bun, Proposition 4.2.
+    available up to `longest`. For long paths the maximum is 0.439229 step^2/epsilon'^2 (bun, Proposition 4.2).
     """
-    step = checks.real("step", step, above=0)
-    epsilon = checks.real("epsilon_amplified", epsilon_amplified, above=0)
+    step, epsilon = checks.real("step", step, above=0), checks.real("epsilon_amplified", epsilon_amplified, above=0)
     longest = checks.integer("longest", longest, at_least=1)
     # k tanh(k epsilon/2) epsilon/2 = 1 at the continuous maximum: k epsilon/2 = 1.199678
     best = 1.1996786402577338 * 2 / epsilon
@@ -310,10 +211,6 @@ def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6)
 def error_floor(alpha: float, epsilon: float, *, noise: float) -> float:
     """Return max(0, alpha - noise/epsilon^2), the least mean square error of the sampled size for some population.
 
-    `noise` is the variance of Lap(1) that is taken off: 1 as printed, 2 in truth.
-
-    References
-    ----------
-    bun, Proposition 4.2 (erratum BN3).
+    `noise` is the variance of Lap(1): 1 as printed, 2 in truth (bun, Proposition 4.2, erratum BN3).
     """
     return max(0.0, alpha - noise / checks.real("epsilon", epsilon, above=0) ** 2)

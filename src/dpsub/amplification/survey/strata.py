@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dpsub import checks
 from dpsub.amplification.survey import rates
 from dpsub.amplification.survey.sizes import rounding_checked
-from dpsub.errors import UnsupportedError
 
 
 def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differing: int) -> float:
     """Return the loss of proportional allocation with randomised rounding in each stratum, for one stratum's records.
 
-    The size condition is needed in the differing stratum only; upper, add_remove.
-
-    References
-    ----------
-    bun, Theorem 7.2.
+    The size condition is needed in the differing stratum only; upper, add_remove (bun, Theorem 7.2).
     """
     return rounding_checked(rate, epsilon, checks.integer("the size of a stratum", sizes[differing], at_least=1))
 
@@ -29,11 +24,8 @@ def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differin
 def certificate(allocation: Sequence[int], sizes: Sequence[int], change: int, base: float) -> float:
     """Return max_i log(1 + f_i/(N_i + 1) (e^(2 base) - 1)) + s_1 base, for an allocation that depends on the data.
 
-    s_1 = `change` is the largest L1 change of the allocation when one record is added or removed; upper, add_remove.
-
-    References
-    ----------
-    bun, Lemma B.1, stratum by stratum.
+    s_1 = `change` is the largest L1 change of the allocation when one record is added or removed; upper, add_remove
+    (bun, Lemma B.1, stratum by stratum).
     """
     share = max(f / (n + 1) for f, n in zip(allocation, sizes, strict=True))
     return rates.amplified(min(1.0, share), 2 * base) + checks.integer("change", change, at_least=0) * base
@@ -65,16 +57,9 @@ def private_weights(
 ) -> np.ndarray:
     """Return N_i S_i with Laplace noise, epsilon-DP when one value in [0, B] is substituted within its stratum.
 
-    N_i S_i is N_i / sqrt(N_i - 1) times the length of the centred values, which one value moves by at most
-    B sqrt((N_i - 1)/N_i): the sensitivity is B sqrt(N_i), in one stratum only. The sizes N_i are public. A weight
-    below the scale of its noise is raised to it, so that no stratum is starved by chance.
-
-    Parameters
-    ----------
-    deviations : sequence of float
-        S_i with divisor N_i - 1.
-    upper_limit : float
-        B, public.
+    N_i S_i (S_i with divisor N_i - 1) is N_i / sqrt(N_i - 1) times the length of the centred values, which one value
+    moves by at most B sqrt((N_i - 1)/N_i): the sensitivity is B sqrt(N_i), in one stratum only. Sizes and B, the
+    `upper_limit`, are public. A weight below the scale of its noise is raised to it: no stratum is starved by chance.
     """
     upper_limit = checks.real("upper_limit", upper_limit, above=0)
     scale = upper_limit * np.sqrt(np.array(sizes, dtype=float)) / checks.real("epsilon", epsilon, above=0)
@@ -82,60 +67,22 @@ def private_weights(
     return np.asarray(np.maximum(weights + rng.laplace(scale=scale), scale))
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(NamedTuple):
     """What a population may look like: sizes N_i and standard deviations (divisor N_i - 1) of the strata."""
 
     sizes: tuple[int, ...]
     deviations: tuple[float, ...]
 
-    def sampling_variance(self, allocation: Sequence[float]) -> float:
-        """Return the design variance of the mean, sum (N_i/N)^2 (1 - m_i/N_i) S_i^2/m_i.
-
-        References
-        ----------
-        bun, Section 7.2.
-        """
+    def sampling_variance(self, allocation: Sequence[int]) -> float:
+        """Return the design variance of the mean, sum (N_i/N)^2 (1 - m_i/N_i) S_i^2/m_i (bun, Section 7.2)."""
         total = sum(self.sizes)
         return math.fsum(
             (n / total) ** 2 * max(0.0, 1 - m / n) * s * s / m
             for n, s, m in zip(self.sizes, self.deviations, allocation, strict=True)
         )
 
-
-@dataclass(frozen=True)
-class MenuItem:
-    """An allocation rule of the menu: what it allocates in each scenario, and the base epsilon that it allows."""
-
-    name: str
-    allocations: tuple[tuple[int, ...], ...]
-    base: float
-
-
-def compare_menu(
-    items: Sequence[MenuItem], scenarios: Sequence[Scenario], upper_limit: float
-) -> list[Mapping[str, float | str]]:
-    """Return sampling, noise and total variance of the mean for each rule, the largest over the scenarios.
-
-    Values lie in [0, B]; weights N_i/(N m_i) are public; the noise has variance 2 (B max w/base)^2. The rule with the
-    smallest worst total is the answer to Equations 7 and 8 over this menu and family.
-
-    References
-    ----------
-    bun, Equations 6 to 8.
-    """
-    if not items or not scenarios:
-        raise UnsupportedError("a comparison needs at least one rule and one scenario; give both")
-    upper_limit = checks.real("upper_limit", upper_limit, above=0)
-    rows: list[Mapping[str, float | str]] = []
-    for item in items:
-        parts = []
-        for allocation, scenario in zip(item.allocations, scenarios, strict=True):
-            total = sum(scenario.sizes)
-            weight = max(n / (total * m) for n, m in zip(scenario.sizes, allocation, strict=True))
-            parts.append((scenario.sampling_variance(allocation), 2 * (upper_limit * weight / item.base) ** 2))
-        table = np.array(parts)
-        worst = int(table.sum(axis=1).argmax())
-        rows.append({"rule": item.name, "base": item.base, "sampling": float(table[worst, 0]),
-                     "noise": float(table[worst, 1]), "total": float(table[worst].sum())})  # fmt: skip
-    return rows
+    def noise_variance(self, allocation: Sequence[int], base: float, upper_limit: float) -> float:
+        """Return 2 (B max w/base)^2 for values in [0, B] and public weights w_i = N_i/(N m_i)."""
+        total = sum(self.sizes)
+        weight = max(n / (total * m) for n, m in zip(self.sizes, allocation, strict=True))
+        return 2 * (upper_limit * weight / base) ** 2

@@ -8,24 +8,19 @@ from collections.abc import Sequence
 from scipy.special import logsumexp
 
 from dpsub import checks
-from dpsub.amplification.survey.auditor import Law
+from dpsub.amplification.survey.clusters import checked_sizes
 from dpsub.amplification.survey.rates import amplified
-from dpsub.errors import ArgumentError
 
 
 def inclusion_bound(
     a: Sequence[float], a_other: Sequence[float], p: Sequence[float], p_other: Sequence[float],
     q: Sequence[float], q_other: Sequence[float], *, weak: bool = False,
 ) -> float:  # fmt: skip
-    """Return the loss that one event proves, the largest over records i.
+    """Return the loss that one event proves, the largest over records i (bun, Proposition 6.1, Equations 4 and 5).
 
     a_i, p_i, q_i: chance that record i is in the sample, and of the event given that it is in, or out; `_other` on the
-    neighbour. The event's log ratio log (p a + q (1 - a)) / (p' a' + q' (1 - a')); `weak` drops q (1 - a), as printed
-    first. Records with a'_i = 0 or p'_i = 0 are skipped in the weak form only.
-
-    References
-    ----------
-    bun, Proposition 6.1, Equations 4 and 5.
+    neighbour. The event's log ratio is log (p a + q (1 - a)) / (p' a' + q' (1 - a')); `weak` drops q (1 - a), as
+    printed first. Records with a'_i = 0 or p'_i = 0 are skipped in the weak form only.
     """
     best = -math.inf
     for ai, bi, pi, ri, qi, si in zip(a, a_other, p, p_other, q, q_other, strict=True):
@@ -40,12 +35,8 @@ def inclusion_bound(
 def pps_bounds(inclusion: float, epsilon: float) -> tuple[float, float]:
     """Return the weak and the strong lower bound of a PPS sample: max(0, eps + log a) and log(1 + a(e^eps - 1)).
 
-    Some mechanism (randomised response on the presence of a record that no other resembles) exceeds them; a is the
-    largest inclusion probability.
-
-    References
-    ----------
-    bun, Section 6.1.
+    a is the largest inclusion probability; randomised response on the presence of that record exceeds both (bun,
+    Section 6.1).
     """
     inclusion = checks.real("inclusion", inclusion, above=0, at_most=1)
     return max(0.0, checks.real("epsilon", epsilon, above=0) + math.log(inclusion)), amplified(inclusion, epsilon)
@@ -54,14 +45,10 @@ def pps_bounds(inclusion: float, epsilon: float) -> tuple[float, float]:
 def pps_cluster(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
     """Return the worst loss when one cluster is drawn with chance proportional to its size, adding a record to it.
 
-    Exact: the worst event has probability e^(-epsilon d) at distance d from the cluster with the record. With n
-    records in all, n_1 in the cluster, and other clusters far away it tends to `pps_cluster_limit`, above epsilon.
-
-    References
-    ----------
-    bun, Section 6.2 (erratum BN14).
+    Exact: the worst event has probability e^(-epsilon d) at distance d from the cluster with the record (bun, Section
+    6.2, erratum BN14). As the other clusters get far away it tends to `pps_cluster_limit`, above epsilon.
     """
-    sizes = _cluster_sizes(sizes)
+    sizes = checked_sizes(sizes)
     own, others, n = sizes[cluster], sizes[:cluster] + sizes[cluster + 1 :], sum(sizes)
     # in logarithms: e^(-epsilon d) underflows for clusters of a thousand records
     far = [math.log(size) - epsilon * (own + 1 + size) for size in others]
@@ -71,29 +58,10 @@ def pps_cluster(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
 
 
 def pps_cluster_limit(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
-    """Return epsilon + log((n_1 + 1) n/(n_1 (n + 1))), the loss of `pps_cluster` as the other clusters get far away."""
-    sizes = _cluster_sizes(sizes)
+    """Return epsilon + log((n_1 + 1) n/(n_1 (n + 1))) for n records in all, n_1 in the cluster."""
+    sizes = checked_sizes(sizes)
     own, n = sizes[cluster], sum(sizes)
     return epsilon + math.log1p((n - own) / (own * (n + 1)))
-
-
-def _cluster_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    found = tuple(checks.integer("the size of a cluster", size, at_least=1) for size in sizes)
-    if len(found) < 2:
-        raise ArgumentError(f"cluster sampling needs at least 2 clusters, got {len(found)}")
-    return found
-
-
-def systematic_law(order: Sequence[int], step: int, n_records: int) -> Law:
-    """Return the law of every `step`-th record of `order` from a uniform start, as counts of records 0..n_records-1."""
-    step = checks.integer("step", step, at_least=1, at_most=len(order), at_most_name="the records")
-    law: dict[tuple[int, ...], float] = {}
-    for start in range(step):
-        counts = [0] * n_records
-        for record in order[start::step]:
-            counts[record] += 1
-        law[tuple(counts)] = law.get(tuple(counts), 0.0) + 1 / step
-    return law
 
 
 def systematic_insertion(n: int, step: int, place: int, epsilon: float) -> tuple[float, float]:
@@ -101,18 +69,14 @@ def systematic_insertion(n: int, step: int, place: int, epsilon: float) -> tuple
 
     Every unit behind the new one changes its class. With F_j and B_j the members of class j before and behind the
     place, a sample changes by min over the two ways to pair classes; the lower bound is the ratio at the event that
-    decays with the distance from one sample. Both grow linearly in n.
-
-    References
-    ----------
-    bun, Section 6.3 (erratum BN15).
+    decays with the distance from one sample. Both grow linearly in n (bun, Section 6.3, erratum BN15).
     """
     n = checks.integer("n", n, at_least=2)
     step = checks.integer("step", step, at_least=2, at_most=n, at_most_name="n")
     place = checks.integer("place", place, at_least=0, at_most=n, at_most_name="n")
     epsilon = checks.real("epsilon", epsilon, above=0)
     front = [len(range(j, place, step)) for j in range(step)]
-    # behind[j]: units at positions place, ..., n - 1 whose position is j modulo step
+    # units at positions place, ..., n - 1 whose position is j modulo step
     behind = [len(range(j, n, step)) - front[j] for j in range(step)]
     # after the insertion a unit of class j moves to class j + 1, and the new record has class place modulo step
     new = place % step
@@ -121,11 +85,9 @@ def systematic_insertion(n: int, step: int, place: int, epsilon: float) -> tuple
     lower = 0.0
     for chosen in {new, (new + 1) % step}:
         back = (chosen - 1) % step  # the class that its back part had before
-        with_new = chosen == new
 
-        def log_decay(j_front: int, j_back: int, holds: bool, *, at: int = chosen, old: int = back,
-                      own: bool = with_new) -> float:  # fmt: skip
-            apart = int(holds != own)
+        def log_decay(j_front: int, j_back: int, holds: bool, *, at: int = chosen, old: int = back) -> float:
+            apart = int(holds != (at == new))
             apart += 0 if j_front == at else front[j_front] + front[at]
             apart += 0 if j_back == old else behind[j_back] + behind[old]
             return -epsilon * apart

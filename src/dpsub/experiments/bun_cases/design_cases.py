@@ -42,6 +42,15 @@ def cluster_laws(sizes: tuple[int, ...], drawn: int) -> tuple[dict[State, float]
     return laws[0], laws[1]
 
 
+def systematic_law(order: list[int], step: int, n_records: int) -> dict[State, float]:
+    """Return the law of every `step`-th record of `order` from a uniform start, as counts of records 0..n_records-1."""
+    law: dict[State, float] = {}
+    for start in range(step):
+        state = tuple(order[start::step].count(record) for record in range(n_records))
+        law[state] = law.get(state, 0.0) + 1 / step
+    return law
+
+
 def _clusters(epsilon: float) -> Iterator[Case]:
     """Theorems 5.1 and 5.2 with the sizes of the smaller population, and what follows from them."""
     for sizes, drawn in (*EQUAL, *UNEQUAL):
@@ -121,15 +130,15 @@ def _systematic(epsilon: float, largest_order: int) -> Iterator[Case]:
     """A record inserted in the middle of a known order, and one replaced in place, k = 2."""
     for n in range(4, largest_order + 1, 4):
         order = list(range(n))
-        before = unequal.systematic_law(order, 2, n + 1)
-        inserted = unequal.systematic_law([*order[: n // 2], n, *order[n // 2 :]], 2, n + 1)
+        before = systematic_law(order, 2, n + 1)
+        inserted = systematic_law([*order[: n // 2], n, *order[n // 2 :]], 2, n + 1)
         as_clusters = clusters.loss(0.5, epsilon, n)
         low, high = unequal.systematic_insertion(n, 2, n // 2, epsilon)
         found = audit(before, inserted, epsilon).loss
         case = f"k 2, n {n}, inserted in the middle"
         yield Case("Section 6.3 known order", case, "upper", epsilon, as_clusters, high, found)
         yield Case("Section 6.3 insertion", case, "lower", epsilon, low, low, found)
-        replaced = unequal.systematic_law([n, *order[1:]], 2, n + 1)
+        replaced = systematic_law([n, *order[1:]], 2, n + 1)
         in_place = audit(before, replaced, epsilon, relation="both").loss
         yield Case("Section 6.3 in place", f"k 2, n {n}, replaced in place", "upper", epsilon, as_clusters, as_clusters,
                    in_place)  # fmt: skip

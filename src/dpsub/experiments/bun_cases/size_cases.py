@@ -9,7 +9,7 @@ import numpy as np
 from dpsub.amplification.survey import rates, strata
 from dpsub.amplification.survey.auditor import audit, hockey_stick
 from dpsub.amplification.survey.sizes import (
-    RandomSizeLaw,
+    log_sizes_of,
     random_size_exact,
     random_size_lower,
     random_size_upper,
@@ -57,7 +57,7 @@ def _random(epsilon: float, random_laws: int, root: int) -> Iterator[Case]:
         rng = stream(root, experiment="bun_bounds", cell={"n": n}, role="data", replicate=0)
         laws = [np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]
         for number, t in enumerate(laws):
-            law = RandomSizeLaw.of_probabilities(t)
+            law = log_sizes_of(t)
             found = audit(*substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon).loss
             case = f"n {n}, " + (f"random law {number}" if number else "all records")
             for statement, side, formula in (
