@@ -22,7 +22,7 @@ from dpsub import sampling
 from dpsub.accounting.account import Account
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.discretise import upper_pld
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.sampling.laws import MultiplicityLaw
 
@@ -195,7 +195,7 @@ def growth(board: Lines) -> None:
     grids = ((8e-5, STEPS), (4e-5, STEPS), (2e-5, STEPS), (1e-5, STEPS), (5e-6, STEPS), (2e-4, 10**6))
     points, seconds = [], [float("inf")] * len(grids)
     for step, k in grids:
-        law = upper_law(pair, step, tail=1e-18)
+        law = upper_pld(pair, step, tail=1e-18)
         low, high = ComposedLoss([law], [k]).cumulants.reach(0.0, -30.0)
         points.append(law.masses.size + (high - low) / step)
     # the clock of the program ticks in hundredths of a second
@@ -204,7 +204,7 @@ def growth(board: Lines) -> None:
         for place, (step, k) in enumerate(grids):
             begin = os.times().user
             for _ in range(repeats[place]):
-                ComposedLoss([upper_law(pair, step, tail=1e-18)], [k]).epsilon(1e-5)
+                ComposedLoss([upper_pld(pair, step, tail=1e-18)], [k]).epsilon(1e-5)
             once = (os.times().user - begin) / repeats[place]
             seconds[place] = min(seconds[place], once)
     costs = [cost / size for cost, size in zip(seconds, points, strict=True)]

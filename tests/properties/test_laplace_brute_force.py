@@ -130,7 +130,7 @@ def test_lower_laws_are_those_of_grouped_outputs(pair: LaplacePair, swapped: boo
     np.testing.assert_allclose((-1 if swapped else 1) * pair.loss(middle), np.log(p / q), atol=1e-9)
     for step in (0.5, 0.05, 1e-3):
         for grid in (step, pair.fitting(step)):
-            law = pair.lower_law(grid, swapped)
+            law = pair.lower_pld(grid, swapped)
             assert law.masses.sum() <= 1
             for epsilon in (0.0, 0.02, 0.3):
                 truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.discretise import upper_pld
 from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.sampling.laws import MultiplicityLaw
@@ -118,7 +118,7 @@ def test_poisson_pairs_bound_and_attain(scale: float, rate: float) -> None:
         (PoissonPair(rate, scale), True, removed, divergences(counts, weights, zeros, one, scale, np.exp(epsilons))),
     ]
     for pair, swapped, truth, worst in cases:
-        law = upper_law(pair, 1e-3, tail=1e-15, swapped=swapped)
+        law = upper_pld(pair, 1e-3, tail=1e-15, swapped=swapped)
         bound = np.array([ComposedLoss([law], [1]).delta(epsilon) for epsilon in epsilons])
         assert np.all(truth <= bound + 1e-12)
         np.testing.assert_allclose(worst[0], bound, rtol=1e-3, atol=1e-9)

@@ -18,7 +18,7 @@ import pytest
 
 import dpsub
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.discretise import upper_pld
 from dpsub.accounting.laplace import laplace_case
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile
@@ -89,7 +89,7 @@ def neighbours(family: str, n: int, rng: np.random.Generator) -> tuple[np.ndarra
 
 def poisson_profile(rate: float, scale: float, *, replaced: bool, swapped: bool = False) -> Profile:
     pair = WorPair(rate, scale) if replaced else PoissonPair(rate, scale)
-    law = upper_law(pair, 2e-3, tail=1e-15, swapped=swapped)
+    law = upper_pld(pair, 2e-3, tail=1e-15, swapped=swapped)
     return lambda x: ComposedLoss([law], [1]).curve(x)
 
 

@@ -13,7 +13,7 @@ import dpsub
 from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame, Fillers, choices
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.discretise import upper_pld
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.noise import GaussianProfile
@@ -95,8 +95,8 @@ def test_an_adversary_who_is_simulated_attains_the_value() -> None:
 def test_fillers_that_never_change_give_the_static_value(q: float, s: float, steps: int, epsilon: float) -> None:
     pair = FillerPair(MultiplicityLaw.single(q), s / 2)
     spread = PairEvent(pair).spread()
-    above = ComposedLoss([upper_law(pair, spread / 40, tail=1e-30)], [steps]).delta(epsilon)
-    tilt = ComposedLoss([upper_law(pair, spread / 8, tail=1e-30)], [steps]).cumulants.tilt_at_epsilon(epsilon)
+    above = ComposedLoss([upper_pld(pair, spread / 40, tail=1e-30)], [steps]).delta(epsilon)
+    tilt = ComposedLoss([upper_pld(pair, spread / 8, tail=1e-30)], [steps]).cumulants.tilt_at_epsilon(epsilon)
     found = AdaptiveGame(choices(pair, spread / 30)[:1], steps, tilt).played(
         -12.0, epsilon + 60 * spread * math.sqrt(steps)
     )

@@ -11,7 +11,7 @@ import pytest
 from dpsub.accounting import compose
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss, Cumulants
-from dpsub.accounting.discretise import lower_law, upper_law
+from dpsub.accounting.discretise import lower_pld, upper_pld
 from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError
@@ -62,8 +62,8 @@ def test_rare_inclusion_tilts_far(rate: float) -> None:
 def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
     pair = PoissonPair(0.02, 1.5)
     epsilons = np.linspace(0.0, 2.5, 11)
-    lower = ComposedLoss([lower_law(pair, 1e-3, tail=1e-18)], [400])
-    upper = ComposedLoss([upper_law(pair, 1e-3, tail=1e-18)], [400])
+    lower = ComposedLoss([lower_pld(pair, 1e-3, tail=1e-18)], [400])
+    upper = ComposedLoss([upper_pld(pair, 1e-3, tail=1e-18)], [400])
     low, high = lower.curve(epsilons), upper.curve(epsilons)
     assert np.all(low <= high)
     assert np.all(np.diff(low) <= 0)
@@ -84,7 +84,7 @@ def _charge(composed: ComposedLoss, centre: float, epsilon: float) -> float:
 
 
 def test_epsilon_inverts_delta() -> None:
-    law = upper_law(WorPair(0.03, 2.0), 5e-4, tail=1e-18)
+    law = upper_pld(WorPair(0.03, 2.0), 5e-4, tail=1e-18)
     composed = ComposedLoss([law], [300])
     for delta in (0.05, 1e-4, 1e-10, 1e-14):
         epsilon = composed.epsilon(delta)
@@ -94,13 +94,13 @@ def test_epsilon_inverts_delta() -> None:
 
 def test_more_steps_less_noise_and_coarser_grids_never_lower_a_bound() -> None:
     def upper(q: float, s: float, k: int, step: float) -> float:
-        return ComposedLoss([upper_law(PoissonPair(q, s), step, tail=1e-18)], [k]).delta(1.0)
+        return ComposedLoss([upper_pld(PoissonPair(q, s), step, tail=1e-18)], [k]).delta(1.0)
 
     assert upper(0.02, 1.5, 100, 1e-3) < upper(0.02, 1.5, 300, 1e-3)
     assert upper(0.02, 1.6, 300, 1e-3) < upper(0.02, 1.5, 300, 1e-3) < upper(0.03, 1.5, 300, 1e-3)
     widths = []
     for step in (2e-3, 1e-3, 5e-4):
-        low = ComposedLoss([lower_law(PoissonPair(0.02, 1.5), step, tail=1e-18)], [300]).delta(1.0)
+        low = ComposedLoss([lower_pld(PoissonPair(0.02, 1.5), step, tail=1e-18)], [300]).delta(1.0)
         widths.append(upper(0.02, 1.5, 300, step) - low)
     assert widths[0] > 2 * widths[1] > 4 * widths[2] > 0
 
@@ -108,7 +108,7 @@ def test_more_steps_less_noise_and_coarser_grids_never_lower_a_bound() -> None:
 def test_swapping_a_pair_twice_is_the_pair() -> None:
     law = MultiplicityLaw(np.log([0.9, 0.07, 0.02, 0.01]))
     pair = MixturePair(law, 1.5)
-    for make in (lower_law, upper_law):
+    for make in (lower_pld, upper_pld):
         one, two = (ComposedLoss([make(pair, 1e-3, tail=1e-18, swapped=swapped)], [50]) for swapped in (False, True))
         assert one.delta(0.5) == pytest.approx(two.delta(0.5), rel=2e-3)
 
@@ -123,8 +123,8 @@ def test_one_step_of_a_pair_is_its_half_line() -> None:
                 exact = pair.cdf_prime(t)[0] - math.exp(epsilon) * pair.cdf(t)[0]
             else:
                 exact = pair.sf(t)[0] - math.exp(epsilon) * pair.sf_prime(t)[0]
-            lower = ComposedLoss([lower_law(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
-            upper = ComposedLoss([upper_law(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
+            lower = ComposedLoss([lower_pld(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
+            upper = ComposedLoss([upper_pld(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
             assert lower <= exact <= upper
             assert upper - lower < 1e-5
 
@@ -139,7 +139,7 @@ def test_a_loss_beyond_every_bound_counts_once_in_each_step() -> None:
 def test_aliasing_is_charged_and_ignoring_it_is_caught(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scale, k, epsilon = 20.0, 100, 0.5
     exact = float(GaussianProfile(math.sqrt(k) / scale).delta(epsilon))
-    make = upper_law if side == "upper" else lower_law
+    make = upper_pld if side == "upper" else lower_pld
     composed = ComposedLoss([make(PoissonPair(1.0, scale), 1e-3, tail=1e-18)], [k])
     # windows that half of the sums leave, to come back on the other side: mean 1/8, standard deviation 1/2
     window = (-2.0, 0.8) if side == "upper" else (-0.1, 2.5)
@@ -156,7 +156,7 @@ def test_aliasing_is_charged_and_ignoring_it_is_caught(side: str, monkeypatch: p
 
 def test_a_missing_mirror_is_caught() -> None:
     pair = PoissonPair(1.0, 2.0)
-    full = upper_law(pair, 1e-3, tail=1e-18)
+    full = upper_pld(pair, 1e-3, tail=1e-18)
     right = full.losses > 0
     faulty = PrivacyLossDistribution(full.step, full.indices[right], full.masses[right], "upper", full.infinity)
     exact = float(GaussianProfile(math.sqrt(20) / 2).delta(1.0))

@@ -15,7 +15,7 @@ from dpsub.accounting.account import Proof, Release
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import PairEvent, Target, bracket
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.discretise import upper_pld
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import PrivacyLossDistribution, order_indices
@@ -142,4 +142,4 @@ def test_the_spread_of_a_rare_inclusion_with_little_noise_is_estimated_on_few_po
 
 def test_a_grid_with_too_many_points_is_refused_in_a_sentence() -> None:
     with pytest.raises(NumericalError, match="grid points"):
-        upper_law(PoissonPair(5e-4, 0.06), 1e-9, tail=1e-18)
+        upper_pld(PoissonPair(5e-4, 0.06), 1e-9, tail=1e-18)

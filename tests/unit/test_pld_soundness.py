@@ -19,7 +19,7 @@ from dpsub.accounting.account import (
     Release,
 )
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, upper_law
+from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, upper_pld
 from dpsub.accounting.laplace import included_once, removed_once
 from dpsub.accounting.pairs import LOSS_TOLERANCE, PoissonPair
 from dpsub.accounting.pld import order_indices, symmetric_pld, two_sided_pld
@@ -155,7 +155,7 @@ def test_a_search_reports_only_what_it_evaluated() -> None:
 def test_the_move_for_inversion_is_charged_where_it_does_not_suffice(rate: float, scale: float, swapped: bool) -> None:
     pair = PoissonPair(rate, scale)
     step = 1e-3 if scale > 0.1 else 0.1
-    law = upper_law(pair, step, tail=1e-18, swapped=swapped)
+    law = upper_pld(pair, step, tail=1e-18, swapped=swapped)
     direction = DirectedPair(pair, swapped)
     points = step * loss_indices(direction, step, 1e-18)
     tolerance = LOSS_TOLERANCE * max(1.0, float(np.abs(points[[0, -1]]).max()))

@@ -12,7 +12,7 @@ import pytest
 import dpsub
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_law
+from dpsub.accounting.discretise import upper_pld
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import order_indices, symmetric_pld
 from dpsub.noise import GaussianProfile
@@ -65,7 +65,7 @@ def test_bounded_losses_end() -> None:
 
 def test_a_dropped_infinite_loss_is_caught() -> None:
     exact = float(GaussianProfile(math.sqrt(20) / 2).delta(6.0))
-    pair = upper_law(PoissonPair(1.0, 2.0), 1e-3, tail=1e-4)
+    pair = upper_pld(PoissonPair(1.0, 2.0), 1e-3, tail=1e-4)
     by_profile = symmetric_pld(lambda x: GaussianProfile(0.5).delta(x), 1e-3, order_indices(1e-3, 0.8, 0.9))
     for law in (pair, by_profile):
         assert law.infinity > 0
@@ -76,7 +76,7 @@ def test_a_dropped_infinite_loss_is_caught() -> None:
 def test_tilts_of_masses_near_the_smallest_double() -> None:
     # e^(tilt loss) overflows alone, and its product with the mass does not
     pair = PoissonPair(0.05, 1.0)
-    law = upper_law(pair, 0.05, tail=1e-305)
+    law = upper_pld(pair, 0.05, tail=1e-305)
     values = [ComposedLoss([law], [1]).delta(epsilon) for epsilon in (20.0, 40.0, 60.0)]
     assert np.all(np.isfinite(values))
     assert values[0] > values[1] >= values[2] > 0

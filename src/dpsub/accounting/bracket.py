@@ -14,7 +14,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.compose import ComposedLoss, check_step
-from dpsub.accounting.discretise import DirectedPair, lower_law, upper_law
+from dpsub.accounting.discretise import DirectedPair, lower_pld, upper_pld
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair
 from dpsub.accounting.pld import (
     MAX_LOSS,
@@ -90,10 +90,10 @@ class PairEvent(Event):
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         kept, lost = _dropped(self.pair, tail)
-        return upper_law(kept, step, tail=tail, swapped=swapped, lost=lost)
+        return upper_pld(kept, step, tail=tail, swapped=swapped, lost=lost)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return lower_law(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
+        return lower_pld(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
     @property
     def symmetric(self) -> bool:
@@ -110,7 +110,7 @@ class PairEvent(Event):
         lowest, highest = np.clip(DirectedPair(pair).range(1e-9), -MAX_LOSS, MAX_LOSS)
         # where an inclusion is rarer than 1e-3, nearly all losses lie close together, and a few far away
         step = max(max(above - below, 1e-9) / 400, (highest - lowest) / 1e6)
-        return float(np.sqrt(upper_law(pair, step, tail=1e-9).moments(0.0)[1]))
+        return float(np.sqrt(upper_pld(pair, step, tail=1e-9).moments(0.0)[1]))
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,9 @@ losses lie in [x, x + dx] are moved to its two ends so that both totals stay,
 
     up = (p - q e^x) / (1 - e^{-dx}) at x + dx,   down = p - up at x.
 
-A spread that keeps p and q raises every hockey-stick divergence, which is convex in the likelihood ratio.
-
-*Lower*: each bin is collapsed to one point with loss log(p / q).  That is post-processing, so any bins are allowed;
-they are moved, by O(dx^2), until their losses come to lie on grid points or just above, and rounded down from there.
-After k compositions the bounds then differ by the variances that spreading adds and collapsing takes away, O(k dx^2),
-and not by k roundings.
+*Lower*: each bin is collapsed to one point with loss log(p / q); bins are moved, by O(dx^2), until their losses come to
+lie on grid points or just above, and rounded down from there.  After k compositions the bounds differ by O(k dx^2), and
+not by k roundings.  Why both are valid, and what is charged for inexact edges: docs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -29,20 +27,29 @@ from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
 
-_ROUNDS, _POINTS = 2, 129
-"""Of the search for a quantile: each round divides by 128 what is left."""
+_CACHED = 2**14
+"""Pairs of an edge and a component that are worked on together."""
+
+MAX_LOSS = 600.0
+"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
+
+LAW_ERROR = 4e-12
+"""Relative error allowed for the weights of the mixture: `laws.log_binomial` promises 6e-13 up to a million slots, the
+most that a chain takes, and the laws of up to six stages multiply."""
+
+_TINY = 1e-300
+_UNDERFLOW = float(np.finfo(float).tiny)
+"""Normal tails below it have lost their digits, or are 0."""
+_DEEP = 1e-290
+"""Beside smaller masses 1e-300 is seen."""
+_BULK_TAIL = 1e-4
+_WIDEST = 0.25
+_MOST_POINTS = 2**23
 
 
-@dataclass(frozen=True)
-class CellMasses:
-    """Masses of neighbouring cells, in the order of increasing loss, with bounds of their floating-point errors.
-
-    Attributes
-    ----------
-    p, q : ndarray, shape (n,)
-        Under the first and the second distribution of the direction.
-    p_error, q_error : ndarray, shape (n,)
-    """
+class CellMasses(NamedTuple):
+    """Masses of neighbouring cells, in the order of increasing loss, under the first and the second distribution of the
+    direction, with bounds of their floating-point errors."""
 
     p: np.ndarray
     q: np.ndarray
@@ -52,20 +59,13 @@ class CellMasses:
 
 @dataclass(frozen=True)
 class DirectedPair:
-    """The loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way round.
-
-    Attributes
-    ----------
-    pair : GaussianPair
-    swapped : bool
-    """
+    """The loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way round."""
 
     pair: GaussianPair
     swapped: bool = False
 
     def place(self, losses: np.ndarray) -> np.ndarray:
-        """The t with the given losses; monotone in them, decreasing if swapped, infinite beyond the range of the
-        loss."""
+        """The t with these losses: monotone, decreasing if swapped, infinite beyond the range of the loss."""
         if not self.swapped:
             return self.pair.inverse_loss(losses)
         return self.pair.inverse_loss(-losses[::-1])[::-1]
@@ -82,14 +82,13 @@ class DirectedPair:
         edges = t[::-1] if self.swapped else t
         counts, log_weights = self.pair.components
         weights = np.exp(log_weights)
-        first = _mixture_masses(edges, counts, weights, self.pair.scale)
-        if self.pair.mirrored:
-            second = _mixture_masses(edges, -counts, weights, self.pair.scale)
-        else:
-            second = _mixture_masses(edges, np.zeros(1), np.ones(1), self.pair.scale)
+        p, p_error = _mixture_masses(edges, counts, weights, self.pair.scale)
+        if not self.pair.mirrored:
+            counts, weights = np.zeros(1), np.ones(1)
+        q, q_error = _mixture_masses(edges, -counts, weights, self.pair.scale)
         if self.swapped:
-            return CellMasses(second[0][::-1], first[0][::-1], second[1][::-1], first[1][::-1])
-        return CellMasses(first[0], second[0], first[1], second[1])
+            return CellMasses(q[::-1], p[::-1], q_error[::-1], p_error[::-1])
+        return CellMasses(p, q, p_error, q_error)
 
     def mass_below(self, t: float) -> float:
         """Mass, under P, of losses below the one at t."""
@@ -112,26 +111,22 @@ class DirectedPair:
 @lru_cache(maxsize=32)
 def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
     """Points with mass at most `tail` to their left, and right, under both distributions."""
-
     # beyond 40 deviations from all centres every tail is below the smallest double
     reach = float(np.abs(pair.components[0]).max()) + 40 * pair.scale
 
-    def left(u: np.ndarray) -> np.ndarray:
-        return np.maximum(pair.cdf(-u), pair.cdf_prime(-u)) <= tail
+    def first(holds: Callable[[np.ndarray], np.ndarray]) -> float:
+        """A point a little beyond the smallest one where a monotone condition holds; each round divides by 128."""
+        low, high = -pair.scale, reach
+        for _ in range(2):
+            points = np.linspace(low, high, 129)
+            place = 1 + int(np.argmax(np.append(holds(points[1:-1]), True)))
+            low, high = float(points[place - 1]), float(points[place])
+        return high
 
-    def right(u: np.ndarray) -> np.ndarray:
-        return np.maximum(pair.sf(u), pair.sf_prime(u)) <= tail
-
-    return -_first(left, -pair.scale, reach), _first(right, -pair.scale, reach)
-
-
-def _first(holds: Callable[[np.ndarray], np.ndarray], low: float, high: float) -> float:
-    """A point a little beyond the smallest one above `low` where a monotone condition holds, which `high` meets."""
-    for _ in range(_ROUNDS):
-        points = np.linspace(low, high, _POINTS)
-        place = 1 + int(np.argmax(np.append(holds(points[1:-1]), True)))
-        low, high = float(points[place - 1]), float(points[place])
-    return high
+    left = first(lambda u: np.maximum(pair.cdf(-u), pair.cdf_prime(-u)) <= tail)
+    if pair.mirrored:
+        return -left, left
+    return -left, first(lambda u: np.maximum(pair.sf(u), pair.sf_prime(u)) <= tail)
 
 
 def _mixture_masses(
@@ -143,45 +138,31 @@ def _mixture_masses(
     eps (8 + 4 z^2) of itself: its own error, and that of z, which enters as z dz.
     """
     masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
-    for centre, weight in zip(centres, weights, strict=True):
+    together = max(1, _CACHED // edges.size)
+    for start in range(0, centres.size, together):
+        centre, weight = centres[start : start + together, None], weights[start : start + together, None]
         z = (edges - centre) / scale
-        right = int(np.searchsorted(z, 0.0, side="right"))
         # beyond 38 standard deviations the tail is below the smallest double
         size = np.minimum(np.abs(z, out=z), 40.0, out=z)
         tail = ndtr(-size)
         size *= size
-        size *= 4
-        size += 8
+        size += 2
         size *= tail
-        size *= weight * _EPS
-        errors += size
-        tail[right:] *= -1
-        here = tail[1:] - tail[:-1]
-        if 0 < right <= here.size:
-            here[right - 1] += 1.0
-        here *= weight
-        masses += here
+        size *= 4 * _EPS * weight
+        right = np.searchsorted(edges, centre[:, 0], side="right")
+        for row, place in enumerate(right):
+            tail[row, place:] *= -1
+        inside = tail[:, 1:] - tail[:, :-1]
+        holding = np.flatnonzero((right > 0) & (right < edges.size))
+        inside[holding, right[holding] - 1] += 1.0
+        inside *= weight
+        for row in range(right.size):
+            errors += size[row]
+            masses += inside[row]
     return np.maximum(masses, 0.0), errors[1:] + errors[:-1] + 4 * _EPS * np.abs(masses)
 
 
-MAX_LOSS = 600.0
-"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
-
-_TINY = 1e-300
-_UNDERFLOW = float(np.finfo(float).tiny)
-"""Normal tails below it have lost their digits, or are 0."""
-_DEEP = 1e-290
-"""Beside smaller masses 1e-300 is seen."""
-_BULK_TAIL = 1e-4
-_WIDEST = 0.25
-_MOST_POINTS = 2**23
-
-LAW_ERROR = 4e-12
-"""Relative error allowed for the weights of the mixture: `discrete.log_binomial` promises 6e-13 up to a million
-slots, the most that a chain takes, and the laws of up to six stages multiply."""
-
-
-def upper_law(
+def upper_pld(
     pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0
 ) -> PrivacyLossDistribution:
     """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above.
@@ -224,12 +205,9 @@ def upper_law(
 def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float) -> tuple[float, float]:
     """How far to move the law to the right, and what to add at infinity, as edges are off by up to `tolerance` in loss.
 
-    With losses moved by 2 tolerance the profile at the order of an inner point x lacks at most e^x (e^tolerance - 1)
-    Q(|L - x| <= tolerance), and gains at least e^x (e^{2 tolerance} - 1) Q(L > x + 2 tolerance): the move suffices if
-    the first mass is at most twice the second.  Both are bounded by the masses of cells, and where that is too coarse,
-    by those of intervals of a few tolerances.  What may still lack is charged as infinite loss, which raises the
-    profile at every order.  (At the last point the profile is the mass at infinity, which suffices; left of the first
-    one it is a chord to order 0.)
+    Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2 tolerance), bounded by the
+    masses of cells, and where these are too coarse by those of intervals of a few tolerances; elsewhere what may lack,
+    e^x (e^tolerance - 1) times the first mass, is charged (docs/accounting.md, section 7, "Inversion").
     """
     moved = 2 * tolerance
     if points.size < 3:
@@ -241,7 +219,8 @@ def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, t
     # where Q underflows, e^x Q is at most e^tolerance P
     hidden = np.where((cells.q[:-1] + cells.q[1:]) < _TINY, (cells.p + cells.p_error)[:-1] + cells.p[1:], 0.0)
     charge = float(hidden.max()) * 2 * math.expm1(tolerance)
-    near = (cells.q + cells.q_error)[:-1] + (cells.q + cells.q_error)[1:]
+    q_at_most = cells.q + cells.q_error
+    near = q_at_most[:-1] + q_at_most[1:]
     suspected = inner[near > 2 * _from_each(cells)[2:]] if inner.size > 1 else inner
     if not suspected.size:
         return moved, charge
@@ -258,8 +237,8 @@ def _from_each(cells: CellMasses) -> np.ndarray:
     return np.append(np.cumsum(sure[::-1])[::-1], 0.0) * (1 - 4 * _EPS * sure.size)
 
 
-def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> PrivacyLossDistribution:
-    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_law`."""
+def lower_pld(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> PrivacyLossDistribution:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_pld`."""
     direction = DirectedPair(pair, swapped)
     points = loss_indices(direction, step, tail) * step
     edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
@@ -287,10 +266,7 @@ def lower_law(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
 
 
 def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:
-    """Indices of the grid points that cells end at: every one in the bulk, ever sparser ones in the tails.
-
-    Any points are valid; a tail of little weight bears wide cells.
-    """
+    """Indices of the points that cells end at, any of which are valid: all in the bulk, ever sparser in the tails."""
     below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
     fine_below, fine_above = np.clip(direction.range(_BULK_TAIL), below, above)
     low, high = int(np.floor(fine_below / step)), int(np.ceil(fine_above / step)) + 1
@@ -305,8 +281,9 @@ def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarra
 
 def _sparse(reach: float, ratio: float, step: float) -> np.ndarray:
     """Increasing distances from the bulk, the last one at least `reach`, all in steps."""
-    distances = []
-    at, widest = 0, _WIDEST / step
+    # up to two cells' width the next distance is the next integer
+    at = int(min(2 / ratio, max(reach, 0.0)))
+    distances, widest = list(range(1, at + 1)), _WIDEST / step
     while at < reach:
         at += max(1, int(min(ratio * at, widest)))
         distances.append(at)
@@ -340,8 +317,8 @@ def _centre(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.nd
 def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
     """Moves of edges to the right that lift each bin below its point onto it.
 
-    An edge that moves to the right takes the lowest part of one bin to the top of another: both rise.  Of the two edges
-    of a bin the one with the greater density is taken.
+    Such a move takes the lowest part of one bin to the top of another: both rise.  Of the two edges of a bin the one
+    with the greater density is taken.
     """
     usable = (masses > 0) & (np.abs(gaps) < step / 2)
     density = np.zeros(edges.size)

@@ -9,7 +9,7 @@ the noise, optimal events are half-lines that end between the two centres, and w
 
 each 0 from the order on at which it falls to 0, the largest likelihood ratio e^top.  Written as multiples of
 1 - e^(x - top) they keep their digits there.  The first one is also the bound q h(1 + (a - 1) / q) for sampling without
-replacement.
+replacement.  Proofs: docs/accounting.md, section 3.7.
 """
 
 from __future__ import annotations
@@ -28,22 +28,19 @@ from dpsub.accounting.proofs import PROFILE_ERROR, SlotChain
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 
-
-def largest_loss(rate: float, ratio: float) -> float:
-    """log(1 - q + q e^theta): of the mixture against its first component."""
-    q = checks.real("rate", rate, above=0, at_most=1)
-    return float(np.logaddexp(np.log(q) + ratio, math.log1p(-q))) if q < 1 else ratio
+_EPS = float(np.finfo(float).eps)
 
 
-def smallest_loss(rate: float, ratio: float) -> float:
-    """log(1 - q + q e^-theta)."""
-    q = checks.real("rate", rate, above=0, at_most=1)
-    return math.log1p(q * math.expm1(-ratio)) if q < 1 else -ratio
+def _ends(rate: float, ratio: float) -> tuple[float, float]:
+    """Smallest and largest loss of the mixture against its first component, log(1 - q + q e^-theta) and ...e^theta."""
+    if rate == 1:
+        return -ratio, ratio
+    return math.log1p(rate * math.expm1(-ratio)), float(np.logaddexp(np.log(rate) + ratio, math.log1p(-rate)))
 
 
 def included_once(rate: float, ratio: float) -> Profile:
     """The mixture against its first component."""
-    top, q, w = largest_loss(rate, ratio), rate, math.exp(-ratio)
+    top, q, w = _ends(rate, ratio)[1], rate, math.exp(-ratio)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
@@ -54,7 +51,7 @@ def included_once(rate: float, ratio: float) -> Profile:
 
 def removed_once(rate: float, ratio: float) -> Profile:
     """The first component against the mixture."""
-    top, q, w = -smallest_loss(rate, ratio), rate, math.exp(-ratio)
+    top, q, w = -_ends(rate, ratio)[0], rate, math.exp(-ratio)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
@@ -68,7 +65,8 @@ def removed_once(rate: float, ratio: float) -> Profile:
 
 def replaced_once(rate: float, ratio: float) -> Profile:
     """The mixture against its mirror image."""
-    top, q, w = largest_loss(rate, ratio) - smallest_loss(rate, ratio), rate, math.exp(-ratio)
+    low, high = _ends(rate, ratio)
+    top, q, w = high - low, rate, math.exp(-ratio)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
@@ -85,22 +83,18 @@ def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray,
     return np.minimum(x, top), np.abs(np.expm1(np.minimum(x - top - slack, 0.0))) * (1 + PROFILE_ERROR)
 
 
-_EPS = float(np.finfo(float).eps)
-
-
 @dataclass(frozen=True)
 class LaplacePair:
     """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image; Lap(c) has scale 1.
 
     The loss is constant left of the leftmost and right of the rightmost centre and increases between them.
 
-    Attributes
+    Parameters
     ----------
     rate : float
         q in (0, 1].
     ratio : float
         theta, distance of the centres over the scale of the noise, above 0.
-    mirrored : bool
     """
 
     rate: float
@@ -114,25 +108,23 @@ class LaplacePair:
     def loss(self, t: np.ndarray) -> np.ndarray:
         """log of the density of the first law over that of the second, at t in units of the noise scale."""
         t = np.asarray(t, dtype=float)
-        above = self._above(t)
-        return above - self._above(-t) if self.mirrored else above
-
-    def _above(self, t: np.ndarray) -> np.ndarray:
-        """log of the mixture over its first component."""
-        return np.log1p(self.rate * np.expm1(np.clip(2 * t - self.ratio, -self.ratio, self.ratio)))
+        above, below = (
+            np.log1p(self.rate * np.expm1(np.clip(2 * u - self.ratio, -self.ratio, self.ratio))) for u in (t, -t)
+        )
+        return above - below if self.mirrored else above
 
     @property
     def ends(self) -> tuple[float, float]:
         """Smallest and largest loss."""
-        low, high = smallest_loss(self.rate, self.ratio), largest_loss(self.rate, self.ratio)
+        low, high = _ends(self.rate, self.ratio)
         return (low - high, high - low) if self.mirrored else (low, high)
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         """t with this loss, infinite at and beyond the ends."""
         x = np.asarray(x, dtype=float)
+        low, high = _ends(self.rate, self.ratio)
         # right of 0 the mirror image has its smallest ratio to Lap(0), so that the loss is the other one moved
-        moved = np.abs(x) + smallest_loss(self.rate, self.ratio) if self.mirrored else x
-        low, high = smallest_loss(self.rate, self.ratio), largest_loss(self.rate, self.ratio)
+        moved = np.abs(x) + low if self.mirrored else x
         inside = np.clip(np.expm1(np.clip(moved, low, high)) / self.rate, np.expm1(-self.ratio), np.expm1(self.ratio))
         with np.errstate(divide="ignore"):
             t = (self.ratio + np.log1p(inside)) / 2
@@ -161,12 +153,12 @@ class LaplacePair:
         error = 16 * _EPS * (1 + theta)
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
-    def lower_law(self, step: float, swapped: bool) -> PrivacyLossDistribution:
+    def lower_pld(self, step: float, swapped: bool) -> PrivacyLossDistribution:
         """Bound the law of the loss, of the other direction if `swapped`, from below.
 
-        Between two centres densities are of the form a e^t + b e^-t, so that a cell which is symmetric about the place
-        of a loss has that loss exactly.  From the top down, cells about the places of grid losses tile the line; the
-        grid begins at the smallest loss (`mirrored`: at 0), and `fitting` makes it end at the largest.
+        A cell between two centres that is symmetric about the place of a loss has that loss exactly.  From the top
+        down, cells about the places of grid losses tile the line; the grid begins at the smallest loss (`mirrored`: at
+        0), and `fitting` makes it end at the largest.
         """
         edges = self._edges(step)
         cells = self.masses(edges)
@@ -218,25 +210,14 @@ def _cells(edges: np.ndarray, centre: float) -> np.ndarray:
         return np.where(near < far, 0.5 * np.exp(-near) * -np.expm1(-width), 0.0)
 
     with np.errstate(invalid="ignore"):
-        return side(np.maximum(left, 0.0), np.maximum(right, 0.0)) + side(
-            np.maximum(-right, 0.0), np.maximum(-left, 0.0)
-        )
+        first = side(np.maximum(left, 0.0), np.maximum(right, 0.0))
+        return first + side(np.maximum(-right, 0.0), np.maximum(-left, 0.0))
 
 
 @dataclass(frozen=True)
 class LaplaceEvent(Event):
-    """A step whose profile is that of a pair in one direction, or in both.
-
-    Attributes
-    ----------
-    pair : LaplacePair
-        Outputs on two data sets.
-    forward, backward : callable
-        Bounds of H_a(P || Q) and H_a(Q || P), a >= 1.
-    attained : bool
-        Whether `pair` has these profiles in both directions, so that it is the worst one after any number of steps;
-        else in the first direction only, and for one step.
-    """
+    """A step whose profile, bounded by `forward` and `backward` for its two directions, is that of `pair`: of both
+    directions if it is `attained`, and after any number of steps; else of the first direction, and for one step."""
 
     pair: LaplacePair
     forward: Profile
@@ -252,7 +233,7 @@ class LaplaceEvent(Event):
         return self._bound.upper(step, tail, swapped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        return self.pair.lower_law(step, swapped)
+        return self.pair.lower_pld(step, swapped)
 
     def fitting(self, step: float) -> float:
         return self.pair.fitting(step)
@@ -288,13 +269,8 @@ class LaplaceCase(NamedTuple):
 
 
 def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceCase:
-    """The case of one kind of release, scale of the noise over C.
-
-    Raises
-    ------
-    UnsupportedError
-        If a record can occur more than once, or the sampler is a chain that ends in a Poisson stage.
-    """
+    """The case of one kind of release, scale of the noise over C; UnsupportedError if a record can occur twice, or the
+    sampler is a chain that ends in a Poisson stage."""
     if chain.kinds == ("without",):
         q = chain.stages[0].size / chain.n
         pair, forward = LaplacePair(q, 2 / scale), included_once(q, 2 / scale)

@@ -1,11 +1,9 @@
-"""Two Gaussian mixtures with the same scale, and the privacy loss between them.
+"""Dominating and lower-bound pairs: two Gaussian mixtures with the same scale, and the privacy loss between them.
 
 One occurrence of the differing record moves the mean of N(0, s^2) by 1, so the scale s is the noise multiplier (noise
-scale over the norm bound of one record's term in the released sum).  Everything computed from these pairs is *per the
-paper's pair*: the pairs of WOR, WR and the multistage samplers are not proved to dominate all neighbours, and the paper
-uses only one of the two directions for Poisson, so nothing here is a guarantee for a sampler.
-
-Laws of multiplicity lose their negligible tails on the safe side of each bound.
+scale over the norm bound of one record's term in the released sum).  Sections 3, 5 and 6 of docs/accounting.md say
+which of these pairs dominate all neighbours, which are attained by data sets, and which are only what a paper computes
+with: the mirrored pairs of WOR, WR and the multistage samplers, and one direction for Poisson.
 
 References
 ----------
@@ -28,57 +26,6 @@ from dpsub.errors import ArgumentError, NumericalError
 from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw
 
-NEGLIGIBLE = 60.0
-"""Terms below exp(-60) of the largest one are left out: all of them together change a sum of at most 1e6 terms by less
-than 1e-20 of its value, which no double can show."""
-
-_BLOCK = 4096
-
-
-def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return log sum_u a_u e^{u tilt} and the mean of u under the tilted weights.
-
-    Parameters
-    ----------
-    log_weights : ndarray, shape (c,)
-        log a_u, finite.
-    counts : ndarray, shape (c,)
-        u, strictly increasing.
-    tilt : ndarray, shape (p,)
-        Any finite values; nearby values should be neighbours, for speed only.
-
-    Returns
-    -------
-    log_sum, mean : ndarray, shape (p,)
-
-    Notes
-    -----
-    Each block of points works on the window of terms that matter somewhere in it.  The window is found at the two ends
-    of the block: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
-    smallest tilt is negligible at every larger one, and likewise on the right.
-    """
-    log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
-    for start in range(0, tilt.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        points = tilt[block]
-        window = _window(log_weights, counts, float(points.min()), float(points.max()))
-        terms = log_weights[window] + np.multiply.outer(points, counts[window])
-        largest = terms.max(axis=1)
-        terms -= largest[:, None]
-        np.exp(terms, out=terms)
-        total = terms.sum(axis=1)
-        log_sum[block] = largest + np.log(total)
-        mean[block] = (terms @ counts[window]) / total
-    return log_sum, mean
-
-
-def _window(log_weights: np.ndarray, counts: np.ndarray, low: float, high: float) -> slice:
-    at_low, at_high = log_weights + low * counts, log_weights + high * counts
-    first = int(np.argmax(at_low >= at_low.max() - NEGLIGIBLE))
-    last = counts.size - int(np.argmax((at_high >= at_high.max() - NEGLIGIBLE)[::-1]))
-    return slice(first, last)
-
-
 LOSS_TOLERANCE = 1e-12
 """|L(L^-1(x)) - x| is at most this times max(1, |x|); inverses that miss it are refused."""
 
@@ -88,28 +35,53 @@ MIN_SCALE = 0.05
 MAX_SCALE = 1e9
 """Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by far."""
 
+_NEGLIGIBLE = 60.0
+"""Terms below exp(-60) of the largest one are left out: all of them together change a sum of at most 1e6 terms by less
+than 1e-20 of its value, which no double can show."""
+
 _NEGLIGIBLE_MASS = 1e-25
 """Total weight of components that need no cell masses; whoever bounds from above charges it."""
 
+_BLOCK = 4096
+_NODES = 4096
+_NEWTON_STEPS = 8
 _FEW = 20_000
 """Up to so many pairs of a point and a component a loop over the components would cost more than it computes."""
 
-_LOG_2PI = float(np.log(2 * np.pi))
+
+def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any finite tilts.
+
+    Each block of points works on the window of terms that matter somewhere in it.  The window is found at the two ends
+    of the block: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
+    smallest tilt is negligible at every larger one, and likewise on the right.  Neighbouring tilts are the fastest.
+    """
+    log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
+    for start in range(0, tilt.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        points = tilt[block]
+        at_low, at_high = log_weights + points.min() * counts, log_weights + points.max() * counts
+        first = int(np.argmax(at_low >= at_low.max() - _NEGLIGIBLE))
+        last = counts.size - int(np.argmax((at_high >= at_high.max() - _NEGLIGIBLE)[::-1]))
+        kept = counts[first:last]
+        # the largest of many short columns is found faster than that of short rows
+        terms = np.multiply.outer(kept, points)
+        terms += log_weights[first:last, None]
+        largest = terms.max(axis=0)
+        terms -= largest
+        terms = np.exp(terms, out=terms).T.copy()
+        total = terms.sum(axis=1)
+        log_sum[block] = largest + np.log(total)
+        mean[block] = (terms @ kept) / total
+    return log_sum, mean
 
 
 class GaussianPair(ABC):
-    """X ~ sum_u w_u N(u, s^2) against X', with the loss L(t) = log f_X(t) - log f_X'(t).
+    """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).
 
-    X' is the mirror image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2).  L is strictly increasing.
-
-    Attributes
-    ----------
-    label : str
-        The two distributions in words.
-    relation : Relation
-        Adjacency for which the paper states the pair.
-    closed_form : bool
-        Whether the inverse of the loss and its derivative are closed formulas.
+    X' is the mirror image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2).  `label` is the pair in words,
+    `relation` the adjacency for which the paper states it; `closed_form` says that the inverse of the loss and its
+    derivative are formulas.
     """
 
     label: ClassVar[str]
@@ -140,9 +112,10 @@ class GaussianPair(ABC):
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         """t with L(t) = x, to `LOSS_TOLERANCE`; -inf at and below the floor of the loss."""
 
-    @abstractmethod
     def inverse_slope(self, x: np.ndarray) -> np.ndarray:
         """dt/dx of the inverse; infinite at and below the floor of the loss."""
+        with np.errstate(divide="ignore"):
+            return 1 / self.loss_slope(self.inverse_loss(x))
 
     def loss_density(self, x: np.ndarray) -> np.ndarray:
         """Density of the loss under X, omega(x) = f_X(t) dt/dx at t = L^-1(x); 0 at and below the floor."""
@@ -154,7 +127,11 @@ class GaussianPair(ABC):
 
     def log_density(self, t: np.ndarray) -> np.ndarray:
         """log f_X(t)."""
-        return self._log_mixture(np.asarray(t, dtype=float))
+        t = np.asarray(t, dtype=float)
+        counts, log_weights = self.components
+        shifted = log_weights - 0.5 * (counts / self.scale) ** 2
+        log_sum, _ = log_tilted_sum(shifted, counts, np.ravel(t) / self.scale**2)
+        return log_sum.reshape(t.shape) - 0.5 * ((t / self.scale) ** 2 + np.log(2 * np.pi)) - np.log(self.scale)
 
     def cdf(self, t: np.ndarray) -> np.ndarray:
         """P(X <= t), a sum of positive terms: small values keep their relative accuracy."""
@@ -173,6 +150,16 @@ class GaussianPair(ABC):
         """P(X' > t)."""
         t = np.asarray(t, dtype=float)
         return self.cdf(-t) if self.mirrored else ndtr(-t / self.scale)
+
+    def _mixture_of(self, tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        counts, log_weights = self.components
+        if t.size * counts.size <= _FEW:
+            return np.asarray(tail(np.subtract.outer(t, counts) / self.scale) @ np.exp(log_weights))
+        total = np.zeros(t.shape)
+        for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
+            total += weight * tail((t - count) / self.scale)
+        return total
 
     @cached_property
     def bulk(self) -> tuple[np.ndarray, np.ndarray, float]:
@@ -202,59 +189,20 @@ class GaussianPair(ABC):
             masses += weight * step
         return masses
 
-    def _mixture_of(self, tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
-        t = np.asarray(t, dtype=float)
-        counts, log_weights = self.components
-        if t.size * counts.size <= _FEW:
-            return np.asarray(tail(np.subtract.outer(t, counts) / self.scale) @ np.exp(log_weights))
-        total = np.zeros(t.shape)
-        for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
-            total += weight * tail((t - count) / self.scale)
-        return total
-
-    def _log_mixture(self, t: np.ndarray) -> np.ndarray:
-        counts, log_weights = self.components
-        shifted = log_weights - 0.5 * (counts / self.scale) ** 2
-        log_sum, _ = log_tilted_sum(shifted, counts, np.ravel(t) / self.scale**2)
-        return log_sum.reshape(t.shape) - 0.5 * ((t / self.scale) ** 2 + _LOG_2PI) - np.log(self.scale)
-
-
-_NODES = 4096
-_NEWTON_STEPS = 6
-
 
 @dataclass(frozen=True, eq=False)
-class MixturePair(GaussianPair):
-    """X ~ sum_u w_u N(u, s^2) against its mirror image, for any multiplicity law w: WR, MUST and other chains.
-
-    With A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}, L(t) = A(t) - A(-t): odd and strictly increasing.
-
-    Attributes
-    ----------
-    law : MultiplicityLaw
-        w_u = P(L = u), with a positive inclusion probability.
-    scale : float
-        s >= 0.05, noise scale in units of the shift of one occurrence.
-
-    Raises
-    ------
-    ArgumentError
-        If the law never includes the record.
-
-    References
-    ----------
-    MUST, Equation (8) and Section S5.
-    """
+class _LawPair(GaussianPair):
+    """A pair of any multiplicity law, which must include the record."""
 
     law: MultiplicityLaw = field(repr=False)
     scale: float
-    label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     closed_form: ClassVar[bool] = False
-    mirrored: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checks.real("scale", self.scale, at_least=MIN_SCALE))
+        # only the mirrored pair loses its accuracy at small scales
+        limit = {"at_least": MIN_SCALE} if self.mirrored else {"above": 0.0}
+        object.__setattr__(self, "scale", checks.real("scale", self.scale, **limit))
         if not self.law.eta > 0:
             raise ArgumentError(f"the law must include the record with positive probability, got eta = {self.law.eta}")
 
@@ -264,15 +212,37 @@ class MixturePair(GaussianPair):
         return counts.astype(float), self.law.log_pmf[counts]
 
     @cached_property
-    def _tilted_weights(self) -> np.ndarray:
+    def _terms(self) -> tuple[np.ndarray, np.ndarray]:
+        """log w_u e^{-u^2 / (2 s^2)} and u, of the counts whose terms the loss is inverted with."""
         counts, log_weights = self.components
-        return log_weights - 0.5 * (counts / self.scale) ** 2
+        taken = counts >= (0 if self.mirrored else 1)
+        return log_weights[taken] - 0.5 * (counts[taken] / self.scale) ** 2, counts[taken]
+
+
+class MixturePair(_LawPair):
+    """X ~ sum_u w_u N(u, s^2) against its mirror image, for any multiplicity law w: WR, MUST and other chains.
+
+    With A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}, L(t) = A(t) - A(-t): odd and strictly increasing.
+
+    Parameters
+    ----------
+    law : MultiplicityLaw
+        w_u = P(L = u), with a positive inclusion probability.
+    scale : float
+        s >= 0.05, noise scale in units of the shift of one occurrence.
+
+    References
+    ----------
+    MUST, Equation (8) and Section S5.
+    """
+
+    label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
+    mirrored: ClassVar[bool] = True
 
     def _loss_and_slope(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        counts = self.components[0]
         tau = t / self.scale**2
-        up, mean_up = log_tilted_sum(self._tilted_weights, counts, tau)
-        down, mean_down = log_tilted_sum(self._tilted_weights, counts, -tau)
+        up, mean_up = log_tilted_sum(*self._terms, tau)
+        down, mean_down = log_tilted_sum(*self._terms, -tau)
         return up - down, (mean_up + mean_down) / self.scale**2
 
     def loss(self, t: np.ndarray) -> np.ndarray:
@@ -296,54 +266,117 @@ class MixturePair(GaussianPair):
         return t.reshape(x.shape)
 
     def _inverse_positive(self, x: np.ndarray) -> np.ndarray:
-        """Invert the loss for x >= 0: table, cubic Hermite interpolation, Newton steps kept in the table's cell.
-
-        Raises
-        ------
-        NumericalError
-            If the residual stays above `LOSS_TOLERANCE`.
-        """
-        nodes, table, slope = self._table(self._reach(float(x.max(initial=0.0))))
-        cell = np.clip(np.searchsorted(table, x, side="right") - 1, 0, _NODES - 1)
-        low, high = nodes[cell], nodes[cell + 1]
-        t = np.clip(_hermite(x, table, nodes, 1 / slope, cell), low, high)
-        tolerance = LOSS_TOLERANCE * np.maximum(1.0, x)
-        for _ in range(_NEWTON_STEPS):
-            value, slope_at_t = self._loss_and_slope(t)
-            residual = value - x
-            if np.all(np.abs(residual) <= tolerance):
-                return t
-            t = np.clip(t - residual / slope_at_t, low, high)
-        worst = float(np.max(np.abs(residual)))
-        raise NumericalError(
-            f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale nearer 1"
-        )
+        return _inverted(self._loss_and_slope, x, *self._table(float(x.max(initial=0.0))))
 
     @cached_property
-    def _tables(self) -> dict[float, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """What `_table` has computed, by reach."""
+    def _rungs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Points that grow by halves, and the loss there."""
+        t = np.multiply.accumulate(np.append(self.scale, np.full(99, 1.5)))
+        return t, self.loss(t)
+
+    @cached_property
+    def _tables(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         return {}
 
-    def _table(self, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Points from 0 to `reach`, the loss and its slope there."""
-        if reach not in self._tables:
-            nodes = np.linspace(0.0, reach, _NODES + 1)
-            self._tables[reach] = (nodes, *self._loss_and_slope(nodes))
-        return self._tables[reach]
-
-    def _reach(self, largest: float) -> float:
-        """A point where the loss is at least `largest`."""
-        t = self.scale
-        while self.loss(np.array([t]))[0] < largest:
-            t *= 1.5
-        return t
-
-    def inverse_slope(self, x: np.ndarray) -> np.ndarray:
-        return 1 / self.loss_slope(self.inverse_loss(x))
+    def _table(self, largest: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Points from 0 to the first rung with a loss of at least `largest`, the loss and its slope there; kept."""
+        points, losses = self._rungs
+        rung = int(np.argmax(losses >= largest))
+        if rung not in self._tables:
+            nodes = np.linspace(0.0, points[rung], _NODES + 1)
+            self._tables[rung] = (nodes, *self._loss_and_slope(nodes))
+        return self._tables[rung]
 
     def loss_density(self, x: np.ndarray) -> np.ndarray:
         t = self.inverse_loss(x)
         return np.exp(self.log_density(t)) / self.loss_slope(t)
+
+
+class FillerPair(_LawPair):
+    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2).
+
+    The sum of m clipped records of D = (+C, -C, ..., -C) and D' = (-C, ..., -C), from which the record is drawn l times
+    with probability p_l, differs by 2 l C: with noise multiplier sigma / C this pair has scale s = sigma / (2 C).
+
+    The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted through
+    R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.
+
+    Parameters
+    ----------
+    law : MultiplicityLaw
+        Of positive inclusion probability; its sum may fall short of 1 by what was trimmed.
+    scale : float
+        Noise scale in units of the shift of one occurrence, above 0.
+    """
+
+    label: ClassVar[str] = "sum_l p_l N(l, s^2) against N(0, s^2)"
+    mirrored: ClassVar[bool] = False
+
+    @property
+    def loss_floor(self) -> float:
+        return float(self.law.log_pmf[0])
+
+    def _included(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """R(t) and its slope, for flat t."""
+        value, mean = log_tilted_sum(*self._terms, t / self.scale**2)
+        return value, mean / self.scale**2
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return np.logaddexp(self._included(t.ravel())[0], self.loss_floor).reshape(t.shape)
+
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        value, slope = self._included(t.ravel())
+        return (slope * np.exp(value - np.logaddexp(value, self.loss_floor))).reshape(t.shape)
+
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        height = np.maximum(x.ravel() - self.loss_floor, 0.0)
+        with np.errstate(divide="ignore"):
+            goal = x.ravel() + np.log(-np.expm1(-height))
+        t = np.full(goal.shape, -np.inf)
+        inside = np.isfinite(goal)
+        if inside.any():
+            goal = goal[inside]
+            nodes = np.linspace(*self._bracket(float(goal.min()), float(goal.max())), _NODES + 1)
+            t[inside] = _inverted(self._included, goal, nodes, self._included(nodes)[0])
+        return t.reshape(x.shape)
+
+    def _bracket(self, smallest: float, largest: float) -> tuple[float, float]:
+        """Where R, convex with a slope of at least 1 / s^2, takes values between the two."""
+        low, high = 0.0, self.scale
+        while self._included(np.array([low]))[0][0] > smallest:
+            low = 1.5 * low - self.scale
+        while self._included(np.array([high]))[0][0] < largest:
+            high = 1.5 * high + self.scale
+        return low, high
+
+
+def _inverted(
+    value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], goal: np.ndarray,
+    nodes: np.ndarray, table: np.ndarray, slope: np.ndarray | None = None
+) -> np.ndarray:  # fmt: skip
+    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.
+
+    Interpolation (cubic Hermite where the slope is given), then Newton steps kept in the table's cell.  Raises
+    NumericalError if the residual stays above `LOSS_TOLERANCE`.
+    """
+    cell = np.clip(np.searchsorted(table, goal, side="right") - 1, 0, _NODES - 1)
+    low, high = nodes[cell], nodes[cell + 1]
+    guess = np.interp(goal, table, nodes) if slope is None else _hermite(goal, table, nodes, 1 / slope, cell)
+    t = np.clip(guess, low, high)
+    tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
+    for _ in range(_NEWTON_STEPS):
+        value, slope_at_t = value_and_slope(t)
+        residual = value - goal
+        if np.all(np.abs(residual) <= tolerance):
+            return t
+        t = np.clip(t - residual / slope_at_t, low, high)
+    worst = float(np.max(np.abs(residual)))
+    raise NumericalError(
+        f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale nearer 1"
+    )
 
 
 def _hermite(x: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray, cell: np.ndarray) -> np.ndarray:
@@ -355,23 +388,32 @@ def _hermite(x: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray
             + width * v * w * (slope[cell] * w - slope[cell + 1] * v))  # fmt: skip
 
 
-_LARGEST_EXPONENT = 300.0
-"""Its exponential and that of half a loss have a product that doubles can hold."""
-
-
-def _check_rate_and_scale(pair: PoissonPair | WorPair) -> None:
-    object.__setattr__(pair, "rate", checks.real("rate", pair.rate, above=0, at_most=1))
-    object.__setattr__(pair, "scale", checks.real("scale", pair.scale, at_least=MIN_SCALE))
-
-
 @dataclass(frozen=True)
-class PoissonPair(GaussianPair):
+class _RatePair(GaussianPair):
+    """A pair of the law of one inclusion, with closed formulas."""
+
+    rate: float
+    scale: float
+    closed_form: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", checks.real("rate", self.rate, above=0, at_most=1))
+        object.__setattr__(self, "scale", checks.real("scale", self.scale, at_least=MIN_SCALE))
+
+    @property
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.rate == 1:
+            return np.ones(1), np.zeros(1)
+        return np.array([0.0, 1.0]), np.array([np.log1p(-self.rate), np.log(self.rate)])
+
+
+class PoissonPair(_RatePair):
     """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson sampling.
 
     L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q), with values in (log(1 - q), inf).  Under add/remove both directions
     would have to be composed; the paper uses this one only.
 
-    Attributes
+    Parameters
     ----------
     rate : float
         q, the inclusion probability, in (0, 1]; q = 1 is the Gaussian mechanism itself.
@@ -383,19 +425,9 @@ class PoissonPair(GaussianPair):
     MUST, Section S6.
     """
 
-    rate: float
-    scale: float
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"
     relation: ClassVar[Relation] = Relation.ADD_REMOVE
-    closed_form: ClassVar[bool] = True
     mirrored: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _check_rate_and_scale(self)
-
-    @property
-    def components(self) -> tuple[np.ndarray, np.ndarray]:
-        return _zero_and_one(self.rate)
 
     @property
     def loss_floor(self) -> float:
@@ -425,14 +457,13 @@ class PoissonPair(GaussianPair):
             return self.scale**2 / -np.expm1(-height)
 
 
-@dataclass(frozen=True)
-class WorPair(GaussianPair):
+class WorPair(_RatePair):
     """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for sampling without replacement.
 
     With p = 1 - q and c = q e^{-1 / (2 s^2)}, L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), an odd function onto
     the whole line.  Its inverse in conjugate form is t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))).
 
-    Attributes
+    Parameters
     ----------
     rate : float
         q = m/n, in (0, 1].
@@ -444,19 +475,9 @@ class WorPair(GaussianPair):
     MUST, Section S6.
     """
 
-    rate: float
-    scale: float
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2)"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
-    closed_form: ClassVar[bool] = True
     mirrored: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_rate_and_scale(self)
-
-    @property
-    def components(self) -> tuple[np.ndarray, np.ndarray]:
-        return _zero_and_one(self.rate)
 
     @property
     def _log_ratio(self) -> float:
@@ -483,9 +504,9 @@ class WorPair(GaussianPair):
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
-        if self._log_ratio > -_LARGEST_EXPONENT:
+        # below -300 (p/c) nears overflow, and arcsinh(y) = log(2 y) for all y that matter
+        if self._log_ratio > -300:
             return self.scale**2 * (x / 2 + np.arcsinh(np.exp(-self._log_ratio) * np.sinh(x / 2)))
-        # where (p/c) overflows, arcsinh(y) = log(2 y) for all y that matter
         with np.errstate(divide="ignore"):
             height = np.log(-np.expm1(-np.abs(x))) + np.abs(x) / 2 - self._log_ratio
         return self.scale**2 * (x / 2 + np.copysign(np.maximum(height, 0.0), x))
@@ -496,119 +517,7 @@ class WorPair(GaussianPair):
         return self.scale**2 / 2 * (1 + ratio * np.cosh(x / 2) / np.hypot(1.0, ratio * np.sinh(x / 2)))
 
 
-def _zero_and_one(rate: float) -> tuple[np.ndarray, np.ndarray]:
-    if rate == 1:
-        return np.ones(1), np.zeros(1)
-    return np.array([0.0, 1.0]), np.array([np.log1p(-rate), np.log(rate)])
-
-
-_FILLER_NEWTON_STEPS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class FillerPair(GaussianPair):
-    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2).
-
-    The sum of m clipped records of D = (+C, -C, ..., -C) and D' = (-C, ..., -C), from which the record is drawn l times
-    with probability p_l, differs by 2 l C: with noise multiplier sigma / C this pair has scale s = sigma / (2 C).
-
-    The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted through
-    R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.
-
-    Attributes
-    ----------
-    law : MultiplicityLaw
-        Of positive inclusion probability; its sum may fall short of 1 by what was trimmed.
-    scale : float
-        Noise scale in units of the shift of one occurrence, above 0.
-    """
-
-    law: MultiplicityLaw
-    scale: float
-    label: ClassVar[str] = "sum_l p_l N(l, s^2) against N(0, s^2)"
-    relation: ClassVar[Relation] = Relation.SUBSTITUTE
-    closed_form: ClassVar[bool] = False
-    mirrored: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
-        if not self.law.eta > 0:
-            raise ArgumentError(f"the law must include the record with positive probability, got eta = {self.law.eta}")
-
-    @cached_property
-    def components(self) -> tuple[np.ndarray, np.ndarray]:
-        counts = np.flatnonzero(np.isfinite(self.law.log_pmf))
-        return counts.astype(float), self.law.log_pmf[counts]
-
-    @property
-    def loss_floor(self) -> float:
-        return float(self.law.log_pmf[0])
-
-    def _included(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """R(t) and its slope, for flat t."""
-        counts, log_weights = self.components
-        drawn = counts > 0
-        tilted = log_weights[drawn] - 0.5 * (counts[drawn] / self.scale) ** 2
-        value, mean = log_tilted_sum(tilted, counts[drawn], t / self.scale**2)
-        return value, mean / self.scale**2
-
-    def loss(self, t: np.ndarray) -> np.ndarray:
-        t = np.asarray(t, dtype=float)
-        return np.logaddexp(self._included(t.ravel())[0], self.loss_floor).reshape(t.shape)
-
-    def loss_slope(self, t: np.ndarray) -> np.ndarray:
-        t = np.asarray(t, dtype=float)
-        value, slope = self._included(t.ravel())
-        return (slope * np.exp(value - np.logaddexp(value, self.loss_floor))).reshape(t.shape)
-
-    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
-        x = np.asarray(x, dtype=float)
-        height = np.maximum(x.ravel() - self.loss_floor, 0.0)
-        with np.errstate(divide="ignore"):
-            goal = x.ravel() + np.log(-np.expm1(-height))
-        t = np.full(goal.shape, -np.inf)
-        inside = np.isfinite(goal)
-        if inside.any():
-            t[inside] = self._solved(goal[inside])
-        return t.reshape(x.shape)
-
-    def _solved(self, goal: np.ndarray) -> np.ndarray:
-        """R^-1, by a table and Newton steps kept in its cells.
-
-        R is convex with slope at least 1 / s^2, which bounds where the goals can lie.
-        """
-        low, high = self._bracket(float(goal.min()), float(goal.max()))
-        nodes = np.linspace(low, high, _NODES + 1)
-        table, _ = self._included(nodes)
-        cell = np.clip(np.searchsorted(table, goal, side="right") - 1, 0, _NODES - 1)
-        left, right = nodes[cell], nodes[cell + 1]
-        t = np.clip(np.interp(goal, table, nodes), left, right)
-        tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
-        for _ in range(_FILLER_NEWTON_STEPS):
-            value, slope = self._included(t)
-            residual = value - goal
-            if np.all(np.abs(residual) <= tolerance):
-                return t
-            t = np.clip(t - residual / slope, left, right)
-        worst = float(np.max(np.abs(residual)))
-        raise NumericalError(
-            f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale nearer 1"
-        )
-
-    def _bracket(self, smallest: float, largest: float) -> tuple[float, float]:
-        low, high = 0.0, self.scale
-        while self._included(np.array([low]))[0][0] > smallest:
-            low = 1.5 * low - self.scale
-        while self._included(np.array([high]))[0][0] < largest:
-            high = 1.5 * high + self.scale
-        return low, high
-
-    def inverse_slope(self, x: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            return 1 / self.loss_slope(self.inverse_loss(x))
-
-
-def kept_counts(law: MultiplicityLaw, tail: float) -> int:
+def _kept_counts(law: MultiplicityLaw, tail: float) -> int:
     """Smallest number of copies T such that more than T of them have probability at most `tail`."""
     beyond = np.cumsum(law.pmf[::-1])[::-1]
     return max(1, int(np.count_nonzero(beyond > tail)) - 1)
@@ -620,7 +529,7 @@ def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
     A pair (sum_l p_l A_l, sum_l p_l B_l) is dominated by the sub-pair of the counts kept and an infinite loss of the
     probability dropped, by joint convexity of the hockey-stick divergence.
     """
-    last = kept_counts(law, tail)
+    last = _kept_counts(law, tail)
     lost = float(law.pmf[:last:-1].sum())
     return (MultiplicityLaw(law.log_pmf[: last + 1]), lost * (1 + 1e-9)) if lost > 0 else (law, 0.0)
 
@@ -631,7 +540,7 @@ def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
     For location pairs that move apart with l, in either direction, the optimal tests of the capped pair are half-lines,
     and on a half-line a smaller l has less mass under X and more under X': the capped pair is dominated by the pair.
     """
-    last = kept_counts(law, tail)
+    last = _kept_counts(law, tail)
     if last + 1 >= law.log_pmf.size:
         return law
     log_pmf = np.array(law.log_pmf[: last + 1])
