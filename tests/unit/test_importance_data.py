@@ -18,7 +18,7 @@ SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
 ROWS = np.random.default_rng(0).standard_normal((40, 3)) * [1, 2, 3] + 5
 
 
-def find(name: str, raw: Path, **changes: object) -> point_sources.Found:
+def find(name: str, raw: Path, **changes: object) -> point_sources.FoundFile:
     options = {"folder": None, "download": False, "fallback": "synthetic", **changes}
     return point_sources.find(name, sources_table=SOURCES, raw=raw, **options)  # type: ignore[arg-type]
 

@@ -174,7 +174,7 @@ def test_provenance_stands_at_the_foot(text: str, made: Made, tmp_path: Path) ->
         log = tmp_path / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(text, encoding="utf-8")
-    assert times.stages(tmp_path) == [times.Stage("run_experiment/adult_logistic", 2, 20.0, 300)]
+    assert times.stages(tmp_path) == [times.TimedStage("run_experiment/adult_logistic", 2, 20.0, 300)]
     timed = made.write(logs=tmp_path)
     assert "Times: 20 s in 2 jobs" in timed and "run_experiment/adult_logistic" in timed
 

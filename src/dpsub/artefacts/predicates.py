@@ -22,7 +22,7 @@ class LackingError(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Finding:
     """Whether a statement holds, the numbers that say so, and the range of what was looked at where there is one."""
 
     holds: bool
@@ -53,7 +53,7 @@ class Statement:
 
     row: str
     needs: tuple[str, ...]
-    ask: Callable[[Frames], Answer]
+    ask: Callable[[Frames], Finding]
     column: str = "holds"
     shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     variants: tuple[str, ...] = VARIANTS

@@ -14,7 +14,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.datasets import described, ijcnn1, prepared, raw_points, twins
 from dpsub.datasets.centred import Centred, centred, squared_norms
-from dpsub.datasets.point_sources import ORIGINS, Found
+from dpsub.datasets.point_sources import ORIGINS, FoundFile
 from dpsub.datasets.sources import LABELS, checksum
 from dpsub.errors import DataError
 
@@ -62,7 +62,7 @@ class PointSet:
         return described.of(self.name).title
 
 
-def prepare(name: str, found: Found, *, twin_rows: int) -> tuple[np.ndarray, dict[str, Any]]:
+def prepare(name: str, found: FoundFile, *, twin_rows: int) -> tuple[np.ndarray, dict[str, Any]]:
     """Return the centred rows of a data set and their description.
 
     Parameters

@@ -70,7 +70,7 @@ ORIGINS: dict[str, Origin] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """Files of a data set, what it must be called, and which checksums are known; or why there are none."""
 
     paths: dict[str, Path]
@@ -81,7 +81,7 @@ class Found:
 
 def find(
     name: str, *, sources_table: Path, raw: Path, folder: Path | None, download: bool, fallback: str
-) -> Found:
+) -> FoundFile:
     """Return the files of a data set: from a folder of the user, from `raw`, or downloaded if a checksum is known.
 
     In each folder the original files go before a part of them.
@@ -108,18 +108,18 @@ def find(
                 for file, path in paths.items():
                     if file in known:
                         fetch.verify(path, known[file])
-                return Found(paths, label, {file: known[file].sha256 for file in files if file in known})
+                return FoundFile(paths, label, {file: known[file].sha256 for file in files if file in known})
     if set(origin.files) <= set(known):
         had = fetch.obtain(name, sources=sources_table, raw=raw, files=origin.files, download=download,
                            fallback=fallback, folders=False)  # fmt: skip
-        return Found(had.paths, had.label, had.sha256, had.reason)
+        return FoundFile(had.paths, had.label, had.sha256, had.reason)
     reason = (
         f"no {', '.join(origin.files)}, for which no checksum is published; "
         f"put the files of {' '.join(origin.urls)} into {Path(raw) / name}"
     )
     if fallback == "error":
         raise DataError(f"the files of {name} must be there when the fallback is 'error', got {reason}")
-    return Found({}, "synthetic", reason=reason)
+    return FoundFile({}, "synthetic", reason=reason)
 
 
 def _folders(raw: Path, folder: Path | None) -> Iterator[Path]:

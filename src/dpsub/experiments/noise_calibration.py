@@ -22,7 +22,7 @@ REPORTED_WITH_CLIP_NORM = "table6"
 
 
 @dataclass(frozen=True)
-class Query:
+class CalibratedQuery:
     """One released statistic of one sampler at one target epsilon'."""
 
     table: str
@@ -69,7 +69,7 @@ class NoiseCalibration(Experiment):
         for variant in self.variants:
             list(self.queries(settings, variant))
 
-    def queries(self, settings: Mapping[str, Any], variant: str) -> Iterator[Query]:
+    def queries(self, settings: Mapping[str, Any], variant: str) -> Iterator[CalibratedQuery]:
         """Yield the queries in the order of the tables."""
         for table, sizes in settings["tables"].items():
             if variant == "as_done" and table != REPORTED_WITH_CLIP_NORM:
@@ -79,7 +79,7 @@ class NoiseCalibration(Experiment):
                     drawn = sampling.of_sizes(sampler, n=sizes["n"], m=sizes["m"], b=b or None)
                     group = float(sizes["clip"]) if variant == "as_done" else None
                     for statistic, size in sensitivities(table, sizes, sampler, variant).items():
-                        yield Query(table, sampler, b, drawn, float(target), statistic, size, group)
+                        yield CalibratedQuery(table, sampler, b, drawn, float(target), statistic, size, group)
 
     def run(
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]

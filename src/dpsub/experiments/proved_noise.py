@@ -25,7 +25,7 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Target:
+class NoiseTarget:
     """What one noise multiplier must meet."""
 
     sampler: str
@@ -49,13 +49,13 @@ class ProvedNoise(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
-    def targets(self, settings: Mapping[str, Any]) -> list[Target]:
+    def targets(self, settings: Mapping[str, Any]) -> list[NoiseTarget]:
         """Return what is to be met, in order."""
         n, m, b = settings["n"], settings["m"], settings["b"]
         checks.integer("n_compositions", settings["n_compositions"], at_least=1)
         checks.real("delta", settings["delta"], above=0, below=1)
         return [
-            Target(sampler, sampling.of_sizes(sampler, n=n, m=m, b=b), adjacency,
+            NoiseTarget(sampler, sampling.of_sizes(sampler, n=n, m=m, b=b), adjacency,
                    checks.real("target_epsilon", epsilon, above=0))
             for epsilon in settings["target_epsilons"]
             for sampler in settings["samplers"]
@@ -90,7 +90,7 @@ class ProvedNoise(Experiment):
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
 
-def noise_of_pair(target: Target, n: int, k: int, delta: float, accuracy: float, start: float) -> float:
+def noise_of_pair(target: NoiseTarget, n: int, k: int, delta: float, accuracy: float, start: float) -> float:
     """Return the noise multiplier, rounded up, from which on the paper's pair meets the target."""
 
     def upper(scale: float) -> float:

@@ -10,7 +10,7 @@ _COST = re.compile(r"^(\d+\.\d+) s of processor time, at most (\d+) MiB of memor
 
 
 @dataclass(frozen=True)
-class Stage:
+class TimedStage:
     """The jobs of one kind: "run_experiment/adult_logistic" or "build_table"."""
 
     name: str
@@ -19,7 +19,7 @@ class Stage:
     peak_mib: float
 
 
-def stages(folder: Path) -> list[Stage]:
+def stages(folder: Path) -> list[TimedStage]:
     """Return what the jobs took, the longest first; those of one experiment together, those of other rules together.
 
     Parameters
@@ -35,7 +35,7 @@ def stages(folder: Path) -> list[Stage]:
             name = "/".join(parts[:2]) if parts[0].endswith("_experiment") else parts[0]
             found.setdefault(name, []).append((float(said[-1][0]), int(said[-1][1])))
     made = [
-        Stage(name, len(jobs), sum(seconds for seconds, _ in jobs), max(peak for _, peak in jobs))
+        TimedStage(name, len(jobs), sum(seconds for seconds, _ in jobs), max(peak for _, peak in jobs))
         for name, jobs in found.items()
     ]
     return sorted(made, key=lambda stage: (-stage.seconds, stage.name))

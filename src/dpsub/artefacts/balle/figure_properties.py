@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from dpsub.artefacts.predicates import Answer, Frames, LackingError, pick
+from dpsub.artefacts.predicates import Finding, Frames, LackingError, pick
 
 CURVES = "balle_curves"
 EQUAL = 1e-12
@@ -23,7 +23,7 @@ def curve(frames: Frames, panel: str, name: str, *, level: float | None = None, 
     return pick(frames[CURVES], panel=panel, curve=name, point="grid", **wanted).sort_values("x")
 
 
-def same_start(frames: Frames) -> Answer:
+def same_start(frames: Frames) -> Finding:
     """Panel a: three mechanisms calibrated to one delta at 0, ordered from there on, two of which reach 0."""
     rows = pick(frames[CURVES], panel="a")
     faults = []
@@ -43,14 +43,14 @@ def same_start(frames: Frames) -> Answer:
             "slope": abs(slope + (1 - start) / 2) <= SLOPE,
         }
         faults += [f"{name} at delta {start:g}" for name, holds in tests.items() if not holds]
-    return Answer(not faults, f"exceptions: {', '.join(faults) or 'none'}")
+    return Finding(not faults, f"exceptions: {', '.join(faults) or 'none'}")
 
 
 def _ends_at(x: np.ndarray, delta: np.ndarray, end: float) -> bool:
     return bool((delta[x < end - EQUAL] > 0).all() and (delta[x > end + EQUAL] <= EQUAL).all())
 
 
-def gaussian_crossing(frames: Frames) -> Answer:
+def gaussian_crossing(frames: Frames) -> Finding:
     """Panel b: WR is better at small epsilon', worse at large ones, and the curves cross once."""
     with_, without = (curve(frames, "b", name) for name in ("wr", "wor"))
     above = np.sign(with_["log_delta"].to_numpy() - without["log_delta"].to_numpy())
@@ -58,10 +58,10 @@ def gaussian_crossing(frames: Frames) -> Answer:
     once = np.count_nonzero(np.diff(above)) == 1
     holds = bool(above[0] < 0 < above[-1] and once)
     where = x[np.flatnonzero(np.diff(above))]
-    return Answer(holds, f"crossings after eps' = {', '.join(f'{place:g}' for place in where) or 'none'}")
+    return Finding(holds, f"crossings after eps' = {', '.join(f'{place:g}' for place in where) or 'none'}")
 
 
-def laplace_ends(frames: Frames) -> Answer:
+def laplace_ends(frames: Frames) -> Finding:
     """Panel c: the curve without replacement ends at base epsilon theta, the other one at m theta only."""
     rows = frames[CURVES]
     notes, holds = [], True
@@ -75,10 +75,10 @@ def laplace_ends(frames: Frames) -> Answer:
             holds &= _ends_at(grid["x"].to_numpy(), grid["delta"].to_numpy(), float(after["x"]))
         else:
             holds &= bool((curve(frames, "c", name)["delta"] > 0).all())
-    return Answer(holds, ", ".join(notes))
+    return Finding(holds, ", ".join(notes))
 
 
-def group_effect(frames: Frames) -> Answer:
+def group_effect(frames: Frames) -> Finding:
     """Panel d: the group effect grows with m/n, and with epsilon' up to the end of the other curve."""
     sizes = _sizes(frames, "d")
     gaps, holds = [], True
@@ -90,16 +90,16 @@ def group_effect(frames: Frames) -> Answer:
         gaps.append(gap)
     holds &= all(bool((larger > smaller - EQUAL).all()) for smaller, larger in itertools.pairwise(gaps))
     notes = ", ".join(f"m = {m}: {gap[0]:.3g} at eps' = 0" for m, gap in zip(sizes, gaps, strict=True))
-    return Answer(holds, f"gap at {notes}")
+    return Finding(holds, f"gap at {notes}")
 
 
-def black_above_white(frames: Frames) -> Answer:
+def black_above_white(frames: Frames) -> Finding:
     """Panel e: black-box groups are never better."""
     least = math.inf
     for m in _sizes(frames, "e"):
         white, black = (curve(frames, "e", name, m=m) for name in ("wr", "wr_black_box"))
         least = min(least, float((black["delta"].to_numpy() - white["delta"].to_numpy()).min()))
-    return Answer(least >= 0, f"least difference {least:.2g}")
+    return Finding(least >= 0, f"least difference {least:.2g}")
 
 
 def _sizes(frames: Frames, panel: str) -> list[int]:
@@ -109,7 +109,7 @@ def _sizes(frames: Frames, panel: str) -> list[int]:
     return sizes
 
 
-PROPERTIES: dict[str, tuple[str, Callable[[Frames], Answer]]] = {
+PROPERTIES: dict[str, tuple[str, Callable[[Frames], Finding]]] = {
     "B035": ("a", same_start),
     "B036": ("b", gaussian_crossing),
     "B037": ("c", laplace_ends),

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.balle.figure_properties import CURVES, PROPERTIES
-from dpsub.artefacts.predicates import Answer, Frames, Statement, pick
+from dpsub.artefacts.predicates import Finding, Frames, Statement, pick
 
 PROFILES, COUPLINGS, ENUMERATION = "balle_profiles", "balle_couplings", "balle_enumeration"
 VARIANTS = ("stated", "consistent")
-Ask = Callable[[Frames], Answer]
+Ask = Callable[[Frames], Finding]
 
 
 def _deviation(frame: pd.DataFrame, relative: bool) -> np.ndarray:
@@ -23,7 +23,7 @@ def _deviation(frame: pd.DataFrame, relative: bool) -> np.ndarray:
 def equal(experiment: str, tolerances: dict[str, float], *, relative: bool = False) -> Ask:
     """Return the question whether every case of the named checks agrees within its tolerance."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         holds, notes = True, []
         for check, tolerance in tolerances.items():
             frame = pick(frames[experiment], check=check)
@@ -34,7 +34,7 @@ def equal(experiment: str, tolerances: dict[str, float], *, relative: bool = Fal
             note = f"{check.replace('_', ' ')}: {bad} of {len(frame)} cases differ"
             notes.append(f"{note}, at {worst['case']} {worst['computed']:.6g} against {worst['reference']:.6g}"
                          if bad else note)
-        return Answer(holds, ", ".join(notes))
+        return Finding(holds, ", ".join(notes))
 
     return ask
 
@@ -42,7 +42,7 @@ def equal(experiment: str, tolerances: dict[str, float], *, relative: bool = Fal
 def at_most(experiment: str, tolerances: dict[str, float]) -> Ask:
     """Return the question whether the first number of every case is at most the second one, up to a tolerance."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         holds, notes = True, []
         for check, tolerance in tolerances.items():
             frame = pick(frames[experiment], check=check)
@@ -50,7 +50,7 @@ def at_most(experiment: str, tolerances: dict[str, float]) -> Ask:
             bad = int((~(over <= tolerance)).sum())
             holds &= bad == 0
             notes.append(f"{check.replace('_', ' ')}: {bad} of {len(frame)} cases above, nearest {over.max():.3g}")
-        return Answer(holds, ", ".join(notes))
+        return Finding(holds, ", ".join(notes))
 
     return ask
 
@@ -58,9 +58,9 @@ def at_most(experiment: str, tolerances: dict[str, float]) -> Ask:
 def both(*questions: Ask) -> Ask:
     """Return the question whether all of several hold."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         answers = [question(frames) for question in questions]
-        return Answer(all(answer.holds for answer in answers), ", ".join(answer.note for answer in answers))
+        return Finding(all(answer.holds for answer in answers), ", ".join(answer.note for answer in answers))
 
     return ask
 
@@ -72,10 +72,10 @@ def _theorem(frames: Frames, number: int) -> pd.DataFrame:
 def eta_of(number: int) -> Ask:
     """Return the question whether the printed eta is the total variation distance, for every pair of neighbours."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         frame = pick(_theorem(frames, number), grows=0)
         apart = np.abs(frame[["eta", "distance"]].to_numpy() - frame[["formula"]].to_numpy()).max()
-        return Answer(bool(apart <= 1e-12), f"within {apart:.1e} of the distance at {len(frame)} points")
+        return Finding(bool(apart <= 1e-12), f"within {apart:.1e} of the distance at {len(frame)} points")
 
     return ask
 
@@ -83,7 +83,7 @@ def eta_of(number: int) -> Ask:
 def bound_of(number: int) -> Ask:
     """Return the question whether no exact loss exceeds the bound, in both directions and for every kernel."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         frame = _theorem(frames, number)
         exact, bound = frame[["exact", "reverse"]].max(axis=1).to_numpy(), frame["bound"].to_numpy()
         over = exact - bound
@@ -92,7 +92,7 @@ def bound_of(number: int) -> Ask:
         if over.max() > 1e-10:
             note += (f", at n = {worst['n']}, {worst['size']:g}, eps' = {worst['epsilon_amplified']:.3g} "
                      f"{exact[np.argmax(over)]:.6g} against {worst['bound']:.6g}")
-        return Answer(bool(over.max() <= 1e-10), note)
+        return Finding(bool(over.max() <= 1e-10), note)
 
     return ask
 
@@ -100,40 +100,40 @@ def bound_of(number: int) -> Ask:
 def attained(number: int) -> Ask:
     """Return the question whether membership has exactly the bound's loss at every point."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         frame = pick(_theorem(frames, number), kernel="membership", grows=0)
         apart = np.abs(frame[["exact", "reverse"]].max(axis=1) - frame["bound"]).max()
-        return Answer(bool(apart <= 1e-12), f"within {apart:.1e} at {len(frame)} points")
+        return Finding(bool(apart <= 1e-12), f"within {apart:.1e} at {len(frame)} points")
 
     return ask
 
 
-def larger_first(frames: Frames) -> Answer:
+def larger_first(frames: Frames) -> Finding:
     """Theorem 8, proof: the loss of the smaller data set against the larger one is at most beta gamma delta(eps)."""
     frame = _theorem(frames, 8)
     over = float((frame["reverse"] - frame["reverse_bound"]).max())
     removal = pick(frame, kernel="membership")
     reached = float(np.abs(removal["exact"] - removal["bound"]).max())
-    return Answer(over <= 1e-10 and reached <= 1e-10,
+    return Finding(over <= 1e-10 and reached <= 1e-10,
                   f"other direction at most {max(over, 0.0):.1e} above beta gamma delta, this one attains gamma delta")
 
 
-def rate_near(frames: Frames) -> Answer:
+def rate_near(frames: Frames) -> Finding:
     """Section 4: 1 - (1 - 1/n)^m is near gamma = m/n, within gamma^2 / 2."""
     frame = pick(frames[PROFILES], check="wr_rate")
     eta, rate = frame["computed"].to_numpy(), frame["reference"].to_numpy()
     share = np.abs(eta - rate)
-    return Answer(bool((share <= rate**2 / 2).all()),
+    return Finding(bool((share <= rate**2 / 2).all()),
                   f"relative error {(share / rate).min():.3g} at gamma = {rate[np.argmin(share / rate)]:g} to "
                   f"{(share / rate).max():.3g} at gamma = {rate[np.argmax(share / rate)]:g}")
 
 
-def of_order(frames: Frames) -> Answer:
+def of_order(frames: Frames) -> Finding:
     """Section 1: eps' / (eta eps) - 1 is eps/2 (1 - eta) to first order; the second-order term is below eps^2."""
     frame = pick(frames[PROFILES], check="small_rate")
     epsilon = frame["case"].str.extract(r"epsilon=(\S+)")[0].astype(float).to_numpy()
     excess = frame["computed"].to_numpy() / frame["reference"].to_numpy() - 1
-    return Answer(bool((np.abs(excess) <= epsilon / 2 + epsilon**2).all()),
+    return Finding(bool((np.abs(excess) <= epsilon / 2 + epsilon**2).all()),
                   f"largest eps'/(eta eps) - 1: {excess.max():.3g} at eps = {epsilon[np.argmax(excess)]:g}")
 
 

@@ -122,7 +122,7 @@ class Frontier(Artefact):
         return finish(figure, self.labels(records)), frame.reset_index(drop=True)
 
 
-class Audit(Artefact):
+class RecycledAudit(Artefact):
     """Confidence intervals of delta from draws of the loop."""
 
     paper = "brdp"

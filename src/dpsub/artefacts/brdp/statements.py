@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.brdp.styles import SHORT
-from dpsub.artefacts.predicates import Answer, Frames, LackingError, Statement, of_variant, pick
+from dpsub.artefacts.predicates import Finding, Frames, LackingError, Statement, of_variant, pick
 
 RATES, ACCEPTANCE, COMPOSITION, SAMPLING = "brdp_rates", "brdp_acceptance", "brdp_composition", "brdp_sampling"
 ADULT, GOWALLA, TABLE, CHECKS, NOISE = "brdp_adult", "brdp_gowalla", "brdp_table1", "brdp_checks", "brdp_noise"
@@ -25,17 +25,17 @@ DELTAS = {"1e-5": 1e-5, "1e-10": 1e-10}
 RELATIVE, FACTOR = 0.05, 10.0
 
 
-def table_cell(method: str, printed: str, delta: float) -> Callable[[Frames], Answer]:
+def table_cell(method: str, printed: str, delta: float) -> Callable[[Frames], Finding]:
     """Return whether ours is within 5 % of a number of Table I; within a factor of 10 for sampled methods."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         rows = pick(frames[TABLE], method=METHODS[method], delta=delta)
         value = float(rows[rows["conversion"].isin(CONVERSIONS)]["composed"].iloc[0])
         if int(rows["n_compositions"].iloc[0]) != 1000:
             raise LackingError(f"this run composes {rows['n_compositions'].iloc[0]} releases, not 1000")
         ratio = value / float(printed)
         near = 1 / FACTOR <= ratio <= FACTOR if method.startswith("SMP") else abs(ratio - 1) <= RELATIVE
-        return Answer(near, f"ours {value:.4g}, printed {printed}: {ratio:.3f} times")
+        return Finding(near, f"ours {value:.4g}, printed {printed}: {ratio:.3f} times")
 
     return ask
 
@@ -47,7 +47,7 @@ def composed(frames: Frames, delta: float) -> pd.Series:
     return rows.set_index("method")["composed"]
 
 
-def gaussian_recycler_least(frames: Frames) -> Answer:
+def gaussian_recycler_least(frames: Frames) -> Finding:
     """Section 8.3: of all methods the recycled Gaussian one leaks least."""
     parts, holds = [], True
     for delta in DELTAS.values():
@@ -55,10 +55,10 @@ def gaussian_recycler_least(frames: Frames) -> Answer:
         best = str(found.idxmin())
         holds &= best == "gau_br"
         parts.append(f"delta {delta:g}: {SHORT[best]} {found[best]:.4g}, Gau-BRDP {found['gau_br']:.4g}")
-    return Answer(holds, "; ".join(parts))
+    return Finding(holds, "; ".join(parts))
 
 
-def sampled_leak_more(frames: Frames) -> Answer:
+def sampled_leak_more(frames: Frames) -> Finding:
     """Table I: each sampled method leaks more than the same kernel without sampling."""
     parts, holds = [], True
     for delta in DELTAS.values():
@@ -69,22 +69,22 @@ def sampled_leak_more(frames: Frames) -> Answer:
             others = max(found[f"{kernel}_dp"], found[f"{kernel}_br"])
             holds &= bool(found[f"{kernel}_smp"] > others)
             parts.append(f"{kernel} {found[f'{kernel}_smp']:.3g} > {others:.3g}")
-    return Answer(holds, "; ".join(parts))
+    return Finding(holds, "; ".join(parts))
 
 
-def better_rate(frames: Frames) -> Answer:
+def better_rate(frames: Frames) -> Finding:
     """Figure 3: Algorithm 1 gives at least the rate of Theorem 2."""
     wide = frames[RATES].pivot_table(index=["delta", "epsilon_y"], columns="method", values="rate")
     gain = wide["algorithm1"] - wide["baseline"]
-    return Answer(bool((gain >= -1e-9).all()), f"gain {gain.min():.2g} to {gain.max():.3g} at {len(gain)} points")
+    return Finding(bool((gain >= -1e-9).all()), f"gain {gain.min():.2g} to {gain.max():.3g} at {len(gain)} points")
 
 
-def no_rate_at_the_end(frames: Frames) -> Answer:
+def no_rate_at_the_end(frames: Frames) -> Finding:
     """Figure 3: a kernel that spends everything leaves no rate."""
     frame = frames[RATES]
     last = frame[np.isclose(frame["epsilon_y"], frame["epsilon"])]
     largest = float(last["rate"].abs().max())
-    return Answer(largest <= 1e-6, f"largest rate {largest:.2g} at epsilon_y = epsilon")
+    return Finding(largest <= 1e-6, f"largest rate {largest:.2g} at epsilon_y = epsilon")
 
 
 def acceptance_gap(frames: Frames) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def acceptance_gap(frames: Frames) -> pd.DataFrame:
     return wide.assign(recycled=wide[recycled], gap=wide[recycled] - wide["gau_dp"]).dropna(subset=["gap"])
 
 
-def recycling_accepts_more(frames: Frames) -> Answer:
+def recycling_accepts_more(frames: Frames) -> Finding:
     """Figure 4: never below plain noise, and a larger gap at sensitivity 5."""
     wide = acceptance_gap(frames)
     largest = wide["gap"].groupby("sensitivity").max()
@@ -105,10 +105,10 @@ def recycling_accepts_more(frames: Frames) -> Answer:
         raise LackingError("this run has one sensitivity")
     holds = bool((wide["gap"] >= -1e-9).all() and largest.iloc[-1] > largest.iloc[0])
     gaps = ", ".join(f"{gap:.3f} at D {span:g}" for span, gap in largest.items())
-    return Answer(holds, f"smallest gap {wide['gap'].min():.2g}; largest {gaps}")
+    return Finding(holds, f"smallest gap {wide['gap'].min():.2g}; largest {gaps}")
 
 
-def crosses_ninety(frames: Frames) -> Answer:
+def crosses_ninety(frames: Frames) -> Finding:
     """Section 7: acceptance 0.9 needs epsilon near 4.5, within 0.2."""
     wide = acceptance_gap(frames)
     curve = wide["recycled"].xs(1.0, level="sensitivity")
@@ -118,10 +118,10 @@ def crosses_ninety(frames: Frames) -> Answer:
     high = float(above.index[0])
     low = float(curve.index[curve.index < high][-1])
     at = low + (0.9 - curve[low]) / (curve[high] - curve[low]) * (high - low)
-    return Answer(abs(at - 4.5) <= 0.2, f"at epsilon {at:.3f}", low, high)
+    return Finding(abs(at - 4.5) <= 0.2, f"at epsilon {at:.3f}", low, high)
 
 
-def leaks_less(frames: Frames) -> Answer:
+def leaks_less(frames: Frames) -> Finding:
     """Figure 5: recycled below plain noise, both kernels, at every T from 2 on."""
     parts, holds = [], True
     for kernel, part in frames[COMPOSITION].groupby("kernel"):
@@ -132,10 +132,10 @@ def leaks_less(frames: Frames) -> Answer:
         holds &= not above
         first = f"not below at T = {', '.join(map(str, above))}" if above else "below"
         parts.append(f"{kernel}: {first}; surely above at {', '.join(map(str, surely)) or 'none'}")
-    return Answer(holds, "; ".join(parts))
+    return Finding(holds, "; ".join(parts))
 
 
-def tight(frames: Frames) -> Answer:
+def tight(frames: Frames) -> Finding:
     """Theorem 3 against the exact composed epsilon, within 2 %."""
     key = ["kernel", "n_compositions"]
     stated, exact = (pick(frames[name], method="br").set_index(key) for name in (COMPOSITION, "exact"))
@@ -143,7 +143,7 @@ def tight(frames: Frames) -> Answer:
     off = (above > 1.02) | (below < 0.98)
     place = int((above - 1).abs().to_numpy().argmax())
     kernel, times = above.index[place]
-    return Answer(not off.any(), f"{above.iloc[place]:.3f} times the exact epsilon for {kernel} at T = {times}")
+    return Finding(not off.any(), f"{above.iloc[place]:.3f} times the exact epsilon for {kernel} at T = {times}")
 
 
 def _rates(frames: Frames, query: str) -> pd.Series:
@@ -156,32 +156,32 @@ def _listed(rates: pd.Series) -> str:
     return ", ".join(f"{rate:.3g} at {n}" for n, rate in rates.items())
 
 
-def sum_needs_all(frames: Frames) -> Answer:
+def sum_needs_all(frames: Frames) -> Finding:
     """Figure 6a: above 0.95 for the sum."""
     rates = _rates(frames, "sum")
-    return Answer(bool((rates > 0.95).all()), _listed(rates))
+    return Finding(bool((rates > 0.95).all()), _listed(rates))
 
 
-def average_needs_less(frames: Frames) -> Answer:
+def average_needs_less(frames: Frames) -> Finding:
     """Figure 6a: below 0.9 for the average."""
     rates = _rates(frames, "avg")
-    return Answer(bool((rates < 0.9).all()), _listed(rates))
+    return Finding(bool((rates < 0.9).all()), _listed(rates))
 
 
-def count_depends_on_size(frames: Frames) -> Answer:
+def count_depends_on_size(frames: Frames) -> Finding:
     """Figure 6a: a smaller rate for fewer records, up to the grid of the search."""
     rates = _rates(frames, "cnt")
     steps = rates.diff().dropna()
-    return Answer(bool((steps >= -0.01).all() and rates.iloc[-1] > rates.iloc[0]), _listed(rates))
+    return Finding(bool((steps >= -0.01).all() and rates.iloc[-1] > rates.iloc[0]), _listed(rates))
 
 
-def larger_data_accept_more(frames: Frames) -> Answer:
+def larger_data_accept_more(frames: Frames) -> Finding:
     """Figure 6b: acceptance does not fall with the number of records, for any query."""
     rule = {"swapped", "corrected", "exact"} & set(frames[SAMPLING]["rule"])
     rows = frames[SAMPLING][frames[SAMPLING]["rule"].isin(rule)]
     wide = rows.pivot_table(index="n", columns="query", values="acceptance").sort_index()
     drops = wide.diff().min()
-    return Answer(bool((drops >= -1e-4).all()), "largest drop: " + ", ".join(f"{q} {d:.3g}" for q, d in drops.items()))
+    return Finding(bool((drops >= -1e-4).all()), "largest drop: " + ", ".join(f"{q} {d:.3g}" for q, d in drops.items()))
 
 
 def _boxes(frames: Frames) -> pd.DataFrame:
@@ -189,7 +189,7 @@ def _boxes(frames: Frames) -> pd.DataFrame:
     return pd.concat(parts).pivot_table(index=["name", "panel"], columns="method", values="acceptance")
 
 
-def _compared(frames: Frames, pairs: list[tuple[str, str]]) -> Answer:
+def _compared(frames: Frames, pairs: list[tuple[str, str]]) -> Finding:
     """Whether the first method of every pair accepts more than the second, in every panel with boxes."""
     wide, worse = _boxes(frames), []
     for high, low in pairs:
@@ -197,67 +197,67 @@ def _compared(frames: Frames, pairs: list[tuple[str, str]]) -> Answer:
             place = f"{row['name'].removeprefix('brdp_')} {row['panel']}"
             worse.append(f"{place}: {SHORT[high]} {row[high]:.4g}, {SHORT[low]} {row[low]:.4g}")
     note = "; ".join(worse) or f"in all {len(wide)} panels"
-    return Answer(not worse, note)
+    return Finding(not worse, note)
 
 
-def recycled_always(frames: Frames) -> Answer:
+def recycled_always(frames: Frames) -> Finding:
     """Section 8.2: recycled noise accepts more than plain noise."""
     return _compared(frames, [("gau_br", "gau_dp"), ("lap_br", "lap_dp")])
 
 
-def sampling_helps(frames: Frames) -> Answer:
+def sampling_helps(frames: Frames) -> Finding:
     """Section 8.2: sampling enhances it further."""
     return _compared(frames, [("gau_smp", "gau_br"), ("lap_smp", "lap_br")])
 
 
-def laplace_better(frames: Frames) -> Answer:
+def laplace_better(frames: Frames) -> Finding:
     """Section 8.2, "in general": recycled Laplace noise accepts at least as much as Gaussian, up to 1e-9 at 1."""
     wide = _boxes(frames)
     gap = wide["lap_br"] - wide["gau_br"]
-    return Answer(bool((gap >= -1e-9).all()), f"gaps {gap.min():.3g} to {gap.max():.3g}")
+    return Finding(bool((gap >= -1e-9).all()), f"gaps {gap.min():.3g} to {gap.max():.3g}")
 
 
-def larger_spread(frames: Frames) -> Answer:
+def larger_spread(frames: Frames) -> Finding:
     """Section 3.2: a larger variance at the same budget."""
     frame = pick(frames[NOISE], topic="summary", quantity="sd").set_index("method")["law"]
-    return Answer(bool(frame["gau_br"] > frame["gau_dp"]), f"sd {frame['gau_br']:.4g} against {frame['gau_dp']:.4g}")
+    return Finding(bool(frame["gau_br"] > frame["gau_dp"]), f"sd {frame['gau_br']:.4g} against {frame['gau_dp']:.4g}")
 
 
 def _cases(frames: Frames, statement: str) -> pd.DataFrame:
     return pick(frames[CHECKS], statement=statement)
 
 
-def loss_has_unit_mean(frames: Frames) -> Answer:
+def loss_has_unit_mean(frames: Frames) -> Finding:
     """Theorem 1: E exp(-loss) is 1 for every loss."""
     frame = _cases(frames, "T1 mean")
     off = (frame["claimed"] - frame["true"]).abs()
     worst = frame.iloc[int(off.to_numpy().argmax())]
-    return Answer(bool((off <= 1e-9).all()), f"{worst['claimed']:.4f} in {worst['case']}")
+    return Finding(bool((off <= 1e-9).all()), f"{worst['claimed']:.4f} in {worst['case']}")
 
 
-def _kept(statement: str) -> Callable[[Frames], Answer]:
-    def ask(frames: Frames) -> Answer:
+def _kept(statement: str) -> Callable[[Frames], Finding]:
+    def ask(frames: Frames) -> Finding:
         frame = _cases(frames, statement)
         ratio = frame["true"] / frame["claimed"]
         worst = frame.iloc[int(ratio.to_numpy().argmax())]
         note = f"kept in {int((ratio <= 1 + 1e-9).sum())} of {len(frame)}; {ratio.max():.4g} times in {worst['case']}"
-        return Answer(bool((ratio <= 1 + 1e-9).all()), note)
+        return Finding(bool((ratio <= 1 + 1e-9).all()), note)
 
     return ask
 
 
-def _equal(statement: str, tolerance: float, *, relative: bool) -> Callable[[Frames], Answer]:
-    def ask(frames: Frames) -> Answer:
+def _equal(statement: str, tolerance: float, *, relative: bool) -> Callable[[Frames], Finding]:
+    def ask(frames: Frames) -> Finding:
         frame = _cases(frames, statement)
         error = (frame["claimed"] - frame["true"]).abs() / (frame["true"].abs() if relative else 1.0)
         worst = frame.iloc[int(error.to_numpy().argmax())]
         note = f"{worst['claimed']:.6g} for {worst['true']:.6g} in {worst['case']}"
-        return Answer(bool((error <= tolerance).all()), note)
+        return Finding(bool((error <= tolerance).all()), note)
 
     return ask
 
 
-def linear_cost(frames: Frames) -> Answer:
+def linear_cost(frames: Frames) -> Finding:
     """Remark 5: terms grow linearly with T; fewer have a weight that counts."""
     frame = _cases(frames, "R5")
     times = frame["case"].str.removeprefix("T ").astype(float)
@@ -266,7 +266,7 @@ def linear_cost(frames: Frames) -> Answer:
     fit = float(np.corrcoef(times, frame["claimed"])[0, 1] ** 2)
     enough = bool((frame["true"] <= frame["claimed"]).all())
     last = frame.iloc[-1]
-    return Answer(fit > 0.95 and enough, f"R2 {fit:.6f}; {last['true']:g} of {last['claimed']:g} terms count")
+    return Finding(fit > 0.95 and enough, f"R2 {fit:.6f}; {last['true']:g} of {last['claimed']:g} terms count")
 
 
 STATEMENTS: tuple[Statement, ...] = (

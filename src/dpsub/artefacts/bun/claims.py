@@ -11,7 +11,7 @@ import pandas as pd
 from dpsub.artefacts.base import Artefact, Records, values_frame
 from dpsub.artefacts.bun.statements import GRID, SIZES, STATEMENTS, TESTS, change
 from dpsub.artefacts.layout import Layout
-from dpsub.artefacts.predicates import Answer, Frames, LackingError, Statement, of_variant, pick
+from dpsub.artefacts.predicates import Finding, Frames, LackingError, Statement, of_variant, pick
 
 NEYMAN = "bun_neyman"
 
@@ -101,46 +101,46 @@ def _printed(frames: Frames, column: str) -> np.ndarray:
     return frame[column].to_numpy(dtype=float)
 
 
-def _could_be_rounded(column: str) -> Callable[[Frames], Answer]:
+def _could_be_rounded(column: str) -> Callable[[Frames], Finding]:
     """Return whether shares of m = 10,000 exist that round to the vector, class by class to the nearest integer."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         vector, m = _printed(frames, column), float(frames[NEYMAN]["m"].iloc[0])
         low, high = float((vector - 0.5).sum()), float((vector + 0.5).sum())
         note = f"sum {vector.sum():g}; shares that round to it sum to {low:g} to {high:g}"
-        return Answer(low <= m <= high, note)
+        return Finding(low <= m <= high, note)
 
     return ask
 
 
-def _sums(frames: Frames) -> Answer:
+def _sums(frames: Frames) -> Finding:
     m = float(frames[NEYMAN]["m"].iloc[0])
     sums = [float(_printed(frames, column).sum()) for column in ("before", "after")]
-    return Answer(max(sums) <= m, f"sums {sums[0]:g} and {sums[1]:g} against m = {m:g}")
+    return Finding(max(sums) <= m, f"sums {sums[0]:g} and {sums[1]:g} against m = {m:g}")
 
 
-def _detectable(frames: Frames) -> Answer:
+def _detectable(frames: Frames) -> Finding:
     """A difference of 19 in one size: the best test of an epsilon-DP release at epsilon = 0.1."""
     jump = abs(int(change(pick(frames[NEYMAN], topic="printed"))[-1]))
     row = pick(frames[TESTS], topic="jump", difference=jump, epsilon=0.1).iloc[0]
     note = f"loss {row['epsilon_amplified']:.3g}, best advantage {row['advantage']:.4g} at epsilon 0.1"
-    return Answer(row["advantage"] > 0.5, note)
+    return Finding(row["advantage"] > 0.5, note)
 
 
-def _last_stratum(frames: Frames) -> Answer:
+def _last_stratum(frames: Frames) -> Finding:
     """Described as the top code or above: then the class would begin where it ends."""
     classes = pick(frames[NEYMAN], topic="printed").sort_values("stratum")
     last = classes.iloc[-1]
-    return Answer(last["low"] >= last["high"], f"the last class is {last['low']} to {last['high']}")
+    return Finding(last["low"] >= last["high"], f"the last class is {last['low']} to {last['high']}")
 
 
-def _one_factor(frames: Frames) -> Answer:
+def _one_factor(frames: Frames) -> Finding:
     before, after = _printed(frames, "before")[:-1], _printed(frames, "after")[:-1]
     low, high = ((after - 0.5) / (before + 0.5)).max(), ((after + 0.5) / (before - 0.5)).min()
-    return Answer(low <= high, f"factors from {low:.6f} to {high:.6f} explain classes 1 to 11")
+    return Finding(low <= high, f"factors from {low:.6f} to {high:.6f} explain classes 1 to 11")
 
 
-def _neyman_is_best(frames: Frames) -> Answer:
+def _neyman_is_best(frames: Frames) -> Finding:
     """No unit moved from one class to another lowers sum (N sigma)^2 / m."""
     losses, cases = 0, 0
     for _, part in frames[NEYMAN][frames[NEYMAN]["topic"] != "printed"].groupby("topic"):
@@ -149,15 +149,15 @@ def _neyman_is_best(frames: Frames) -> Answer:
         better = gain[:, None] > cost[None, :] * (1 + 1e-12)
         np.fill_diagonal(better, False)
         losses, cases = losses + int(better.sum()), cases + better.size
-    return Answer(losses == 0, f"{losses} of {cases} moves of one unit lower the variance")
+    return Finding(losses == 0, f"{losses} of {cases} moves of one unit lower the variance")
 
 
-def _limits(frames: Frames) -> Answer:
+def _limits(frames: Frames) -> Finding:
     """The classes tile all sizes from one employee on."""
     classes = pick(frames[NEYMAN], topic="printed").sort_values("stratum")
     whole = bool((classes["low"].to_numpy()[1:] == classes["high"].to_numpy()[:-1] + 1).all())
     first, last = int(classes["low"].iloc[0]), int(classes["high"].iloc[-1])
-    return Answer(whole and first == 1, f"{len(classes)} classes from {first} to {last}")
+    return Finding(whole and first == 1, f"{len(classes)} classes from {first} to {last}")
 
 
 ALLOCATION = (

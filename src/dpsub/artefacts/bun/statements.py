@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.bun.grid import standing
-from dpsub.artefacts.predicates import Answer, Frames, Statement, pick
+from dpsub.artefacts.predicates import Finding, Frames, Statement, pick
 
 BOTH = ("stated", "consistent")
 GRID, SIZES, TESTS = "bun_bounds", "bun_random_size", "bun_size_tests"
@@ -26,28 +26,28 @@ KEPT = {
 }  # fmt: skip
 
 
-def kept(*names: str) -> Callable[[Frames], Answer]:
+def kept(*names: str) -> Callable[[Frames], Finding]:
     """Return the question whether these statements are right in every case."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         found = [standing(pick(frames[GRID], statement=name)) for name in names]
         cases, good = sum(one.cases for one in found), sum(one.right for one in found)
         decisive = next((one for one in found if one.right < one.cases), found[0])
-        return Answer(good == cases, f"right in {good} of {cases} cases; {decisive.worst}")
+        return Finding(good == cases, f"right in {good} of {cases} cases; {decisive.worst}")
 
     return ask
 
 
-def near(name: str) -> Callable[[Frames], Answer]:
+def near(name: str) -> Callable[[Frames], Finding]:
     """Return whether an approximation for small epsilon has a relative error of at most (epsilon/2)(1 + epsilon)."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         frame = pick(frames[GRID], statement=name)
         truth, epsilon = frame["exact"].to_numpy(float), frame["epsilon"].to_numpy(float)
         error = np.abs(truth / (_share(frame) * epsilon) - 1)
         place = int(np.argmax(error / epsilon))
         note = f"largest error / epsilon {error[place] / epsilon[place]:.3g} at epsilon {epsilon[place]:g}"
-        return Answer(bool((error <= 0.5 * epsilon * (1 + epsilon)).all()), note)
+        return Finding(bool((error <= 0.5 * epsilon * (1 + epsilon)).all()), note)
 
     return ask
 
@@ -57,82 +57,82 @@ def _share(frame: pd.DataFrame) -> np.ndarray:
     return frame["case"].str.removeprefix("rate ").astype(float).to_numpy()
 
 
-def exponent_limit(frames: Frames) -> Answer:
+def exponent_limit(frames: Frames) -> Finding:
     """Section 5.1: the loss converges to epsilon as clusters grow."""
     frame = pick(frames[GRID], statement="Section 5.1 limit")
     short = float((frame["epsilon"] - frame["exact"]).max())
-    return Answer(short <= 1e-3, f"short of epsilon by at most {short:.2g}")
+    return Finding(short <= 1e-3, f"short of epsilon by at most {short:.2g}")
 
 
-def tilted_below_largest(frames: Frames) -> Answer:
+def tilted_below_largest(frames: Frames) -> Finding:
     """Section 3: the tilted mean stays within the support, and at or above the mean."""
     frame = frames[SIZES]
     share, mean = frame["tilted_share"], frame["mean"] / frame["n"]
     inside = bool((share <= 1).all() and (share >= mean - 1e-9).all())
-    return Answer(inside, f"tilted mean / n from {share.min():.6f} to {share.max():.6f}")
+    return Finding(inside, f"tilted mean / n from {share.min():.6f} to {share.max():.6f}")
 
 
-def curve_covers(sigma: float) -> Callable[[Frames], Answer]:
+def curve_covers(sigma: float) -> Callable[[Frames], Finding]:
     """Return whether the upper curve of Figure 2 lies at or above the exact loss at one standard deviation."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         row = pick(frames[SIZES], sigma=sigma).iloc[0]
         truth = float(pick(frames["exact"], sigma=sigma)["upper"].iloc[0])
-        return Answer(row["upper"] >= truth - 1e-12, f"curve {row['upper']:.8f}, exact worst loss {truth:.8f}")
+        return Finding(row["upper"] >= truth - 1e-12, f"curve {row['upper']:.8f}, exact worst loss {truth:.8f}")
 
     return ask
 
 
-def close_at_800(frames: Frames) -> Answer:
+def close_at_800(frames: Frames) -> Finding:
     """Figure 2's text: at sigma = 800 the loss is already close to epsilon."""
     row = pick(frames[SIZES], sigma=800.0).iloc[0]
     note = f"epsilon' {row['upper']:.6f}, epsilon {row['epsilon']:g}"
-    return Answer(abs(row["upper"] - row["epsilon"]) <= 5e-4, note)
+    return Finding(abs(row["upper"] - row["epsilon"]) <= 5e-4, note)
 
 
-def range_of_sigma(frames: Frames) -> Answer:
+def range_of_sigma(frames: Frames) -> Finding:
     """Figure 2's horizontal axis."""
     sigma = frames[SIZES]["sigma"]
-    return Answer(sigma.min() == 1 and sigma.max() == 1000, f"{sigma.min():g} to {sigma.max():g}")
+    return Finding(sigma.min() == 1 and sigma.max() == 1000, f"{sigma.min():g} to {sigma.max():g}")
 
 
-def count_loss(frames: Frames) -> Answer:
+def count_loss(frames: Frames) -> Finding:
     """Section 4.1: sizes that differ by Delta lose Delta epsilon."""
     frame = pick(frames[TESTS], topic="jump")
     error = float((frame["epsilon_amplified"] / (frame["difference"] * frame["epsilon"]) - 1).abs().max())
-    return Answer(error <= 1e-8, f"largest relative error {error:.2g} over {len(frame)} pairs of sizes")
+    return Finding(error <= 1e-8, f"largest relative error {error:.2g} over {len(frame)} pairs of sizes")
 
 
-def advantage_limited(frames: Frames) -> Answer:
+def advantage_limited(frames: Frames) -> Finding:
     """Proposition 4.1, and with tanh its sharper form."""
     frame = frames[TESTS]
     ratio = frame["advantage"] / frame["limit"]
     good = bool((frame["advantage"] <= frame["limit"] + 1e-9).all())
-    return Answer(good, f"advantage / limit at most {ratio.max():.6g} over {len(frame)} pairs")
+    return Finding(good, f"advantage / limit at most {ratio.max():.6g} over {len(frame)} pairs")
 
 
-def one_more(frames: Frames) -> Answer:
+def one_more(frames: Frames) -> Finding:
     """Theorem 4.3: randomised rounding takes at most one record more than the traditional rule."""
     most = float(pick(frames[GRID], statement="T4.3 one more")["exact"].max())
-    return Answer(most <= 1, f"at most {most:g} more")
+    return Finding(most <= 1, f"at most {most:g} more")
 
 
-def rounded_example(frames: Frames) -> Answer:
+def rounded_example(frames: Frames) -> Finding:
     """Section 4.3: 14 and 15 records at r = 1/10 give samples of 1 and 2."""
     sizes = pick(frames[GRID], statement="Section 4.3 sizes")["bound"].tolist()
-    return Answer(sizes == [1, 2], f"sizes {sizes[0]:g} and {sizes[1]:g}")
+    return Finding(sizes == [1, 2], f"sizes {sizes[0]:g} and {sizes[1]:g}")
 
 
-def lambda_near(frames: Frames) -> Answer:
+def lambda_near(frames: Frames) -> Finding:
     """Section 7.3: lambda is about epsilon / (6 r), within 10 %."""
     frame = pick(frames[GRID], statement="Section 7.3 lambda")
     error = (frame["bound"] / frame["exact"] - 1).abs()
     loss = float(pick(frames[GRID], statement="Section 7.3 loss")["exact"].max())
     pairs = ", ".join(f"{row['case']}: {row['bound']:.4g} for {row['exact']:.4g}" for row in frame.to_dict("records"))
-    return Answer(bool((error <= 0.1).all()), f"{pairs}; epsilon' up to {loss:.4g} for a target of 1")
+    return Finding(bool((error <= 0.1).all()), f"{pairs}; epsilon' up to {loss:.4g} for a target of 1")
 
 
-def _grid_statement(row: str, ask: Callable[[Frames], Answer]) -> Statement:
+def _grid_statement(row: str, ask: Callable[[Frames], Finding]) -> Statement:
     return Statement(row, (GRID,), ask, variants=BOTH)
 
 

@@ -44,7 +44,7 @@ class Gain(Artefact):
         return values_frame(rows)
 
 
-class Audit(Artefact):
+class CanaryAuditTable(Artefact):
     """What canaries prove, mode by mode."""
 
     paper = "importance"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.artefacts.importance.labels import APPENDIX, MAIN, TITLES
-from dpsub.artefacts.predicates import EQUAL, Answer, Frames, LackingError, Statement, pick
+from dpsub.artefacts.predicates import EQUAL, Finding, Frames, LackingError, Statement, pick
 
 COSTS, NOISE, SUMS, PROFILES, DATA = (
     "importance_clustering", "importance_noise", "importance_sums", "importance_profiles", "importance_data",
@@ -21,7 +21,7 @@ SIGN_LEVEL = 0.05
 GRID = (0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
-def approximation(frames: Frames) -> Answer:
+def approximation(frames: Frames) -> Finding:
     """Section 2: epsilon' is about epsilon - log(1/p) for epsilon above 1, for every rate of the grid."""
     frame = pick(frames[PROFILES], topic="uniform")
     error = (frame["other"] / frame["psi"] - 1).abs()
@@ -31,17 +31,17 @@ def approximation(frames: Frames) -> Answer:
         f"worst at p {far['q']:g}, epsilon {far['scale']:g}: {far['psi']:.3g} against {far['other']:.3g}; within "
         f"{error[growth > 30].max():.2g} where p (exp(epsilon) - 1) is above 30"
     )
-    return Answer(bool((error <= CLOSE).all()), note)
+    return Finding(bool((error <= CLOSE).all()), note)
 
 
-def reduces(frames: Frames) -> Answer:
+def reduces(frames: Frames) -> Finding:
     """Section 3.1: with a profile constant in the weight Theorem 6 is Proposition 3."""
     frame = pick(frames[PROFILES], topic="uniform")
     error = float((frame["psi"] / frame["added"] - 1).abs().max())
-    return Answer(error <= EQUAL, f"largest relative difference {error:.2g} over {len(frame)} cases")
+    return Finding(error <= EQUAL, f"largest relative difference {error:.2g} over {len(frame)} cases")
 
 
-def weights_agree(frames: Frames) -> Answer:
+def weights_agree(frames: Frames) -> Finding:
     """Figure 2, left: median relative difference of privacy-constrained and variance-optimal weights.
 
     The section defines the mechanism with standard Laplace noise, so that reading (b1) decides; the note has all.
@@ -54,10 +54,10 @@ def weights_agree(frames: Frames) -> Answer:
     if "b1" not in found:
         raise LackingError("this run has no records of rule b1")
     note = ", ".join(f"{rule} {value:.1%}" for rule, value in found.items())
-    return Answer(found["b1"] <= CLOSE, f"median relative difference by reading of the unstated rule: {note}")
+    return Finding(found["b1"] <= CLOSE, f"median relative difference by reading of the unstated rule: {note}")
 
 
-def error_and_loss(frames: Frames) -> Answer:
+def error_and_loss(frames: Frames) -> Finding:
     """Figure 2, right: substantially better than uniform. At equal size and noise: loss lower, error no larger by more
     than CLOSE, at every noise scale of the reading `free`.
     """
@@ -68,10 +68,10 @@ def error_and_loss(frames: Frames) -> Answer:
         f"largest loss {loss.min():.2f} to {loss.max():.2f} of uniform's, error {error.min():.3f} to {error.max():.3f} "
         f"of it at equal size; loss at most {SUBSTANTIAL:g} of it at {int((loss <= SUBSTANTIAL).sum())} of {len(loss)}"
     )
-    return Answer(bool((loss <= SUBSTANTIAL).mean() > 0.5 and (error <= 1 + CLOSE).all()), note)
+    return Finding(bool((loss <= SUBSTANTIAL).mean() > 0.5 and (error <= 1 + CLOSE).all()), note)
 
 
-def size_limit(frames: Frames) -> Answer:
+def size_limit(frames: Frames) -> Finding:
     """Section 4: no core-set probabilities beyond m = n x/r^2, "necessary"; it is, if the true limit is no larger."""
     frame = pick(frames[NOISE], data_label="table1", sampler="core").drop_duplicates("dataset")
     limit = frame["n"] * frame["mean_square"] / frame["radius"] ** 2
@@ -79,16 +79,16 @@ def size_limit(frames: Frames) -> Answer:
     place = int(np.argmax(ratio.to_numpy()))
     row = frame.iloc[place]
     note = f"{TITLES[row['dataset']]}: printed limit {limit.iloc[place]:.0f}, true one {row['m_max']:.0f}"
-    return Answer(bool((ratio <= 1 + EQUAL).all()), note)
+    return Finding(bool((ratio <= 1 + EQUAL).all()), note)
 
 
-def grid(frames: Frames) -> Answer:
+def grid(frames: Frames) -> Finding:
     """Section 5: the targets that are run hold the eight of the text."""
     have = set(frames[COSTS]["epsilon"])
     lacking = [value for value in GRID if value not in have]
     if lacking:
         raise LackingError(f"this run has no epsilon {', '.join(f'{value:g}' for value in lacking)}")
-    return Answer(True, "as in the text; 50, as in the released plots, as well" if 50.0 in have else "as in the text")
+    return Finding(True, "as in the text; 50, as in the released plots, as well" if 50.0 in have else "as in the text")
 
 
 def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -135,31 +135,31 @@ def worse(cells: pd.DataFrame) -> np.ndarray:
     return np.asarray((np.array(p) < SIGN_LEVEL) & (cells["one"] > cells["other"]).to_numpy())
 
 
-def always_worst(names: Sequence[str]) -> Callable[[Frames], Answer]:
+def always_worst(names: Sequence[str]) -> Callable[[Frames], Finding]:
     """Return whether uniform sampling has the largest median cost in all cells of these data sets."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         frame = real(frames[COSTS], names)
         counts, cells = 0, 0
         for other in ("core", "opt"):
             found = paired(frame, other, "unif")
             counts, cells = counts + int((found["one"] < found["other"]).sum()), cells + len(found)
-        return Answer(counts == cells, f"core or opt below uniform in {counts} of {cells} comparisons of medians")
+        return Finding(counts == cells, f"core or opt below uniform in {counts} of {cells} comparisons of medians")
 
     return ask
 
 
-def on_par(frames: Frames) -> Answer:
+def on_par(frames: Frames) -> Finding:
     """Section 5: opt is not significantly worse than core in more than a tenth of the cells (of the paper's data)."""
     names, frame = every_real(frames[COSTS])
     found = paired(frame, "opt", "core")
     bad = worse(found)
     better = int((found["one"] < found["other"]).sum())
     note = f"{names}: opt significantly above core in {int(bad.sum())} of {len(found)} cells, below it in {better}"
-    return Answer(float(bad.mean()) <= CLOSE, note)
+    return Finding(float(bad.mean()) <= CLOSE, note)
 
 
-def limit_at_zero(frames: Frames) -> Answer:
+def limit_at_zero(frames: Frames) -> Finding:
     """Section 5: at the smallest target costs are below the mean squared norm, on the paper's data."""
     names, chosen = every_real(frames[COSTS])
     least = chosen[chosen["epsilon"] == chosen["epsilon"].min()]
@@ -169,7 +169,7 @@ def limit_at_zero(frames: Frames) -> Answer:
         f"{names}: at epsilon {least['epsilon'].iloc[0]:g} {ratio.min():.3f} to {ratio.max():.3f} of the mean squared "
         "norm"
     )
-    return Answer(bool((ratio <= 1).all()), note)
+    return Finding(bool((ratio <= 1).all()), note)
 
 
 def _gap(frames: Frames, m: float) -> float:
@@ -179,22 +179,22 @@ def _gap(frames: Frames, m: float) -> float:
     return float(((medians["unif"] - medians[["core", "opt"]].min(axis=1)) / medians["unif"]).mean())
 
 
-def smallest_difference(frames: Frames) -> Answer:
+def smallest_difference(frames: Frames) -> Finding:
     """Appendix B: on Ijcnn1 the samplers differ least at the largest size of Figure 6."""
     found = {m: _gap(frames, m) for m in (5000.0, 10000.0, 15000.0)}
     note = ", ".join(f"m {m:g}: {gap:.2%}" for m, gap in found.items())
-    return Answer(abs(found[15000.0]) == min(map(abs, found.values())), f"uniform above the best other by {note}")
+    return Finding(abs(found[15000.0]) == min(map(abs, found.values())), f"uniform above the best other by {note}")
 
 
-def worse_at(m: float) -> Callable[[Frames], Answer]:
+def worse_at(m: float) -> Callable[[Frames], Finding]:
     """Return whether uniform sampling is worse on Ijcnn1 at one size, on average over targets."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         frame = pick(real(frames[COSTS], ["ijcnn1"]), m_paper=m)
         found = paired(frame, "unif", "core")
         gap, bad = _gap(frames, m), worse(found)
-        return Answer(gap > 0, f"above the best other by {gap:.2%} of its cost on average; significantly above core in "
-                               f"{int(bad.sum())} of {len(found)} cells")  # fmt: skip
+        return Finding(gap > 0, f"above the best other by {gap:.2%} of its cost on average; significantly above core "
+                               f"in {int(bad.sum())} of {len(found)} cells")  # fmt: skip
 
     return ask
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsub.artefacts.must.labels import MULTISETS, MUST, samplers
 from dpsub.artefacts.predicates import (
-    Answer,
+    Finding,
     Frames,
     LackingError,
     Statement,
@@ -29,18 +29,18 @@ def _grid(frames: Frames) -> pd.DataFrame:
     return frames["amplification_grid"]
 
 
-def eta_ordering(frames: Frames) -> Answer:
+def eta_ordering(frames: Frames) -> Finding:
     """Proposition 7 and the sentence after it."""
     eta = by_sampler(_grid(frames), "eta", PANEL, ("must_ow", "must_wo", "wr", "wor", "poisson")).iloc[0]
     ordered = eta["must_ow"] < eta["wr"] < eta["wor"]
     same = equal(eta[["must_wo"]], eta[["wr"]]) and equal(eta[["wor"]], eta[["poisson"]])
-    return Answer(bool(ordered) and same, ", ".join(f"{name} {value:.4f}" for name, value in eta.items()))
+    return Finding(bool(ordered) and same, ", ".join(f"{name} {value:.4f}" for name, value in eta.items()))
 
 
-def epsilon_decreases(frames: Frames) -> Answer:
+def epsilon_decreases(frames: Frames) -> Finding:
     """Remark 2."""
     ratio = _grid(frames)["epsilon_amplified"] / _grid(frames)["epsilon"]
-    return Answer(bool((ratio < 1).all()), f"largest eps'/eps {ratio.max():.3f}")
+    return Finding(bool((ratio < 1).all()), f"largest eps'/eps {ratio.max():.3f}")
 
 
 def weak_counts(frames: Frames) -> pd.DataFrame:
@@ -50,38 +50,39 @@ def weak_counts(frames: Frames) -> pd.DataFrame:
     return weak.groupby([grid["mechanism"], grid["ratio"], grid["sampler"]]).sum().unstack("sampler")
 
 
-def wor_always_strong(frames: Frames) -> Answer:
+def wor_always_strong(frames: Frames) -> Finding:
     """Figure 4, first remark, by the strict inequalities of Definition 5."""
     grid = pick(_grid(frames), sampler=("wor", "poisson"))
     others = grid["category"] != "strong"
     boundary = (grid["category"] == "boundary").sum()
-    return Answer(not others.any(), f"{others.sum()} of {len(grid)} points are not strong, {boundary} of them boundary")
+    note = f"{others.sum()} of {len(grid)} points are not strong, {boundary} of them boundary"
+    return Finding(not others.any(), note)
 
 
-def only_wor_strong(frames: Frames) -> Answer:
+def only_wor_strong(frames: Frames) -> Finding:
     """Figure 4, first remark, weak quadrant."""
     counts = weak_counts(frames)
     never = bool((counts[["wor", "poisson"]] == 0).all(axis=None))
-    return Answer(never and bool((counts[list(MULTISETS)] > 0).all(axis=None)), per_sampler(counts.sum()))
+    return Finding(never and bool((counts[list(MULTISETS)] > 0).all(axis=None)), per_sampler(counts.sum()))
 
 
-def weak_order(frames: Frames) -> Answer:
+def weak_order(frames: Frames) -> Finding:
     """Figure 4, first remark, order of the lengths (base eps at which the curve is in the weak quadrant)."""
     counts = weak_counts(frames)
     order = [counts[name] for name in ("must_ww", "must_ow", "wr", "wor")]
     holds = all(bool((longer >= shorter).all()) for longer, shorter in itertools.pairwise(order))
-    return Answer(holds and bool((counts["wr"] == counts["must_wo"]).all()), per_sampler(counts.sum()))
+    return Finding(holds and bool((counts["wr"] == counts["must_wo"]).all()), per_sampler(counts.sum()))
 
 
-def starts_strong(frames: Frames) -> Answer:
+def starts_strong(frames: Frames) -> Finding:
     """Figure 4, second remark."""
     grid = _grid(frames)
     first = grid[grid["epsilon"] == grid["epsilon"].min()]
     count = int((first["category"] == "strong").sum())
-    return Answer(count == len(first), f"{count} of {len(first)} curves")
+    return Finding(count == len(first), f"{count} of {len(first)} curves")
 
 
-def converges_faster(frames: Frames) -> Answer:
+def converges_faster(frames: Frames) -> Finding:
     """Figure 4, second remark: |delta' - delta| at the largest eps, smaller Delta/sigma against larger."""
     grid = _grid(frames)
     last = grid[grid["epsilon"] == grid["epsilon"].max()]
@@ -90,16 +91,16 @@ def converges_faster(frames: Frames) -> Answer:
     if wide.shape[1] < 2:
         raise LackingError("this run has one ratio only")
     low, high = wide.iloc[:, 0], wide.iloc[:, -1]
-    return Answer(bool((low <= high).all()), f"largest {low.max():.2g} against {high.max():.2g}")
+    return Finding(bool((low <= high).all()), f"largest {low.max():.2g} against {high.max():.2g}")
 
 
-def epsilon_order(frames: Frames) -> Answer:
+def epsilon_order(frames: Frames) -> Finding:
     """Table 3, first remark (all grid points)."""
     wide = by_sampler(_grid(frames), "epsilon_amplified", [*PANEL, "epsilon"], ("must_ww", "must_ow", "wr", "wor"))
-    return Answer(increasing([wide[name] for name in wide]), f"{len(wide)} points")
+    return Finding(increasing([wide[name] for name in wide]), f"{len(wide)} points")
 
 
-def delta_order(frames: Frames) -> Answer:
+def delta_order(frames: Frames) -> Finding:
     """Table 3, second remark, at its six base eps: exceptions only at small eps with ratio 1."""
     grid = _grid(frames)
     wanted = np.isclose(grid["epsilon"].to_numpy()[:, None], TABLE3_EPSILONS, rtol=0, atol=1e-9).any(axis=1)
@@ -110,10 +111,10 @@ def delta_order(frames: Frames) -> Answer:
     exceptions = wide[smaller].reset_index()
     allowed = (exceptions["ratio"] == 1) & (exceptions["epsilon"] < SMALL_EPSILON)
     where = ", ".join(f"{r.mechanism} ratio {r.ratio:g} eps {r.epsilon:g}" for r in exceptions.itertuples())
-    return Answer(bool(allowed.all()), f"exceptions: {where or 'none'}")
+    return Finding(bool(allowed.all()), f"exceptions: {where or 'none'}")
 
 
-def shifts_once(frames: Frames) -> Answer:
+def shifts_once(frames: Frames) -> Finding:
     """Table 3, third remark: strong up to some eps, type-I weak from there on."""
     grid = pick(_grid(frames), sampler=MULTISETS).sort_values("epsilon")
     faults = []
@@ -121,10 +122,10 @@ def shifts_once(frames: Frames) -> Answer:
         weak = (curve["category"] == "weak_type_1").to_numpy()
         if not (set(curve["category"]) == {"strong", "weak_type_1"} and bool(np.all(np.diff(weak.astype(int)) >= 0))):
             faults.append(f"{mechanism} ratio {ratio:g} {sampler}")
-    return Answer(not faults, f"exceptions: {', '.join(faults) or 'none'}")
+    return Finding(not faults, f"exceptions: {', '.join(faults) or 'none'}")
 
 
-def order_flips(frames: Frames) -> Answer:
+def order_flips(frames: Frames) -> Finding:
     """Section S8: order of the delta' curves on the two sides of the crossovers (delta below, delta above)."""
     crossings = pick(frames["amplification_crossings"], kind="crossover")
     grid = pick(_grid(frames), ratio=1)
@@ -138,17 +139,17 @@ def order_flips(frames: Frames) -> Answer:
         holds &= increasing([curve[delta < low] for curve in curves])
         holds &= increasing([curve[delta > high] for curve in curves[::-1]])
         notes.append(f"{mechanism} crossovers at delta {low:.3f} to {high:.3f}")
-    return Answer(bool(holds), ", ".join(notes))
+    return Finding(bool(holds), ", ".join(notes))
 
 
 def crossover_near(mechanism: str, column: str, printed: float, half_unit: float) -> Statement:
     """Return the statement that the crossovers of Section S8 lie around a printed number."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         found = pick(frames["amplification_crossings"], kind="crossover", mechanism=mechanism)[column]
         low, high = float(found.min()), float(found.max())
         holds = low <= printed + half_unit and printed - half_unit <= high
-        return Answer(holds, f"{len(found)} pairwise crossovers from {low:.3f} to {high:.3f}", low, high)
+        return Finding(holds, f"{len(found)} pairwise crossovers from {low:.3f} to {high:.3f}", low, high)
 
     name = {"delta": "delta", "delta_amplified": "delta_prime"}[column]
     return Statement(f"s8_crossover_{mechanism}_{name}", ("amplification_crossings",), ask, column=name)
@@ -157,9 +158,9 @@ def crossover_near(mechanism: str, column: str, printed: float, half_unit: float
 def surface(column: str, along: str, sign: int) -> Statement:
     """Return a statement of Figure 5: a quantity increases (sign 1) or decreases (-1) with m or b, everywhere."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         change = _steps(frames, column, along)
-        return Answer(bool((sign * change > 0).all()), f"changes of {change.min():.2g} to {change.max():.2g} a step")
+        return Finding(bool((sign * change > 0).all()), f"changes of {change.min():.2g} to {change.max():.2g} a step")
 
     quantity = {"eta": "eta", "delta_difference": "delta"}[column]
     return Statement(f"fig5_{quantity}_{along}", ("design_surface",), ask)
@@ -180,18 +181,18 @@ def _steps(frames: Frames, column: str, along: str) -> np.ndarray:
 def ww_below_ow(column: str) -> Statement:
     """Return the statement of Figure 5 that MUST.WW has the smaller eta, or delta' - delta."""
 
-    def ask(frames: Frames) -> Answer:
+    def ask(frames: Frames) -> Finding:
         wide = by_sampler(frames["design_surface"], column, ["mechanism", "m", "b"], MUST)
         share = float((wide["must_ww"] < wide["must_ow"]).mean())
-        return Answer(share == 1, f"smaller at {100 * share:.0f} % of the points")
+        return Finding(share == 1, f"smaller at {100 * share:.0f} % of the points")
 
     return Statement(f"fig5_ww_{'eta' if column == 'eta' else 'delta'}", ("design_surface",), ask)
 
 
-def weaker_with_m(frames: Frames) -> Answer:
+def weaker_with_m(frames: Frames) -> Finding:
     """Section 5: larger m, weaker amplification of eps and delta."""
     eta, delta = _steps(frames, "eta", "m"), _steps(frames, "delta_difference", "m")
-    return Answer(bool((eta > 0).all() and (delta > 0).all()), f"eta rises by {eta.min():.2g} or more a step of m")
+    return Finding(bool((eta > 0).all() and (delta > 0).all()), f"eta rises by {eta.min():.2g} or more a step of m")
 
 
 GRID = ("amplification_grid",)
