@@ -268,7 +268,7 @@ def test_the_group_lemma_does_not_depend_on_the_company_of_an_order() -> None:
 
 def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     # the planted fault takes wide cells for flat: the bound falls below the supremum
-    monkeypatch.setattr(GroupLemma, "_bend", lambda self, a, optimum, order, low, width: np.zeros(order.size))
+    monkeypatch.setattr(GroupLemma, "_bend", lambda self, at, order, low, width: np.zeros(order.size))
     monkeypatch.setattr(proofs, "_LEVELS", (128,))
     with pytest.raises(AssertionError):
         test_the_group_lemma_is_above_a_dense_search_and_close("two stages", 4.0)
