@@ -1,17 +1,8 @@
 """Composition of privacy loss distributions (PLDs) by one fast Fourier transform, with every error charged.
 
-The PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
-saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
-order one, so that round-off is small relative to delta, however small delta is.
-
-Charged, upwards on the upper side and downwards on the lower one:
-
-- *aliasing*: the cyclic convolution puts sums outside the window inside it; their probability by Chernoff's bound;
-- *round-off of the transforms*: entries of a transform of masses of sum 1 are sums through log2(N) stages whose
-  intermediate values are at most 1, hence off by at most 4 eps log2(N); the mean value theorem carries this through the
-  k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
-- *round-off of the tilt*: each mass is moved by its own relative error before the transform;
-- *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
+PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it: at the saddle point of the
+question round-off is small relative to delta, however small delta is.  Aliasing, round-off of transforms and tilts, and
+infinite losses are charged upwards on the upper side, downwards on the lower: docs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -35,7 +26,7 @@ _MOST_PER_STEP = 20.0
 
 @dataclass(frozen=True, eq=False)
 class Cumulants:
-    """The cumulant function K(tilt) = sum over t of steps[t] log E e^{tilt L_t}, of finite losses without offsets."""
+    """K(tilt) = sum over t of steps[t] log E e^{tilt L_t}, of finite losses without offsets."""
 
     plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
@@ -57,7 +48,7 @@ class Cumulants:
         return [mean for mean, _ in pairs], variance
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
-        """The tilt that makes the Chernoff bound K(tilt) - tilt epsilon of P(S >= epsilon) smallest; 0 left of the
+        """The tilt with the smallest Chernoff bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of the
         mean."""
         return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
 
@@ -74,8 +65,8 @@ class Cumulants:
         return min(_MOST_PER_STEP / self.plds[0].step, 1e4 * self._scale)
 
     def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        """Return (low, high) such that the tilted sum, of density e^{tilt S - K(tilt)}, lies below low, and above high,
-        with log probability <= log_tail: Chernoff's bound, which any exponent makes valid."""
+        """(low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail:
+        Chernoff's bound, which any exponent makes valid."""
         base, step = self(tilt), self.plds[0].step
         scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
@@ -121,9 +112,9 @@ _LONG = 2**18
 
 
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
-    """Return y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1.
+    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, by about sqrt(p) blocks that advance side by
+    side.
 
-    About sqrt(p) blocks of sqrt(p) entries advance side by side; what each block hands to the next is added at the end.
     Where values are nonnegative all terms are, and each y_j is off by at most a few sqrt(p) roundings of its value.
     """
     if values.size == 0:
@@ -271,8 +262,8 @@ class ComposedLoss:
 
     @property
     def _sparse(self) -> bool:
-        """Whether one release has far fewer losses than the grid between them has points, as where an inclusion is rare
-        and its loss large: they are summed as they are."""
+        """Whether one release has far fewer losses than the grid between them has points, as where inclusions are rare
+        and their losses large: they are summed as they are."""
         low, high = self.cumulants.support
         return sum(self.steps) == 1 and high - low > _LONG_GRID
 
@@ -284,8 +275,8 @@ class ComposedLoss:
         return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
 
     def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
-        """epsilon by bisection of delta, each at a tilt of its own: Chernoff's bound looks at the largest sums alone if
-        a target is about as probable as they are."""
+        """epsilon by bisection of delta, each at its own tilt: Chernoff's bound looks at the largest sums alone if a
+        target is about as probable as they are."""
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, found) if upper else high
@@ -422,9 +413,7 @@ class TiltedSum:
 
     def _left(self, x: np.ndarray) -> np.ndarray:
         """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
-
-        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it.
-        """
+        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it."""
         end = np.full(x.shape, self.start * self.step)
         at_end = self._between(end, np.zeros(x.shape, dtype=int))
         ratio = np.exp(np.minimum(x - end, 0.0))
@@ -446,8 +435,7 @@ class TiltedSum:
         return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds
-        it."""
+        """The smallest epsilon >= 0 where an upper bound is at most delta; the largest where a lower one exceeds it."""
         upper = self.side == "upper"
         # left: the bound exceeds delta, right: it does not; both were evaluated unless they are beyond the window
         left, right = -1, self.values.size

@@ -1,14 +1,9 @@
 """The dominating profile of a chain of stages under substitution, from upper bounds that are proved.
 
-Slots hold clipped records.  Two slot vectors are compared that differ in j *marked* slots and agree elsewhere;
-B(a; N, j, stages) bounds H_a between the outputs of the remaining stages for N slots, every order a >= 1; the wanted
-bound is B(a; n, 1, all stages).  Proofs are in docs/accounting.md, section 3:
-
-- *Last stage* (Theorem 4), with p the law of the number l of marked slots drawn: the supremum h_p of `GroupLemma` and,
-  with lift(a, eta) = 1 + (a - 1) / eta and eta = 1 - p_0, the sum over l >= 1 of p_l G(lift(a, eta), 2 l / s), of which
-  the smaller is taken; with Poisson (Theorem 1) the pair sum_l p_l N(l, s^2) against sum_l p_l N(-l, s^2).
-- *Earlier stages* (Theorem 6): sum over j >= 1 of pi_j B(lift(a, eta); m, j, later stages), pi the law of the number of
-  marked slots taken.
+B(a; N, j, stages) bounds H_a, a >= 1, between the outputs of the stages for two vectors of N slots that differ in j
+*marked* ones; wanted is B(a; n, 1, all stages).  Last stage: the smaller of h_p (`GroupLemma`) and of the sum over
+l >= 1 of p_l G(lift(a, eta), 2 l / s) (Theorem 4), Poisson by Theorem 1; earlier stages: Theorem 6.  Proofs:
+docs/accounting.md, section 3.
 """
 
 from __future__ import annotations
@@ -49,8 +44,8 @@ class SlotStage:
             checks.integer("size", self.size, at_least=1)
 
     def count_law(self, n_slots: int, marked: int) -> np.ndarray:
-        """P(l marked slots are drawn) for l = 0, 1, ..., `marked` of `n_slots` being marked; what underflows at the
-        end may be left out."""
+        """P(l of `marked` among `n_slots` slots are drawn), l = 0, 1, ...; what underflows at the end may be left
+        out."""
         if self.kind == "without" and marked == 1:
             # exact, so that the number of records is not limited
             return np.array([(n_slots - self.size) / n_slots, self.size / n_slots])
@@ -79,13 +74,6 @@ class SlotChain:
 
     A uniform subset of a uniform subset is one, and a uniform subset of independent draws are independent draws: so a
     stage without replacement that follows another one replaces the size of that.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no stage, or one asks for more different slots than there are.
-    UnsupportedError
-        If a Poisson stage is not the last one, or more slots are drawn with replacement than are certified.
     """
 
     n: int
@@ -119,7 +107,6 @@ class SlotChain:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of the stages, in normal form."""
         return tuple(stage.kind for stage in self.stages)
 
     @property
@@ -194,24 +181,23 @@ class GroupLemma:
 
     With f_l(z) = Phi((l - z)/s) - a Phi((-l - z)/s) and x*_l = s^2 ln(a) / (2 l), where f_l is largest,
 
-        h_p(a) = sup over c of p_0 (1 - a) Phi(-c/s) + sum over l >= 1 of p_l f_l(clip(x*_l, c - l, c + l)).
+        h_p(a) = sup over c of p_0 (1 - a) Phi(-c/s) + sum over l >= 1 of p_l f_l(clip(x*_l, c - l, c + l)),
 
-    The supremum is bounded on cells of c, by the clip to [c0 - l, c1 + l] or to second order in c1 - c0; only cells
-    that can hold it are cut further.  Edges lie on one fixed grid, so that all normal tails are looked up.  Proofs:
-    docs/accounting.md, Lemma 3, Theorem 4 and section 7.
+    bounded on cells of c, by the clip to [c0 - l, c1 + l] or to second order; only cells that can hold the supremum are
+    cut further.  Edges lie on one grid, so that normal tails are looked up.  Lemma 3, Theorem 4, and section 7.
 
     Parameters
     ----------
     weights : ndarray, shape (m + 1,)
         p_0..p_m, nonnegative, of sum at most 1 (what a law lacks is charged by the caller).
     scale : float
-        s, noise multiplier: standard deviation of the noise over the norm bound of one record.
+        s, noise multiplier.
     reach : float
         Normal tails beyond so many deviations are bounded by one cell each: about what the result cannot fall below.
     tolerance : float
         Relative accuracy at which cutting stops; the result is an upper bound whatever it is.
     resolution : int
-        Edges a standard deviation of the noise, unless there are too many: cells that small are not cut further.
+        Edges a standard deviation, unless there are too many: cells that small are not cut further.
     """
 
     weights: np.ndarray
@@ -397,8 +383,8 @@ _LAW_ERROR = 1e-11
 class ChainProfile:
     """H_a of a chain under substitution of one record, at orders a >= 1, rounded up.
 
-    `scale` is the noise multiplier; counts of probability below `tail` are charged as a sure loss.  A chain of three or
-    more stages that would take minutes is refused.
+    Counts of probability below `tail` are charged as a sure loss.  A chain of three or more stages that would take
+    minutes is refused.
     """
 
     chain: SlotChain
@@ -450,7 +436,7 @@ class ChainProfile:
         """`_lifted_sum` by chords between the orders of a table, one for all branches with the same law.
 
         The sum is convex in a, so chords between its upper bounds are upper bounds; it falls, so the last one holds
-        beyond the table.
+        beyond.
         """
         key = law.tobytes()
         if key not in self._tables:
@@ -468,7 +454,6 @@ class ChainProfile:
 
     @cached_property
     def _tables(self) -> dict[bytes, tuple[np.ndarray, np.ndarray]]:
-        """Orders and values by law, as `_looked_up` has computed them."""
         return {}
 
     def _bound(
