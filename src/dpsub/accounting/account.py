@@ -312,7 +312,6 @@ class Proof:
         return accounts
 
     def account(self, target: Target) -> Account:
-        """Both ends."""
         return self.accounts([target])[0]
 
     def upper(self, target: Target) -> Account:
@@ -399,7 +398,6 @@ def _fact(stage: base.Stage) -> SlotStage:
 
 
 def law_of(chain: SlotChain) -> MultiplicityLaw:
-    """The multiplicity law of a chain."""
     with np.errstate(divide="ignore"):
         return MultiplicityLaw(np.log(chain.multiplicity))
 

@@ -1,5 +1,4 @@
-"""Algorithm 1 of MUST, k-fold composition by Fourier transforms: *per the paper's pair, not a guarantee for the
-sampler*.
+"""Algorithm 1 of MUST: k-fold composition by transforms, *per the paper's pair: not a guarantee for the sampler*.
 
 `printed`: cell values, minima and maxima of the loss density.  It has no term for truncation or aliasing, and puts the
 largest density of a cell at its lower end: for few compositions its upper value can lie below the truth.
@@ -79,23 +78,18 @@ def excess(points: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 _EPS = float(np.finfo(float).eps)
-_TAIL_ROUNDINGS = 16
-"""Roundings (in eps) charged for a tail probability at an edge."""
+_TAIL_ROUNDINGS = 16  # roundings (in eps) charged for a tail probability at an edge
 _STAGE_ROUNDINGS = 3
 """Roundings (in eps) charged per binary level of a transform: a butterfly of radix 2, 3, 4, 5, 7 or 11 is one complex
 twiddle product (at most sqrt(5) + 1 half-eps) and a few sums and real products: 5.2 half-eps a level at worst."""
-_LARGEST_RADIX = 11
-"""Larger prime factors of the grid size are transformed by another method, which this analysis does not cover."""
-_POWER_ROUNDINGS = 8
-"""Roundings (in eps) charged per composition for a complex power."""
+_LARGEST_RADIX = 11  # larger prime factors are transformed by another method, which this analysis does not cover
+_POWER_ROUNDINGS = 8  # roundings (in eps) charged per composition for a complex power
 
 
 class CellMassBounds(NamedTuple):
-    """Bounds of delta(epsilon) for c numbers of compositions, each of shape (c,), and the charges in them.
-
-    `middle`: an estimate, masses at the centres of their cells.  `beyond`: single losses outside the grid (upper only;
-    the lower bound drops them); `aliasing_*`: sums that leave the grid and come back on its other side; `round_off`.
-    """
+    """Bounds of delta(epsilon) for c numbers of compositions, each of shape (c,), and the charges in them.  `middle`:
+    an estimate, masses at the centres of their cells.  `beyond`: single losses outside the grid (upper only; the lower
+    bound drops them); `aliasing_*`: sums that leave the grid and come back on its other side; `round_off`."""
 
     lower: np.ndarray
     middle: np.ndarray
@@ -133,7 +127,6 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
         + _EPS * (pair.bulk[0].size + 4)
         + float(np.sum(masses - signed))
     )
-
     transformed = spectrum(masses)
     magnitude = np.abs(transformed)
     stage_error = _STAGE_ROUNDINGS * _EPS * float(np.log2(grid.size))
@@ -142,7 +135,6 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
     log_mgf_up, log_mgf_down = _log_mgf(masses, grid, tilts), _log_mgf(masses[::-1], grid, tilts)
     # masses sit at lower ends x_i: reversed, entry i stands for -x_{r-1-i} = x_i + dx
     log_mgf_down = log_mgf_down + tilts * grid.step
-
     rows = []
     for k in compositions.tolist():
         composed = convolution_power(transformed, k, grid.size)
@@ -150,7 +142,6 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
         aliasing_upper = _chernoff(k * log_mgf_up - tilts * grid.half_width)
         aliasing_lower = _chernoff(k * log_mgf_down - tilts * grid.half_width)
         beyond, infinite = _any_of(k, outside), _any_of(k, outside_above)
-
         above, below = excess(grid.points + shift, epsilon - slack), excess(grid.points, epsilon + slack)
         power_error = k * ((magnitude + stage_error) ** (k - 1) * stage_error + _POWER_ROUNDINGS * _EPS * magnitude**k)
         inverse_error = stage_error * float(np.linalg.norm(composed))
@@ -187,10 +178,8 @@ def _any_of(k: int, probability: float) -> float:
 
 
 def _paired(transformed: np.ndarray, error: np.ndarray, size: int) -> float:
-    """Largest change of <w, u> when the spectrum of u moves by at most `error`; w given by its spectrum.
-
-    A real spectrum stores each conjugate pair once: all entries but the ends count twice.  1% for rounding is added.
-    """
+    """Largest change of <w, u> when the spectrum of u moves by at most `error`; w given by its spectrum.  A real
+    spectrum stores each conjugate pair once: all entries but the ends count twice.  1% for rounding is added."""
     products = np.abs(transformed) * error
     return 1.01 * float(2 * products.sum() - products[0] - products[-1]) / size
 
@@ -218,16 +207,13 @@ def _chernoff(exponents: np.ndarray) -> float:
 
 ROUND_OFF_FLOOR = 1e-12
 """What FFT round-off leaves of the plain methods: smaller values are noise, possibly negative."""
-_DROPPED_CELL = 1e-8
-"""Cells below this mass were left out of the error term of the published bounds."""
+_DROPPED_CELL = 1e-8  # cells below this mass were left out of the error term of the published bounds
 
 
 @dataclass(frozen=True, eq=False)
 class FourierResult:
-    """delta(epsilon) for each number of compositions, per the paper's pair: not a guarantee for the sampler.
-
-    Values are raw: those of `printed` may be below `floor` in size and negative; nothing below it can be told from 0.
-    """
+    """delta(epsilon) for each number of compositions, per the paper's pair: not a guarantee for the sampler.  Values
+    are raw: those of `printed` may be below `floor` in size and negative; nothing below it can be told from 0."""
 
     steps: np.ndarray
     epsilon: float
@@ -320,10 +306,8 @@ METHODS: dict[str, Callable[[GaussianPair, LossGrid, float, np.ndarray], _Bounds
 
 
 def truncation_error(largest: np.ndarray, grid: LossGrid, counts: np.ndarray) -> np.ndarray:
-    """The error term of the published bounds, with a tilt of L/2 and cells below 1e-8 left out (E2).
-
-    (e^{k a+} + e^{k a-}) e^{-L tilt} / (1 - e^{-2 L tilt}), a+- = log sum_i c+_i e^{+-tilt x_i}; shape (c,).
-    """
+    """The error term of the published bounds, with a tilt of L/2 and cells below 1e-8 left out (E2), shape (c,):
+    (e^{k a+} + e^{k a-}) e^{-L tilt} / (1 - e^{-2 L tilt}), a+- = log sum_i c+_i e^{+-tilt x_i}."""
     tilt = grid.half_width / 2
     kept = largest >= _DROPPED_CELL
     exponents = np.log(largest[kept]), tilt * grid.points[kept]

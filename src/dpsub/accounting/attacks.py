@@ -25,8 +25,7 @@ from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
-_PATIENCE = 12
-"""With r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most."""
+_PATIENCE = 12  # with r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +78,7 @@ class AdaptiveGame:
                     moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[:, left : left + window]
                     gain = moved[0] - norms[0] * (round_off + one.accepted.round_off) - largest[0] * one.accepted.tail
                     cost = moved[1] + norms[1] * (round_off + one.charged.round_off) + largest[1] * one.charged.tail
-                    # giving up at once is worth 0
-                    better = gain - cost > accept - charge
+                    better = gain - cost > accept - charge  # giving up at once is worth 0
                     accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
                 log_scale += reference
         return Policy(x, accept, charge, self.tilt, log_scale)
@@ -101,9 +99,7 @@ class AdaptiveGame:
 @dataclass(frozen=True, eq=False)
 class Policy:
     """Probabilities of accepting from every remembered point x (nats): a lower bound of delta at every epsilon.
-
-    alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up.
-    """
+    alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up."""
 
     x: np.ndarray
     accept: np.ndarray
@@ -191,18 +187,13 @@ def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
 
 
 _TAIL, _BULK = 1e-15, 1e-3
-_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
-"""Steps in units of the standard deviation of one loss: wanted, enough, and the last resort for long windows."""
+_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4  # in standard deviations of one loss: wanted, enough, last resort
 _MOST_CELLS = 2e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
 _TINY = 1e-300
-_ACCEPTED = -12.0
-"""Where the policy accepts at once: from there on no policy gains more than e^-12 of what it has."""
+_ACCEPTED = -12.0  # where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
 _RARE = -14.0
-
-
-_POLICIES = 3
-"""Games that are played for several targets."""
+_POLICIES = 3  # games that are played for several targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,8 +209,7 @@ class AdaptiveAttack:
         return self.answers([question])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[float]:
-        """As `answer`, for targets in order: a policy that suits one proves something for each, so that few are
-        played."""
+        """As `answer`, for targets in order: a policy that suits one serves each, so that few are played."""
         places = np.unique(np.linspace(0, len(targets) - 1, _POLICIES).round().astype(int))
         best = [0.0] * len(targets)
         for place in places:
@@ -247,8 +237,7 @@ class AdaptiveAttack:
         first = max((above - below) / 400, 2 * least)
         spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
         if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
-            # the shortest window is too long already
-            return None
+            return None  # the shortest window is too long already
         rough = choices(pair, max(spread / 8, least))
         tilt, epsilon = _saddle(rough, self.steps, question)
         highest = 0.0
@@ -271,10 +260,7 @@ def _range(pair: FillerPair | LaplacePair, tail: float) -> tuple[float, float]:
 
 def choices(pair: FillerPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
     """Outcomes of one step with fillers at -C and at +C (the two data sets change places), on the grid of this step.
-
-    Cells of losses end half-way between grid points; masses go to the two next to their own loss, which is kept on
-    average.
-    """
+    Cells of losses end half-way between grid points; masses go to the two next to their own loss, kept on average."""
     direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
     below, above = _range(pair, _TAIL)
     losses = (np.arange(np.floor(below / step), np.ceil(above / step)) + 0.5) * step

@@ -35,11 +35,9 @@ _WORK, _FEWEST, _MOST = 100_000_000, 100, 100_000  # indices and draws where no 
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """Two neighbouring data sets of `n_records` numbers in [-C, C], in units of C, and their noisy sums.
-
-    They differ in record 0, `records` (None where it is absent); every other one is `filler`.  `pair` stands for the
-    outputs y on the two, as t = (y - origin) / unit.
-    """
+    """Two neighbouring data sets of `n_records` numbers in [-C, C], in units of C, and their noisy sums.  They differ
+    in record 0, `records` (None where it is absent); every other one is `filler`.  `pair` stands for the outputs y on
+    the two, as t = (y - origin) / unit."""
 
     records: tuple[float, float | None]
     filler: float
@@ -68,11 +66,9 @@ class Attack:
 
 
 def attack_of(release: Release, relation: Relation) -> Attack:
-    """The static attack on one kind of release (docs/accounting.md, section 5).
-
-    For a fixed number m of records fillers are at -C: N(-m + 2 l, s^2) with probability P(L = l) against N(-m, s^2).
-    Where that number is random, fillers at 0 keep it from blurring the output.
-    """
+    """The static attack on one kind of release (docs/accounting.md, section 5).  For a fixed number m of records
+    fillers are at -C: N(-m + 2 l, s^2) with probability P(L = l) against N(-m, s^2).  Where that number is random,
+    fillers at 0 keep it from blurring the output."""
     chain, s = release.chain(), release.noise_multiplier
     n = release.n if release.n is not None else ANY_N
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:

@@ -20,8 +20,7 @@ from dpsub import checks
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError
 
-_MOST_PER_STEP = 20.0
-"""Largest tilt, times the step: neighbouring points then differ by a factor that round-off does not swallow."""
+_MOST_PER_STEP = 20.0  # largest tilt times step: neighbours differ by a factor that round-off does not swallow
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +47,7 @@ class Cumulants:
         return [mean for mean, _ in pairs], variance
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
-        """The tilt with the smallest Chernoff bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of the
-        mean."""
+        """The tilt with the smallest bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of the mean."""
         return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
 
     def tilt_at_delta(self, log_delta: float) -> float:
@@ -107,16 +105,12 @@ def minimum(value: Callable[[float], float], low: float, high: float, accuracy: 
     return (left, at_left) if at_left <= at_right else (right, at_right)
 
 
-_LONG = 2**18
-"""Longer arrays leave the caches, where `scipy.signal.lfilter` is faster; its import takes longer than they do."""
+_LONG = 2**18  # longer arrays leave the caches: `lfilter` is faster for them, its import takes longer than the others
 
 
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
     """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, by about sqrt(p) blocks that advance side by
-    side.
-
-    Where values are nonnegative all terms are, and each y_j is off by at most a few sqrt(p) roundings of its value.
-    """
+    side.  Of values that are nonnegative each y_j is off by at most a few sqrt(p) roundings of its value."""
     if values.size == 0:
         return np.zeros(0)
     if values.size > _LONG:
@@ -142,19 +136,13 @@ def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
 
 
 _EPS = float(np.finfo(float).eps)
-_LOG_TAIL = -30.0
-"""Log of the tilted probability that is left outside each end of the window: 1e-13."""
-_LOG_VANISHING = -80.0
-"""Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
-_UNDERFLOW = 1e-300
-"""Charged for masses and profiles that are 0 only because no double is as small as they are: no delta is 0."""
-_FAR_TILT, _SHARP = 2.0, 0.02
-"""A tilt this many times the one of the epsilon that it found is doubted, if delta there is off by as much."""
+_LOG_TAIL = -30.0  # log of the tilted probability that is left outside each end of the window: 1e-13
+_LOG_VANISHING = -80.0  # log of the size below which entries of the k-th power are set to 0, and charged at that size
+_UNDERFLOW = 1e-300  # charged for masses and profiles that are 0 because no double is as small: no delta is 0
+_FAR_TILT, _SHARP = 2.0, 0.02  # a tilt so many times that of its epsilon is doubted, if delta is off by as much
 _BISECTIONS = 24
-_CUTS_OF_A_CELL = 3
-"""Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
-_COARSEST = 100.0
-"""Largest step, in nats: the exponentials of it and of the largest loss, together, are doubles."""
+_CUTS_OF_A_CELL = 3  # each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left
+_COARSEST = 100.0  # largest step, in nats: the exponentials of it and of the largest loss, together, are doubles
 _LONG_GRID = 2**20
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
@@ -348,11 +336,9 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """Masses of a tilted sum on a window of the grid, and what they say of delta.
-
-    mass(x) = values_j e^{log_scale - tilt x} at x = (start + j) step, the sum without the offset; `values` are off by
-    an error of Euclidean norm `round_off`, and beyond each end of the window is tilted mass of at most `tail`.
-    """
+    """Masses of a tilted sum on a window of the grid, and what they say of delta: values_j e^{log_scale - tilt x} at
+    x = (start + j) step, the sum without the offset.  `values` are off by an error of Euclidean norm `round_off`, and
+    beyond each end of the window is tilted mass of at most `tail`."""
 
     values: np.ndarray
     start: int
@@ -368,10 +354,8 @@ class TiltedSum:
     @cached_property
     def _tilted_delta(self) -> np.ndarray:
         """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
-
         With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
-        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
-        """
+        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j)."""
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
         sums = damped_sums(self.values[::-1], damp)
         entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])

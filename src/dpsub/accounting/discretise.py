@@ -22,9 +22,7 @@ from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
-
-_CACHED = 2**14
-"""Pairs of an edge and a component that are worked on together."""
+_CACHED = 2**14  # pairs of an edge and a component that are worked on together
 
 MAX_LOSS = 600.0
 """Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
@@ -34,18 +32,15 @@ LAW_ERROR = 4e-12
 most that a chain takes, and the laws of up to six stages multiply."""
 
 _TINY = 1e-300
-_UNDERFLOW = float(np.finfo(float).tiny)
-"""Normal tails below it have lost their digits, or are 0."""
-_DEEP = 1e-290
-"""Beside smaller masses 1e-300 is seen."""
+_UNDERFLOW = float(np.finfo(float).tiny)  # normal tails below it have lost their digits, or are 0
+_DEEP = 1e-290  # beside smaller masses 1e-300 is seen
 _BULK_TAIL = 1e-4
 _WIDEST = 0.25
 _MOST_POINTS = 2**23
 
 
 class CellMasses(NamedTuple):
-    """Masses of neighbouring cells under P and Q, in the order of increasing loss, and bounds of their floating-point
-    errors."""
+    """Masses of neighbouring cells under P and Q, by increasing loss, and bounds of their floating-point errors."""
 
     p: np.ndarray
     q: np.ndarray
@@ -129,7 +124,8 @@ def _mixture_masses(
     edges: np.ndarray, centres: np.ndarray, weights: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Masses of a mixture between increasing edges, each component differenced on the side of its centre where the tail
-    is small, and their errors: of a normal tail at most eps (8 + 4 z^2) of itself, as that of z enters as z dz."""
+    is small, and their errors: a normal tail is off by at most eps (8 + 4 z^2) of itself, its own error and that of
+    z."""
     masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
     together = max(1, _CACHED // edges.size)
     for start in range(0, centres.size, together):
@@ -158,11 +154,9 @@ def _mixture_masses(
 def upper_pld(
     pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0
 ) -> PrivacyLossDistribution:
-    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above; P is X of the pair, Q is X'.
-
-    `step` is dx in nats.  Mass beyond the grid, about `tail`, is infinite loss on the right and moved up on the left;
-    so is `lost`, what the pair's law lacks, infinite loss.
-    """
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above; P is X of the pair, Q is X'.  `step`
+    is dx in nats.  Mass beyond the grid, about `tail`, is infinite loss on the right and moved up on the left; `lost`,
+    what the pair's law lacks, is infinite loss, too."""
     direction = DirectedPair(pair, swapped)
     indices = loss_indices(direction, step, tail)
     points = indices * step
@@ -187,11 +181,9 @@ def upper_pld(
 
 def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float) -> tuple[float, float]:
     """How far to move the law to the right, and what to add at infinity, as edges are off by up to `tolerance` in loss.
-
     Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2 tolerance), by masses of cells
     or of intervals of a few tolerances; elsewhere what may lack, e^x (e^tolerance - 1) times the first mass, is charged
-    (docs/accounting.md, section 7, "Inversion").
-    """
+    (docs/accounting.md, section 7, "Inversion")."""
     moved = 2 * tolerance
     if points.size < 3:
         return moved, 0.0

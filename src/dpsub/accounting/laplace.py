@@ -32,8 +32,7 @@ def _ends(rate: float, ratio: float) -> tuple[float, float]:
 
 
 def included_once(rate: float, ratio: float) -> Profile:
-    """(1 - q) Lap(0) + q Lap(theta) against Lap(0): q - sqrt(q w (a - 1 + q)); also that of sampling without
-    replacement."""
+    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 + q))."""
     top, q, w = _ends(rate, ratio)[1], rate, math.exp(-ratio)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
@@ -80,10 +79,8 @@ def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray,
 @dataclass(frozen=True)
 class LaplacePair:
     """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image; Lap(c) has scale 1.
-
     `rate` is q in (0, 1] and `ratio` theta > 0, distance of the centres over the scale of the noise.  The loss
-    increases between the outermost centres and is constant beyond.
-    """
+    increases between the outermost centres and is constant beyond."""
 
     rate: float
     ratio: float
@@ -141,12 +138,9 @@ class LaplacePair:
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
     def lower_pld(self, step: float, swapped: bool) -> PrivacyLossDistribution:
-        """Bound the law of the loss, of the other direction if `swapped`, from below.
-
-        A cell between two centres that is symmetric about the place of a loss has that loss exactly.  From the top
-        down, cells about the places of grid losses tile the line; the grid begins at the smallest loss (`mirrored`: at
-        0), and `fitting` makes it end at the largest.
-        """
+        """Bound the law of the loss, of the other direction if `swapped`, from below.  A cell between two centres that
+        is symmetric about the place of a loss has that loss exactly.  From the top down, cells about the places of grid
+        losses tile the line, down to the smallest loss (`mirrored`: 0); `fitting` makes the grid end at the largest."""
         edges = self._edges(step)
         cells = self.masses(edges)
         p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error

@@ -30,27 +30,19 @@ MIN_SCALE = 0.05
 MAX_SCALE = 1e9
 """Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by far."""
 
-_NEGLIGIBLE = 60.0
-"""Terms below exp(-60) of the largest one are left out: all of them together change a sum of at most 1e6 terms by less
-than 1e-20 of its value, which no double can show."""
-
-_NEGLIGIBLE_MASS = 1e-25
-"""Total weight of components that need no cell masses; whoever bounds from above charges it."""
-
+_NEGLIGIBLE = 60.0  # terms below exp(-60) of the largest are left out: 1e6 of them are below 1e-20 of the sum
+_NEGLIGIBLE_MASS = 1e-25  # total weight of components that need no cell masses; whoever bounds from above charges it
 _BLOCK = 4096
 _NODES = 4096
 _NEWTON_STEPS = 8
-_FEW = 20_000
-"""Up to so many pairs of a point and a component a loop over the components would cost more than it computes."""
+_FEW = 20_000  # up to so many pairs of a point and a component a loop over components costs more than it computes
 
 
 def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any finite tilts.
-
-    Each block of points (neighbouring tilts are the fastest) works on the terms that matter somewhere in it, found at
-    its two ends: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
-    smallest tilt is negligible at every larger one, and likewise on the right.
-    """
+    """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any finite tilts.  Each
+    block of points (neighbouring tilts are the fastest) works on the terms that matter somewhere in it, found at its
+    two ends: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
+    smallest tilt is negligible at every larger one, and likewise on the right."""
     log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
     for start in range(0, tilt.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -72,11 +64,9 @@ def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray
 
 
 class GaussianPair(ABC):
-    """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).
-
-    X' is the mirror image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2).  `relation`: the adjacency for which
-    the paper states the pair; `closed_form`: the inverse of the loss and its derivative are formulas.
-    """
+    """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).  X' is the mirror
+    image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2).  `relation`: the adjacency for which the paper states
+    the pair; `closed_form`: the inverse of the loss and its derivative are formulas."""
 
     label: ClassVar[str]
     relation: ClassVar[Relation]
@@ -168,10 +158,8 @@ class GaussianPair(ABC):
 
     def interval_masses(self, edges: np.ndarray) -> np.ndarray:
         """P(edges[i] < X <= edges[i + 1]) of the `bulk`, shape (len(edges) - 1,); edges nondecreasing, -inf allowed.
-
         Each component is differenced on the side of its centre where the tail is small; the one interval that holds the
-        centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf).
-        """
+        centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf)."""
         masses = np.zeros(len(edges) - 1)
         for count, weight in zip(*self.bulk[:2], strict=True):
             z = (edges - count) / self.scale
@@ -214,12 +202,8 @@ class _LawPair(GaussianPair):
 
 
 class MixturePair(_LawPair):
-    """X ~ sum_u w_u N(u, s^2) against its mirror image, s >= 0.05, w any multiplicity law with eta > 0: WR, MUST and
-    others.
-
-    With A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}, L(t) = A(t) - A(-t): odd and strictly increasing (MUST,
-    Equation (8) and Section S5).
-    """
+    """X ~ sum_u w_u N(u, s^2) against its mirror image, s >= 0.05, w any law with eta > 0 (MUST, Section S5).
+    L(t) = A(t) - A(-t), A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}: odd and strictly increasing."""
 
     label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
     mirrored: ClassVar[bool] = True
@@ -279,12 +263,9 @@ class MixturePair(_LawPair):
 
 class FillerPair(_LawPair):
     """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2), s = sigma / (2 C) > 0: the static filler of docs/accounting.md,
-    section 5.
-
-    The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted through
-    R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.  The sum of the
-    law may fall short of 1 by what was trimmed.
-    """
+    section 5.  The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted
+    through R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.  The sum
+    of the law may fall short of 1 by what was trimmed."""
 
     label: ClassVar[str] = "sum_l p_l N(l, s^2) against N(0, s^2)"
     mirrored: ClassVar[bool] = False
@@ -334,11 +315,9 @@ def _inverted(
     value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], goal: np.ndarray,
     nodes: np.ndarray, table: np.ndarray, slope: np.ndarray | None = None
 ) -> np.ndarray:  # fmt: skip
-    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.
-
-    Interpolation (cubic Hermite where the slope is given), then Newton steps kept in the table's cell.  Raises
-    NumericalError if the residual stays above `LOSS_TOLERANCE`.
-    """
+    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.  Interpolation (cubic
+    Hermite where the slope is given), then Newton steps kept in the table's cell.  Raises NumericalError if the
+    residual stays above `LOSS_TOLERANCE`."""
     cell = np.clip(np.searchsorted(table, goal, side="right") - 1, 0, _NODES - 1)
     low, high = nodes[cell], nodes[cell + 1]
     guess = np.interp(goal, table, nodes) if slope is None else _hermite(goal, table, nodes, 1 / slope, cell)
@@ -386,11 +365,8 @@ class _RatePair(GaussianPair):
 
 class PoissonPair(_RatePair):
     """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson sampling (MUST, Section
-    S6).
-
-    L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q = `rate` in (0, 1], s = `scale` >= 0.05.  Under
-    add/remove both directions would have to be composed; the paper uses this one only.
-    """
+    S6).  L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q = `rate` in (0, 1], s = `scale` >= 0.05.  Under
+    add/remove both directions would have to be composed; the paper uses this one only."""
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"
     relation: ClassVar[Relation] = Relation.ADD_REMOVE
@@ -426,10 +402,8 @@ class PoissonPair(_RatePair):
 
 class WorPair(_RatePair):
     """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for WOR (MUST, Section S6).
-
-    With p = 1 - q, q = `rate` in (0, 1], c = q e^{-1 / (2 s^2)}, s = `scale` >= 0.05, the odd function
-    L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)) has the inverse t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))).
-    """
+    L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), p = 1 - q, c = q e^{-1 / (2 s^2)}, is odd, and its inverse is
+    t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))); q = `rate` in (0, 1], s = `scale` >= 0.05."""
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2)"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
@@ -480,22 +454,17 @@ def _kept_counts(law: MultiplicityLaw, tail: float) -> int:
 
 
 def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
-    """The law without counts of total probability at most `tail`, and that probability, rounded up.
-
-    By joint convexity the pair is dominated by the sub-pair of the counts kept and an infinite loss of that
-    probability.
-    """
+    """The law without counts of total probability at most `tail`, and that probability, rounded up.  By joint convexity
+    the pair is dominated by the sub-pair of the counts kept and an infinite loss of that probability."""
     last = _kept_counts(law, tail)
     lost = float(law.pmf[:last:-1].sum())
     return (MultiplicityLaw(law.log_pmf[: last + 1]), lost * (1 + 1e-9)) if lost > 0 else (law, 0.0)
 
 
 def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
-    """The law of min(L, T): what the tail weighs is given to T.
-
-    For location pairs that move apart with l the optimal tests are half-lines, on which a smaller l has less mass under
-    X and more under X': the capped pair is dominated by the pair (docs/accounting.md, section 5, "Capping").
-    """
+    """The law of min(L, T): what the tail weighs is given to T.  For location pairs that move apart with l, in either
+    direction, the optimal tests are half-lines, on which a smaller l has less mass under X and more under X': the
+    capped pair is dominated by the pair (docs/accounting.md, section 5, "Capping")."""
     last = _kept_counts(law, tail)
     if last + 1 >= law.log_pmf.size:
         return law

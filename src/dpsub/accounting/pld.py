@@ -47,10 +47,8 @@ def check_time() -> None:
 @dataclass(frozen=True, eq=False)
 class PrivacyLossDistribution:
     """A bound of one PLD: masses[i] >= 0 at the loss offset + indices[i] step (nats; any order, repeated ones add up).
-
     `side`: delta computed from it is at least ("upper") or at most ("lower") that of the pair it stands for, after any
-    number of compositions.  `infinity` is the mass at +infinity.
-    """
+    number of compositions.  `infinity` is the mass at +infinity."""
 
     step: float
     indices: np.ndarray
@@ -169,12 +167,9 @@ def two_sided_pld(forward: Profile, backward: Profile, step: float, indices: np.
 
 
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one.
-
-    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B), and the hull is
-    the root of g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1, convex and increasing: each of Newton's
-    steps from above is one chord.
-    """
+    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one, which with
+    A = a_i - 1, B = a_j - 1 has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  It is the root of
+    g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1, convex and increasing: each Newton step is a chord."""
     value = min(float(first[0]), float(second[0]))
     for _ in range(_NEWTON_STEPS):
         i, j = int(np.argmax((value - first[1:]) / gains)), int(np.argmax((value - second[1:]) / gains))

@@ -264,10 +264,8 @@ class _Family:
 
 class SafeRoot(NamedTuple):
     """A number `safe` with bound <= target, and the nearest one that misses it (None if there is none); both evaluated.
-
     `root` is where the bound may be the target, by interpolation, and `steepness` |d log bound / d log x| between them.
-    `closed`: they are as close as was asked for, or `safe` is the last number; else the deadline came first.
-    """
+    `closed`: they are as close as was asked for, or `safe` is the last number; else the deadline came first."""
 
     safe: float
     unsafe: float | None
@@ -284,7 +282,7 @@ def safe_root(
     """Find the smallest x with bound(x) <= target (`rising`: the largest), by safeguarded secants of logarithms.
 
     The bound falls (`rising`: rises) with x, 0 and infinity allowed; where it does not, the answer still meets the
-    target. `name`: what x is in messages; `accuracy`: relative distance of the two ends of the answer; `steepness`: a
+    target.  `name`: what x is in messages; `accuracy`: relative distance of the two ends of the answer; `steepness`: a
     guess of |d log bound / d log x|; `whole`: whole numbers.  UnsupportedError if even the limit on the safe side
     misses the target; NumericalError if nothing met it in 60 rounds or the time (of `time_limited`, after which what
     was found is returned).
