@@ -1,8 +1,7 @@
 """dpsub: what does a sampling scheme really buy in differential privacy?
 
-`account` bounds the privacy of many releases from samples, `calibrate` finds the noise for a target, `amplify` and
-`law` describe one release and one sample, `audit` plays the attack, `translate` names the bound between neighbouring
-relations, and a `Ledger` accounts for releases of different kinds.  Nothing is loaded before it is used.
+`account` bounds the privacy of many releases from samples, `calibrate` finds the noise for a target, `audit` plays the
+attack, `amplify`, `law` and `translate` state theorems.  Nothing is loaded before it is used.
 
 >>> import dpsub
 >>> found = dpsub.account(dpsub.Wor(200), n=10_000, noise_multiplier=4, steps=1000, delta=1e-5)

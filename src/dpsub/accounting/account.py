@@ -1,8 +1,4 @@
-"""Privacy of many releases from subsamples: what is proved, what an attack attains, and what the papers' pair gives.
-
-One question is one `Release` (or a `Ledger` of several) and what is asked of it; `Proof` finds the theorems that apply
-and computes both ends.
-"""
+"""Privacy of many releases from subsamples: what is proved, what an attack attains, and what the papers' pair gives."""
 
 from __future__ import annotations
 
@@ -83,8 +79,8 @@ class Account:
     conditions : tuple of str
         What the upper end needs; empty where it is not a guarantee.
     width_met : bool
-        Whether both ends came out as sharp as asked for.  If not, `WIDTH_MISSED` is the last condition; both ends are
-        valid in either case, and of kind exact then only says that they are about one number.
+        Whether both ends are as sharp as asked for.  If not they hold all the same (`WIDTH_MISSED` is the last
+        condition), and kind exact only says that they are about one number.
     """
 
     lower: Any
@@ -162,8 +158,7 @@ def account(
     steps : int
         Number of releases.
     epsilon, delta : float or array_like
-        Exactly one of them: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more than one value, unless
-        its deltas are tiny.
+        Exactly one: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more, unless its deltas are tiny.
     adjacency : {"add_remove", "substitute"}, optional
         Default: add_remove for Poisson sampling alone, substitute for the rest.
     mechanism : {"gaussian", "laplace"}
@@ -171,18 +166,11 @@ def account(
     denominator : {"fixed", "realised"}
         What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
     variant : {"rigorous", "paper"}
-        Proof and attack; or what the papers' pair gives (unit shift per occurrence, one direction), which is not a
-        guarantee.
+        Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is not a guarantee.
     width : float, optional
-        Numerical accuracy wanted of each end: absolute for epsilon, relative for delta.  Default 1e-3 where both ends
-        bracket one number, 5e-3 where attack and proof lie apart anyway.
+        Accuracy of each end, absolute for epsilon, relative for delta; 1e-3 where both bracket one number, else 5e-3.
     time_limit : float, optional
         Seconds after which the refinement stops: the ends reached by then are valid, and `width_met` is False.
-
-    Returns
-    -------
-    Account
-        With arrays for ends where an array was given.
 
     Raises
     ------
@@ -190,13 +178,6 @@ def account(
         If an argument is out of range.
     UnsupportedError
         If no theorem covers the case; the message gives the reason.
-
-    Notes
-    -----
-    Poisson sampling has known worst pairs, (1 - q) N(0, s^2) + q N(1, s^2) against N(0, s^2) under add_remove, so that
-    both ends bracket one number.  For samplers of fixed size the upper end composes a proved profile: for one stage
-    without replacement H_a <= q G(1 + (a - 1) / q, 2 / s), q = m / n, where G is the profile of the Gaussian mechanism;
-    other chains by revealing all stages but the last.  The lower end composes the outputs on explicit data sets.
 
     References
     ----------
@@ -206,10 +187,8 @@ def account(
     --------
     >>> import dpsub
     >>> found = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)
-    >>> found.kind, str(found.adjacency)
-    ('exact', 'add_remove')
-    >>> 0.71 < found.lower <= found.upper < 0.73
-    True
+    >>> found.kind, str(found.adjacency), 0.71 < found.lower <= found.upper < 0.73
+    ('exact', 'add_remove', True)
     >>> found = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
     >>> found.upper.round(1).tolist()
     [1.0, 0.7]
@@ -226,20 +205,13 @@ def account(
 
 
 class Ledger:
-    """Releases of different kinds on the same records, in any order fixed in advance.
-
-    Parameters
-    ----------
-    releases : iterable of Release
-        What is in it from the start.
+    """Releases of different kinds on the same records, in any order fixed in advance, begun with `releases`.
 
     Examples
     --------
     >>> import dpsub
-    >>> ledger = dpsub.Ledger()
-    >>> ledger = ledger.add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
-    >>> ledger = ledger.add(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5)
-    >>> ledger.account(delta=1e-6).kind
+    >>> ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
+    >>> ledger.add(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5).account(delta=1e-6).kind
     'exact'
     >>> [release.steps for release in ledger]
     [50, 5]
@@ -340,7 +312,6 @@ class Proof:
         return accounts
 
     def account(self, target: Target) -> Account:
-        """Both ends."""
         return self.accounts([target])[0]
 
     def upper(self, target: Target) -> Account:
@@ -427,7 +398,6 @@ def _fact(stage: base.Stage) -> SlotStage:
 
 
 def law_of(chain: SlotChain) -> MultiplicityLaw:
-    """The multiplicity law of a chain."""
     with np.errstate(divide="ignore"):
         return MultiplicityLaw(np.log(chain.multiplicity))
 

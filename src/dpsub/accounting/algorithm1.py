@@ -1,20 +1,11 @@
-"""The Fourier accountant: k-fold composition of a pair by fast Fourier transforms on a grid of losses.
+"""Algorithm 1 of MUST: k-fold composition by transforms, *per the paper's pair: not a guarantee for the sampler*.
 
-All outputs of this module are *per the paper's pair: not a guarantee for the sampler*.  Three methods:
-
-printed
-    Algorithm 1: cell values, minima and maxima of the loss density, raised to the k-th convolution power.  It has no
-    term for truncation or aliasing, and it puts the largest density of a cell at the cell's lower end: for few
-    compositions its upper value can lie below the truth, for many the growth (1 + O(dx))^k of the sandwich covers that.
-as_done
-    The same with the additions behind the published bounds (E2): an error term for truncation and periodisation, bounds
-    clipped to [0, 1], minima and maxima from the ends of the cells only, and, where the inverse of the loss has no
-    closed form, a forward difference for its derivative.
-cell_mass
-    Exact masses of the cells, rounded up and down: a bracket of the pair's value.  The loss under X is moved to the
-    lower or the upper end of its cell; only masses enter, never the density, so nothing grows like (1 + O(dx))^k, and
-    one convolution power gives both bounds.  It is a second bracket beside `compose.ComposedLoss` because it keeps the
-    paper's own grid, so that its digits are compared with the printed ones at the same L and r.
+`printed`: cell values, minima and maxima of the loss density.  It has no term for truncation or aliasing, and puts the
+largest density of a cell at its lower end: for few compositions its upper value can lie below the truth.
+`as_done`: with the additions behind the published bounds (E2): an error term for truncation and periodisation, ends in
+[0, 1], extremes from the ends of cells only, and a forward difference where the inverse loss has no closed form.
+`cell_mass`: exact masses of cells, moved to their lower or upper ends: a bracket of the pair's value, on the paper's
+own grid, so that digits are compared at the same L and r (which `compose.ComposedLoss` does not keep).
 
 References
 ----------
@@ -40,10 +31,7 @@ from dpsub.errors import ArgumentError, NumericalError
 
 @dataclass(frozen=True)
 class LossGrid:
-    """Points x_i = -L + i dx, i = 0..r - 1, dx = 2 L / r, and the cells [x_i, x_{i+1}).
-
-    `half_width` is L > 0 in nats and `size` r >= 4, even (MUST, Algorithm 1, steps 1 and 2).
-    """
+    """Points x_i = -L + i dx, i = 0..r - 1, dx = 2 L / r, L > 0 in nats, r >= 4 even (Algorithm 1, steps 1 and 2)."""
 
     half_width: float
     size: int
@@ -56,7 +44,6 @@ class LossGrid:
 
     @property
     def step(self) -> float:
-        """dx."""
         return 2 * self.half_width / self.size
 
     @cached_property
@@ -91,24 +78,18 @@ def excess(points: np.ndarray, epsilon: float) -> np.ndarray:
 
 
 _EPS = float(np.finfo(float).eps)
-_TAIL_ROUNDINGS = 16
-"""Roundings (in eps) charged for a tail probability at an edge."""
+_TAIL_ROUNDINGS = 16  # roundings (in eps) charged for a tail probability at an edge
 _STAGE_ROUNDINGS = 3
 """Roundings (in eps) charged per binary level of a transform: a butterfly of radix 2, 3, 4, 5, 7 or 11 is one complex
 twiddle product (at most sqrt(5) + 1 half-eps) and a few sums and real products: 5.2 half-eps a level at worst."""
-_LARGEST_RADIX = 11
-"""Larger prime factors of the grid size are transformed by another method, which this analysis does not cover."""
-_POWER_ROUNDINGS = 8
-"""Roundings (in eps) charged per composition for a complex power."""
+_LARGEST_RADIX = 11  # larger prime factors are transformed by another method, which this analysis does not cover
+_POWER_ROUNDINGS = 8  # roundings (in eps) charged per composition for a complex power
 
 
 class CellMassBounds(NamedTuple):
-    """Bounds of delta(epsilon) for each of c numbers of compositions, all of shape (c,).
-
-    `lower`, `upper` and an estimate, `middle` (masses at the centres of their cells, or at infinity above the grid);
-    and the charges in the bounds: `beyond` for single losses outside the grid (1 - (1 - mass)^k, upper only; the lower
-    bound drops them), `aliasing_*` for sums that leave the grid and come back on its other side, and `round_off`.
-    """
+    """Bounds of delta(epsilon) for c numbers of compositions, each of shape (c,), and the charges in them.  `middle`:
+    an estimate, masses at the centres of their cells.  `beyond`: single losses outside the grid (upper only; the lower
+    bound drops them); `aliasing_*`: sums that leave the grid and come back on its other side; `round_off`."""
 
     lower: np.ndarray
     middle: np.ndarray
@@ -126,12 +107,11 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
     the sum of k losses at the upper ends the same ones moved by k dx.
 
     - *Inversion.* Edges are off by at most `LOSS_TOLERANCE` in loss, so sums by k times that: epsilon is moved by it.
-    - *Aliasing.* A sum S outside [-L, L) lands inside.  From above it lands lower, where its weight is smaller:
-      harmless below, at most P(S >= L) above.  From below it lands higher: harmless above, at most P(S < -L) below.
-      Both probabilities by Chernoff, min over tilts.
-    - *Round-off.* Every intermediate value of a transform of masses is at most their sum, 1, so its entries are off by
-      at most the `_STAGE_ROUNDINGS` of each of its log2(r) levels.  The mean value theorem carries this through the
-      k-th power, Parseval's identity through the sum over x > epsilon; the inverse transform adds its own share.
+    - *Aliasing.* A sum S outside [-L, L) lands inside: from above lower, which is harmless below and at most P(S >= L)
+      above; from below higher, harmless above and at most P(S < -L) below.  Both by Chernoff, min over tilts.
+    - *Round-off.* Intermediate values of a transform of masses are at most 1, so entries are off by at most
+      `_STAGE_ROUNDINGS` a level.  The mean value theorem carries this through the k-th power, Parseval's identity
+      through the sum over x > epsilon; the inverse transform adds its own share.
     - *Masses.* An error of a tail probability at an edge moves that much mass by one cell, and the weight of a sum has
       slope at most 1: k dx times the sum of these errors, plus k roundings of the total for adding up the components.
     """
@@ -147,7 +127,6 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
         + _EPS * (pair.bulk[0].size + 4)
         + float(np.sum(masses - signed))
     )
-
     transformed = spectrum(masses)
     magnitude = np.abs(transformed)
     stage_error = _STAGE_ROUNDINGS * _EPS * float(np.log2(grid.size))
@@ -156,7 +135,6 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
     log_mgf_up, log_mgf_down = _log_mgf(masses, grid, tilts), _log_mgf(masses[::-1], grid, tilts)
     # masses sit at lower ends x_i: reversed, entry i stands for -x_{r-1-i} = x_i + dx
     log_mgf_down = log_mgf_down + tilts * grid.step
-
     rows = []
     for k in compositions.tolist():
         composed = convolution_power(transformed, k, grid.size)
@@ -164,7 +142,6 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
         aliasing_upper = _chernoff(k * log_mgf_up - tilts * grid.half_width)
         aliasing_lower = _chernoff(k * log_mgf_down - tilts * grid.half_width)
         beyond, infinite = _any_of(k, outside), _any_of(k, outside_above)
-
         above, below = excess(grid.points + shift, epsilon - slack), excess(grid.points, epsilon + slack)
         power_error = k * ((magnitude + stage_error) ** (k - 1) * stage_error + _POWER_ROUNDINGS * _EPS * magnitude**k)
         inverse_error = stage_error * float(np.linalg.norm(composed))
@@ -201,11 +178,8 @@ def _any_of(k: int, probability: float) -> float:
 
 
 def _paired(transformed: np.ndarray, error: np.ndarray, size: int) -> float:
-    """Largest change of <w, u> when the spectrum of u moves by at most `error`; w given by its spectrum.
-
-    A real spectrum stores each conjugate pair once, so all entries but the first and the last count twice; one per cent
-    is added for the rounding of this sum itself.
-    """
+    """Largest change of <w, u> when the spectrum of u moves by at most `error`; w given by its spectrum.  A real
+    spectrum stores each conjugate pair once: all entries but the ends count twice.  1% for rounding is added."""
     products = np.abs(transformed) * error
     return 1.01 * float(2 * products.sum() - products[0] - products[-1]) / size
 
@@ -233,16 +207,13 @@ def _chernoff(exponents: np.ndarray) -> float:
 
 ROUND_OFF_FLOOR = 1e-12
 """What FFT round-off leaves of the plain methods: smaller values are noise, possibly negative."""
-_DROPPED_CELL = 1e-8
-"""Cells below this mass were left out of the error term of the published bounds."""
+_DROPPED_CELL = 1e-8  # cells below this mass were left out of the error term of the published bounds
 
 
 @dataclass(frozen=True, eq=False)
 class FourierResult:
-    """delta(epsilon) for each number of compositions, per the paper's pair: not a guarantee for the sampler.
-
-    Values are raw: those of `printed` may be below `floor` in size and negative; nothing below it can be told from 0.
-    """
+    """delta(epsilon) for each number of compositions, per the paper's pair: not a guarantee for the sampler.  Values
+    are raw: those of `printed` may be below `floor` in size and negative; nothing below it can be told from 0."""
 
     steps: np.ndarray
     epsilon: float
@@ -270,8 +241,6 @@ def compose(
 ) -> FourierResult:  # fmt: skip
     """Compute delta(epsilon) of the k-fold composition, per the paper's pair: not a guarantee for the sampler.
 
-    delta(epsilon) = int_epsilon^inf (1 - e^{epsilon - x}) omega^{*k}(x) dx, omega the density of the loss under X.
-
     Parameters
     ----------
     pair : GaussianPair
@@ -280,8 +249,7 @@ def compose(
     epsilon : float
         >= 0 and below `half_width`.
     half_width : float
-        L: losses are followed on [-L, L], in nats.  Too small a one costs accuracy without a sign in `printed`, and
-        widens the bracket of `cell_mass` (`cell_mass_bounds` shows by how much).
+        L, in nats: too small a one costs accuracy without a sign in `printed`, and widens the bracket of `cell_mass`.
     grid_size : int
         r, even; products of small primes are fastest.
     method : {"printed", "as_done", "cell_mass"}
@@ -338,10 +306,8 @@ METHODS: dict[str, Callable[[GaussianPair, LossGrid, float, np.ndarray], _Bounds
 
 
 def truncation_error(largest: np.ndarray, grid: LossGrid, counts: np.ndarray) -> np.ndarray:
-    """The error term of the published bounds, with a tilt of L/2 and cells below 1e-8 left out (E2).
-
-    (e^{k a+} + e^{k a-}) e^{-L tilt} / (1 - e^{-2 L tilt}), a+- = log sum_i c+_i e^{+-tilt x_i}; shape (c,).
-    """
+    """The error term of the published bounds, with a tilt of L/2 and cells below 1e-8 left out (E2), shape (c,):
+    (e^{k a+} + e^{k a-}) e^{-L tilt} / (1 - e^{-2 L tilt}), a+- = log sum_i c+_i e^{+-tilt x_i}."""
     tilt = grid.half_width / 2
     kept = largest >= _DROPPED_CELL
     exponents = np.log(largest[kept]), tilt * grid.points[kept]

@@ -17,7 +17,10 @@ from dpsub.sampling.laws import MultiplicityLaw
 
 
 def law(sampler: Sampler, n: int | None = None) -> MultiplicityLaw:
-    """Return how often one fixed record occurs in a sample.
+    """Return how often one fixed record occurs in a sample: `pmf` of shape (m + 1,), `eta` = P(L >= 1) and `mean`.
+
+    The count is a Markov chain along the stages: j copies among N slots become Binomial(j, rate),
+    Hypergeometric(N, j, size) or Binomial(size, j / N).
 
     Parameters
     ----------
@@ -25,20 +28,10 @@ def law(sampler: Sampler, n: int | None = None) -> MultiplicityLaw:
     n : int, optional
         Number of records; Poisson sampling alone needs none.
 
-    Returns
-    -------
-    MultiplicityLaw
-        `pmf`: P(L = l) for l = 0, 1, ..., shape (m + 1,); `eta` = P(L >= 1); `mean`.
-
     Raises
     ------
     ArgumentError
         If the sampler asks for more records than there are, or needs their number and it is not given.
-
-    Notes
-    -----
-    The count of a record is a Markov chain along the stages: j copies among N slots become Binomial(j, rate),
-    Hypergeometric(N, j, size) or Binomial(size, j / N).
 
     References
     ----------
@@ -62,6 +55,10 @@ def amplify(
 ) -> Amplified:
     """Return the (epsilon', delta') of one release from a sample that would be (epsilon, delta)-DP on all data.
 
+    An upper bound, with the adjacency for which it holds: epsilon' = log(1 + eta (exp(epsilon) - 1)), eta = P(L >= 1),
+    and delta' = sum over l >= 1 of P(L = l) delta_l(epsilon), delta_l the profile at l times the sensitivity: C under
+    add_remove (Poisson sampling), 2 C for each occurrence under substitute (the rest).
+
     Parameters
     ----------
     sampler, n, noise_multiplier, mechanism
@@ -69,23 +66,12 @@ def amplify(
     epsilon : array_like
         Nats on all data, >= 0, any shape.
 
-    Returns
-    -------
-    Amplified
-        An upper bound, with arrays of the shape of `epsilon`, and the adjacency for which it holds.
-
     Raises
     ------
     ArgumentError
         If an argument is out of range.
     UnsupportedError
         If the theorem is not proved for the sampler.
-
-    Notes
-    -----
-    With eta = P(L >= 1): epsilon' = log(1 + eta (exp(epsilon) - 1)) and delta' = sum over l >= 1 of P(L = l)
-    delta_l(epsilon), where delta_l is the profile at l times the sensitivity: C under add_remove (Poisson sampling),
-    2 C for each occurrence under substitute (the rest).
 
     References
     ----------

@@ -1,23 +1,9 @@
 """The filler flip: an adaptive attack on sums of m records, and the delta that it proves from below.
 
-At each step the adversary chooses the m - l records that accompany the one that differs: fillers at -C make the outputs
-P = sum_l p_l N(2 l, s^2) against Q = N(0, s^2); fillers at +C the mirror image of the same two, swapped.  Fillers may
-depend on past outputs, so that any policy of choices that ends in accepting or not proves
-
-    delta(epsilon) >= P(accept) - e^epsilon Q(accept).
-
-What is computed is this value of *one* policy, which remembers a grid point x_i in place of epsilon minus its losses so
-far.  From x_i it may accept with probabilities alpha_i under P and beta_i under Q; one step before, with an outcome z
-of masses p(z), q(z) that moves it from i to j(z),
-
-    alpha'_i = sum_z p(z) alpha_j(z),    beta'_i = sum_z q(z) beta_j(z).
-
-A coarse memory makes the policy worse, by the square of the step, and the bound no less valid: nothing is rounded but
-what the adversary knows.  The sign of the fillers is the one with the larger alpha' - e^(x_i) beta'.  Outcomes between
-two grid points move to one of them at random, so that the remembered loss is right on average.
-
-alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta over a common factor.  With the tilt at
-the saddle point their errors are small relative to delta, however small delta is.
+The records that accompany the differing one are all at -C or all at +C, as past outputs suggest.  Any policy that ends
+in accepting proves delta(epsilon) >= P(accept) - e^epsilon Q(accept); here *one* is evaluated, which remembers a grid
+point x_i in place of epsilon minus its losses: a coarse memory makes it worse, and the bound no less valid.  Its
+alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta.  docs/accounting.md, section 5.
 """
 
 from __future__ import annotations
@@ -39,21 +25,13 @@ from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
-_PATIENCE = 12
-"""With r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most."""
+_PATIENCE = 12  # with r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most
 
 
 @dataclass(frozen=True, eq=False)
 class Fillers:
-    """What one choice of the fillers does to the remembered loss, in one step.
-
-    Attributes
-    ----------
-    accepted : PrivacyLossDistribution
-        Masses under P, of side "lower".
-    charged : PrivacyLossDistribution
-        Masses under Q on the same grid, of side "upper".
-    """
+    """What one choice of fillers does to the remembered loss in one step: masses under P (`accepted`, of side "lower")
+    and under Q on the same grid (`charged`, of side "upper")."""
 
     accepted: PrivacyLossDistribution
     charged: PrivacyLossDistribution
@@ -61,30 +39,15 @@ class Fillers:
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveGame:
-    """The game of k steps.
-
-    Attributes
-    ----------
-    choices : sequence of Fillers
-        On grids of one step.
-    steps : int
-        k >= 1.
-    tilt : float
-        At least 0.
-    """
+    """The game of k steps, k >= 1, with choices on grids of one step; `tilt` >= 0."""
 
     choices: Sequence[Fillers]
     steps: int
     tilt: float = 0.0
 
     def played(self, low: float, high: float) -> Policy:
-        """The policy that accepts at once where it remembers less than `low`, and gives up above `high`.
-
-        Parameters
-        ----------
-        low, high : float
-            In nats, around 0: the further apart, the better the policy; any window is valid.
-        """
+        """The policy that accepts at once where it remembers less than `low` nats, and gives up above `high`; any
+        window around 0 is valid, and a wide one better."""
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
         window = last - first + 1
@@ -115,8 +78,7 @@ class AdaptiveGame:
                     moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[:, left : left + window]
                     gain = moved[0] - norms[0] * (round_off + one.accepted.round_off) - largest[0] * one.accepted.tail
                     cost = moved[1] + norms[1] * (round_off + one.charged.round_off) + largest[1] * one.charged.tail
-                    # giving up at once is worth 0
-                    better = gain - cost > accept - charge
+                    better = gain - cost > accept - charge  # giving up at once is worth 0
                     accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
                 log_scale += reference
         return Policy(x, accept, charge, self.tilt, log_scale)
@@ -136,15 +98,8 @@ class AdaptiveGame:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Probabilities of accepting, from every remembered point: a lower bound of delta at every epsilon.
-
-    Attributes
-    ----------
-    x : ndarray, shape (n,)
-        Remembered points, in nats.
-    accept, charge : ndarray, shape (n,)
-        alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up.
-    """
+    """Probabilities of accepting from every remembered point x (nats): a lower bound of delta at every epsilon.
+    alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up."""
 
     x: np.ndarray
     accept: np.ndarray
@@ -175,10 +130,8 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class _Kernel:
-    """Tilted masses of the sum of some losses at indices first, first + 1, ..., over e^log_scale.
-
-    Their error has the Euclidean norm `round_off`, after mass of at most `tail` was misplaced.
-    """
+    """Tilted masses of a sum of losses at indices first, first + 1, ..., over e^log_scale; their error has the
+    Euclidean norm `round_off`, after mass of at most `tail` was misplaced."""
 
     first: int
     masses: np.ndarray
@@ -212,9 +165,7 @@ class _Block:
 
 def _inside(total: TiltedSum, window: int) -> _Kernel:
     """The law of a sum, with what leaves any window moved to just beyond it: accepted on one side, lost on the other.
-
-    Where everything is accepted the tilted values fall by e^(-tilt step) a step, and masses that move there grow by it.
-    """
+    Where everything is accepted tilted values fall by e^(-tilt step) a step, and masses that move there grow by it."""
     indices = total.start + np.arange(total.values.size)
     kept = indices >= -window
     if not kept.any():
@@ -236,42 +187,29 @@ def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
 
 
 _TAIL, _BULK = 1e-15, 1e-3
-_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
-"""Steps in units of the standard deviation of one loss: wanted, enough, and the last resort for long windows."""
+_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4  # in standard deviations of one loss: wanted, enough, last resort
 _MOST_CELLS = 2e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
 _TINY = 1e-300
-_ACCEPTED = -12.0
-"""Where the policy accepts at once: from there on no policy gains more than e^-12 of what it has."""
+_ACCEPTED = -12.0  # where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
 _RARE = -14.0
-
-
-_POLICIES = 3
-"""Games that are played for several targets."""
+_POLICIES = 3  # games that are played for several targets
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveAttack:
-    """The filler flip against sums of m records, m fixed.
-
-    Attributes
-    ----------
-    pair : FillerPair or LaplacePair
-        Outputs with fillers at -C on the two data sets.
-    steps : int
-    """
+    """The filler flip against sums of m records, m fixed; `pair` has the fillers at -C."""
 
     pair: FillerPair | LaplacePair
     steps: int
 
     def answer(self, question: Target) -> float:
-        """delta at epsilon, or epsilon at delta, that the attack proves from below; 0 where its grid would be too
-        large, or blocks of many steps need a larger transform than there is, or losses cannot be told apart."""
+        """delta at epsilon, or epsilon at delta, proved from below; 0 where grid or transform would be too large, or
+        losses cannot be told apart."""
         return self.answers([question])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[float]:
-        """As `answer`, for several targets in order: a policy that suits one proves something for each, so that few
-        are played."""
+        """As `answer`, for targets in order: a policy that suits one serves each, so that few are played."""
         places = np.unique(np.linspace(0, len(targets) - 1, _POLICIES).round().astype(int))
         best = [0.0] * len(targets)
         for place in places:
@@ -299,8 +237,7 @@ class AdaptiveAttack:
         first = max((above - below) / 400, 2 * least)
         spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
         if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
-            # the shortest window is too long already
-            return None
+            return None  # the shortest window is too long already
         rough = choices(pair, max(spread / 8, least))
         tilt, epsilon = _saddle(rough, self.steps, question)
         highest = 0.0
@@ -322,11 +259,8 @@ def _range(pair: FillerPair | LaplacePair, tail: float) -> tuple[float, float]:
 
 
 def choices(pair: FillerPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
-    """Outcomes of one step with fillers at -C and at +C, on the grid of this step.
-
-    Cells of outputs are told apart by losses half-way between grid points.  Their masses go to the two grid points next
-    to their own loss, in shares that keep it on average; with fillers at +C the two data sets change places.
-    """
+    """Outcomes of one step with fillers at -C and at +C (the two data sets change places), on the grid of this step.
+    Cells of losses end half-way between grid points; masses go to the two next to their own loss, kept on average."""
     direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
     below, above = _range(pair, _TAIL)
     losses = (np.arange(np.floor(below / step), np.ceil(above / step)) + 0.5) * step
@@ -354,9 +288,7 @@ def _rounded(masses: np.ndarray, errors: np.ndarray, side: str) -> np.ndarray:
 
 def _saddle(fillers: Sequence[Fillers], k: int, question: Target) -> tuple[float, float]:
     """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked for, or its bound.
-
-    Any tilt and epsilon are valid.
-    """
+    Any tilt and epsilon are valid."""
     laws = [one.accepted for one in fillers]
     unit = 1 / max(float(np.sqrt(k * max(law.moments(0.0)[1] for law in laws))), 1e-12)
     tilts = unit * np.geomspace(1e-3, 1e3, 61)

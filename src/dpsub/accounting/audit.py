@@ -1,8 +1,7 @@
-"""The attack on a sampler, played: explicit data sets, the densities of the outputs, and real draws that show a delta.
+"""The attack on a sampler, played: explicit data sets, and real draws that bound delta from below.
 
-The accountant computes what an attack proves from a multiplicity law.  An audit does not trust that computation: it
-draws index sets with the sampler itself, sums the attack's records over them, adds noise, and bounds delta from below
-by how often the likelihood ratio test accepts.
+Unlike the accountant, which computes what an attack proves from a multiplicity law, an audit draws index sets with the
+sampler itself, sums the records, adds noise, and counts how often the likelihood ratio test accepts.
 """
 
 from __future__ import annotations
@@ -36,11 +35,9 @@ _WORK, _FEWEST, _MOST = 100_000_000, 100, 100_000  # indices and draws where no 
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """Two neighbouring data sets of `n_records` numbers in [-C, C], in units of C, and their noisy sums.
-
-    They differ in record 0, `records` (None where it is absent); every other one is `filler`.  `pair` stands for the
-    outputs y on the two, as t = (y - origin) / unit.
-    """
+    """Two neighbouring data sets of `n_records` numbers in [-C, C], in units of C, and their noisy sums.  They differ
+    in record 0, `records` (None where it is absent); every other one is `filler`.  `pair` stands for the outputs y on
+    the two, as t = (y - origin) / unit."""
 
     records: tuple[float, float | None]
     filler: float
@@ -69,12 +66,9 @@ class Attack:
 
 
 def attack_of(release: Release, relation: Relation) -> Attack:
-    """The static attack on one kind of release.
-
-    Sums of a fixed number m of records: fillers at -C make the output N(-m + 2 l, s^2) with probability P(L = l) for a
-    record at +C and N(-m, s^2) for one at -C.  Where the number of records is random, fillers at 0 keep that from
-    blurring the output.
-    """
+    """The static attack on one kind of release (docs/accounting.md, section 5).  For a fixed number m of records
+    fillers are at -C: N(-m + 2 l, s^2) with probability P(L = l) against N(-m, s^2).  Where that number is random,
+    fillers at 0 keep it from blurring the output."""
     chain, s = release.chain(), release.noise_multiplier
     n = release.n if release.n is not None else ANY_N
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
@@ -95,13 +89,12 @@ class MonteCarlo:
     Attributes
     ----------
     lower, upper : float
-        Interval for delta from the `hits`: how often u < 1 - exp(epsilon - loss) on the first data set, u uniform.  It
-        believes the printed densities, and nothing about the sampler.
+        For delta, from the `hits`: u < 1 - exp(epsilon - loss) on the first data set, u uniform.  It believes the
+        printed densities, and nothing about the sampler.
     test_hits : tuple of int
         Runs on the first and on the second data set in which the loss exceeds epsilon.
     test_lower : float
-        Lower bound of P(loss > epsilon | first) - e^epsilon P(loss > epsilon | second), which believes nothing: a test
-        is a test, whatever the densities.  Coarser by far.
+        Lower bound of P(loss > epsilon | first) - e^epsilon P(loss > epsilon | second): coarser, but believes nothing.
     """
 
     draws: int
@@ -149,6 +142,10 @@ def audit(
 ) -> Audit:  # fmt: skip
     """Play the static attack with the sampler's own draws and bound delta from below.
 
+    The data sets are numbers in [-C, C] that differ in one record.  A run adds up the losses, log of the density on the
+    first over that on the second, of `steps` noisy sums; on the first it is accepted with probability
+    (1 - e^(epsilon - loss))+, whose mean is delta.
+
     Parameters
     ----------
     sampler, n, noise_multiplier, steps, adjacency
@@ -159,11 +156,7 @@ def audit(
         Runs of all steps on each data set; by default as many as 1e8 indices make, from 100 to 100 000.
     seed : int
     confidence : float
-        Of the intervals, in (0, 1).
-
-    Returns
-    -------
-    Audit
+        Of the intervals (Clopper and Pearson 1934), in (0, 1).
 
     Raises
     ------
@@ -171,16 +164,6 @@ def audit(
         If an argument is out of range.
     UnsupportedError
         If no attack and no bound are known for the sampler.
-
-    Notes
-    -----
-    The data sets are numbers in [-C, C] that differ in one record; a run draws `steps` samples, sums them, adds noise,
-    and adds up the losses, log of the density on the first data set over that on the second.  A run on the first is
-    accepted with probability (1 - e^(epsilon - loss))+, whose mean is delta.
-
-    References
-    ----------
-    Clopper and Pearson 1934 (intervals).
 
     Examples
     --------

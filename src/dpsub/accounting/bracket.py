@@ -185,11 +185,9 @@ def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
 
 
 _TAIL, _LEAST_TAIL = 1e-18, 1e-250
-_UNDERFLOW = 1e-300
-"""What is cut off is charged as at least this."""
+_UNDERFLOW = 1e-300  # what is cut off is charged as at least this
 _MOST_ROUNDS = 12
-_FALL = 3.0
-"""By how much errors of upper answers fall, at least, where the step is halved."""
+_FALL = 3.0  # by how much errors of upper answers fall, at least, where the step is halved
 
 Asked = Callable[[float, float, bool], float]
 """(step, tail, swapped) -> the answer of one side in one direction, on one grid; the largest of all directions
@@ -198,11 +196,9 @@ counts."""
 
 @dataclass(frozen=True)
 class Target:
-    """delta at a given epsilon (nats, >= 0), or epsilon at a given delta in (0, 1).
-
-    `width` is how far apart both answers may be, absolute for epsilon, relative to the answer for delta; what has been
-    reached at the `deadline`, of `time.monotonic`, is the answer.
-    """
+    """delta at a given epsilon (nats, >= 0), or epsilon at a given delta in (0, 1).  `width`: how far apart both
+    answers may be, absolute for epsilon, relative for delta.  At the `deadline`, of `time.monotonic`, what has been
+    reached is the answer."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -270,11 +266,8 @@ class End(NamedTuple):
 def bracket(
     target: Target, lower: Asked, upper: Asked, directions: Sequence[bool], step: float, tail: float
 ) -> tuple[Bracket, float]:
-    """Lower and upper answers for one number, at most the wanted width apart where the grid can be made that fine.
-
-    Errors fall with the square of the step.  The second value is the step that suits the next target with this tail:
-    the last one, or infinity where another tail had to be taken.
-    """
+    """Both ends for one number, at most the wanted width apart where the grid can be made that fine, and the step that
+    suits the next target with this tail: the last one, or infinity where another tail had to be taken."""
     best = dict.fromkeys(directions, (0.0, target.ceiling))
     first_tail, last_gap, slow, last_step = tail, math.inf, 0, math.inf
     for _ in range(_MOST_ROUNDS):
@@ -333,13 +326,10 @@ def sharpened(
     target: Target, ask: Asked, directions: Sequence[bool], step: float, side: str, tail: float,
     known_lower: float = 0.0, coarsest: float | None = None,
 ) -> tuple[End, float]:  # fmt: skip
-    """The best answer of one side, on finer and finer grids until finer ones would change less than the width, and the
-    last step.
-
-    Every answer is valid; how far it moved only tells when to stop.  An upper answer needs all directions; for a lower
-    one those that are far behind on the first grid are left out, and the search ends where it will not overtake
-    `known_lower`.  The refinement ends at a 32nd of `coarsest`, by default the first step.
-    """
+    """The best answer of one side, on finer and finer grids until those would change less than the width, and the last
+    step.  Every answer is valid; how far it moved only tells when to stop, at a 32nd of `coarsest` (default: the first
+    step) at the latest.  An upper answer needs all directions; a lower one leaves out those that are far behind on the
+    first grid, and ends where it will not overtake `known_lower`."""
     coarsest, ratio = coarsest or step, 2.0
     kept = list(directions)
     best: float | None = None
@@ -382,17 +372,13 @@ def sharpened(
 
 
 _MOST_COARSENINGS = 6
-_KEPT = 8
-"""Composed PLDs that are remembered: two grids, two sides, two directions."""
+_KEPT = 8  # composed PLDs that are remembered: two grids, two sides, two directions
 
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """Events of several kinds with how often each of them happens, in any order chosen in advance.
-
-    Several targets share PLDs: a grid that suits one is tried first for the next, so those that lie close to one
-    another should be neighbours.
-    """
+    """Events of several kinds with how often each of them happens, in any order chosen in advance.  A grid that suits
+    one target is tried first for the next, so those close to one another should be neighbours."""
 
     entries: Sequence[tuple[Event, int]]
     _built: dict[tuple[str, float, float, bool], ComposedLoss | None] = field(default_factory=dict, repr=False)
@@ -408,7 +394,6 @@ class Composition:
 
     @cached_property
     def spread(self) -> float:
-        """The smallest of the events' spreads."""
         return min(event.spread() for event, _ in self.entries)
 
     @cached_property
@@ -461,14 +446,12 @@ class Composition:
         return self.answers([target])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[Bracket]:
-        """Both ends for each of several targets."""
         if self.one_number:
             return self.brackets(targets)
         ends = zip(self.bounds(targets), self.attacks(targets), strict=True)
         return [Bracket(low.value, high.value, low.width_met and high.width_met) for high, low in ends]
 
     def bound(self, target: Target) -> End:
-        """The upper answer."""
         return self.bounds([target])[0]
 
     def attack(self, target: Target) -> End:
@@ -504,7 +487,6 @@ class Composition:
         return found
 
     def bounds(self, targets: Sequence[Target]) -> list[End]:
-        """The upper answer for each target."""
         found, step, shared = [], math.inf, min(target.tail for target in targets)
         for target in targets:
             ask, tail = self._asked(target, "upper"), shared
@@ -522,8 +504,8 @@ class Composition:
         return found
 
     def attacks(self, targets: Sequence[Target], known_lower: Sequence[float] | None = None) -> list[End]:
-        """The lower answer for each target, refined only while it may overtake the one that is known already, of an
-        attack of another kind, which is not part of what is returned."""
+        """The lower answer for each target, refined only while it may overtake the one already known, of an attack of
+        another kind, which is not part of what is returned."""
         found, step, tail = [], math.inf, min(target.tail for target in targets)
         for target, known in zip(targets, known_lower or [0.0] * len(targets), strict=True):
             with time_limited(target.deadline):

@@ -1,17 +1,8 @@
 """Composition of privacy loss distributions (PLDs) by one fast Fourier transform, with every error charged.
 
-The PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it.  With the tilt at the
-saddle point of the question (delta at an epsilon, or epsilon at a delta) the sums that matter have probabilities of
-order one, so that round-off is small relative to delta, however small delta is.
-
-Charged, upwards on the upper side and downwards on the lower one:
-
-- *aliasing*: the cyclic convolution puts sums outside the window inside it; their probability by Chernoff's bound;
-- *round-off of the transforms*: entries of a transform of masses of sum 1 are sums through log2(N) stages whose
-  intermediate values are at most 1, hence off by at most 4 eps log2(N); the mean value theorem carries this through the
-  k-th power, Parseval's identity through the inverse, Cauchy-Schwarz through the weighted sum;
-- *round-off of the tilt*: each mass is moved by its own relative error before the transform;
-- *infinite losses*: 1 - product of (1 - m_t)^{k_t}.
+PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it: at the saddle point of the
+question round-off is small relative to delta, however small delta is.  Aliasing, round-off of transforms and tilts, and
+infinite losses are charged upwards on the upper side, downwards on the lower: docs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -29,13 +20,12 @@ from dpsub import checks
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError
 
-_MOST_PER_STEP = 20.0
-"""Largest tilt, times the step: neighbouring points then differ by a factor that round-off does not swallow."""
+_MOST_PER_STEP = 20.0  # largest tilt times step: neighbours differ by a factor that round-off does not swallow
 
 
 @dataclass(frozen=True, eq=False)
 class Cumulants:
-    """The cumulant function K(tilt) = sum over t of steps[t] log E e^{tilt L_t}, of finite losses without offsets."""
+    """K(tilt) = sum over t of steps[t] log E e^{tilt L_t}, of finite losses without offsets."""
 
     plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
@@ -57,8 +47,7 @@ class Cumulants:
         return [mean for mean, _ in pairs], variance
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
-        """The tilt that makes the Chernoff bound K(tilt) - tilt epsilon of P(S >= epsilon) smallest; 0 left of the
-        mean."""
+        """The tilt with the smallest bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of the mean."""
         return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
 
     def tilt_at_delta(self, log_delta: float) -> float:
@@ -74,8 +63,8 @@ class Cumulants:
         return min(_MOST_PER_STEP / self.plds[0].step, 1e4 * self._scale)
 
     def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        """Return (low, high) such that the tilted sum, of density e^{tilt S - K(tilt)}, lies below low, and above high,
-        with log probability <= log_tail: Chernoff's bound, which any exponent makes valid."""
+        """(low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail:
+        Chernoff's bound, which any exponent makes valid."""
         base, step = self(tilt), self.plds[0].step
         scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
@@ -116,16 +105,12 @@ def minimum(value: Callable[[float], float], low: float, high: float, accuracy: 
     return (left, at_left) if at_left <= at_right else (right, at_right)
 
 
-_LONG = 2**18
-"""Longer arrays leave the caches, where `scipy.signal.lfilter` is faster; its import takes longer than they do."""
+_LONG = 2**18  # longer arrays leave the caches: `lfilter` is faster for them, its import takes longer than the others
 
 
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
-    """Return y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1.
-
-    About sqrt(p) blocks of sqrt(p) entries advance side by side; what each block hands to the next is added at the end.
-    Where values are nonnegative all terms are, and each y_j is off by at most a few sqrt(p) roundings of its value.
-    """
+    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, by about sqrt(p) blocks that advance side by
+    side.  Of values that are nonnegative each y_j is off by at most a few sqrt(p) roundings of its value."""
     if values.size == 0:
         return np.zeros(0)
     if values.size > _LONG:
@@ -151,19 +136,13 @@ def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
 
 
 _EPS = float(np.finfo(float).eps)
-_LOG_TAIL = -30.0
-"""Log of the tilted probability that is left outside each end of the window: 1e-13."""
-_LOG_VANISHING = -80.0
-"""Log of the size below which entries of the k-th power are set to 0, and charged at that size."""
-_UNDERFLOW = 1e-300
-"""Charged for masses and profiles that are 0 only because no double is as small as they are: no delta is 0."""
-_FAR_TILT, _SHARP = 2.0, 0.02
-"""A tilt this many times the one of the epsilon that it found is doubted, if delta there is off by as much."""
+_LOG_TAIL = -30.0  # log of the tilted probability that is left outside each end of the window: 1e-13
+_LOG_VANISHING = -80.0  # log of the size below which entries of the k-th power are set to 0, and charged at that size
+_UNDERFLOW = 1e-300  # charged for masses and profiles that are 0 because no double is as small: no delta is 0
+_FAR_TILT, _SHARP = 2.0, 0.02  # a tilt so many times that of its epsilon is doubted, if delta is off by as much
 _BISECTIONS = 24
-_CUTS_OF_A_CELL = 3
-"""Each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left."""
-_COARSEST = 100.0
-"""Largest step, in nats: the exponentials of it and of the largest loss, together, are doubles."""
+_CUTS_OF_A_CELL = 3  # each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left
+_COARSEST = 100.0  # largest step, in nats: the exponentials of it and of the largest loss, together, are doubles
 _LONG_GRID = 2**20
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
@@ -271,8 +250,8 @@ class ComposedLoss:
 
     @property
     def _sparse(self) -> bool:
-        """Whether one release has far fewer losses than the grid between them has points, as where an inclusion is rare
-        and its loss large: they are summed as they are."""
+        """Whether one release has far fewer losses than the grid between them has points, as where inclusions are rare
+        and their losses large: they are summed as they are."""
         low, high = self.cumulants.support
         return sum(self.steps) == 1 and high - low > _LONG_GRID
 
@@ -284,8 +263,8 @@ class ComposedLoss:
         return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
 
     def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
-        """epsilon by bisection of delta, each at a tilt of its own: Chernoff's bound looks at the largest sums alone if
-        a target is about as probable as they are."""
+        """epsilon by bisection of delta, each at its own tilt: Chernoff's bound looks at the largest sums alone if a
+        target is about as probable as they are."""
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, found) if upper else high
@@ -357,11 +336,9 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """Masses of a tilted sum on a window of the grid, and what they say of delta.
-
-    mass(x) = values_j e^{log_scale - tilt x} at x = (start + j) step, the sum without the offset; `values` are off by
-    an error of Euclidean norm `round_off`, and beyond each end of the window is tilted mass of at most `tail`.
-    """
+    """Masses of a tilted sum on a window of the grid, and what they say of delta: values_j e^{log_scale - tilt x} at
+    x = (start + j) step, the sum without the offset.  `values` are off by an error of Euclidean norm `round_off`, and
+    beyond each end of the window is tilted mass of at most `tail`."""
 
     values: np.ndarray
     start: int
@@ -377,10 +354,8 @@ class TiltedSum:
     @cached_property
     def _tilted_delta(self) -> np.ndarray:
         """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
-
         With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
-        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
-        """
+        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j)."""
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
         sums = damped_sums(self.values[::-1], damp)
         entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
@@ -422,9 +397,7 @@ class TiltedSum:
 
     def _left(self, x: np.ndarray) -> np.ndarray:
         """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
-
-        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it.
-        """
+        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it."""
         end = np.full(x.shape, self.start * self.step)
         at_end = self._between(end, np.zeros(x.shape, dtype=int))
         ratio = np.exp(np.minimum(x - end, 0.0))
@@ -446,8 +419,7 @@ class TiltedSum:
         return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon >= 0 at which an upper bound is at most delta; the largest where a lower one exceeds
-        it."""
+        """The smallest epsilon >= 0 where an upper bound is at most delta; the largest where a lower one exceeds it."""
         upper = self.side == "upper"
         # left: the bound exceeds delta, right: it does not; both were evaluated unless they are beyond the window
         left, right = -1, self.values.size

@@ -1,13 +1,9 @@
 """Certified PLDs of a pair of Gaussian mixtures, in both directions, with floating-point errors.
 
-*Upper* (connect the dots): the loss grid cuts the line into cells; the masses p under P and q under Q of a cell whose
-losses lie in [x, x + dx] are moved to its two ends so that both totals stay,
-
-    up = (p - q e^x) / (1 - e^{-dx}) at x + dx,   down = p - up at x.
-
-*Lower*: each bin is collapsed to one point with loss log(p / q); bins are moved, by O(dx^2), until their losses come to
-lie on grid points or just above, and rounded down from there.  After k compositions the bounds differ by O(k dx^2), and
-not by k roundings.  Why both are valid, and what is charged for inexact edges: docs/accounting.md, section 7.
+*Upper* (connect the dots): masses p under P and q under Q of a cell of losses [x, x + dx] are moved to its ends, both
+totals kept: up = (p - q e^x) / (1 - e^{-dx}) at x + dx, p - up at x.  *Lower*: each bin becomes one point with loss
+log(p / q), moved by O(dx^2) to lie on or just above the grid, then rounded down.  After k compositions the bounds
+differ by O(k dx^2).  Why both are valid, and what inexact edges cost: docs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -26,9 +22,7 @@ from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
-
-_CACHED = 2**14
-"""Pairs of an edge and a component that are worked on together."""
+_CACHED = 2**14  # pairs of an edge and a component that are worked on together
 
 MAX_LOSS = 600.0
 """Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
@@ -38,18 +32,15 @@ LAW_ERROR = 4e-12
 most that a chain takes, and the laws of up to six stages multiply."""
 
 _TINY = 1e-300
-_UNDERFLOW = float(np.finfo(float).tiny)
-"""Normal tails below it have lost their digits, or are 0."""
-_DEEP = 1e-290
-"""Beside smaller masses 1e-300 is seen."""
+_UNDERFLOW = float(np.finfo(float).tiny)  # normal tails below it have lost their digits, or are 0
+_DEEP = 1e-290  # beside smaller masses 1e-300 is seen
 _BULK_TAIL = 1e-4
 _WIDEST = 0.25
 _MOST_POINTS = 2**23
 
 
 class CellMasses(NamedTuple):
-    """Masses of neighbouring cells, in the order of increasing loss, under the first and the second distribution of the
-    direction, with bounds of their floating-point errors."""
+    """Masses of neighbouring cells under P and Q, by increasing loss, and bounds of their floating-point errors."""
 
     p: np.ndarray
     q: np.ndarray
@@ -132,11 +123,9 @@ def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
 def _mixture_masses(
     edges: np.ndarray, centres: np.ndarray, weights: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of a mixture between increasing edges, and their errors.
-
-    Each component is differenced on the side of its centre where the tail is small.  The normal tail is off by at most
-    eps (8 + 4 z^2) of itself: its own error, and that of z, which enters as z dz.
-    """
+    """Masses of a mixture between increasing edges, each component differenced on the side of its centre where the tail
+    is small, and their errors: a normal tail is off by at most eps (8 + 4 z^2) of itself, its own error and that of
+    z."""
     masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
     together = max(1, _CACHED // edges.size)
     for start in range(0, centres.size, together):
@@ -165,21 +154,9 @@ def _mixture_masses(
 def upper_pld(
     pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0
 ) -> PrivacyLossDistribution:
-    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above.
-
-    Parameters
-    ----------
-    pair : GaussianPair
-        P is its X, Q its X'.
-    step : float
-        dx, in nats.
-    tail : float
-        Where the grid may end: the mass beyond it is charged as infinite loss on the right, moved up on the left.
-    swapped : bool
-        The other direction.
-    lost : float
-        Probability that the pair's law lacks, charged as infinite loss as well.
-    """
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above; P is X of the pair, Q is X'.  `step`
+    is dx in nats.  Mass beyond the grid, about `tail`, is infinite loss on the right and moved up on the left; `lost`,
+    what the pair's law lacks, is infinite loss, too."""
     direction = DirectedPair(pair, swapped)
     indices = loss_indices(direction, step, tail)
     points = indices * step
@@ -204,11 +181,9 @@ def upper_pld(
 
 def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float) -> tuple[float, float]:
     """How far to move the law to the right, and what to add at infinity, as edges are off by up to `tolerance` in loss.
-
-    Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2 tolerance), bounded by the
-    masses of cells, and where these are too coarse by those of intervals of a few tolerances; elsewhere what may lack,
-    e^x (e^tolerance - 1) times the first mass, is charged (docs/accounting.md, section 7, "Inversion").
-    """
+    Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2 tolerance), by masses of cells
+    or of intervals of a few tolerances; elsewhere what may lack, e^x (e^tolerance - 1) times the first mass, is charged
+    (docs/accounting.md, section 7, "Inversion")."""
     moved = 2 * tolerance
     if points.size < 3:
         return moved, 0.0
@@ -315,11 +290,8 @@ def _centre(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.nd
 
 
 def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
-    """Moves of edges to the right that lift each bin below its point onto it.
-
-    Such a move takes the lowest part of one bin to the top of another: both rise.  Of the two edges of a bin the one
-    with the greater density is taken.
-    """
+    """Moves of edges to the right that lift each bin below its point onto it: the lowest part of one bin goes to the
+    top of another, and both rise.  Of the two edges of a bin the one with the greater density is taken."""
     usable = (masses > 0) & (np.abs(gaps) < step / 2)
     density = np.zeros(edges.size)
     density[1:-1] = np.where(usable[:-1] & usable[1:], np.sqrt(masses[:-1] * masses[1:]) / step, 0.0)

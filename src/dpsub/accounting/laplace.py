@@ -1,15 +1,8 @@
 """Laplace noise on scalar sums in which a record occurs at most once: pairs of mixtures, what is proved and attained.
 
-Profiles are closed forms at orders of at least 1, rounded up. With w = e^-theta, theta the distance over the scale of
-the noise, optimal events are half-lines that end between the two centres, and with a = e^x
-
-    (1 - q) Lap(0) + q Lap(theta) against Lap(0):              q - sqrt(q w (a - 1 + q)),
-    Lap(0) against (1 - q) Lap(0) + q Lap(theta):              r - sqrt(r a q w),  r = 1 - a (1 - q),
-    (1 - q) Lap(0) + q Lap(theta) against its mirror image:    q - sqrt(q w E),    E = (a - 1)(1 - q) + a q w,
-
-each 0 from the order on at which it falls to 0, the largest likelihood ratio e^top.  Written as multiples of
-1 - e^(x - top) they keep their digits there.  The first one is also the bound q h(1 + (a - 1) / q) for sampling without
-replacement.  Proofs: docs/accounting.md, section 3.7.
+Profiles are the closed forms of docs/accounting.md, section 3.7, at orders a = e^x >= 1, rounded up, with w = e^-theta,
+theta the distance over the noise scale.  Each is 0 from its last order e^top on, the largest likelihood ratio; written
+as multiples of 1 - e^(x - top) they keep their digits there.
 """
 
 from __future__ import annotations
@@ -39,7 +32,7 @@ def _ends(rate: float, ratio: float) -> tuple[float, float]:
 
 
 def included_once(rate: float, ratio: float) -> Profile:
-    """The mixture against its first component."""
+    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 + q))."""
     top, q, w = _ends(rate, ratio)[1], rate, math.exp(-ratio)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
@@ -50,7 +43,7 @@ def included_once(rate: float, ratio: float) -> Profile:
 
 
 def removed_once(rate: float, ratio: float) -> Profile:
-    """The first component against the mixture."""
+    """Lap(0) against (1 - q) Lap(0) + q Lap(theta): r - sqrt(r a q w), r = 1 - a (1 - q)."""
     top, q, w = -_ends(rate, ratio)[0], rate, math.exp(-ratio)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
@@ -64,7 +57,7 @@ def removed_once(rate: float, ratio: float) -> Profile:
 
 
 def replaced_once(rate: float, ratio: float) -> Profile:
-    """The mixture against its mirror image."""
+    """(1 - q) Lap(0) + q Lap(theta) against its mirror image: q - sqrt(q w E), E = (a - 1)(1 - q) + a q w."""
     low, high = _ends(rate, ratio)
     top, q, w = high - low, rate, math.exp(-ratio)
 
@@ -86,16 +79,8 @@ def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray,
 @dataclass(frozen=True)
 class LaplacePair:
     """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image; Lap(c) has scale 1.
-
-    The loss is constant left of the leftmost and right of the rightmost centre and increases between them.
-
-    Parameters
-    ----------
-    rate : float
-        q in (0, 1].
-    ratio : float
-        theta, distance of the centres over the scale of the noise, above 0.
-    """
+    `rate` is q in (0, 1] and `ratio` theta > 0, distance of the centres over the scale of the noise.  The loss
+    increases between the outermost centres and is constant beyond."""
 
     rate: float
     ratio: float
@@ -115,7 +100,6 @@ class LaplacePair:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Smallest and largest loss."""
         low, high = _ends(self.rate, self.ratio)
         return (low - high, high - low) if self.mirrored else (low, high)
 
@@ -154,12 +138,9 @@ class LaplacePair:
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
     def lower_pld(self, step: float, swapped: bool) -> PrivacyLossDistribution:
-        """Bound the law of the loss, of the other direction if `swapped`, from below.
-
-        A cell between two centres that is symmetric about the place of a loss has that loss exactly.  From the top
-        down, cells about the places of grid losses tile the line; the grid begins at the smallest loss (`mirrored`: at
-        0), and `fitting` makes it end at the largest.
-        """
+        """Bound the law of the loss, of the other direction if `swapped`, from below.  A cell between two centres that
+        is symmetric about the place of a loss has that loss exactly.  From the top down, cells about the places of grid
+        losses tile the line, down to the smallest loss (`mirrored`: 0); `fitting` makes the grid end at the largest."""
         edges = self._edges(step)
         cells = self.masses(edges)
         p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error
@@ -217,7 +198,7 @@ def _cells(edges: np.ndarray, centre: float) -> np.ndarray:
 @dataclass(frozen=True)
 class LaplaceEvent(Event):
     """A step whose profile, bounded by `forward` and `backward` for its two directions, is that of `pair`: of both
-    directions if it is `attained`, and after any number of steps; else of the first direction, and for one step."""
+    directions and any number of steps if `attained`; else of the first direction, for one step."""
 
     pair: LaplacePair
     forward: Profile
@@ -269,8 +250,8 @@ class LaplaceCase(NamedTuple):
 
 
 def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceCase:
-    """The case of one kind of release, scale of the noise over C; UnsupportedError if a record can occur twice, or the
-    sampler is a chain that ends in a Poisson stage."""
+    """The case of one kind of release, `scale` that of the noise over C; UnsupportedError if a record can occur twice,
+    or the chain ends in a Poisson stage."""
     if chain.kinds == ("without",):
         q = chain.stages[0].size / chain.n
         pair, forward = LaplacePair(q, 2 / scale), included_once(q, 2 / scale)

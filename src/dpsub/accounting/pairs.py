@@ -1,13 +1,8 @@
 """Dominating and lower-bound pairs: two Gaussian mixtures with the same scale, and the privacy loss between them.
 
-One occurrence of the differing record moves the mean of N(0, s^2) by 1, so the scale s is the noise multiplier (noise
-scale over the norm bound of one record's term in the released sum).  Sections 3, 5 and 6 of docs/accounting.md say
-which of these pairs dominate all neighbours, which are attained by data sets, and which are only what a paper computes
-with: the mirrored pairs of WOR, WR and the multistage samplers, and one direction for Poisson.
-
-References
-----------
-MUST, Section 3.4 (Equation 8) and Sections S5 and S6 of its supplement.
+One occurrence of the differing record moves the mean of N(0, s^2) by 1: s is the noise multiplier.  Which pairs
+dominate all neighbours, which are attained, and which a paper only computes with (the mirrored ones of WOR, WR and
+multistage samplers, one direction for Poisson): docs/accounting.md, sections 3, 5, 6; MUST, Sections 3.4, S5, S6.
 """
 
 from __future__ import annotations
@@ -35,27 +30,19 @@ MIN_SCALE = 0.05
 MAX_SCALE = 1e9
 """Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by far."""
 
-_NEGLIGIBLE = 60.0
-"""Terms below exp(-60) of the largest one are left out: all of them together change a sum of at most 1e6 terms by less
-than 1e-20 of its value, which no double can show."""
-
-_NEGLIGIBLE_MASS = 1e-25
-"""Total weight of components that need no cell masses; whoever bounds from above charges it."""
-
+_NEGLIGIBLE = 60.0  # terms below exp(-60) of the largest are left out: 1e6 of them are below 1e-20 of the sum
+_NEGLIGIBLE_MASS = 1e-25  # total weight of components that need no cell masses; whoever bounds from above charges it
 _BLOCK = 4096
 _NODES = 4096
 _NEWTON_STEPS = 8
-_FEW = 20_000
-"""Up to so many pairs of a point and a component a loop over the components would cost more than it computes."""
+_FEW = 20_000  # up to so many pairs of a point and a component a loop over components costs more than it computes
 
 
 def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any finite tilts.
-
-    Each block of points works on the window of terms that matter somewhere in it.  The window is found at the two ends
-    of the block: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
-    smallest tilt is negligible at every larger one, and likewise on the right.  Neighbouring tilts are the fastest.
-    """
+    """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any finite tilts.  Each
+    block of points (neighbouring tilts are the fastest) works on the terms that matter somewhere in it, found at its
+    two ends: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
+    smallest tilt is negligible at every larger one, and likewise on the right."""
     log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
     for start in range(0, tilt.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -77,12 +64,9 @@ def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray
 
 
 class GaussianPair(ABC):
-    """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).
-
-    X' is the mirror image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2).  `label` is the pair in words,
-    `relation` the adjacency for which the paper states it; `closed_form` says that the inverse of the loss and its
-    derivative are formulas.
-    """
+    """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).  X' is the mirror
+    image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2).  `relation`: the adjacency for which the paper states
+    the pair; `closed_form`: the inverse of the loss and its derivative are formulas."""
 
     label: ClassVar[str]
     relation: ClassVar[Relation]
@@ -174,10 +158,8 @@ class GaussianPair(ABC):
 
     def interval_masses(self, edges: np.ndarray) -> np.ndarray:
         """P(edges[i] < X <= edges[i + 1]) of the `bulk`, shape (len(edges) - 1,); edges nondecreasing, -inf allowed.
-
         Each component is differenced on the side of its centre where the tail is small; the one interval that holds the
-        centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf).
-        """
+        centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf)."""
         masses = np.zeros(len(edges) - 1)
         for count, weight in zip(*self.bulk[:2], strict=True):
             z = (edges - count) / self.scale
@@ -220,21 +202,8 @@ class _LawPair(GaussianPair):
 
 
 class MixturePair(_LawPair):
-    """X ~ sum_u w_u N(u, s^2) against its mirror image, for any multiplicity law w: WR, MUST and other chains.
-
-    With A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}, L(t) = A(t) - A(-t): odd and strictly increasing.
-
-    Parameters
-    ----------
-    law : MultiplicityLaw
-        w_u = P(L = u), with a positive inclusion probability.
-    scale : float
-        s >= 0.05, noise scale in units of the shift of one occurrence.
-
-    References
-    ----------
-    MUST, Equation (8) and Section S5.
-    """
+    """X ~ sum_u w_u N(u, s^2) against its mirror image, s >= 0.05, w any law with eta > 0 (MUST, Section S5).
+    L(t) = A(t) - A(-t), A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}: odd and strictly increasing."""
 
     label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
     mirrored: ClassVar[bool] = True
@@ -293,21 +262,10 @@ class MixturePair(_LawPair):
 
 
 class FillerPair(_LawPair):
-    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2).
-
-    The sum of m clipped records of D = (+C, -C, ..., -C) and D' = (-C, ..., -C), from which the record is drawn l times
-    with probability p_l, differs by 2 l C: with noise multiplier sigma / C this pair has scale s = sigma / (2 C).
-
-    The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted through
-    R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.
-
-    Parameters
-    ----------
-    law : MultiplicityLaw
-        Of positive inclusion probability; its sum may fall short of 1 by what was trimmed.
-    scale : float
-        Noise scale in units of the shift of one occurrence, above 0.
-    """
+    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2), s = sigma / (2 C) > 0: the static filler of docs/accounting.md,
+    section 5.  The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted
+    through R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.  The sum
+    of the law may fall short of 1 by what was trimmed."""
 
     label: ClassVar[str] = "sum_l p_l N(l, s^2) against N(0, s^2)"
     mirrored: ClassVar[bool] = False
@@ -357,11 +315,9 @@ def _inverted(
     value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], goal: np.ndarray,
     nodes: np.ndarray, table: np.ndarray, slope: np.ndarray | None = None
 ) -> np.ndarray:  # fmt: skip
-    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.
-
-    Interpolation (cubic Hermite where the slope is given), then Newton steps kept in the table's cell.  Raises
-    NumericalError if the residual stays above `LOSS_TOLERANCE`.
-    """
+    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.  Interpolation (cubic
+    Hermite where the slope is given), then Newton steps kept in the table's cell.  Raises NumericalError if the
+    residual stays above `LOSS_TOLERANCE`."""
     cell = np.clip(np.searchsorted(table, goal, side="right") - 1, 0, _NODES - 1)
     low, high = nodes[cell], nodes[cell + 1]
     guess = np.interp(goal, table, nodes) if slope is None else _hermite(goal, table, nodes, 1 / slope, cell)
@@ -408,22 +364,9 @@ class _RatePair(GaussianPair):
 
 
 class PoissonPair(_RatePair):
-    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson sampling.
-
-    L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q), with values in (log(1 - q), inf).  Under add/remove both directions
-    would have to be composed; the paper uses this one only.
-
-    Parameters
-    ----------
-    rate : float
-        q, the inclusion probability, in (0, 1]; q = 1 is the Gaussian mechanism itself.
-    scale : float
-        s >= 0.05, noise scale in units of the shift of one occurrence.
-
-    References
-    ----------
-    MUST, Section S6.
-    """
+    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson sampling (MUST, Section
+    S6).  L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q = `rate` in (0, 1], s = `scale` >= 0.05.  Under
+    add/remove both directions would have to be composed; the paper uses this one only."""
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"
     relation: ClassVar[Relation] = Relation.ADD_REMOVE
@@ -458,22 +401,9 @@ class PoissonPair(_RatePair):
 
 
 class WorPair(_RatePair):
-    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for sampling without replacement.
-
-    With p = 1 - q and c = q e^{-1 / (2 s^2)}, L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), an odd function onto
-    the whole line.  Its inverse in conjugate form is t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))).
-
-    Parameters
-    ----------
-    rate : float
-        q = m/n, in (0, 1].
-    scale : float
-        s >= 0.05, noise scale in units of the shift of one occurrence.
-
-    References
-    ----------
-    MUST, Section S6.
-    """
+    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for WOR (MUST, Section S6).
+    L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), p = 1 - q, c = q e^{-1 / (2 s^2)}, is odd, and its inverse is
+    t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))); q = `rate` in (0, 1], s = `scale` >= 0.05."""
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2)"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
@@ -524,22 +454,17 @@ def _kept_counts(law: MultiplicityLaw, tail: float) -> int:
 
 
 def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
-    """The law without counts of total probability at most `tail`, and that probability, rounded up.
-
-    A pair (sum_l p_l A_l, sum_l p_l B_l) is dominated by the sub-pair of the counts kept and an infinite loss of the
-    probability dropped, by joint convexity of the hockey-stick divergence.
-    """
+    """The law without counts of total probability at most `tail`, and that probability, rounded up.  By joint convexity
+    the pair is dominated by the sub-pair of the counts kept and an infinite loss of that probability."""
     last = _kept_counts(law, tail)
     lost = float(law.pmf[:last:-1].sum())
     return (MultiplicityLaw(law.log_pmf[: last + 1]), lost * (1 + 1e-9)) if lost > 0 else (law, 0.0)
 
 
 def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
-    """The law of min(L, T): what the tail weighs is given to T.
-
-    For location pairs that move apart with l, in either direction, the optimal tests of the capped pair are half-lines,
-    and on a half-line a smaller l has less mass under X and more under X': the capped pair is dominated by the pair.
-    """
+    """The law of min(L, T): what the tail weighs is given to T.  For location pairs that move apart with l, in either
+    direction, the optimal tests are half-lines, on which a smaller l has less mass under X and more under X': the
+    capped pair is dominated by the pair (docs/accounting.md, section 5, "Capping")."""
     last = _kept_counts(law, tail)
     if last + 1 >= law.log_pmf.size:
         return law

@@ -1,20 +1,9 @@
 """Privacy loss distributions (PLDs) on a grid, and those that dominate a profile.
 
-A pair (P, Q) enters composition only through its PLD, the law of log dP/dQ under P.  Here that is a positive measure on
-the grid offset + index step, and a mass at +infinity; mass at -infinity weighs nothing in delta(epsilon) and is
-left out.
-
-    delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
-
-is nondecreasing in every mass and in every loss, and so is that of sums of independent losses.  So a PLD with more
-mass, or with mass moved up, bounds from above, and one with less mass, or with mass moved down, from below: every
-rounding has a safe direction, and total masses need not be exactly 1.
-
-*Connect the dots*: a PLD that dominates a profile known only by upper bounds u_i >= H(a_i) at chosen orders.  H, a
-supremum of hockey-stick divergences, is convex, so the lower convex hull of the points (0, 1), (a_i, u_i) is at least
-H.  It is the profile of a pair on the losses log a_i and +-infinity, whose k-fold product therefore dominates k
-adaptive compositions.  Under substitution H(a) = 1 - a + a H(1/a), so that values for a >= 1 say everything: the PLD
-puts q_i, the drop of the slope at a_i, on -log a_i and a_i q_i on log a_i.
+A PLD, the law of log dP/dQ under P, is here a positive measure on the grid offset + index step and at +infinity (mass
+at -infinity weighs nothing).  delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
+is nondecreasing in every mass and loss, also after composition: every rounding has a safe direction, and total masses
+need not be exactly 1.  From a profile to a pair (connect the dots): docs/accounting.md, section 4.
 """
 
 from __future__ import annotations
@@ -58,10 +47,8 @@ def check_time() -> None:
 @dataclass(frozen=True, eq=False)
 class PrivacyLossDistribution:
     """A bound of one PLD: masses[i] >= 0 at the loss offset + indices[i] step (nats; any order, repeated ones add up).
-
-    `side`: whether delta computed from it is at least ("upper") or at most ("lower") that of the pair it stands for,
-    after any number of compositions.  `infinity` is the mass at +infinity.
-    """
+    `side`: delta computed from it is at least ("upper") or at most ("lower") that of the pair it stands for, after any
+    number of compositions.  `infinity` is the mass at +infinity."""
 
     step: float
     indices: np.ndarray
@@ -148,9 +135,7 @@ SLOPE_UNIT = 2.0**-850
 
 def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser ones up to `last`.
-
-    Any choice of orders is valid; those far in the tail have little weight, so their spacing may grow with the loss.
-    """
+    Any choice of orders is valid; those far in the tail have little weight."""
     # at least two, where even the profile at order 1 is negligible
     inside = np.arange(0, max(1, int(np.ceil(fine / step))) + 1)
     # relative spacing in the tail: it falls with the step, so that finer grids converge there too
@@ -168,10 +153,8 @@ def symmetric_pld(profile: Profile, step: float, indices: np.ndarray) -> Privacy
 
 
 def two_sided_pld(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
-    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P).
-
-    At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a.  Both directions have one value at order 1.
-    """
+    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P), of one value at order
+    1. At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a."""
     x = indices * step
     gains = np.expm1(x)
     first = np.minimum(np.minimum.accumulate(forward(x)), 1.0)
@@ -184,12 +167,9 @@ def two_sided_pld(forward: Profile, backward: Profile, step: float, indices: np.
 
 
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one.
-
-    With A = a_i - 1, B = a_j - 1 the chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B), and the hull is
-    the root of g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1, convex and increasing: each of Newton's
-    steps from above is one chord.
-    """
+    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one, which with
+    A = a_i - 1, B = a_j - 1 has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  It is the root of
+    g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1, convex and increasing: each Newton step is a chord."""
     value = min(float(first[0]), float(second[0]))
     for _ in range(_NEWTON_STEPS):
         i, j = int(np.argmax((value - first[1:]) / gains)), int(np.argmax((value - second[1:]) / gains))
@@ -209,8 +189,8 @@ def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The nearest nonincreasing sequence: neighbours that rise are pooled, all at once, until none do; if that takes
-    many rounds, scipy does the rest, whose import takes longer than most answers."""
+    """The nearest nonincreasing sequence: neighbours that rise are pooled until none do; after many rounds scipy, whose
+    import takes longer than most answers, does the rest."""
     pooled, sizes, counts = values, weights, np.ones(values.size, dtype=int)
     for _ in range(_MOST_POOLINGS):
         rising = pooled[1:] >= pooled[:-1]

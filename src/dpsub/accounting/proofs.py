@@ -1,14 +1,9 @@
 """The dominating profile of a chain of stages under substitution, from upper bounds that are proved.
 
-Slots hold clipped records.  Two slot vectors are compared that differ in j *marked* slots and agree elsewhere;
-B(a; N, j, stages) bounds H_a between the outputs of the remaining stages for N slots, every order a >= 1; the wanted
-bound is B(a; n, 1, all stages).  Proofs are in docs/accounting.md, section 3:
-
-- *Last stage* (Theorem 4), with p the law of the number l of marked slots drawn: the supremum h_p of `GroupLemma` and,
-  with lift(a, eta) = 1 + (a - 1) / eta and eta = 1 - p_0, the sum over l >= 1 of p_l G(lift(a, eta), 2 l / s), of which
-  the smaller is taken; with Poisson (Theorem 1) the pair sum_l p_l N(l, s^2) against sum_l p_l N(-l, s^2).
-- *Earlier stages* (Theorem 6): sum over j >= 1 of pi_j B(lift(a, eta); m, j, later stages), pi the law of the number of
-  marked slots taken.
+B(a; N, j, stages) bounds H_a, a >= 1, between the outputs of the stages for two vectors of N slots that differ in j
+*marked* ones; wanted is B(a; n, 1, all stages).  Last stage: the smaller of h_p (`GroupLemma`) and of the sum over
+l >= 1 of p_l G(lift(a, eta), 2 l / s) (Theorem 4), Poisson by Theorem 1; earlier stages: Theorem 6.  Proofs:
+docs/accounting.md, section 3.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from dpsub.sampling import laws
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_SLOTS = 1_000_000
-"""To which `discrete.log_binomial` is as accurate as the allowances of the bounds assume."""
+"""To which `laws.log_binomial` is as accurate as the allowances of the bounds assume."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +44,7 @@ class SlotStage:
             checks.integer("size", self.size, at_least=1)
 
     def count_law(self, n_slots: int, marked: int) -> np.ndarray:
-        """P(l marked slots are drawn) for l = 0, 1, ..., `marked` of `n_slots` being marked; what underflows at the
-        end may be left out."""
+        """P(l of `marked` among `n_slots` slots are drawn), l = 0, 1, ...; an end that underflows may be missing."""
         if self.kind == "without" and marked == 1:
             # exact, so that the number of records is not limited
             return np.array([(n_slots - self.size) / n_slots, self.size / n_slots])
@@ -75,18 +69,9 @@ def _last_likely(size: int, rate: float) -> int:
 
 @dataclass(frozen=True)
 class SlotChain:
-    """n records through a chain of stages, in normal form; only the last one may be Poisson.
-
-    A uniform subset of a uniform subset is one, and a uniform subset of independent draws are independent draws: so a
-    stage without replacement that follows another one replaces the size of that.
-
-    Raises
-    ------
-    ArgumentError
-        If there is no stage, or one asks for more different slots than there are.
-    UnsupportedError
-        If a Poisson stage is not the last one, or more slots are drawn with replacement than are certified.
-    """
+    """n records through a chain of stages, in normal form; only the last one may be Poisson.  A uniform subset of a
+    uniform subset is one, and a uniform subset of independent draws are independent draws: so a stage without
+    replacement that follows another one replaces the size of that."""
 
     n: int
     stages: Sequence[SlotStage]
@@ -119,7 +104,6 @@ class SlotChain:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of the stages, in normal form."""
         return tuple(stage.kind for stage in self.stages)
 
     @property
@@ -165,24 +149,12 @@ def log_lift(log_order: np.ndarray, eta: float) -> np.ndarray:
     return np.where(x <= 1, near, far)
 
 
-_COARSEST = 128
-"""Width of the first cells, in units of the grid of edges; they are bounded by the clip alone."""
-
-_LEVELS = (16, 4, 1)
-"""Widths of the cells that they are cut into, which are bounded to second order."""
-
-_BLOCK = 8
-"""Orders that share the choice among the first cells."""
-
-_MOST_ENTRIES = 2**23
-"""Of a table of normal tails, one for each edge and count: wide laws have wider cells."""
-
-_ERROR = 4e-12
-"""Relative error charged for the positive and the negative terms of a bound (normal tails to 40 deviations,
-weights)."""
-
-_PIECE = 1024
-"""Orders that are worked on together."""
+_COARSEST = 128  # width of the first cells, in units of the grid of edges; they are bounded by the clip alone
+_LEVELS = (16, 4, 1)  # widths of the cells that they are cut into, which are bounded to second order
+_BLOCK = 8  # orders that share the choice among the first cells
+_MOST_ENTRIES = 2**23  # of a table of normal tails, one for each edge and count: wide laws have wider cells
+_ERROR = 4e-12  # relative, charged for positive and negative terms of a bound (tails to 40 deviations, weights)
+_PIECE = 1024  # orders that are worked on together
 
 Orders = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Orders a, shape (n,), and for each of them and each count l: G(a, 2 l / s), and where f_l is largest."""
@@ -190,28 +162,17 @@ Orders = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class GroupLemma:
-    """h_p for one law: what l substituted records among m may do, for each l of the law, by one common test.
+    """h_p for one law, weights p_0..p_m of sum at most 1 (what it lacks is charged by the caller), s = `scale`: what l
+    substituted records may do, for each l of the law, by one common test.
 
     With f_l(z) = Phi((l - z)/s) - a Phi((-l - z)/s) and x*_l = s^2 ln(a) / (2 l), where f_l is largest,
 
-        h_p(a) = sup over c of p_0 (1 - a) Phi(-c/s) + sum over l >= 1 of p_l f_l(clip(x*_l, c - l, c + l)).
+        h_p(a) = sup over c of p_0 (1 - a) Phi(-c/s) + sum over l >= 1 of p_l f_l(clip(x*_l, c - l, c + l)),
 
-    The supremum is bounded on cells of c, by the clip to [c0 - l, c1 + l] or to second order in c1 - c0; only cells
-    that can hold it are cut further.  Edges lie on one fixed grid, so that all normal tails are looked up.  Proofs:
-    docs/accounting.md, Lemma 3, Theorem 4 and section 7.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (m + 1,)
-        p_0..p_m, nonnegative, of sum at most 1 (what a law lacks is charged by the caller).
-    scale : float
-        s, noise multiplier: standard deviation of the noise over the norm bound of one record.
-    reach : float
-        Normal tails beyond so many deviations are bounded by one cell each: about what the result cannot fall below.
-    tolerance : float
-        Relative accuracy at which cutting stops; the result is an upper bound whatever it is.
-    resolution : int
-        Edges a standard deviation of the noise, unless there are too many: cells that small are not cut further.
+    bounded on cells of c, by the clip to [c0 - l, c1 + l] or to second order; only cells that can hold it are cut
+    further, to the relative `tolerance` or `resolution` edges a standard deviation.  Tails beyond `reach` deviations
+    are one cell each.  The result is an upper bound whatever these are (docs/accounting.md, Lemma 3, Theorem 4, section
+    7).
     """
 
     weights: np.ndarray
@@ -256,8 +217,7 @@ class GroupLemma:
         x = np.minimum(np.asarray(log_order, dtype=float), 690.0)
         if not self._counts.size:
             return np.zeros_like(x)
-        # few orders at a time stay in the caches
-        pieces = []
+        pieces = []  # few orders at a time stay in the caches
         for start in range(0, x.size, _PIECE):
             check_time()
             pieces.append(self._suprema(x[start : start + _PIECE]))
@@ -285,11 +245,8 @@ class GroupLemma:
 
     def _kept(self, at: Orders, best: np.ndarray, result: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cells of the first level that must be cut, for each order; raises `best` to what is attained, `result` to the
-        bounds of the others.
-
-        All bounds and values fall with the order.  So those at the lower end of a block of orders bound its cells, and
-        what is attained at the upper end is attained at all orders of the block.
-        """
+        bounds of the others.  All bounds and values fall with the order.  So those at the lower end of a block of
+        orders bound its cells, and what is attained at the upper end is attained at all orders of the block."""
         size = at[0].size
         few = np.append(np.arange(0, size - 1, _BLOCK), size - 1)
         coarsest = np.arange(0, self._edges.size - 1, _COARSEST)
@@ -374,32 +331,23 @@ def _largest_slope(u: np.ndarray) -> np.ndarray:
     return np.asarray(most * np.exp(-0.5 * np.minimum(least, 60.0) ** 2) / math.sqrt(2 * math.pi))
 
 
-_MINOR, _MINOR_OF_MANY = 1e-6, 1e-3
-"""Branches of smaller probability, in chains of two and of more stages, get the bound without the supremum, which is
-looser and much cheaper."""
+_MINOR, _MINOR_OF_MANY = 1e-6, 1e-3  # rarer branches (of 2, of more stages) get a looser, cheaper bound: no supremum
 
 MOST_TERMS = 6000
 """Combinations of counts, one for each stage, that a chain of many stages may have."""
 
 _SPACING, _NEAREST, _LOG_LARGEST = 4e-3, 100, 750.0
 """Tables of the bound without the supremum: relative distance of their orders, points up to the smallest shift, end.
-
 Chords raise it by parts in a thousand, deep in the tails by parts in a hundred; branches of small weight take it."""
 
-_MOST_TAILS = 2**21
-"""Normal tails that are worked on together."""
-
-_LAW_ERROR = 1e-11
-"""Relative error allowed for probabilities of counts."""
+_MOST_TAILS = 2**21  # normal tails that are worked on together
+_LAW_ERROR = 1e-11  # relative error allowed for probabilities of counts
 
 
 @dataclass(frozen=True, eq=False)
 class ChainProfile:
-    """H_a of a chain under substitution of one record, at orders a >= 1, rounded up.
-
-    `scale` is the noise multiplier; counts of probability below `tail` are charged as a sure loss.  A chain of three or
-    more stages that would take minutes is refused.
-    """
+    """H_a of a chain under substitution of one record, at orders a >= 1, rounded up.  Counts of probability below
+    `tail` are charged as a sure loss.  A chain of three or more stages that would take minutes is refused."""
 
     chain: SlotChain
     scale: float
@@ -447,11 +395,8 @@ class ChainProfile:
         return np.concatenate(sums) + lost
 
     def _looked_up(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
-        """`_lifted_sum` by chords between the orders of a table, one for all branches with the same law.
-
-        The sum is convex in a, so chords between its upper bounds are upper bounds; it falls, so the last one holds
-        beyond the table.
-        """
+        """`_lifted_sum` by chords between the orders of a table, one for all branches with the same law.  The sum is
+        convex in a, so chords between its upper bounds are upper bounds; it falls, so the last one holds beyond."""
         key = law.tobytes()
         if key not in self._tables:
             shifts = 2 * np.array([1, law.size - 1]) / self.scale
@@ -468,7 +413,6 @@ class ChainProfile:
 
     @cached_property
     def _tables(self) -> dict[bytes, tuple[np.ndarray, np.ndarray]]:
-        """Orders and values by law, as `_looked_up` has computed them."""
         return {}
 
     def _bound(

@@ -79,22 +79,19 @@ def calibrate(
 ) -> Calibration:  # fmt: skip
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
+    Bounds on coarse grids say where to look; what is returned was computed to full accuracy (docs/accounting.md,
+    section 7).
+
     Parameters
     ----------
     sampler, n, steps, adjacency, mechanism, denominator
         As in `dpsub.account`.
-    epsilon : float
-        Target in nats, above 0.
-    delta : float
-        Target in (0, 1).
+    epsilon, delta : float
+        Target: epsilon in nats, above 0, and delta in (0, 1).
     accuracy : float
         Relative distance between the answer and a smaller multiplier that is not proved.
     time_limit : float, optional
         Seconds after which the search ends with the smallest noise multiplier that was proved by then.
-
-    Returns
-    -------
-    Calibration
 
     Raises
     ------
@@ -105,23 +102,13 @@ def calibrate(
     NumericalError
         If no multiplier was proved in the time.
 
-    Notes
-    -----
-    Bounds on single coarse grids say where to look; what is returned was computed to full accuracy.
-
-    References
-    ----------
-    docs/accounting.md, where each bound is proved.
-
     Examples
     --------
     >>> import dpsub
     >>> found = dpsub.calibrate(dpsub.Poisson(0.01), epsilon=1.0, delta=1e-5, steps=100, accuracy=0.01)
-    >>> found.account.upper <= 1.0                # proved at this noise
-    True
+    >>> found.account.upper <= 1.0, 0.85 < found.noise_multiplier < 0.95     # proved at this noise
+    (True, True)
     >>> found.refuted < found.noise_multiplier    # refuted at this and less
-    True
-    >>> 0.85 < found.noise_multiplier < 0.95
     True
     """
     release = Release(sampler, n, 1.0, steps, mechanism, denominator)
@@ -277,10 +264,8 @@ class _Family:
 
 class SafeRoot(NamedTuple):
     """A number `safe` with bound <= target, and the nearest one that misses it (None if there is none); both evaluated.
-
     `root` is where the bound may be the target, by interpolation, and `steepness` |d log bound / d log x| between them.
-    `closed`: they are as close as was asked for, or `safe` is the last number; else the deadline came first.
-    """
+    `closed`: they are as close as was asked for, or `safe` is the last number; else the deadline came first."""
 
     safe: float
     unsafe: float | None
@@ -296,17 +281,11 @@ def safe_root(
 ) -> SafeRoot:  # fmt: skip
     """Find the smallest x with bound(x) <= target (`rising`: the largest), by safeguarded secants of logarithms.
 
-    The bound falls (`rising`: rises) with x; 0 and infinity are values, too.  Where it does not, the answer still meets
-    the target.  `name` says what x is in messages, `accuracy` is the relative distance of the two ends of the answer,
-    `steepness` a guess of |d log bound / d log x|, and `whole` asks for whole numbers.
-
-    Raises
-    ------
-    UnsupportedError
-        If even the limit on the safe side misses the target.
-    NumericalError
-        If nothing was found to meet it in 60 rounds, or in the time (of `time_limited`, after which what was found is
-        returned).
+    The bound falls (`rising`: rises) with x, 0 and infinity allowed; where it does not, the answer still meets the
+    target.  `name`: what x is in messages; `accuracy`: relative distance of the two ends of the answer; `steepness`: a
+    guess of |d log bound / d log x|; `whole`: whole numbers.  UnsupportedError if even the limit on the safe side
+    misses the target; NumericalError if nothing met it in 60 rounds or the time (of `time_limited`, after which what
+    was found is returned).
     """
     side, safest, last = (-1, least, most) if rising else (1, most, least)
     # a little beyond where the root should be, so that the bracket closes on it from both sides
