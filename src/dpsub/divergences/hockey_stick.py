@@ -33,7 +33,6 @@ def law_array(name: str, value: ArrayLike) -> np.ndarray:
 def _solved(**program: Any) -> Any:
     """Result of a linear program, which may be infeasible; NumericalError if it is not solved."""
     from scipy.optimize import linprog  # here, as its import takes longer than all that needs no program
-
     found = linprog(**program, method="highs")
     if found.status not in (0, _INFEASIBLE):
         raise NumericalError(f"the linear program must be solved, got status {found.status}: {found.message}")
@@ -76,7 +75,6 @@ def total_variation(first: ArrayLike, second: ArrayLike) -> np.ndarray:
 
 class ConvexitySides(NamedTuple):
     """D_{alpha'} of two mixtures that share a part, what it equals, and the bound that follows by convexity."""
-
     mixed: float
     identity: float
     bound: float
@@ -125,7 +123,6 @@ class MaximalCoupling(NamedTuple):
     The coupling is (1 - eta) pi0 + eta pi1, where pi0 stays put and pi1 is a product,
     pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the printed divisor eta gives it the mass eta.
     """
-
     eta: float  # total variation distance, the mass that is not shared
     shared: np.ndarray  # nu0 = min(nu, nu') / (1 - eta); zeros where eta = 1
     first: np.ndarray  # nu1 = (nu - min) / eta; nu0 where eta = 0
@@ -133,9 +130,8 @@ class MaximalCoupling(NamedTuple):
 
 
 def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
-    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1' with the largest shared part.
-
-    balle, Section 3 (its divisor of pi1 corrected).
+    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1' with the largest shared part. balle, Section
+    3 (its divisor of pi1 corrected).
     """
     one, other = law_array("first", first), law_array("second", second)
     common = np.minimum(one, other)
@@ -194,7 +190,6 @@ Curve = Callable[[np.ndarray], np.ndarray]
 
 class MomentInterval(NamedTuple):
     """Numbers between which E exp(s L) lies; log `upper` / s bounds the Renyi divergence of order s + 1."""
-
     lower: float
     upper: float
 
@@ -280,7 +275,6 @@ def _growth(power: float, step: np.ndarray) -> np.ndarray:
 
 class WorstMechanism(NamedTuple):
     """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples."""
-
     divergence: float
     dual: float  # value of the dual program, which certifies it from above
     event: np.ndarray  # probability of 1 on each sample, of a mechanism of one bit that attains the divergence

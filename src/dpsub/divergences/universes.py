@@ -26,9 +26,8 @@ Dataset = tuple[int, ...]
 
 
 def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]:
-    """Return the exact law of the sample of a set (counts 0 and 1), by enumeration.
-
-    `sampler` is "poisson", where `size` is the rate, or "wor" or "wr", where it is the number of records drawn.
+    """Return the exact law of the sample of a set (counts 0 and 1), by enumeration. `sampler` is "poisson", where
+    `size` is the rate, or "wor" or "wr", where it is the number of records drawn.
     """
     if any(count not in (0, 1) for count in data):
         raise ArgumentError(f"data must be a set, got counts {data}; samples may be multisets, data sets not")
@@ -53,9 +52,8 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
 
 
 def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> float:
-    """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with replacement.
-
-    As `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle, Section 4).
+    """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with replacement. As
+    `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle, Section 4).
     """
     m = sum(sample)
     factors = [float(count if printed else count**drawn) for count, drawn in zip(data, sample, strict=True)]
@@ -65,7 +63,6 @@ def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> flo
 @dataclass(frozen=True)
 class Space:
     """All samples that can occur, and the relation of those that are neighbours."""
-
     samples: tuple[Dataset, ...]
     relation: Relation
 
@@ -127,7 +124,6 @@ def size_and_membership_kernel(space: Space, record: int, keep_probability: floa
 
 def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
     """Return the exact bin masses of a sum with noise; binning is post-processing, so its divergences are lower bounds.
-
     `mechanism` names the noise, `values` are those of the records of the universe.
     """
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
@@ -172,9 +168,8 @@ class KernelProfile(Profile):
         return float(np.max(losses, where=self.kernel[rows] > 0, initial=0.0))
 
     def deltas(self, epsilon: float) -> np.ndarray:
-        """Return delta_k(epsilon) for k = 0, 1, ..., the largest finite distance; also for negative epsilon.
-
-        Beyond 700 nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
+        """Return delta_k(epsilon) for k = 0, 1, ..., the largest finite distance; also for negative epsilon. Beyond 700
+        nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
         """
         if epsilon not in self._known:
             growth = np.exp(min(epsilon, 700.0))
@@ -193,7 +188,6 @@ Design = Mapping[Dataset, Mapping[Dataset, float]]
 @dataclass(frozen=True)
 class MembershipLoss:
     """What randomised membership of one record loses under a sampler, next to the lemma's value."""
-
     eta: float  # largest total variation distance between samples of neighbours
     inclusion: float  # largest probability of the record in the sample of a data set that holds it, a neighbour not
     natural: bool  # whether every record of a data set can be in its sample, and no other one can
@@ -202,7 +196,6 @@ class MembershipLoss:
 
     def lower_bound(self) -> float:
         """Return the lemma's value, a lower bound on what any analysis of the sampler alone can promise.
-
         UnsupportedError unless the corrected lemma covers the design: natural, and its inclusion probability is eta.
         """
         if not self.natural:

@@ -35,7 +35,6 @@ def logistic_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class Descent:
     """How the gradients of a batch become a step."""
-
     residual: Residual  # derivative of a record's loss with respect to z = x'beta, a function of (z, y)
     learning_rate: float
     clip: float | None  # largest norm of a record's gradient; None for the non-private baseline
@@ -48,18 +47,16 @@ class Descent:
 
 
 def batch_width(sampler: Sampler, n: int) -> int:
-    """Return a number of distinct records that a batch exceeds with probability below 1e-30.
-
-    Padding all batches to it keeps the last digit free of which replicates are computed together.
+    """Return a number of distinct records that a batch exceeds with probability below 1e-30. Padding all batches to it
+    keeps the last digit free of which replicates are computed together.
     """
     upper_tail = np.cumsum(sampler.distinct_law(n)[::-1])[::-1]
     return max(1, int(np.flatnonzero(upper_tail > 1e-30)[-1]))
 
 
 def batches(blocks: Sequence[Samples], width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (indices, counts), each of shape (replicates, width), iteration by iteration.
-
-    NumericalError if a batch has more distinct records than `width`.
+    """Yield (indices, counts), each of shape (replicates, width), iteration by iteration. NumericalError if a batch has
+    more distinct records than `width`.
     """
     largest = max(int(block.distinct.max(initial=0)) for block in blocks)
     if largest > width:
@@ -120,7 +117,6 @@ def descend(
 
 def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Return accuracy, sensitivity, specificity, positive and negative predictive value, and F1; 0 / 0 is NaN.
-
     `predicted` is a boolean array, `truth` holds 0 and 1; both have shape (n,).
     """
     actual = truth > 0.5
@@ -149,7 +145,6 @@ def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
     gets a larger linear predictor z than a negative one, ties counting one half.
     """
     from scipy.stats import rankdata  # here, as its import takes longer than most jobs compute
-
     actual = y > 0.5
     positive = int(np.count_nonzero(actual))
     negative = len(actual) - positive

@@ -20,9 +20,7 @@ from dpsub.sampling.frame import Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
 
-def subset_statistics(
-    x: np.ndarray, samples: Samples, fixed_size: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def subset_statistics(x: np.ndarray, samples: Samples, fixed_size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the variance (divisor size - 1) of each subset of `x`, counting repeated records.
 
     NaN where a subset is too small to have the statistic. `fixed_size` takes the place of the realised size: the
@@ -80,7 +78,6 @@ def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, va
 @dataclass(frozen=True)
 class NoisePlan:
     """The Gaussian noise of one subsampled query."""
-
     eta: float  # inclusion probability of the sampler
     epsilon: float  # of the base mechanism, nats
     delta: float  # of the base mechanism

@@ -29,7 +29,6 @@ class Profile(ABC):
     @abstractmethod
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """Logarithm of the profile delta_l(epsilon) of data sets at distance l = `occurrences` >= 1, with broadcasting.
-
         -inf where the profile is 0. UnsupportedError if nothing is known at a distance above 1.
         """
 
@@ -42,9 +41,8 @@ class Profile(ABC):
         return self.group_log_delta(checks.finite_array("epsilon", epsilon), 1)
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to rounding upwards.
-
-        Negative where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
+        """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to rounding upwards. Negative
+        where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
         """
         target = checks.finite_array("delta", delta)
         roots = [self._root(checks.real("delta", item, at_least=0, below=1)) for item in target.ravel().tolist()]
@@ -67,21 +65,17 @@ class Profile(ABC):
 @dataclass(frozen=True)
 class AdditiveNoiseProfile(Profile):
     """Exact privacy profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
-
     must, Theorem 1; balle, Theorems 3 and 4.
     """
-
     ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
-
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", checks.real("ratio", self.ratio, above=0))
 
     def log_moment(self, order: float) -> float:
-        """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0.
-
-        Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
+        """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0. Divided
+        by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
         """
         raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
                                "take dpsub.divergences.moment_from_profiles")
@@ -94,9 +88,7 @@ class AdditiveNoiseProfile(Profile):
 @dataclass(frozen=True)
 class Mechanism(ABC):
     """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0."""
-
     scale: float  # above 0, in the units of the value
-
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -154,9 +146,8 @@ def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def round_up(value: float, holds: Callable[[float], bool]) -> float:
-    """Return `value`, or the next number a few units in the last place above it for which `holds` is true.
-
-    A root is found up to rounding, but a guarantee must lie on its safe side; NumericalError beyond 2^40 units.
+    """Return `value`, or the next number a few units in the last place above it for which `holds` is true. A root is
+    found up to rounding, but a guarantee must lie on its safe side; NumericalError beyond 2^40 units.
     """
     candidate, step = value, math.ulp(value)
     for _ in range(41):

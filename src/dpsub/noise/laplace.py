@@ -23,7 +23,6 @@ class LaplaceProfile(AdditiveNoiseProfile):
     The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon < -theta, where the
     optimal rejection region is the whole line; from -theta on the printed formula is exact.
     """
-
     name: ClassVar[str] = "laplace"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -67,11 +66,9 @@ class LaplaceProfile(AdditiveNoiseProfile):
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Double-exponential noise per coordinate: density exp(-|z| / scale) / (2 scale), scale > 0.
-
-    The standard deviation is sqrt(2) times the scale. must, Theorem 1; balle, Section 3 (output perturbation).
+    """Double-exponential noise per coordinate: density exp(-|z| / scale) / (2 scale), scale > 0. The standard deviation
+    is sqrt(2) times the scale. must, Theorem 1; balle, Section 3 (output perturbation).
     """
-
     name: ClassVar[str] = "laplace"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:

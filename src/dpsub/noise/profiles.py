@@ -22,9 +22,7 @@ class RandomisedResponseProfile(Profile):
 
     The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only.
     """
-
     keep_probability: float
-
     any_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -70,10 +68,8 @@ class RandomisedResponseProfile(Profile):
 @dataclass(frozen=True)
 class MembershipProfile(RandomisedResponseProfile):
     """Profile of randomised response on whether a fixed record is in the data, under any relation that can toggle it.
-
     No pair of data sets is easier to tell apart, so the profile is the same at every distance (balle, Section 5).
     """
-
     any_distance: ClassVar[bool] = True
 
 
@@ -85,7 +81,6 @@ class BlackBoxGroups(Profile):
 
     balle, Section 3 (after Vadhan 2017, Lemma 2.2).
     """
-
     base: Profile
 
     def log_bound(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -105,11 +100,9 @@ class BlackBoxGroups(Profile):
 
 @dataclass(frozen=True)
 class ConstantGroups(Profile):
-    """The profile `base` at every distance, as if a second copy of a record said no more than the first.
-
-    True of membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
+    """The profile `base` at every distance, as if a second copy of a record said no more than the first. True of
+    membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
     """
-
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -119,11 +112,9 @@ class ConstantGroups(Profile):
 
 @dataclass(frozen=True)
 class PairedSteps(Profile):
-    """The profile under substitution of a mechanism whose profile `base` is given under adding and removing.
-
-    A substitution is one removal and one addition, so that distance l here is distance 2 l there; an upper bound.
+    """The profile under substitution of a mechanism whose profile `base` is given under adding and removing. A
+    substitution is one removal and one addition, so that distance l here is distance 2 l there; an upper bound.
     """
-
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -148,7 +139,6 @@ class PointGuarantee(Profile):
     At l = 1 and epsilon = epsilon0 randomised response attains it (balle, Section 5); the iteration is ours. epsilon0
     is at least 0, in nats, and delta0 in [0, 1].
     """
-
     epsilon0: float
     delta0: float = 0.0
 

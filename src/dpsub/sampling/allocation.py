@@ -116,9 +116,8 @@ def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int
 
 
 def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:
-    """Return pi_i = m r_i / sum r, r = `sizes` (bun, Section 6.1).
-
-    Units with a share above 1 are taken for certain and the rest is shared again.
+    """Return pi_i = m r_i / sum r, r = `sizes` (bun, Section 6.1). Units with a share above 1 are taken for certain and
+    the rest is shared again.
     """
     r = checks.finite_array("sizes", sizes, ndim=1)
     m = checks.integer("m", m, at_least=1)

@@ -30,7 +30,6 @@ _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 
 class Stage(abc.ABC):
     """One step of a chain, which leaves `size` slots (0: a random number); `kind` is its name in "wor:500,wr:400"."""
-
     kind: ClassVar[str]
     size: int
 
@@ -51,7 +50,6 @@ class Stage(abc.ABC):
 @dataclass(frozen=True)
 class PoissonStage(Stage):
     """Keep each slot independently with probability `rate`; leaves a random number of slots."""
-
     rate: float
     kind: ClassVar[str] = "poisson"
     size = 0
@@ -80,7 +78,6 @@ class _OfSize(Stage):
 
 class WithoutReplacement(_OfSize):
     """Take `size` different slots, all subsets equally likely."""
-
     kind: ClassVar[str] = "wor"
 
     @staticmethod
@@ -97,7 +94,6 @@ class WithoutReplacement(_OfSize):
 
 class WithReplacement(_OfSize):
     """Take `size` slots independently and uniformly, with replacement."""
-
     kind: ClassVar[str] = "wr"
 
     @staticmethod
@@ -209,7 +205,6 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
 
 class Family(NamedTuple):
     """Samplers that differ in one size or rate only: from it to the sampler, the largest of interest, which it is."""
-
     make: Callable[[float], Sampler]
     most: float
     solved: str  # "size" or "rate"
@@ -226,7 +221,6 @@ class Sampler(abc.ABC):
     sizes : what `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first stage", ...}.
         A field n is the number of records and no size.
     """
-
     name: ClassVar[str]
     label: ClassVar[str]
     colour: ClassVar[str]
@@ -297,7 +291,6 @@ class StagedSampler(Sampler):
     The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
     number of distinct records is a Markov chain along the stages in reverse. A Poisson stage can only be the last one.
     """
-
     kinds: ClassVar[Mapping[str, Kind]]
 
     def __init_subclass__(cls) -> None:

@@ -28,7 +28,6 @@ class Frame:
     ArgumentError
         If an array has another length, labels leave a gap, or a size is negative or not finite.
     """
-
     n: int
     strata: np.ndarray | None = None
     clusters: np.ndarray | None = None
@@ -86,7 +85,6 @@ def _locked(values: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class Sample:
     """One multiset of records: distinct record `indices` and how often each was drawn, `counts` >= 1, shape (d,)."""
-
     indices: np.ndarray
     counts: np.ndarray
 
@@ -98,11 +96,9 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A block of subsets, stored one after the other (compressed rows).
-
-    Distinct record `indices` of subset i, and their `counts`, stand at positions ``offsets[i]:offsets[i + 1]``.
+    """A block of subsets, stored one after the other (compressed rows). Distinct record `indices` of subset i, and
+    their `counts`, stand at positions ``offsets[i]:offsets[i + 1]``.
     """
-
     indices: np.ndarray
     counts: np.ndarray
     offsets: np.ndarray
@@ -135,10 +131,8 @@ class Samples:
 
     @overload
     def __getitem__(self, i: int) -> Sample: ...
-
     @overload
     def __getitem__(self, i: slice) -> Samples: ...
-
     def __getitem__(self, i: int | slice) -> Sample | Samples:
         """Return subset `i`, or for a slice of step 1 the block of these subsets."""
         if isinstance(i, slice):
@@ -153,7 +147,6 @@ class Samples:
 
     def padded(self, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return (indices, counts) as two arrays of shape (n_subsets, width); absent entries have index 0, count 0.
-
         `width` defaults to the largest number of distinct records.
         """
         distinct = self.distinct
