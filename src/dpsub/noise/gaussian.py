@@ -98,8 +98,9 @@ def _mills(t: np.ndarray) -> np.ndarray:
 
 
 def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """log(R(t) - R(t + width)) by Gauss-Legendre quadrature of -R', for width <= max(1, t). -R' is entire, and on such
-    an interval no feature of it is narrower than the interval: 16 nodes reach rounding.
+    """log(R(t) - R(t + width)) by Gauss-Legendre quadrature of -R', for width <= max(1, t).
+
+    -R' is entire and has no feature narrower than such an interval: 16 nodes reach rounding.
     """
     total = np.zeros_like(start)
     # few orders take one call for all nodes: the overhead of small calls is most of what calibrations cost
@@ -126,9 +127,7 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Noise N(0, scale²) per coordinate: density exp(-z² / (2 scale²)) / (scale sqrt(2 pi)), scale > 0. must, Theorem
-    1; balle, Section 3 (output perturbation).
-    """
+    """Noise N(0, scale²) per coordinate, scale > 0 (must, Theorem 1; balle, Section 3 on output perturbation)."""
     name: ClassVar[str] = "gaussian"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:
@@ -154,10 +153,8 @@ class Gaussian(Mechanism):
 
         Parameters
         ----------
-        epsilon, delta : float
-            Nats, at least 0; in (0, 1).
-        sensitivity : float
-            L2 sensitivity of the query, above 0, in its units.
+        epsilon, delta : nats, at least 0; in (0, 1).
+        sensitivity : L2, of the query, above 0, in its units.
 
         Examples
         --------
@@ -194,8 +191,8 @@ class Gaussian(Mechanism):
     def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
         """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
 
-        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). The formula is evaluated for every epsilon > 0, as the paper
-        does (must, Equation 9): from there on it is no guarantee of (epsilon, delta). The exact delta is that of its
+        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). It is evaluated for every epsilon > 0, as the paper does (must,
+        Equation 9): from 1 on it is no guarantee of (epsilon, delta); the exact delta is that of
         `profile(sensitivity)`.
         """
         order = checks.real("epsilon", epsilon, above=0)

@@ -211,23 +211,16 @@ class Family(NamedTuple):
 
 
 class Sampler(abc.ABC):
-    """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are public facts.
-
-    Class attributes
-    ----------------
-    name : identifier in configuration, records and results.
-    label, colour, marker, line_style : how figures and tables show it, the last three in Matplotlib's words.
-    relation : the neighbouring relation for which its amplification theorem is stated.
-    sizes : what `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first stage", ...}.
-        A field n is the number of records and no size.
-    """
-    name: ClassVar[str]
-    label: ClassVar[str]
+    """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are public facts."""
+    name: ClassVar[str]  # identifier in configuration, records and results
+    label: ClassVar[str]  # how figures and tables show it, as the next three, which are in Matplotlib's words
     colour: ClassVar[str]
     marker: ClassVar[str]
     line_style: ClassVar[Any] = "-"
-    relation: ClassVar[Relation] = Relation.SUBSTITUTE
+    relation: ClassVar[Relation] = Relation.SUBSTITUTE  # for which its amplification theorem is stated
     sizes: ClassVar[Mapping[str, str]]
+    """What `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first stage", ...}.
+    A field n is the number of records and no size."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -289,7 +282,7 @@ class StagedSampler(Sampler):
     """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage first.
 
     The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
-    number of distinct records is a Markov chain along the stages in reverse. A Poisson stage can only be the last one.
+    number of distinct records is one along the stages in reverse. A Poisson stage can only be the last one.
     """
     kinds: ClassVar[Mapping[str, Kind]]
 

@@ -27,8 +27,7 @@ from dpsub.sampling.base import (
 
 @dataclass(frozen=True)
 class Poisson(StagedSampler):
-    """Include each record independently with probability `rate` (gamma in the papers). Drawn as a Binomial(n, rate)
-    number of different records, which has the same law.
+    """Include each record independently with probability `rate` (gamma); drawn as a Binomial(n, rate) number of them.
     """
     rate: float
     name = "poisson"
@@ -88,9 +87,7 @@ class MustOW(_TwoStage):
 
 
 class MustWO(_TwoStage):
-    """MUST.WO(n, b, m), b >= m: b records with replacement, then m of these slots without. Its law is that of WR(n, m)
-    (MUST, Corollary 6).
-    """
+    """MUST.WO(n, b, m), b >= m: b with replacement, then m of them without; the law of WR(n, m) (MUST, Corollary 6)."""
     name = "must_wo"
     label, colour, marker = "MUST.WO", "#56B4E9", "v"
     line_style = (0, (1, 1.2))
@@ -129,19 +126,9 @@ class Multistage(StagedSampler):
     """A chain of any number of stages (MUST, Definition 4, with r = 1 subset a stage).
 
     `relation` is that of chains of fixed size. No amplification theorem covers a chain that ends with a Poisson stage
-    under substitution: a mechanism that shows the size of its sample would not be amplified at all.
-
-    Parameters
-    ----------
-    chain : sequence of Stage
-        At least one stage. A Poisson stage leaves a random number of slots and can only be the last one.
-
-    Raises
-    ------
-    ArgumentError
-        If an entry is not a stage, or a stage takes more different slots than there are.
-    UnsupportedError
-        If a Poisson stage is not the last one.
+    under substitution: a mechanism that shows the size of its sample would not be amplified at all. Such a stage leaves
+    a random number of slots and can only be the last one (UnsupportedError). ArgumentError for an empty chain, an entry
+    that is no stage, or a stage that takes more different slots than there are.
 
     Examples
     --------

@@ -24,11 +24,9 @@ MOST_SAMPLES = 200_000
 
 
 class FrameSampler(abc.ABC):
-    """A randomised map from a frame with design variables to a sample; subclasses are frozen dataclasses. `name`
-    identifies it in configuration, records and results, `label` in figures and tables.
-    """
-    name: ClassVar[str]
-    label: ClassVar[str]
+    """A randomised map from a frame with design variables to a sample; subclasses are frozen dataclasses."""
+    name: ClassVar[str]  # identifier in configuration, records and results
+    label: ClassVar[str]  # in figures and tables
 
     @classmethod
     @abc.abstractmethod
@@ -122,9 +120,7 @@ class _OfSizes(FrameSampler):
 
 @dataclass(frozen=True)
 class RandomSize(_OfSizes):
-    """A size that does not depend on the data, then that many different records. `mean` and `sd` are those of the
-    normal law that is cut to the sizes 0, ..., n.
-    """
+    """A random size, normal with `mean` and `sd` and cut to 0, ..., n, free of the data; so many different records."""
     mean: float
     sd: float
     name, label = "random_size", "random size"

@@ -14,19 +14,12 @@ from dpsub.errors import ArgumentError
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The n records, known to the sampler by their indices 0..n-1.
+    """The n records, known to the sampler by their indices 0..n-1; ArgumentError if the arrays do not fit.
 
     Parameters
     ----------
-    strata, clusters : array of int, shape (n,), optional
-        Stratum and cluster of each record, numbered from 0 without a gap.
-    sizes : array of float, shape (n,), optional
-        Measure of size of each record, not negative.
-
-    Raises
-    ------
-    ArgumentError
-        If an array has another length, labels leave a gap, or a size is negative or not finite.
+    strata, clusters : stratum and cluster of each record, numbered from 0 without a gap, shape (n,).
+    sizes : measure of size of each record, not negative, shape (n,).
     """
     n: int
     strata: np.ndarray | None = None
@@ -96,11 +89,9 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A block of subsets, stored one after the other (compressed rows). Distinct record `indices` of subset i, and
-    their `counts`, stand at positions ``offsets[i]:offsets[i + 1]``.
-    """
-    indices: np.ndarray
-    counts: np.ndarray
+    """A block of subsets, one after the other (compressed rows): subset i stands at ``offsets[i]:offsets[i + 1]``."""
+    indices: np.ndarray  # distinct records of each subset
+    counts: np.ndarray  # how often each was drawn
     offsets: np.ndarray
 
     @property

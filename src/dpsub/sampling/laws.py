@@ -54,8 +54,8 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
 
     Saddle-point form (C. Loader, "Fast and accurate computation of binomial probabilities", 2000): an exact identity in
     the Stirling error and the deviance, so that no large terms cancel. What is left is the rounding of the logarithm
-    itself and of n p: relative errors of the probability stay below 6e-13 within 20 standard deviations for n up to
-    1e6, and reach 2e-11 there at n = 1e9.
+    and of n p: relative errors of the probability stay below 6e-13 within 20 standard deviations for n up to 1e6, and
+    reach 2e-11 there at n = 1e9.
     """
     k, n, p = np.asarray(k, float), np.asarray(n, float), np.asarray(p, float)
     # what does not depend on p is computed once, before it is broadcast
