@@ -93,7 +93,6 @@ def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
 
 def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np.ndarray:
     """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders, in blocks of increasing l.
-
     delta_l <= 1, so the remaining probability bounds what is left: an order for which it no longer counts is dropped.
     """
     support = np.flatnonzero(log_pmf[1:] > -np.inf) + 1

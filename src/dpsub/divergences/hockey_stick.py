@@ -101,7 +101,6 @@ def advanced_joint_convexity(
 
 def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike) -> np.ndarray:
     """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon], the hockey-stick divergence (nats; balle, Theorem 5).
-
     L = log(mu(z) / mu'(z)) under mu, L' = log(mu'(z) / mu(z)) under mu'. An outcome that only mu has is an infinite
     loss and enters the first probability alone.
     """
@@ -115,7 +114,6 @@ def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike)
 
 class MaximalCoupling(NamedTuple):
     """What two laws nu, nu' share, and what is left of each: the coupling (1 - eta) pi0 + eta pi1, where pi0 stays put.
-
     pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the printed divisor eta gives it the mass eta.
     """
     eta: float  # total variation distance, the mass that is not shared
@@ -137,8 +135,7 @@ def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
 
 
 def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> tuple[float, np.ndarray] | None:
-    """Return the least expected cost over couplings of laws of shapes (rows,), (columns,), and one that has it.
-
+    """Return the least expected cost over couplings of laws, shapes (rows,) and (columns,), and a coupling that has it.
     An infinite cost forbids a pair: None if no coupling is left (balle, Theorem 7, left-hand side of Equation 6).
     """
     one, other = law_array("first", first), law_array("second", second)
@@ -233,9 +230,7 @@ def moment_from_profiles(
 
 def tail_rate(curve: Curve, end: float) -> float:
     """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant before it.
-
-    It is log-concave in epsilon if the loss has such a density (Gaussian noise): a convolution with 1 - exp(-u), u >=
-    0.
+    It is log-concave if the density of the loss is (Gaussian noise), which it convolves with 1 - exp(-u) on u >= 0.
     """
     step = 1e-3 * end
     before, after = curve(np.array([end - step, end]))

@@ -27,7 +27,6 @@ Dataset = tuple[int, ...]
 
 def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]:
     """Return the exact law of the sample of a set (counts 0 and 1), by enumeration.
-
     `size` is the rate of the `sampler` "poisson", the number of records drawn of "wor" and "wr".
     """
     if any(count not in (0, 1) for count in data):
@@ -54,7 +53,6 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
 
 def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> float:
     """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with replacement.
-
     As `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle, Section 4).
     """
     m = sum(sample)
@@ -126,7 +124,6 @@ def size_and_membership_kernel(space: Space, record: int, keep_probability: floa
 
 def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
     """Return the bin masses of a sum of the records' `values` with noise of the kind `mechanism`, exactly.
-
     Binning is post-processing, so its divergences are lower bounds.
     """
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
@@ -137,7 +134,6 @@ def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scal
 
 class KernelProfile(Profile):
     """Exact group profiles of a mechanism on a tiny space: the largest divergence of all pairs within a distance.
-
     `kernel`, shape (samples, outcomes), holds the outcome's law for each sample; `distances`, shape (samples, samples),
     are symmetric path distances, infinite for pairs that no path joins.
     """
@@ -172,7 +168,6 @@ class KernelProfile(Profile):
 
     def deltas(self, epsilon: float) -> np.ndarray:
         """Return delta_k(epsilon), any real epsilon, for k = 0, 1, ..., the largest finite distance.
-
         Beyond 700 nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
         """
         if epsilon not in self._known:
@@ -215,7 +210,6 @@ def membership_loss(
     design: Design, pairs: Sequence[tuple[Dataset, Dataset]], record: int, keep_probability: float, epsilon: float
 ) -> MembershipLoss:
     """Return the exact loss of randomised membership of `record` over neighbouring data sets, with the lemma's value.
-
     Both orders of the pairs are looked at. p = `keep_probability` >= 1/2 (otherwise report the flipped bit, which has
     1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis that it omits.
     """

@@ -47,7 +47,6 @@ class Descent:
 
 def batch_width(sampler: Sampler, n: int) -> int:
     """Return a number of distinct records that a batch exceeds with probability below 1e-30.
-
     Padding all batches to it keeps the last digit free of which replicates are computed together.
     """
     upper_tail = np.cumsum(sampler.distinct_law(n)[::-1])[::-1]
@@ -79,9 +78,10 @@ def descend(
     ----------
     features : shape (R, n, p), or (n, p) if shared by all replicates, with a column of ones for an intercept.
     targets : shape (R, n) or (n,).
-    blocks : the batches of each of R replicates, one subset an iteration.
-    noise : added to the average gradient, already scaled, shape (R, T, p).
-    initial, width : shape (p,); see `batch_width`.
+    blocks : the batches of each replicate, one subset an iteration.
+    noise : added to the average gradient, already scaled, shape (R, T, p), or None.
+    initial : shape (p,).
+    width : see `batch_width`.
     """
     n_replicates, (n, p) = len(blocks), features.shape[-2:]
     if initial.shape != (p,):

@@ -22,7 +22,6 @@ from dpsub.sampling.laws import MultiplicityLaw
 
 def subset_statistics(x: np.ndarray, samples: Samples, fixed_size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variance (divisor size - 1) of each subset of `x`, repeats counted; NaN where it is too small.
-
     `fixed_size` replaces the realised size: Poisson sampling with a known sensitivity (MUST, erratum E4).
     """
     values = x[samples.indices]
@@ -55,7 +54,6 @@ def of_gradient(scheme: str, *, n: int, m: int, clip: float, variant: str) -> fl
 
 def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, variant: str) -> dict[str, float]:
     """Return the sensitivities of the mean and of the variance (divisor m - 1) of data in [lower, upper].
-
     Range / n and range^2 / n; consistently range / m and range^2 / m, and for Poisson max |x| / m, since one record is
     added to a sum, and range^2 / (m - 1), since a record moves a centred sum of squares by at most range^2.
     """
@@ -127,14 +125,14 @@ def noise_of_average(
 def mean_interval(
     releases: np.ndarray, law: MultiplicityLaw, n: int, m: int, noise_scale: float, level: float
 ) -> tuple[float, float, float]:
-    """Return the average of noisy subset means, and an interval for the mean of the population behind the n records.
+    """Return the average of noisy subset means, and an interval (lower, upper) for the population mean behind the data.
 
-    Uses the releases only, so it costs no privacy. Given the data, a release has the variance v S^2 + tau^2 with v = n
-    Var(L) / m^2, where L is the multiplicity of a record, S^2 the sample variance of the data (for Poisson sampling,
-    whose size is random, of data with a mean near 0) and tau the scale of the noise. So S^2 is estimated by (spread^2 -
-    tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T. Much noise makes that estimate
-    uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom, at least 5, as with fewer the spread
-    tells nothing of S^2. An approximation: its coverage is what an experiment must show.
+    Uses the releases only, so it costs no privacy. Given the data, a release has the variance v S^2 + tau^2 with
+    v = n Var(L) / m^2, L the multiplicity of a record, S^2 the sample variance of the data (for Poisson sampling, whose
+    size is random, of data with a mean near 0) and tau the scale of the noise. So S^2 is estimated by
+    (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T. Much noise makes that
+    estimate uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom, at least 5, as with fewer
+    the spread tells nothing of S^2. An approximation: its coverage is what an experiment must show.
 
     Parameters
     ----------

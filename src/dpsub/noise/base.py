@@ -28,7 +28,6 @@ class Profile(ABC):
     @abstractmethod
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """Log of the profile delta_l(epsilon) at distance l = `occurrences` >= 1, with broadcasting; -inf for 0.
-
         UnsupportedError if nothing is known at a distance above 1.
         """
 
@@ -42,7 +41,6 @@ class Profile(ABC):
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
         """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to rounding upwards.
-
         Negative where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
         """
         target = checks.finite_array("delta", delta)
@@ -66,7 +64,6 @@ class Profile(ABC):
 @dataclass(frozen=True)
 class AdditiveNoiseProfile(Profile):
     """Exact profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
-
     must, Theorem 1; balle, Theorems 3 and 4.
     """
     ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
@@ -77,7 +74,6 @@ class AdditiveNoiseProfile(Profile):
 
     def log_moment(self, order: float) -> float:
         """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0.
-
         Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
         """
         raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
@@ -126,7 +122,6 @@ class Mechanism(ABC):
 
 def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
     """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at |epsilon|.
-
     Below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of positive terms, for every pair of laws that
     comes in both orders (balle, Section 3; Theorem 14 needs it).
     """
@@ -150,7 +145,6 @@ def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
 
 def round_up(value: float, holds: Callable[[float], bool]) -> float:
     """Return `value`, or a number a few units in the last place above it for which `holds`; NumericalError beyond 2^40.
-
     A root is found up to rounding, but a guarantee must lie on its safe side.
     """
     candidate, step = value, math.ulp(value)

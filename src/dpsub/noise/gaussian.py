@@ -99,7 +99,6 @@ def _mills(t: np.ndarray) -> np.ndarray:
 
 def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     """log(R(t) - R(t + width)) by Gauss-Legendre quadrature of -R', for width <= max(1, t).
-
     -R' is entire and has no feature narrower than such an interval: 16 nodes reach rounding.
     """
     total = np.zeros_like(start)

@@ -66,10 +66,7 @@ class LaplaceProfile(AdditiveNoiseProfile):
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Double-exponential noise, density exp(-|z| / scale) / (2 scale) per coordinate: its deviation is sqrt(2) scale.
-
-    must, Theorem 1; balle, Section 3 (output perturbation).
-    """
+    """Double-exponential noise, density exp(-|z| / scale) / (2 scale), deviation sqrt(2) scale (must, Theorem 1)."""
     name: ClassVar[str] = "laplace"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:

@@ -75,9 +75,9 @@ class MembershipProfile(RandomisedResponseProfile):
 
 @dataclass(frozen=True)
 class BlackBoxGroups(Profile):
-    """The profile `base`, with the bound at distances above 1 that holds for every mechanism.
+    """The profile `base`, with the bound at distances above 1 that holds for every mechanism, epsilon >= 0:
 
-        delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l)),  epsilon >= 0;
+        delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l));
 
     balle, Section 3 (after Vadhan 2017, Lemma 2.2).
     """
@@ -101,7 +101,6 @@ class BlackBoxGroups(Profile):
 @dataclass(frozen=True)
 class ConstantGroups(Profile):
     """The profile `base` at every distance, as if a second copy of a record said no more than the first.
-
     True of membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
     """
     base: Profile
@@ -114,7 +113,6 @@ class ConstantGroups(Profile):
 @dataclass(frozen=True)
 class PairedSteps(Profile):
     """The profile under substitution from a `base` profile under adding and removing; an upper bound.
-
     A substitution is one removal and one addition: distance l here is distance 2 l there.
     """
     base: Profile

@@ -1,6 +1,6 @@
 """Samplers: randomised maps from a frame to a sample. They know nothing of privacy.
 
-Those of `REGISTRY` treat all records alike.  Those of `FRAME_REGISTRY` need strata, clusters, sizes or an order, or
+Those of `REGISTRY` treat all records alike. Those of `FRAME_REGISTRY` need strata, clusters, sizes or an order, or
 have a random size; `dpsub advise` says which of them suits a frame:
 
 >>> import numpy as np

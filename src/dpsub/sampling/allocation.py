@@ -33,7 +33,6 @@ def exact_rate(rate: object) -> Fraction:
 
 def rounded_sizes(rate: object, n: int, rounding: str) -> SizeChances:
     """Return the law of the size of a sample at `rate` from n records (bun, Section 4.3).
-
     half_up: floor(rate n + 1/2), in exact arithmetic (a language's own rounding sends ties to even numbers);
     randomised: the two integers around rate n, with the chances that keep the mean at rate n.
     """
@@ -62,7 +61,6 @@ def neyman(
     sizes: Sequence[int], deviations: Sequence[float], m: int, *, costs: ArrayLike | None = None, at_least: int = 1
 ) -> tuple[int, ...]:
     """Return the allocation proportional to N_i S_i / sqrt(c_i), of least variance of the mean (bun, Section 7.2).
-
     `deviations` are S_i, all with one divisor (N_i - 1 makes the variance formula exact), `costs` c_i those of one
     unit, equal by default; `at_least` is 1, or 2 where a stratum's variance is to be estimated.
     """
@@ -79,7 +77,6 @@ def neyman(
 
 def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int = 1) -> tuple[int, ...]:
     """Return integers m_i in [at_least, N_i] that sum to m and minimise sum weights_i^2 / m_i.
-
     Units go one by one to the stratum in which weights_i / sqrt(m_i (m_i + 1)) is largest: the exact integer optimum,
     which takes all of a stratum where its share exceeds it and hands the rest on.
     """

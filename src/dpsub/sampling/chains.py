@@ -1,7 +1,4 @@
-"""The samplers of the papers as chains of stages: one stage, the two stages of MUST (Section 3.1, Table 1), any number.
-
-O is a stage without, W one with replacement.
-"""
+"""The papers' samplers as chains of stages (MUST, Section 3.1, Table 1): O a stage without, W with replacement."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Discrete laws in log space, accurate to a few ulp of the probability where gamma differences lose digits.
-
-The multiplicity law: how often one fixed record occurs in a sample.
+"""Discrete laws in log space, accurate to a few ulp where gamma differences lose digits; the law of a record's copies.
 """
 
 from __future__ import annotations
@@ -102,7 +100,6 @@ def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int
 
 def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
     """Log law of the number of occupied cells when a random number of balls falls independently and uniformly.
-
     From log probabilities of 0..d balls to those of 0..min(d, N) of the N `cells`, by the recursion
     P[d + 1][k] = P[d][k] k / N + P[d][k - 1] (1 - (k - 1) / N).
     """

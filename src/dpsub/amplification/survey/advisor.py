@@ -1,7 +1,7 @@
 """What each sampling design gives on a frame: privacy, sample size, variance of the estimated total.
 
-The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay data.  Variances are
-those of the Horvitz-Thompson estimator of a total over the design.
+The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay data. Variances are
+those of the Horvitz-Thompson estimator over the design.
 """
 
 from __future__ import annotations
@@ -157,7 +157,6 @@ def variance_simple(y: np.ndarray, m: int) -> float:
 
 def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
     """Return the variance of sum(y in S) N / E[m] for samples without replacement of a random size m.
-
     E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
     """
     n, (mean, variance) = len(y), _moments(sizes)
@@ -180,8 +179,7 @@ def variance_clusters(y: np.ndarray, clusters: np.ndarray, drawn: int, second_st
 
 
 def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
-    """Return Hajek's sum b (y/pi - B)^2 for conditional Poisson samples; exact for simple random samples.
-
+    """Return Hajek's approximation sum b (y/pi - B)^2 for conditional Poisson samples; exact for simple random samples.
     b = pi (1 - pi) n'/(n' - 1), n' the number of units that are not certain, and B the b-weighted mean of y/pi.
     """
     open_units = pi < 1
@@ -472,7 +470,6 @@ def _pps_cluster_losses(sizes: list[int]) -> Losses:
 
 def neyman_change(parts: list[np.ndarray], drawn: tuple[int, ...]) -> int:
     """Return the largest L1 change of the Neyman allocation when a stratum's smallest or largest record goes.
-
     Other records may change it more: this is a lower bound of its sensitivity.
     """
     change = 0

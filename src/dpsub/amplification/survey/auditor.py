@@ -1,7 +1,7 @@
 """The exact worst loss of a finite sampling design over all epsilon-DP mechanisms, by linear programming.
 
-`audit` and `hockey_stick` take any two laws of samples.  `worst_ratio` solves the programmes in which only the size of
-the sample matters, in one pass a round.
+`audit` and `hockey_stick` take any two laws of samples; `worst_ratio` solves, in one pass a round, the programmes in
+which only the size of the sample matters.
 """
 
 from __future__ import annotations
@@ -123,7 +123,6 @@ def _states(p: Law, q: Law) -> list[State]:
 
 def _distances(states: list[State], relation: str) -> np.ndarray:
     """Steps of the relation from one sample to another, for all pairs; infinite if none lead there.
-
     add_remove: |S| + |T| - 2 |S and T|; substitute: |S - T| for samples of one size; both: max(|S|, |T|) - |S and T|.
     """
     checks.one_of("relation", relation, ("add_remove", "substitute", "both"))
@@ -186,7 +185,6 @@ def _certified(
     above: np.ndarray, below: np.ndarray, apart: np.ndarray, shift: np.ndarray, most: np.ndarray, rows: Any, found: Any
 ) -> _Optimum:
     """Bound the optimum from both sides, whatever the solver's own accuracy.
-
     Lower: the smallest majorant of its f that keeps all constraints, max over y' of f(y') exp(-apart). Upper: weak
     duality; where its multipliers leave a surplus at a sample y, f(y) <= min over y' of exp(apart) / below(y') pays.
     """

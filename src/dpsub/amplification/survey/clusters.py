@@ -14,7 +14,7 @@ from dpsub.errors import ArgumentError
 
 
 def loss(share: float, epsilon: float, exponent: float) -> float:
-    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), N = `exponent`, q = `share` of the clusters.
+    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), q = `share` of the clusters, N = `exponent`.
     bun, Theorems 5.1 and 5.2.
     """
     share = checks.real("share", share, above=0, at_most=1)
@@ -39,7 +39,6 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 @dataclass(frozen=True)
 class ClusterDesign:
     """`drawn` clusters of these sizes, of each a Poisson sample of rate `second_stage` (bun, Section 5).
-
     For adding or removing one record where the partition stays; sizes are those of the smaller population.
     """
     sizes: tuple[int, ...]

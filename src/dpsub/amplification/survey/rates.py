@@ -40,7 +40,6 @@ def lower_amplified(rate: float, epsilon: float) -> float:
 
 def base_for(rate: float, target: float) -> float:
     """Return log(1 + (exp(target) - 1) / rate), the base epsilon whose amplified value is `target`.
-
     target / rate is no substitute: it is valid only while both are small.
     """
     rate = checks.real("rate", rate, above=0, at_most=1)

@@ -22,7 +22,6 @@ def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differin
 
 def certificate(allocation: Sequence[int], sizes: Sequence[int], change: int, base: float) -> float:
     """Return max_i log(1 + f_i/(N_i + 1) (e^(2 base) - 1)) + s_1 base, for an allocation that depends on the data.
-
     s_1 = `change` is its largest L1 change when one record is added or removed; upper, add_remove (bun, Lemma B.1).
     """
     share = max(f / (n + 1) for f, n in zip(allocation, sizes, strict=True))
