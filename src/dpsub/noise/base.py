@@ -27,9 +27,7 @@ class Profile(ABC):
 
     @abstractmethod
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        """Log of the profile delta_l(epsilon) at distance l = `occurrences` >= 1, with broadcasting; -inf for 0.
-        UnsupportedError if nothing is known at a distance above 1.
-        """
+        """log delta_l(epsilon) at distance l = `occurrences` >= 1, broadcast; UnsupportedError if unknown above 1."""
 
     def delta(self, epsilon: ArrayLike) -> np.ndarray:
         """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (any finite real numbers)."""

@@ -107,8 +107,7 @@ def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int
 
 
 def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:
-    """Return pi_i = m r_i / sum r, r = `sizes`; a share above 1 is certain and the rest shared anew (bun, Section 6.1).
-    """
+    """Return pi_i = m r_i / sum r, r = `sizes`; a share above 1 is certain, the rest shared anew (bun, Section 6.1)."""
     r = checks.finite_array("sizes", sizes, ndim=1)
     m = checks.integer("m", m, at_least=1)
     if r.size == 0 or r.min() <= 0:

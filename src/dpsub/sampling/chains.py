@@ -24,8 +24,7 @@ from dpsub.sampling.base import (
 
 @dataclass(frozen=True)
 class Poisson(StagedSampler):
-    """Include each record independently with probability `rate` (gamma); drawn as a Binomial(n, rate) number of them.
-    """
+    """Include each record independently with probability `rate` (gamma); drawn as a Binomial(n, rate) number."""
     rate: float
     name = "poisson"
     label, colour, marker = "Poisson", "#E69F00", "o"

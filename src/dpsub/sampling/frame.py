@@ -137,9 +137,7 @@ class Samples:
         return Sample(self.indices[part], self.counts[part])
 
     def padded(self, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return (indices, counts) as two arrays of shape (n_subsets, width); absent entries have index 0, count 0.
-        `width` defaults to the largest number of distinct records.
-        """
+        """Return (indices, counts), each of shape (n_subsets, width, by default the least that fits), padded with 0."""
         distinct = self.distinct
         present = np.arange(int(distinct.max(initial=0)) if width is None else width) < distinct[:, None]
         indices = np.zeros(present.shape, dtype=np.intp)

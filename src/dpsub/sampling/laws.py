@@ -1,5 +1,4 @@
-"""Discrete laws in log space, accurate to a few ulp where gamma differences lose digits; the law of a record's copies.
-"""
+"""Laws in log space, to a few ulp of the probability where gamma differences lose digits; a record's multiplicity."""
 
 from __future__ import annotations
 

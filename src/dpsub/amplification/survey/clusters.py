@@ -14,9 +14,7 @@ from dpsub.errors import ArgumentError
 
 
 def loss(share: float, epsilon: float, exponent: float) -> float:
-    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), q = `share` of the clusters, N = `exponent`.
-    bun, Theorems 5.1 and 5.2.
-    """
+    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), N = `exponent` (bun, Theorems 5.1 and 5.2)."""
     share = checks.real("share", share, above=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
     return _mixed(share, epsilon, -checks.real("exponent", exponent, at_least=0) * epsilon)
