@@ -1,4 +1,4 @@
-"""Privacy amplification by subsampling: one theorem, read off a multiplicity law and a group profile.
+"""Privacy amplification by subsampling: one theorem, read off a multiplicity law and a group profile (`amplify`).
 
 `translate` names the bound for a sampler and its neighbouring relations, and refuses where none exists.
 """

@@ -1,7 +1,6 @@
 """Which bound covers a sampler, a relation between samples and a relation between data sets, or why none does.
 
-A formula gives delta'(epsilon') of one release; `BOUNDS` says for which sampler and relations it holds, and `translate`
-looks there.
+A formula gives delta'(epsilon') of one release; `BOUNDS` says where it holds, and `translate` looks there.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ _WORDS = {Relation.ADD_REMOVE: "adding or removing a record", Relation.SUBSTITUT
 @dataclass(frozen=True)
 class DeclaredProfile:
     """A base profile and the neighbouring relations between samples, at least one, in which it and its groups hold."""
-
     profile: Profile
     relations: frozenset[Relation]
 
@@ -49,35 +47,20 @@ class DeclaredProfile:
 @dataclass(frozen=True, eq=False)
 class Bound:
     """An upper bound on the privacy profile of one release of a subsampled mechanism, as `translate` makes it.
-
     It holds for one release: to compose its points naively is valid too, but rarely tight.
-
-    Attributes
-    ----------
-    name : where it stands in the paper, or how it follows from it.
-    sampler : "poisson", "wor" or "wr".
-    base_relation : between samples, for which the base profile must hold.
-    relation : between data sets, for which the result holds.
-    eta : largest total variation distance between samples of neighbouring data sets.
-    law : of the number of copies of the record in which neighbours differ.
-    formula : delta' at epsilon' >= 0 from this bound, a base profile and a flat array of epsilon', for eta above 0.
-    n : size of the data set where the formula needs it, else 0.
-    remark : what the caller should know of the sizes that were given; mostly empty.
     """
-
-    name: str
-    sampler: str
-    base_relation: Relation
-    relation: Relation
-    eta: float
-    law: MultiplicityLaw = field(repr=False)
-    formula: Formula = field(repr=False)
-    n: int = 0
-    remark: str = ""
+    name: str  # where it stands in the paper, or how it follows from it
+    sampler: str  # "poisson", "wor" or "wr"
+    base_relation: Relation  # between samples, for which the base profile must hold
+    relation: Relation  # between data sets, for which the result holds
+    eta: float  # largest total variation distance between samples of neighbouring data sets
+    law: MultiplicityLaw = field(repr=False)  # number of copies of the record in which neighbours differ
+    formula: Formula = field(repr=False)  # delta' from this, a base profile and a flat array of epsilon' >= 0; eta > 0
+    n: int = 0  # size of the data set where the formula needs it
+    remark: str = ""  # what the caller should know of the sizes that were given
 
     def delta(self, base: DeclaredProfile, epsilon_amplified: ArrayLike) -> np.ndarray:
         """Return delta'(epsilon') at `epsilon_amplified` >= 0, an upper bound of the same shape.
-
         UnsupportedError if the base profile was declared for another relation.
         """
         if self.base_relation not in base.relations:
@@ -115,15 +98,12 @@ def _in_pairs(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
 
 
 def _theorem_14(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """Poisson sampling of n records, one substituted, from a base profile for substitution.
+    """Poisson sampling of n records, one substituted, from a base profile for substitution (balle, Theorem 14).
 
     With beta = exp(epsilon' - epsilon), g_k = C(n - 1, k - 1) gamma^(k - 1) (1 - gamma)^(n - k) and
-    epsilon_k = epsilon + log(gamma / (1 - gamma) (n / k - 1)),
-
-        delta'(epsilon') <= gamma beta delta(epsilon)
-                            + gamma (1 - beta) (sum over k = 1..n-1 of g_k delta(epsilon_k) + g_n).
-
-    epsilon_k is negative for large k. Balle, Theorem 14; not tight: `_given_the_size` is never larger.
+    epsilon_k = epsilon + log(gamma / (1 - gamma) (n / k - 1)), negative for large k, delta'(epsilon') is at most
+    gamma beta delta(epsilon) + gamma (1 - beta) (sum over k = 1..n-1 of g_k delta(epsilon_k) + g_n).
+    Not tight: `_given_the_size` is never larger.
     """
     if bound.eta == 1:
         return profile.delta(target)
@@ -136,16 +116,15 @@ def _theorem_14(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarra
 
 
 def _given_the_size(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """The same, comparing samples of each size before convexity is used.
+    """The same, comparing samples of each size before convexity is used (the order of the two steps is ours).
 
         delta'(epsilon') <= gamma sum over k = 1..n of g_k delta(e_k),
         exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),  alpha = e^epsilon, alpha' = e^epsilon'.
 
-    By Theorem 2 the loss is gamma D_alpha(omega1 K || (1 - beta) omega0 K + beta omega1' K). Given the size k, the
-    second law is a mixture of samples one substitution away from those of omega1, of total weight exp(e_k) / alpha
-    relative to g_k: one more joint convexity gives delta(e_k). Theorem 14 splits the mixture first, which loses. The
-    bound is attained by the mechanism that shows the size of its sample and randomised membership of one record.
-    Balle, Theorem 2 and the proof of Theorem 14; the order of the two steps is ours.
+    By balle, Theorem 2, the loss is gamma D_alpha(omega1 K || (1 - beta) omega0 K + beta omega1' K). Given the size k,
+    the second law is a mixture of samples one substitution away from those of omega1, of total weight exp(e_k) / alpha
+    relative to g_k: one more joint convexity gives delta(e_k). The bound is attained by the mechanism that shows the
+    size of its sample and randomised membership of one record.
     """
     if bound.eta == 1:
         return profile.delta(target)
@@ -179,10 +158,8 @@ def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], 
 
 
 def pure_epsilon(epsilon: ArrayLike, rate: float) -> np.ndarray:
-    """Return the exact largest loss, in nats, of Poisson sampling when a record is substituted, for (epsilon, 0)-DP
-    base mechanisms under adding and removing:
-
-        epsilon' = log((1 - gamma + gamma exp(epsilon)) / (1 - gamma + gamma exp(-epsilon))),  gamma = `rate` above 0.
+    """Return log((1 - gamma + gamma exp(epsilon)) / (1 - gamma + gamma exp(-epsilon))), gamma = `rate` above 0.
+    The exact largest loss of Poisson sampling when a record is substituted, for (epsilon, 0)-DP bases under add_remove.
     """
     order = nonnegative("epsilon", epsilon)
     with np.errstate(divide="ignore"):  # infinite, hence of no use, where gamma = 1 and exp(-epsilon) is lost
@@ -190,16 +167,14 @@ def pure_epsilon(epsilon: ArrayLike, rate: float) -> np.ndarray:
 
 
 def _on_triples(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """Poisson sampling, one record substituted, from a base profile for adding and removing.
+    """Poisson sampling, one record substituted, from a base profile for adding and removing: the least of three bounds.
 
     Samples without the record, with it, and with its substitute come in triples y, y + v, y + v' of equal weight, one
-    step and two steps apart. Three bounds follow, of which the smallest is returned:
+    step and two steps apart (balle, Theorems 2 and 8 and Section 3 on groups; the combination is ours):
 
     - by advanced joint convexity, gamma ((1 - beta) delta(epsilon) + beta delta_2(epsilon));
     - two steps of the amplified profile: (exp(epsilon') - 1) / (exp(epsilon'/2) - 1) delta'_R(epsilon'/2);
     - for a base that is (epsilon0, 0)-DP, 0 from `pure_epsilon` on, which is exact for the class of such mechanisms.
-
-    Balle, Theorems 2 and 8 and Section 3 (group privacy); the combination is ours.
     """
     base = bound.epsilon_base(target)
     shrink = target - base
@@ -213,7 +188,6 @@ def _on_triples(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarra
 @dataclass(frozen=True)
 class _Amplified(Profile):
     """Theorem 8 as a profile, at epsilon >= 0."""
-
     bound: Bound
     base: Profile
 
@@ -253,29 +227,20 @@ def translate(
     sampler: str, base: Relation | str, target: Relation | str, *, rate: float | None = None, n: int | None = None,
     m: int | None = None,
 ) -> Bound:
-    """Return the best available bound for a sampler, a base relation and a target relation.
+    """Return the best available bound for a sampler, a base relation and a target relation (balle, Table 1).
 
     Parameters
     ----------
-    sampler : {"poisson", "wor", "wr"}
-    base, target : Relation
-        Between samples, for which the base mechanism's profile is known; between data sets, for the guarantee.
-    rate : float, optional
-        gamma of Poisson sampling, in [0, 1]. Where m of sampling with replacement is not given, m = rate n, and the
-        bound's `remark` says that the inclusion probability is another number.
-    n : int, optional
-        Size of the data set, a public number: at least 1 (2 for "wr" to add_remove), at most 10^7 for "poisson".
-    m : int, optional
-        Size of the sample: 1 to n for "wor", 0 to 10^7 for "wr", where it may exceed n.
+    sampler : "poisson", "wor" or "wr".
+    base, target : relations between samples, for which the base profile is known, and between data sets.
+    rate : gamma of Poisson sampling, in [0, 1]. For "wr" without m it gives m = rate n; then see the bound's `remark`.
+    n : size of the data set, a public number: at least 1 (2 for "wr" to add_remove), at most 10^7 for "poisson".
+    m : size of the sample: 1 to n for "wor", 0 to 10^7 for "wr", where it may exceed n.
 
     Raises
     ------
     UnsupportedError
         If no bound exists; the message says why.
-
-    References
-    ----------
-    balle, Table 1 and Theorem 14.
 
     Examples
     --------

@@ -20,25 +20,15 @@ _OVERFLOWS = 700.0
 
 @dataclass(frozen=True, eq=False)
 class Amplified:
-    """What a subsampled mechanism satisfies, point by point along the base profile.
-
-    Attributes
-    ----------
-    epsilon, delta : exact point of the base mechanism.
-    epsilon_amplified, delta_amplified : of the subsampled one, an upper bound under the sampler's relation.
-    eta : inclusion probability of one record.
-    log_delta, log_delta_amplified : the same deltas where they underflow; -inf where exactly 0.
-    adjacency : when two data sets count as neighbours, where that is known.
-    """
-
-    epsilon: np.ndarray
+    """What a subsampled mechanism satisfies, point by point along the base profile."""
+    epsilon: np.ndarray  # with `delta` an exact point of the base mechanism
     delta: np.ndarray
-    epsilon_amplified: np.ndarray
+    epsilon_amplified: np.ndarray  # with `delta_amplified` an upper bound under the sampler's relation
     delta_amplified: np.ndarray
-    eta: float
-    log_delta: np.ndarray
+    eta: float  # inclusion probability of one record
+    log_delta: np.ndarray  # also where delta underflows; -inf where exactly 0
     log_delta_amplified: np.ndarray
-    adjacency: Relation | None = None
+    adjacency: Relation | None = None  # when two data sets count as neighbours, where that is known
 
 
 def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Amplified:
@@ -47,21 +37,14 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
         epsilon' = log(1 + eta (exp(epsilon) - 1)),    eta = sum over l >= 1 of P(L = l),
         delta'   = sum over l >= 1 of P(L = l) delta_l(epsilon),
 
-    with the white-box group profiles delta_l at the *base* epsilon. The sum has positive terms only and is taken in log
-    space. Every row of MUST's Table 2 is this with another law.
+    with the white-box group profiles delta_l at the *base* epsilon: must, Theorem 5, whose Table 2 is this with one law
+    a row; balle, Theorems 8 to 11. The sum has positive terms only and is taken in log space.
 
     Parameters
     ----------
-    law : MultiplicityLaw
-        Law of the number of copies of one record; P(L = 0) < 1.
-    profile : Profile
-        Profile of the base mechanism at distance 1.
-    epsilon : array_like
-        Base epsilon in nats, at least 0, any shape, which the arrays of the answer share.
-
-    References
-    ----------
-    must, Theorem 5 and Table 2; balle, Theorems 8 to 11.
+    law : of the number of copies of one record; P(L = 0) < 1.
+    profile : of the base mechanism at distance 1.
+    epsilon : base epsilon in nats, at least 0, any shape, which the arrays of the answer share.
 
     Examples
     --------
@@ -109,10 +92,8 @@ def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
 
 
 def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np.ndarray:
-    """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders.
-
-    Terms are taken in blocks of increasing l. delta_l <= 1, so the remaining probability bounds what is left: an order
-    for which that no longer counts is dropped.
+    """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders, in blocks of increasing l.
+    delta_l <= 1, so the remaining probability bounds what is left: an order for which it no longer counts is dropped.
     """
     support = np.flatnonzero(log_pmf[1:] > -np.inf) + 1
     if support.size == 0:
@@ -141,21 +122,12 @@ def _log_sum(terms: np.ndarray) -> np.ndarray:
 
 
 def category(epsilon: float, delta: float, epsilon_amplified: float, delta_amplified: float) -> str:
-    """Name the kind of amplification from (epsilon, delta) to (epsilon', delta').
+    """Name the kind of amplification from (epsilon, delta) to (epsilon', delta') (must, Definition 5 and Figure 3).
 
-    ============== ==================== ====================
-    category       epsilon              delta
-    ============== ==================== ====================
-    "strong"       epsilon' < epsilon   delta' < delta
-    "weak_type_1"  epsilon' < epsilon   delta' >= delta
-    "weak_type_2"  epsilon' >= epsilon  delta' < delta
-    "dilution"     epsilon' >= epsilon  delta' >= delta
-    "boundary"     epsilon' < epsilon   delta' = delta = 0
-    ============== ==================== ====================
-
-    must, Definition 5 and Figure 3, whose caption implies this: as printed, type I repeats the strong condition and
-    dilution repeats type II (E13). "boundary" is ours: a delta of 0 can't shrink, so strict amplification is out of
-    reach there although nothing is lost (Laplace noise, epsilon >= theta, at most one copy).
+    "strong" where epsilon' < epsilon and delta' < delta, "weak_type_1" where only epsilon' is below, "weak_type_2"
+    where only delta' is, "dilution" where neither is. Figure 3's caption implies this: as printed, type I repeats the
+    strong condition and dilution repeats type II (E13). "boundary" is ours, for epsilon' < epsilon and delta' = delta =
+    0: a delta of 0 can't shrink, although nothing is lost (Laplace noise, epsilon >= theta, at most one copy).
     """
     base = checks.real("epsilon", epsilon, at_least=0)
     amplified = checks.real("epsilon_amplified", epsilon_amplified, at_least=0)

@@ -33,7 +33,6 @@ def law_array(name: str, value: ArrayLike) -> np.ndarray:
 def _solved(**program: Any) -> Any:
     """Result of a linear program, which may be infeasible; NumericalError if it is not solved."""
     from scipy.optimize import linprog  # here, as its import takes longer than all that needs no program
-
     found = linprog(**program, method="highs")
     if found.status not in (0, _INFEASIBLE):
         raise NumericalError(f"the linear program must be solved, got status {found.status}: {found.message}")
@@ -45,11 +44,8 @@ def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.nd
 
     Parameters
     ----------
-    first, second : array_like, shape (..., outcomes)
-        Laws mu and mu'; leading axes broadcast.
-    alpha : array_like
-        exp(epsilon), broadcasts with the leading axes; at least 1, as the mirror
-        1 - alpha + alpha D_{1/alpha}(mu' || mu) serves below.
+    first, second : laws mu and mu', shape (..., outcomes); leading axes broadcast.
+    alpha : exp(epsilon) >= 1, broadcasts with the leading axes; below 1 take 1 - alpha + alpha D_{1/alpha}(mu' || mu).
 
     Examples
     --------
@@ -76,7 +72,6 @@ def total_variation(first: ArrayLike, second: ArrayLike) -> np.ndarray:
 
 class ConvexitySides(NamedTuple):
     """D_{alpha'} of two mixtures that share a part, what it equals, and the bound that follows by convexity."""
-
     mixed: float
     identity: float
     bound: float
@@ -87,8 +82,8 @@ def advanced_joint_convexity(
 ) -> ConvexitySides:
     """Return both sides of advanced joint convexity (balle, Theorem 2) for laws mu0, mu1, mu1', each of one axis.
 
-    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1) and
-    beta = alpha' / alpha,
+    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1), beta = alpha' /
+    alpha,
 
         D_{alpha'}(mu || mu') = eta D_alpha(mu1 || (1 - beta) mu0 + beta mu1')
                              <= eta ((1 - beta) D_alpha(mu1 || mu0) + beta D_alpha(mu1 || mu1')).
@@ -105,11 +100,9 @@ def advanced_joint_convexity(
 
 
 def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike) -> np.ndarray:
-    """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon] for the privacy losses of a pair of discrete laws.
-
+    """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon], the hockey-stick divergence (nats; balle, Theorem 5).
     L = log(mu(z) / mu'(z)) under mu, L' = log(mu'(z) / mu(z)) under mu'. An outcome that only mu has is an infinite
-    loss and enters the first probability alone. Equals the hockey-stick divergence at every epsilon (nats; balle,
-    Theorem 5).
+    loss and enters the first probability alone.
     """
     mu, other = law_array("first", first), law_array("second", second)
     orders = checks.finite_array("epsilon", epsilon)[..., np.newaxis]
@@ -120,12 +113,9 @@ def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike)
 
 
 class MaximalCoupling(NamedTuple):
-    """What two laws nu, nu' share, and what is left of each.
-
-    The coupling is (1 - eta) pi0 + eta pi1, where pi0 stays put and pi1 is a product,
+    """What two laws nu, nu' share, and what is left of each: the coupling (1 - eta) pi0 + eta pi1, where pi0 stays put.
     pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the printed divisor eta gives it the mass eta.
     """
-
     eta: float  # total variation distance, the mass that is not shared
     shared: np.ndarray  # nu0 = min(nu, nu') / (1 - eta); zeros where eta = 1
     first: np.ndarray  # nu1 = (nu - min) / eta; nu0 where eta = 0
@@ -133,10 +123,7 @@ class MaximalCoupling(NamedTuple):
 
 
 def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
-    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1' with the largest shared part.
-
-    balle, Section 3 (its divisor of pi1 corrected).
-    """
+    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1', most of it shared (balle, Section 3)."""
     one, other = law_array("first", first), law_array("second", second)
     common = np.minimum(one, other)
     left, right = one - common, other - common
@@ -148,10 +135,8 @@ def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
 
 
 def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> tuple[float, np.ndarray] | None:
-    """Return the least expected cost over all couplings of two laws and a coupling that has it; None if there is none.
-
-    The laws have shapes (rows,) and (columns,). An infinite cost forbids the pair, so that forbidding all pairs but
-    some asks whether a coupling with that support exists. balle, Theorem 7 (left-hand side of Equation 6).
+    """Return the least expected cost over couplings of laws, shapes (rows,) and (columns,), and a coupling that has it.
+    An infinite cost forbids a pair: None if no coupling is left (balle, Theorem 7, left-hand side of Equation 6).
     """
     one, other = law_array("first", first), law_array("second", second)
     prices = np.asarray(costs, dtype=float)
@@ -175,9 +160,9 @@ def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> 
 def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLike) -> float:
     """Return the sum over k >= 1 of nu(Y_k) delta_k, Y_k the points at distance k from the other support.
 
-    It is the cost of the cheapest coupling where a distance-compatible one exists, and never above it (balle,
-    Theorem 7, right-hand side of Equation 6). nu is `first`, `distances` lead from its points to those of the other
-    support, and `group_deltas` holds delta_k for k = 0, 1, ....
+    The cost of the cheapest coupling where a distance-compatible one exists, and never above it (balle, Theorem 7,
+    right-hand side of Equation 6). nu is `first`, `distances` lead from its points to those of the other support, and
+    `group_deltas` holds delta_k for k = 0, 1, ....
     """
     one = law_array("first", first)
     deltas = checks.finite_array("group_deltas", group_deltas, ndim=1)
@@ -194,7 +179,6 @@ Curve = Callable[[np.ndarray], np.ndarray]
 
 class MomentInterval(NamedTuple):
     """Numbers between which E exp(s L) lies; log `upper` / s bounds the Renyi divergence of order s + 1."""
-
     lower: float
     upper: float
 
@@ -208,19 +192,15 @@ def moment_from_profiles(
 
     In alpha = exp(epsilon) a divergence is convex, so that between two points a chord lies above it and, by Jensen's
     inequality, its value at the centroid of the weight alpha^(s - 1) (or alpha^-(s + 2)), times the weight, lies below
-    its integral. Panels are made smaller until both agree within `width`.
+    its integral. Panels are made smaller until both agree within the relative `width`.
 
     Parameters
     ----------
-    forward, backward : callable
-        log D_{exp(epsilon)} of the pair and of the pair reversed.
-    order, end : float
-        s, above 0; where the integration stops, in nats.
-    rate : float
-        Beyond `end` both divergences fall at least like exp(-rate (epsilon - end)), rate > s; infinite where they are
-        0 there. For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of log delta.
-    width : float
-        Relative width to be reached, within 2^20 panels.
+    forward, backward : log D_{exp(epsilon)} of the pair and of the pair reversed.
+    order : s, above 0.
+    end : where the integration stops, in nats.
+    rate : both divergences fall at least like exp(-rate (epsilon - end)) beyond `end`, rate > s; infinite where they
+        are 0 there. For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of log delta.
     """
     s = checks.real("order", order, above=0)
     last = checks.real("end", end, above=0)
@@ -250,9 +230,7 @@ def moment_from_profiles(
 
 def tail_rate(curve: Curve, end: float) -> float:
     """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant before it.
-
-    It is log-concave in epsilon if the density of the loss is (Gaussian noise): it convolves that density with
-    1 - exp(-u) on u >= 0.
+    It is log-concave if the density of the loss is (Gaussian noise), which it convolves with 1 - exp(-u) on u >= 0.
     """
     step = 1e-3 * end
     before, after = curve(np.array([end - step, end]))
@@ -280,7 +258,6 @@ def _growth(power: float, step: np.ndarray) -> np.ndarray:
 
 class WorstMechanism(NamedTuple):
     """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples."""
-
     divergence: float
     dual: float  # value of the dual program, which certifies it from above
     event: np.ndarray  # probability of 1 on each sample, of a mechanism of one bit that attains the divergence
@@ -300,12 +277,9 @@ def worst_mechanism(
 
     Parameters
     ----------
-    first, second : array_like, shape (samples,)
-        Laws omega and omega' of the sample on two data sets.
-    neighbours : sequence of pairs
-        Positions of neighbouring samples, each pair once; the relation is symmetric.
-    epsilon, delta, alpha : float
-        The base guarantee; the order exp(epsilon') of the divergence, at least 1.
+    first, second : laws omega and omega' of the sample on two data sets, shape (samples,).
+    neighbours : positions of neighbouring samples, each pair once; the relation is symmetric.
+    epsilon, delta, alpha : the base guarantee; the order exp(epsilon') of the divergence, at least 1.
     """
     one, other = law_array("first", first), law_array("second", second)
     order = checks.real("alpha", alpha, at_least=1)

@@ -27,8 +27,7 @@ Dataset = tuple[int, ...]
 
 def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]:
     """Return the exact law of the sample of a set (counts 0 and 1), by enumeration.
-
-    `sampler` is "poisson", where `size` is the rate, or "wor" or "wr", where it is the number of records drawn.
+    `size` is the rate of the `sampler` "poisson", the number of records drawn of "wor" and "wr".
     """
     if any(count not in (0, 1) for count in data):
         raise ArgumentError(f"data must be a set, got counts {data}; samples may be multisets, data sets not")
@@ -54,7 +53,6 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
 
 def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> float:
     """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with replacement.
-
     As `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle, Section 4).
     """
     m = sum(sample)
@@ -65,7 +63,6 @@ def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> flo
 @dataclass(frozen=True)
 class Space:
     """All samples that can occur, and the relation of those that are neighbours."""
-
     samples: tuple[Dataset, ...]
     relation: Relation
 
@@ -126,9 +123,8 @@ def size_and_membership_kernel(space: Space, record: int, keep_probability: floa
 
 
 def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
-    """Return the exact bin masses of a sum with noise; binning is post-processing, so its divergences are lower bounds.
-
-    `mechanism` names the noise, `values` are those of the records of the universe.
+    """Return the bin masses of a sum of the records' `values` with noise of the kind `mechanism`, exactly.
+    Binning is post-processing, so its divergences are lower bounds.
     """
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
     below = REGISTRY.get(mechanism)(scale).cdf(EDGES - sums[:, np.newaxis])
@@ -138,9 +134,8 @@ def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scal
 
 class KernelProfile(Profile):
     """Exact group profiles of a mechanism on a tiny space: the largest divergence of all pairs within a distance.
-
-    `kernel`, shape (samples, outcomes), is the law of the outcome for each sample, `distances`, shape (samples,
-    samples), are symmetric path distances, infinite for pairs that no path joins.
+    `kernel`, shape (samples, outcomes), holds the outcome's law for each sample; `distances`, shape (samples, samples),
+    are symmetric path distances, infinite for pairs that no path joins.
     """
 
     def __init__(self, kernel: ArrayLike, distances: ArrayLike) -> None:
@@ -172,8 +167,7 @@ class KernelProfile(Profile):
         return float(np.max(losses, where=self.kernel[rows] > 0, initial=0.0))
 
     def deltas(self, epsilon: float) -> np.ndarray:
-        """Return delta_k(epsilon) for k = 0, 1, ..., the largest finite distance; also for negative epsilon.
-
+        """Return delta_k(epsilon), any real epsilon, for k = 0, 1, ..., the largest finite distance.
         Beyond 700 nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
         """
         if epsilon not in self._known:
@@ -193,7 +187,6 @@ Design = Mapping[Dataset, Mapping[Dataset, float]]
 @dataclass(frozen=True)
 class MembershipLoss:
     """What randomised membership of one record loses under a sampler, next to the lemma's value."""
-
     eta: float  # largest total variation distance between samples of neighbours
     inclusion: float  # largest probability of the record in the sample of a data set that holds it, a neighbour not
     natural: bool  # whether every record of a data set can be in its sample, and no other one can
@@ -202,7 +195,6 @@ class MembershipLoss:
 
     def lower_bound(self) -> float:
         """Return the lemma's value, a lower bound on what any analysis of the sampler alone can promise.
-
         UnsupportedError unless the corrected lemma covers the design: natural, and its inclusion probability is eta.
         """
         if not self.natural:
@@ -218,9 +210,8 @@ def membership_loss(
     design: Design, pairs: Sequence[tuple[Dataset, Dataset]], record: int, keep_probability: float, epsilon: float
 ) -> MembershipLoss:
     """Return the exact loss of randomised membership of `record` over neighbouring data sets, with the lemma's value.
-
-    Both orders of the pairs are looked at. p = `keep_probability` is at least 1/2 (otherwise report the flipped bit,
-    which has 1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis that it omits.
+    Both orders of the pairs are looked at. p = `keep_probability` >= 1/2 (otherwise report the flipped bit, which has
+    1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis that it omits.
     """
     p = checks.real("keep_probability", keep_probability, at_least=0.5, at_most=1)
     order = checks.real("epsilon", epsilon, at_least=0)

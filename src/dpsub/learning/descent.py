@@ -1,8 +1,7 @@
-"""Differentially private stochastic gradient descent on linear predictors, vectorised over replicates.
+"""Differentially private stochastic gradient descent on linear predictors, vectorised over replicates; binary metrics.
 
 The loss of a record depends on its features x only through z = x'beta, so its gradient is r(z, y) x with a scalar
-residual r: clipping needs |r| ||x|| alone, and a batch needs one matrix product. Each distinct record of a batch is
-evaluated once, weighted by its count. Measures of a binary classifier stand at the end.
+residual r: clipping needs |r| ||x|| alone, and a batch needs one matrix product, each distinct record once, by count.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ def logistic_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class Descent:
     """How the gradients of a batch become a step."""
-
     residual: Residual  # derivative of a record's loss with respect to z = x'beta, a function of (z, y)
     learning_rate: float
     clip: float | None  # largest norm of a record's gradient; None for the non-private baseline
@@ -49,7 +47,6 @@ class Descent:
 
 def batch_width(sampler: Sampler, n: int) -> int:
     """Return a number of distinct records that a batch exceeds with probability below 1e-30.
-
     Padding all batches to it keeps the last digit free of which replicates are computed together.
     """
     upper_tail = np.cumsum(sampler.distinct_law(n)[::-1])[::-1]
@@ -57,10 +54,7 @@ def batch_width(sampler: Sampler, n: int) -> int:
 
 
 def batches(blocks: Sequence[Samples], width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (indices, counts), each of shape (replicates, width), iteration by iteration.
-
-    NumericalError if a batch has more distinct records than `width`.
-    """
+    """Yield (indices, counts), each of shape (replicates, width), by iteration; NumericalError if a batch is wider."""
     largest = max(int(block.distinct.max(initial=0)) for block in blocks)
     if largest > width:
         raise NumericalError(f"a batch must have at most {width} distinct records, got {largest}; use another seed")
@@ -82,16 +76,12 @@ def descend(
 
     Parameters
     ----------
-    features : ndarray, shape (R, n, p) or (n, p)
-        With a column of ones for an intercept; two dimensions for one data set shared by all replicates.
-    targets : ndarray, shape (R, n) or (n,)
-    blocks : sequence of R Samples
-        The batches of each replicate, one subset an iteration.
-    noise : ndarray, shape (R, T, p), or None
-        Noise added to the average gradient, already scaled.
-    initial : ndarray, shape (p,)
-    width : int
-        See :func:`batch_width`.
+    features : shape (R, n, p), or (n, p) if shared by all replicates, with a column of ones for an intercept.
+    targets : shape (R, n) or (n,).
+    blocks : the batches of each replicate, one subset an iteration.
+    noise : added to the average gradient, already scaled, shape (R, T, p), or None.
+    initial : shape (p,).
+    width : see `batch_width`.
     """
     n_replicates, (n, p) = len(blocks), features.shape[-2:]
     if initial.shape != (p,):
@@ -120,7 +110,6 @@ def descend(
 
 def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Return accuracy, sensitivity, specificity, positive and negative predictive value, and F1; 0 / 0 is NaN.
-
     `predicted` is a boolean array, `truth` holds 0 and 1; both have shape (n,).
     """
     actual = truth > 0.5
@@ -145,11 +134,10 @@ def cross_entropy(z: np.ndarray, y: np.ndarray) -> float:
 
 
 def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
-    """Return the area under the ROC curve, NaN if one class of y in {0, 1} is absent: the chance that a positive record
-    gets a larger linear predictor z than a negative one, ties counting one half.
+    """Return the area under the ROC curve: the chance that a positive record gets a larger linear predictor z than a
+    negative one, ties counting one half; NaN if one class of y in {0, 1} is absent.
     """
     from scipy.stats import rankdata  # here, as its import takes longer than most jobs compute
-
     actual = y > 0.5
     positive = int(np.count_nonzero(actual))
     negative = len(actual) - positive

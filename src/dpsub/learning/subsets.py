@@ -20,13 +20,9 @@ from dpsub.sampling.frame import Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
 
-def subset_statistics(
-    x: np.ndarray, samples: Samples, fixed_size: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the variance (divisor size - 1) of each subset of `x`, counting repeated records.
-
-    NaN where a subset is too small to have the statistic. `fixed_size` takes the place of the realised size: the
-    statistics of Poisson sampling whose sensitivity is known (MUST, erratum E4).
+def subset_statistics(x: np.ndarray, samples: Samples, fixed_size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance (divisor size - 1) of each subset of `x`, repeats counted; NaN where it is too small.
+    `fixed_size` replaces the realised size: Poisson sampling with a known sensitivity (MUST, erratum E4).
     """
     values = x[samples.indices]
     weighted = samples.counts * values
@@ -49,11 +45,7 @@ def release(statistic: np.ndarray, sigma: float, rng: np.random.Generator) -> fl
 
 
 def of_gradient(scheme: str, *, n: int, m: int, clip: float, variant: str) -> float:
-    """Return the sensitivity of the mean of clipped gradients: C / n, or consistently 2C / m (C / m for Poisson).
-
-    `scheme` names the sampler, n and m are the sizes of data and sample, and C = `clip` > 0 is the largest norm of a
-    record's gradient.
-    """
+    """Return the sensitivity of the mean of gradients clipped at C: C / n, or consistently 2C / m (Poisson: C / m)."""
     clip = checks.real("clip", clip, above=0)
     if variant != "consistent":
         return clip / n
@@ -62,7 +54,6 @@ def of_gradient(scheme: str, *, n: int, m: int, clip: float, variant: str) -> fl
 
 def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, variant: str) -> dict[str, float]:
     """Return the sensitivities of the mean and of the variance (divisor m - 1) of data in [lower, upper].
-
     Range / n and range^2 / n; consistently range / m and range^2 / m, and for Poisson max |x| / m, since one record is
     added to a sum, and range^2 / (m - 1), since a record moves a centred sum of squares by at most range^2.
     """
@@ -80,7 +71,6 @@ def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, va
 @dataclass(frozen=True)
 class NoisePlan:
     """The Gaussian noise of one subsampled query."""
-
     eta: float  # inclusion probability of the sampler
     epsilon: float  # of the base mechanism, nats
     delta: float  # of the base mechanism
@@ -93,25 +83,16 @@ def plan_noise(
     law: MultiplicityLaw, *, epsilon_amplified: float, delta: float, sensitivity: float, calibration: str,
     group_sensitivity: float | None = None, nominal_delta: bool = False,
 ) -> NoisePlan:
-    """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ'.
+    """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ' (MUST, Theorem 5).
 
     Parameters
     ----------
-    law : MultiplicityLaw
-        Of the sampler.
-    epsilon_amplified, delta, sensitivity : float
-        ε' > 0 after sampling (nats); δ in (0, 1) of the base mechanism; L2, that the noise is scaled to.
-    calibration : {"classical", "analytic"}
-        Equation 9 of MUST, or the smallest scale whose exact profile meets (ε, δ).
-    group_sensitivity : float, optional
-        The sensitivity in the group profile δ_l, where it differs from `sensitivity` (MUST, Table 6: see erratum E3).
-    nominal_delta : bool
-        Report η δ with the nominal δ, as MUST does for samplers that take a record at most once (erratum E5), instead
-        of the exact profile at the calibrated scale.
-
-    References
-    ----------
-    MUST, Equation 9, Theorem 5, Algorithm 2 steps 1 and 2.
+    law : of the sampler.
+    epsilon_amplified, delta, sensitivity : ε' > 0 after sampling (nats); base δ in (0, 1); L2, for the scale.
+    calibration : "classical" (MUST, Equation 9) or "analytic", the smallest scale whose exact profile meets (ε, δ).
+    group_sensitivity : that of the group profile δ_l, where it differs (MUST, Table 6: see erratum E3).
+    nominal_delta : report η δ with the nominal δ instead of the exact profile at the calibrated scale, as MUST does for
+        samplers that take a record at most once (erratum E5).
     """
     makers = {"classical": Gaussian.classical, "analytic": Gaussian.calibrated}
     calibrate = makers[checks.one_of("calibration", calibration, makers)]
@@ -130,11 +111,11 @@ def plan_noise(
 def noise_of_average(
     noise_multiplier: float, clip: float, divisor: float, steps: int, p: int, rngs: Sequence[np.random.Generator]
 ) -> np.ndarray:
-    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2), shape (R, steps, p).
+    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2), shape (len(rngs), steps, p).
 
     The accountant's noise multiplier s is the standard deviation of the noise on the *sum* in units of C = `clip`, the
     largest norm of one record's vector (not of 2C, by which a replaced record may move the sum: the accountant's pair
-    holds that factor). There are `steps` releases of p coordinates, and one stream of `rngs` a replicate.
+    holds that factor).
     """
     s = checks.real("noise_multiplier", noise_multiplier, above=0)
     scale = s * checks.real("clip", clip, above=0) / checks.real("divisor", divisor, above=0)
@@ -144,28 +125,20 @@ def noise_of_average(
 def mean_interval(
     releases: np.ndarray, law: MultiplicityLaw, n: int, m: int, noise_scale: float, level: float
 ) -> tuple[float, float, float]:
-    """Return the average of noisy subset means, and an interval for the mean of the population behind the n records.
+    """Return the average of noisy subset means, and an interval (lower, upper) for the population mean behind the data.
 
-    Uses the releases only, so it costs no privacy. Given the data, a release has the variance
-    v S^2 + tau^2 with v = n Var(L) / m^2, where L is the multiplicity of a record, S^2 the sample variance of the data
-    (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale of the noise. So
-    S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T.
-    Much noise makes that estimate itself uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom,
-    at least 5, as with fewer the spread tells nothing of S^2. An approximation: its coverage is what an experiment must
-    show.
+    Uses the releases only, so it costs no privacy. Given the data, a release has the variance v S^2 + tau^2 with
+    v = n Var(L) / m^2, L the multiplicity of a record, S^2 the sample variance of the data (for Poisson sampling, whose
+    size is random, of data with a mean near 0) and tau the scale of the noise. So S^2 is estimated by
+    (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T. Much noise makes that
+    estimate uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom, at least 5, as with fewer
+    the spread tells nothing of S^2. An approximation: its coverage is what an experiment must show.
 
     Parameters
     ----------
-    releases : ndarray, shape (T,)
-        Sums over subsets, divided by m, plus noise.
-    law, n, m : MultiplicityLaw, int, int
-        Of the sampler; sizes of data and sample.
-    noise_scale, level : float
-        tau, of the noise on sum / m; of the interval, in (0, 1).
-
-    Returns
-    -------
-    centre, lower, upper : float
+    releases : sums over subsets, divided by m, plus noise, shape (T,).
+    law, n, m : of the sampler; sizes of data and sample.
+    noise_scale, level : tau, of the noise on sum / m; of the interval, in (0, 1).
     """
     t = len(releases)
     spread = float(releases.var(ddof=1))

@@ -21,17 +21,13 @@ class Profile(ABC):
     """A privacy profile: for every real epsilon (nats) a delta such that the mechanism is (epsilon, delta)-DP.
 
     The exact profile is the largest hockey-stick divergence of order exp(epsilon) between the outputs on neighbouring
-    data. It does not increase, lies in [0, 1] and is convex in exp(epsilon); below 0 it follows from its values above
-    by delta(epsilon) = 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is symmetric (balle, Theorem 1
-    and Section 3).
+    data. It does not increase, lies in [0, 1] and is convex in exp(epsilon); below 0 it is
+    1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is symmetric (balle, Theorem 1 and Section 3).
     """
 
     @abstractmethod
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        """Logarithm of the profile delta_l(epsilon) of data sets at distance l = `occurrences` >= 1, with broadcasting.
-
-        -inf where the profile is 0. UnsupportedError if nothing is known at a distance above 1.
-        """
+        """log delta_l(epsilon) at distance l = `occurrences` >= 1, broadcast; UnsupportedError if unknown above 1."""
 
     def delta(self, epsilon: ArrayLike) -> np.ndarray:
         """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (any finite real numbers)."""
@@ -43,7 +39,6 @@ class Profile(ABC):
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
         """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to rounding upwards.
-
         Negative where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
         """
         target = checks.finite_array("delta", delta)
@@ -66,13 +61,10 @@ class Profile(ABC):
 
 @dataclass(frozen=True)
 class AdditiveNoiseProfile(Profile):
-    """Exact privacy profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
-
+    """Exact profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
     must, Theorem 1; balle, Theorems 3 and 4.
     """
-
     ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
-
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -80,7 +72,6 @@ class AdditiveNoiseProfile(Profile):
 
     def log_moment(self, order: float) -> float:
         """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0.
-
         Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
         """
         raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
@@ -94,9 +85,7 @@ class AdditiveNoiseProfile(Profile):
 @dataclass(frozen=True)
 class Mechanism(ABC):
     """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0."""
-
     scale: float  # above 0, in the units of the value
-
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -131,7 +120,6 @@ class Mechanism(ABC):
 
 def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
     """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at |epsilon|.
-
     Below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of positive terms, for every pair of laws that
     comes in both orders (balle, Section 3; Theorem 14 needs it).
     """
@@ -154,9 +142,8 @@ def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def round_up(value: float, holds: Callable[[float], bool]) -> float:
-    """Return `value`, or the next number a few units in the last place above it for which `holds` is true.
-
-    A root is found up to rounding, but a guarantee must lie on its safe side; NumericalError beyond 2^40 units.
+    """Return `value`, or a number a few units in the last place above it for which `holds`; NumericalError beyond 2^40.
+    A root is found up to rounding, but a guarantee must lie on its safe side.
     """
     candidate, step = value, math.ulp(value)
     for _ in range(41):

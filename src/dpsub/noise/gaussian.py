@@ -32,7 +32,6 @@ class GaussianProfile(AdditiveNoiseProfile):
     phi(t) (R(t) - R(t + theta)), which keeps its relative accuracy where both terms of the printed form underflow.
     Where the two ratios are close, their difference is the integral of -R'(u) = 1 - u R(u) over [t, t + theta].
     """
-
     name: ClassVar[str] = "gaussian"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -50,7 +49,6 @@ class GaussianProfile(AdditiveNoiseProfile):
         """Safeguarded root finding on log delta(epsilon) = log `delta`; infinite at 0."""
         # its import takes as long as all others together, and most uses of profiles need no root
         from scipy.optimize import brentq
-
         if delta == 0:
             return math.inf
         goal = math.log(delta)
@@ -101,8 +99,7 @@ def _mills(t: np.ndarray) -> np.ndarray:
 
 def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     """log(R(t) - R(t + width)) by Gauss-Legendre quadrature of -R', for width <= max(1, t).
-
-    -R' is entire, and on such an interval no feature of it is narrower than the interval: 16 nodes reach rounding.
+    -R' is entire and has no feature narrower than such an interval: 16 nodes reach rounding.
     """
     total = np.zeros_like(start)
     # few orders take one call for all nodes: the overhead of small calls is most of what calibrations cost
@@ -129,11 +126,7 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Noise N(0, scale²) per coordinate: density exp(-z² / (2 scale²)) / (scale sqrt(2 pi)), scale > 0.
-
-    must, Theorem 1; balle, Section 3 (output perturbation).
-    """
-
+    """Noise N(0, scale²) per coordinate, scale > 0 (must, Theorem 1; balle, Section 3 on output perturbation)."""
     name: ClassVar[str] = "gaussian"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:
@@ -159,10 +152,8 @@ class Gaussian(Mechanism):
 
         Parameters
         ----------
-        epsilon, delta : float
-            Nats, at least 0; in (0, 1).
-        sensitivity : float
-            L2 sensitivity of the query, above 0, in its units.
+        epsilon, delta : nats, at least 0; in (0, 1).
+        sensitivity : L2, of the query, above 0, in its units.
 
         Examples
         --------
@@ -192,7 +183,6 @@ class Gaussian(Mechanism):
         while excess(high) < 0:
             high *= 2
         from scipy.optimize import brentq
-
         ratio = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
         return cls(round_up(span / ratio, lambda scale: excess(span / scale) <= 0))
 
@@ -200,8 +190,8 @@ class Gaussian(Mechanism):
     def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
         """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
 
-        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). The formula is evaluated for every epsilon > 0, as the paper
-        does (must, Equation 9): from there on it is no guarantee of (epsilon, delta). The exact delta is that of its
+        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). It is evaluated for every epsilon > 0, as the paper does (must,
+        Equation 9): from 1 on it is no guarantee of (epsilon, delta); the exact delta is that of
         `profile(sensitivity)`.
         """
         order = checks.real("epsilon", epsilon, above=0)

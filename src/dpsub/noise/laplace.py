@@ -23,7 +23,6 @@ class LaplaceProfile(AdditiveNoiseProfile):
     The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon < -theta, where the
     optimal rejection region is the whole line; from -theta on the printed formula is exact.
     """
-
     name: ClassVar[str] = "laplace"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -67,11 +66,7 @@ class LaplaceProfile(AdditiveNoiseProfile):
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Double-exponential noise per coordinate: density exp(-|z| / scale) / (2 scale), scale > 0.
-
-    The standard deviation is sqrt(2) times the scale. must, Theorem 1; balle, Section 3 (output perturbation).
-    """
-
+    """Double-exponential noise, density exp(-|z| / scale) / (2 scale), deviation sqrt(2) scale (must, Theorem 1)."""
     name: ClassVar[str] = "laplace"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:
@@ -98,10 +93,8 @@ class Laplace(Mechanism):
 
         Parameters
         ----------
-        epsilon, delta : float
-            Nats, at least 0; in [0, 1), not 0 where epsilon is.
-        sensitivity : float
-            L1 sensitivity of the query, above 0, in its units.
+        epsilon, delta : nats, at least 0; in [0, 1), not 0 where epsilon is.
+        sensitivity : L1, of the query, above 0, in its units.
         """
         order = checks.real("epsilon", epsilon, at_least=0)
         target = checks.real("delta", delta, at_least=0, below=1)

@@ -22,9 +22,7 @@ class RandomisedResponseProfile(Profile):
 
     The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only.
     """
-
     keep_probability: float
-
     any_distance: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -70,22 +68,19 @@ class RandomisedResponseProfile(Profile):
 @dataclass(frozen=True)
 class MembershipProfile(RandomisedResponseProfile):
     """Profile of randomised response on whether a fixed record is in the data, under any relation that can toggle it.
-
     No pair of data sets is easier to tell apart, so the profile is the same at every distance (balle, Section 5).
     """
-
     any_distance: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class BlackBoxGroups(Profile):
-    """The profile `base`, with the bound at distances above 1 that holds for every mechanism.
+    """The profile `base`, with the bound at distances above 1 that holds for every mechanism, epsilon >= 0:
 
-        delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l)),  epsilon >= 0;
+        delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l));
 
     balle, Section 3 (after Vadhan 2017, Lemma 2.2).
     """
-
     base: Profile
 
     def log_bound(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -106,10 +101,8 @@ class BlackBoxGroups(Profile):
 @dataclass(frozen=True)
 class ConstantGroups(Profile):
     """The profile `base` at every distance, as if a second copy of a record said no more than the first.
-
     True of membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
     """
-
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -119,11 +112,9 @@ class ConstantGroups(Profile):
 
 @dataclass(frozen=True)
 class PairedSteps(Profile):
-    """The profile under substitution of a mechanism whose profile `base` is given under adding and removing.
-
-    A substitution is one removal and one addition, so that distance l here is distance 2 l there; an upper bound.
+    """The profile under substitution from a `base` profile under adding and removing; an upper bound.
+    A substitution is one removal and one addition: distance l here is distance 2 l there.
     """
-
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -134,21 +125,15 @@ class PairedSteps(Profile):
 class PointGuarantee(Profile):
     """The smallest profile that all mechanisms obey of which only (epsilon0, delta0)-DP is known.
 
-    If an event has probability a on one data set, it has at most
+    An event of probability a on one data set has at most
 
         g(a) = min(1, exp(epsilon0) a + delta0, 1 - exp(-epsilon0) (1 - delta0 - a))
 
-    on a neighbour, hence at most g applied l times at distance l, and some mechanism attains it. So
-
-        delta_l(epsilon) = max over a in [0, 1] of (g o ... o g)(a) - exp(epsilon) a,
-
-    attained at a breakpoint of the concave piecewise linear iterate. For l = 1 and |epsilon| <= epsilon0 this is
-    1 - (1 - delta0) (1 + exp(epsilon)) / (1 + exp(epsilon0)), for epsilon >= epsilon0 it is delta0.
-
-    At l = 1 and epsilon = epsilon0 randomised response attains it (balle, Section 5); the iteration is ours. epsilon0
-    is at least 0, in nats, and delta0 in [0, 1].
+    on a neighbour, hence at most g applied l times at distance l, and some mechanism attains it. So delta_l(epsilon) is
+    the largest (g o ... o g)(a) - exp(epsilon) a over a in [0, 1], at a breakpoint of the concave piecewise linear
+    iterate. For l = 1 it is 1 - (1 - delta0) (1 + exp(epsilon)) / (1 + exp(epsilon0)) where |epsilon| <= epsilon0, and
+    delta0 above; at epsilon = epsilon0 randomised response attains it (balle, Section 5). The iteration is ours.
     """
-
     epsilon0: float
     delta0: float = 0.0
 

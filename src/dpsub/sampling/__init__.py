@@ -1,6 +1,6 @@
 """Samplers: randomised maps from a frame to a sample. They know nothing of privacy.
 
-Those of `REGISTRY` treat all records alike.  Those of `FRAME_REGISTRY` need strata, clusters, sizes or an order, or
+Those of `REGISTRY` treat all records alike. Those of `FRAME_REGISTRY` need strata, clusters, sizes or an order, or
 have a random size; `dpsub advise` says which of them suits a frame:
 
 >>> import numpy as np
@@ -47,18 +47,9 @@ FRAME_REGISTRY: Registry[FrameSampler] = Registry("dpsub.sampling", FrameSampler
 def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
     """Return the sampler called `name` of these sizes from n records.
 
-    Parameters
-    ----------
-    name : str
-        Identifier, e.g. "must_ow".
-    **sizes : int
-        What `REGISTRY.get(name).sizes` names: mostly m, the size of the sample, and b, that of a first stage. Poisson
-        samples get the rate m / n. Sizes that the sampler does not have, and None, are ignored.
-
-    Raises
-    ------
-    ArgumentError
-        Unknown name, a size that is missing, or sizes that the sampler can't have.
+    `sizes` are what `REGISTRY.get(name).sizes` names: mostly m, the size of the sample, and b, that of a first stage.
+    Poisson samples get the rate m / n. Sizes that the sampler does not have, and None, are ignored. ArgumentError for
+    an unknown name, a size that is missing, or sizes that the sampler can't have.
 
     Examples
     --------

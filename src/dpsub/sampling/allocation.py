@@ -33,7 +33,6 @@ def exact_rate(rate: object) -> Fraction:
 
 def rounded_sizes(rate: object, n: int, rounding: str) -> SizeChances:
     """Return the law of the size of a sample at `rate` from n records (bun, Section 4.3).
-
     half_up: floor(rate n + 1/2), in exact arithmetic (a language's own rounding sends ties to even numbers);
     randomised: the two integers around rate n, with the chances that keep the mean at rate n.
     """
@@ -61,16 +60,9 @@ def proportional(sizes: Sequence[int], m: int, *, at_least: int = 1) -> tuple[in
 def neyman(
     sizes: Sequence[int], deviations: Sequence[float], m: int, *, costs: ArrayLike | None = None, at_least: int = 1
 ) -> tuple[int, ...]:
-    """Return the allocation proportional to N_i S_i / sqrt(c_i), of least variance of the weighted mean.
-
-    Parameters
-    ----------
-    deviations : sequence of float
-        Standard deviations S_i of the strata, all with one divisor: N_i - 1 makes the variance formula exact.
-    costs : sequence of float, optional
-        c_i of one unit of each stratum; equal by default (bun, Section 7.2).
-    at_least : int
-        Smallest size of a stratum's sample: 1, or 2 where its variance is to be estimated.
+    """Return the allocation proportional to N_i S_i / sqrt(c_i), of least variance of the mean (bun, Section 7.2).
+    `deviations` are S_i, all with one divisor (N_i - 1 makes the variance formula exact), `costs` c_i those of one
+    unit, equal by default; `at_least` is 1, or 2 where a stratum's variance is to be estimated.
     """
     s = checks.finite_array("deviations", deviations, ndim=1)
     c = checks.finite_array("costs", np.ones(len(sizes)) if costs is None else costs, ndim=1)
@@ -85,7 +77,6 @@ def neyman(
 
 def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int = 1) -> tuple[int, ...]:
     """Return integers m_i in [at_least, N_i] that sum to m and minimise sum weights_i^2 / m_i.
-
     Units go one by one to the stratum in which weights_i / sqrt(m_i (m_i + 1)) is largest: the exact integer optimum,
     which takes all of a stratum where its share exceeds it and hands the rest on.
     """
@@ -116,10 +107,7 @@ def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int
 
 
 def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:
-    """Return pi_i = m r_i / sum r, r = `sizes` (bun, Section 6.1).
-
-    Units with a share above 1 are taken for certain and the rest is shared again.
-    """
+    """Return pi_i = m r_i / sum r, r = `sizes`; a share above 1 is certain, the rest shared anew (bun, Section 6.1)."""
     r = checks.finite_array("sizes", sizes, ndim=1)
     m = checks.integer("m", m, at_least=1)
     if r.size == 0 or r.min() <= 0:

@@ -1,7 +1,7 @@
 """Samplers as chains of stages, each applied to the slots that the stage before it left.
 
 A stage knows how the copies of one fixed record among its input slots become copies among its output slots: the kernel
-of a Markov chain on counts.  Blocks of subsets are drawn vectorised, at a cost that does not depend on the frame.
+of a Markov chain on counts. Blocks of subsets are drawn vectorised, at a cost that does not depend on the frame.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 
 class Stage(abc.ABC):
     """One step of a chain, which leaves `size` slots (0: a random number); `kind` is its name in "wor:500,wr:400"."""
-
     kind: ClassVar[str]
     size: int
 
@@ -51,7 +50,6 @@ class Stage(abc.ABC):
 @dataclass(frozen=True)
 class PoissonStage(Stage):
     """Keep each slot independently with probability `rate`; leaves a random number of slots."""
-
     rate: float
     kind: ClassVar[str] = "poisson"
     size = 0
@@ -80,7 +78,6 @@ class _OfSize(Stage):
 
 class WithoutReplacement(_OfSize):
     """Take `size` different slots, all subsets equally likely."""
-
     kind: ClassVar[str] = "wor"
 
     @staticmethod
@@ -97,7 +94,6 @@ class WithoutReplacement(_OfSize):
 
 class WithReplacement(_OfSize):
     """Take `size` slots independently and uniformly, with replacement."""
-
     kind: ClassVar[str] = "wr"
 
     @staticmethod
@@ -133,7 +129,6 @@ def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> n
 
 def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.ndarray:
     """For each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1, one row after the other.
-
     Sparse rows: draw with replacement, then redraw repeated values until none is left. The procedure treats all labels
     alike, so every set of a size is equally likely. Rows above half of the frame are shuffled whole instead.
     """
@@ -209,31 +204,22 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
 
 class Family(NamedTuple):
     """Samplers that differ in one size or rate only: from it to the sampler, the largest of interest, which it is."""
-
     make: Callable[[float], Sampler]
     most: float
     solved: str  # "size" or "rate"
 
 
 class Sampler(abc.ABC):
-    """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are public facts.
-
-    Class attributes
-    ----------------
-    name : identifier in configuration, records and results.
-    label, colour, marker, line_style : how figures and tables show it, the last three in Matplotlib's words.
-    relation : the neighbouring relation for which its amplification theorem is stated.
-    sizes : what `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first stage", ...}.
-        A field n is the number of records and no size.
-    """
-
-    name: ClassVar[str]
-    label: ClassVar[str]
+    """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are public facts."""
+    name: ClassVar[str]  # identifier in configuration, records and results
+    label: ClassVar[str]  # how figures and tables show it, as the next three, which are in Matplotlib's words
     colour: ClassVar[str]
     marker: ClassVar[str]
     line_style: ClassVar[Any] = "-"
-    relation: ClassVar[Relation] = Relation.SUBSTITUTE
+    relation: ClassVar[Relation] = Relation.SUBSTITUTE  # for which its amplification theorem is stated
     sizes: ClassVar[Mapping[str, str]]
+    """What `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first stage", ...}.
+    A field n is the number of records and no size."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -293,11 +279,9 @@ class Sampler(abc.ABC):
 
 class StagedSampler(Sampler):
     """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage first.
-
     The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
-    number of distinct records is a Markov chain along the stages in reverse. A Poisson stage can only be the last one.
+    number of distinct records is one along the stages in reverse. A Poisson stage can only be the last one.
     """
-
     kinds: ClassVar[Mapping[str, Kind]]
 
     def __init_subclass__(cls) -> None:

@@ -1,7 +1,4 @@
-"""The samplers of the papers as chains of stages: one stage, the two stages of MUST (Section 3.1, Table 1), any number.
-
-O is a stage without, W one with replacement.
-"""
+"""The papers' samplers as chains of stages (MUST, Section 3.1, Table 1): O a stage without, W with replacement."""
 
 from __future__ import annotations
 
@@ -27,11 +24,7 @@ from dpsub.sampling.base import (
 
 @dataclass(frozen=True)
 class Poisson(StagedSampler):
-    """Include each record independently with probability `rate` (gamma in the papers).
-
-    Drawn as a Binomial(n, rate) number of different records, which has the same law.
-    """
-
+    """Include each record independently with probability `rate` (gamma); drawn as a Binomial(n, rate) number."""
     rate: float
     name = "poisson"
     label, colour, marker = "Poisson", "#E69F00", "o"
@@ -47,7 +40,6 @@ class Poisson(StagedSampler):
 @dataclass(frozen=True)
 class Wor(StagedSampler):
     """Take m different records, all subsets equally likely: WOR(n, m)."""
-
     m: int
     name = "wor"
     label, colour, marker = "WOR", "#0072B2", "s"
@@ -61,7 +53,6 @@ class Wor(StagedSampler):
 @dataclass(frozen=True)
 class Wr(StagedSampler):
     """Take m records independently and uniformly: WR(n, m), the bootstrap when m = n."""
-
     m: int
     name = "wr"
     label, colour, marker = "WR", "#009E73", "^"
@@ -81,7 +72,6 @@ class _TwoStage(StagedSampler):
 
 class MustOW(_TwoStage):
     """MUST.OW(n, b, m): b different records, then m of them with replacement. With b = n it is WR."""
-
     name = "must_ow"
     label, colour, marker = "MUST.OW", "#D55E00", "D"
     line_style = (0, (5, 1.2, 1, 1.2))
@@ -93,11 +83,7 @@ class MustOW(_TwoStage):
 
 
 class MustWO(_TwoStage):
-    """MUST.WO(n, b, m), b >= m: b records with replacement, then m of these slots without.
-
-    Its law is that of WR(n, m) (MUST, Corollary 6).
-    """
-
+    """MUST.WO(n, b, m), b >= m: b with replacement, then m of them without; the law of WR(n, m) (MUST, Corollary 6)."""
     name = "must_wo"
     label, colour, marker = "MUST.WO", "#56B4E9", "v"
     line_style = (0, (1, 1.2))
@@ -110,7 +96,6 @@ class MustWO(_TwoStage):
 
 class MustWW(_TwoStage):
     """MUST.WW(n, b, m): b records with replacement, then m of these slots with replacement; aggregated by record."""
-
     name = "must_ww"
     label, colour, marker = "MUST.WW", "#CC79A7", "X"
     line_style = (0, (2.5, 1))
@@ -123,7 +108,6 @@ class MustWW(_TwoStage):
 
 class MustOO(_TwoStage):
     """MUST.OO(n, b, m): two stages without replacement. Its law is that of WOR(n, m)."""
-
     name = "must_oo"
     label, colour, marker = "MUST.OO", "#0072B2", "p"
     kinds: ClassVar = {"b": WithoutReplacement, "m": WithoutReplacement}
@@ -138,19 +122,9 @@ class Multistage(StagedSampler):
     """A chain of any number of stages (MUST, Definition 4, with r = 1 subset a stage).
 
     `relation` is that of chains of fixed size. No amplification theorem covers a chain that ends with a Poisson stage
-    under substitution: a mechanism that shows the size of its sample would not be amplified at all.
-
-    Parameters
-    ----------
-    chain : sequence of Stage
-        At least one stage. A Poisson stage leaves a random number of slots and can only be the last one.
-
-    Raises
-    ------
-    ArgumentError
-        If an entry is not a stage, or a stage takes more different slots than there are.
-    UnsupportedError
-        If a Poisson stage is not the last one.
+    under substitution: a mechanism that shows the size of its sample would not be amplified at all. Such a stage leaves
+    a random number of slots and can only be the last one (UnsupportedError). ArgumentError for an empty chain, an entry
+    that is no stage, or a stage that takes more different slots than there are.
 
     Examples
     --------
@@ -160,7 +134,6 @@ class Multistage(StagedSampler):
     >>> round(sampler.multiplicity_law(1000).mean, 12)      # 100 draws over 1000 records
     0.1
     """
-
     chain: Sequence[Stage]
     name = "multistage"
     label, colour, marker = "multistage", "#999999", "P"

@@ -14,21 +14,13 @@ from dpsub.errors import ArgumentError
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The n records, known to the sampler by their indices 0..n-1.
+    """The n records, known to the sampler by their indices 0..n-1; ArgumentError if the arrays do not fit.
 
     Parameters
     ----------
-    strata, clusters : array of int, shape (n,), optional
-        Stratum and cluster of each record, numbered from 0 without a gap.
-    sizes : array of float, shape (n,), optional
-        Measure of size of each record, not negative.
-
-    Raises
-    ------
-    ArgumentError
-        If an array has another length, labels leave a gap, or a size is negative or not finite.
+    strata, clusters : stratum and cluster of each record, numbered from 0 without a gap, shape (n,).
+    sizes : measure of size of each record, not negative, shape (n,).
     """
-
     n: int
     strata: np.ndarray | None = None
     clusters: np.ndarray | None = None
@@ -86,7 +78,6 @@ def _locked(values: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class Sample:
     """One multiset of records: distinct record `indices` and how often each was drawn, `counts` >= 1, shape (d,)."""
-
     indices: np.ndarray
     counts: np.ndarray
 
@@ -98,13 +89,9 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A block of subsets, stored one after the other (compressed rows).
-
-    Distinct record `indices` of subset i, and their `counts`, stand at positions ``offsets[i]:offsets[i + 1]``.
-    """
-
-    indices: np.ndarray
-    counts: np.ndarray
+    """A block of subsets, one after the other (compressed rows): subset i stands at ``offsets[i]:offsets[i + 1]``."""
+    indices: np.ndarray  # distinct records of each subset
+    counts: np.ndarray  # how often each was drawn
     offsets: np.ndarray
 
     @property
@@ -135,10 +122,8 @@ class Samples:
 
     @overload
     def __getitem__(self, i: int) -> Sample: ...
-
     @overload
     def __getitem__(self, i: slice) -> Samples: ...
-
     def __getitem__(self, i: int | slice) -> Sample | Samples:
         """Return subset `i`, or for a slice of step 1 the block of these subsets."""
         if isinstance(i, slice):
@@ -152,10 +137,7 @@ class Samples:
         return Sample(self.indices[part], self.counts[part])
 
     def padded(self, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return (indices, counts) as two arrays of shape (n_subsets, width); absent entries have index 0, count 0.
-
-        `width` defaults to the largest number of distinct records.
-        """
+        """Return (indices, counts), each of shape (n_subsets, width, by default the least that fits), padded with 0."""
         distinct = self.distinct
         present = np.arange(int(distinct.max(initial=0)) if width is None else width) < distinct[:, None]
         indices = np.zeros(present.shape, dtype=np.intp)

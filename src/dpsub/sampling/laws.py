@@ -1,7 +1,4 @@
-"""Discrete laws in log space, accurate to a few ulp of the probability where gamma differences lose digits.
-
-The multiplicity law: how often one fixed record occurs in a sample.
-"""
+"""Laws in log space, to a few ulp of the probability where gamma differences lose digits; a record's multiplicity."""
 
 from __future__ import annotations
 
@@ -54,8 +51,8 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
 
     Saddle-point form (C. Loader, "Fast and accurate computation of binomial probabilities", 2000): an exact identity in
     the Stirling error and the deviance, so that no large terms cancel. What is left is the rounding of the logarithm
-    itself and of n p: relative errors of the probability stay below 6e-13 within 20 standard deviations for n up to
-    1e6, and reach 2e-11 there at n = 1e9.
+    and of n p: relative errors of the probability stay below 6e-13 within 20 standard deviations for n up to 1e6, and
+    reach 2e-11 there at n = 1e9.
     """
     k, n, p = np.asarray(k, float), np.asarray(n, float), np.asarray(p, float)
     # what does not depend on p is computed once, before it is broadcast
@@ -102,7 +99,6 @@ def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int
 
 def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
     """Log law of the number of occupied cells when a random number of balls falls independently and uniformly.
-
     From log probabilities of 0..d balls to those of 0..min(d, N) of the N `cells`, by the recursion
     P[d + 1][k] = P[d][k] k / N + P[d][k - 1] (1 - (k - 1) / N).
     """
@@ -158,7 +154,6 @@ class MultiplicityLaw:
     >>> round(law.eta, 12), round(law.mean, 12)
     (0.4375, 0.5)
     """
-
     log_pmf: np.ndarray
 
     def __post_init__(self) -> None:

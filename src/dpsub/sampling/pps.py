@@ -32,10 +32,8 @@ class _OfFixedSize(FrameSampler):
 @dataclass(frozen=True)
 class PpsSystematic(_OfFixedSize):
     """m records: points one unit apart, from a uniform start, on the cumulated inclusion probabilities in frame order.
-
     Joint inclusion depends on the order, and many samples are impossible, also where all sizes are equal.
     """
-
     name, label = "pps_systematic", "PPS systematic"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
@@ -58,11 +56,9 @@ class PpsSystematic(_OfFixedSize):
 @dataclass(frozen=True)
 class PpsConditionalPoisson(_OfFixedSize):
     """m records: Poisson trials given that m succeed, with odds that make the inclusion probabilities as wanted.
-
-    P(S) is proportional to the product of the odds of its members; of all designs with these inclusion probabilities
-    it has the largest entropy, and with equal sizes it is simple random sampling.
+    P(S) is proportional to the product of its members' odds: of all designs with these inclusion probabilities it has
+    the largest entropy, and with equal sizes it is simple random sampling.
     """
-
     name, label = "pps_conditional_poisson", "PPS conditional Poisson"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
@@ -98,7 +94,6 @@ class PpsConditionalPoisson(_OfFixedSize):
 @dataclass(frozen=True)
 class PpsWithReplacement(_OfFixedSize):
     """m independent draws, each with chances proportional to size; a record may come several times."""
-
     name, label = "pps_with_replacement", "PPS with replacement"
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
@@ -121,8 +116,7 @@ class PpsWithReplacement(_OfFixedSize):
 
 def conditional_odds(pi: np.ndarray, m: int) -> np.ndarray:
     """Return odds of Poisson trials whose inclusion probabilities, given m successes, are `pi` (they sum to m).
-
-    Fixed point: each odds are multiplied by wanted over found inclusion probability, until all agree to 1e-12.
+    Each odds are multiplied by wanted over found inclusion probability, until all agree to 1e-12.
     """
     if m == 0 or not len(pi):
         return np.zeros(len(pi))

@@ -1,7 +1,7 @@
 """What each sampling design gives on a frame: privacy, sample size, variance of the estimated total.
 
-The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay data.  Variances are
-those of the Horvitz-Thompson estimator of a total over the design.
+The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay data. Variances are
+those of the Horvitz-Thompson estimator over the design.
 """
 
 from __future__ import annotations
@@ -37,36 +37,19 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class FrameTable:
-    """The records of a file.
-
-    Attributes
-    ----------
-    frame : Frame
-        With strata, clusters and sizes; labels are numbered in the order of first appearance.
-    values : the study variable, shape (n,).
-    stratum_names : labels of the strata as they stand in the file.
-    allocation : wanted sample size of each stratum, where the file has a column of that name.
-    """
-
+    """The records of a file; labels of strata and clusters are numbered in the order of first appearance."""
     frame: Frame
-    values: np.ndarray
-    stratum_names: tuple[str, ...]
-    allocation: tuple[int, ...] | None
+    values: np.ndarray  # the study variable, shape (n,)
+    stratum_names: tuple[str, ...]  # as they stand in the file
+    allocation: tuple[int, ...] | None  # wanted sample size of each stratum, where the file has that column
 
 
 def read_frame(path: Path, *, value: str = "size") -> FrameTable:
     """Return the frame in a CSV file with the columns stratum, cluster and size, and optionally allocation.
 
-    Parameters
-    ----------
-    value : str
-        Column of the study variable, whose total is estimated.
-
-    Raises
-    ------
-    DataError
-        If the file can't be read, a column is missing or comes twice, a value is missing or no number, a size or study
-        value is negative or beyond 1e+-100, or the allocation of a stratum is contradictory or larger than it.
+    `value` names the column of the study variable, whose total is estimated. DataError if the file can't be read, a
+    column is missing or comes twice, a value is missing or no number, a size or study value is negative or beyond
+    1e+-100, or the allocation of a stratum is contradictory or larger than it.
     """
     rows = _rows(path)
     if not rows:
@@ -174,7 +157,6 @@ def variance_simple(y: np.ndarray, m: int) -> float:
 
 def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
     """Return the variance of sum(y in S) N / E[m] for samples without replacement of a random size m.
-
     E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
     """
     n, (mean, variance) = len(y), _moments(sizes)
@@ -197,10 +179,8 @@ def variance_clusters(y: np.ndarray, clusters: np.ndarray, drawn: int, second_st
 
 
 def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
-    """Return Hajek's approximation for conditional Poisson samples; exact for simple random samples.
-
-    sum b (y/pi - B)^2 with b = pi (1 - pi) c, B the b-weighted mean of y/pi and c = n'/(n' - 1), n' the number of units
-    that are not certain.
+    """Return Hajek's approximation sum b (y/pi - B)^2 for conditional Poisson samples; exact for simple random samples.
+    b = pi (1 - pi) n'/(n' - 1), n' the number of units that are not certain, and B the b-weighted mean of y/pi.
     """
     open_units = pi < 1
     p, z = pi[open_units], y[open_units] / pi[open_units]
@@ -235,38 +215,25 @@ Losses = Callable[[float], tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class DesignAdvice:
-    """One design on one frame.
+    """One design on one frame; ``advice.sampler.draw(table.frame, rng)`` draws it. Losses epsilon' are in nats.
 
-    Attributes
-    ----------
-    design : its name.
-    sampler : what draws it: ``advice.sampler.draw(table.frame, rng)``.
-    relation : what may change in the population for the guarantee.
-    lower, upper, exact : epsilon' in nats. `upper` holds for every mechanism that is epsilon-DP on samples under
-        add_remove and under substitute, such as a noisy total of values in [0, B]; infinite where nothing is
-        guaranteed. `lower` and `exact` are over all mechanisms that are epsilon-DP under the relation of the row; NaN
-        where unknown.
-    size_mean, size_sd : of the number of records drawn.
-    sampling : variance of the estimated total without noise.
-    noise : variance of the Laplace noise at `epsilon` on the sample: 2 (B max weight / epsilon)^2.
-    base : epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none.
-    noise_at_target : variance of the noise at `base`.
-    note : conditions.
+    `upper` holds for every mechanism that is epsilon-DP on samples under add_remove and under substitute, such as a
+    noisy total of values in [0, B]; infinite where nothing is guaranteed. `lower` and `exact` are over all mechanisms
+    that are epsilon-DP under the relation of the row; NaN where unknown.
     """
-
     design: str
     sampler: Sampler | FrameSampler
-    relation: str
+    relation: str  # what may change in the population for the guarantee
     lower: float
     upper: float
     exact: float
-    size_mean: float
+    size_mean: float  # of the number of records drawn
     size_sd: float
-    sampling: float
-    noise: float
-    base: float
-    noise_at_target: float
-    note: str
+    sampling: float  # variance of the estimated total without noise
+    noise: float  # variance of the Laplace noise at epsilon on the sample: 2 (B max weight / epsilon)^2
+    base: float  # epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none
+    noise_at_target: float  # variance of the noise at `base`
+    note: str  # conditions
 
     @property
     def total(self) -> float:
@@ -286,19 +253,14 @@ def advise(
 
     Parameters
     ----------
-    rate : str or float
-        Share of the records to draw, an exact rational number in (0, 1), that leaves a sample of at least 1.
-    epsilon : float
-        Of the mechanism on the sample; in `base`, of the promise to the population. At most 20.
-    upper_limit : float, optional
-        Public limit B of the study variable; by default its largest value, which is then assumed public.
+    rate : share of the records to draw, an exact rational number in (0, 1), that leaves a sample of at least 1.
+    epsilon : of the mechanism on the sample; in `base`, of the promise to the population. At most 20.
+    upper_limit : public limit B of the study variable; by default its largest value, which is then assumed public.
 
     Raises
     ------
-    ArgumentError
-        If the rate or epsilon is out of range, or a value exceeds the limit.
-    UnsupportedError
-        If rate times the number of records is below 1.
+    ArgumentError, UnsupportedError
+        If the rate or epsilon is out of range, or a value exceeds the limit; if rate times the records is below 1.
     """
     share, n = exact_rate(rate), table.frame.n
     epsilon = checks.real("epsilon", epsilon, above=0, at_most=20)
@@ -476,9 +438,7 @@ class _Advisor:
                                   lambda epsilon: (change * epsilon, math.inf, math.nan),
                                   f"one record changes the strata's samples by {change} in all")  # fmt: skip
 
-    def _allocated(
-        self, design: str, drawn: tuple[int, ...], relation: str, losses: Losses, note: str
-    ) -> DesignAdvice:  # fmt: skip
+    def _allocated(self, design: str, drawn: tuple[int, ...], relation: str, losses: Losses, note: str) -> DesignAdvice:
         frame, size = self.table.frame, (sum(drawn), 0.0)
         variance = variance_stratified(self.y, frame.needed("strata"), drawn)
         weight = max(n / m for m, n in zip(drawn, frame.stratum_sizes.tolist(), strict=True))
@@ -509,8 +469,7 @@ def _pps_cluster_losses(sizes: list[int]) -> Losses:
 
 
 def neyman_change(parts: list[np.ndarray], drawn: tuple[int, ...]) -> int:
-    """Return the largest L1 change of the Neyman allocation when the smallest or largest record of a stratum goes.
-
+    """Return the largest L1 change of the Neyman allocation when a stratum's smallest or largest record goes.
     Other records may change it more: this is a lower bound of its sensitivity.
     """
     change = 0

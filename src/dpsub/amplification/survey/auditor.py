@@ -1,7 +1,7 @@
 """The exact worst loss of a finite sampling design over all epsilon-DP mechanisms, by linear programming.
 
-`audit` and `hockey_stick` take any two laws of samples.  `worst_ratio` solves the programmes in which only the size of
-the sample matters, in one pass a round.
+`audit` and `hockey_stick` take any two laws of samples; `worst_ratio` solves, in one pass a round, the programmes in
+which only the size of the sample matters.
 """
 
 from __future__ import annotations
@@ -35,23 +35,14 @@ digits; what is left out can only raise the optimum. Each attempt improves the c
 
 @dataclass(frozen=True)
 class DesignAudit:
-    """The worst loss and an event that attains it.
-
-    Attributes
-    ----------
-    loss : larger of the two directions, in nats, certified from above by the dual; infinite if some mechanism tells the
-        two laws apart for certain.
-    lower : log ratio of the two laws' chances of `event`; within TOLERANCE of `loss`.
-    forward, backward : log max P[E] / Q[E] and log max Q[E] / P[E] of the two output laws, from above.
-    event : for each possible sample the relative chance that the mechanism's output lies in the worst event of the
-        larger direction: any multiple of it that stays below 1 is the behaviour of an epsilon-DP mechanism.
-    """
-
-    loss: float
-    lower: float
-    forward: float
-    backward: float
+    """The worst loss, in nats, and an event that attains it."""
+    loss: float  # larger direction, from above by the dual; infinite if a mechanism tells the laws apart for certain
+    lower: float  # log ratio of the two laws' chances of `event`; within TOLERANCE of `loss`
+    forward: float  # log max P[E] / Q[E] of the two output laws, from above
+    backward: float  # the same of Q[E] / P[E]
     event: dict[State, float]
+    """Relative chance, for each possible sample, that the output lies in the worst event of the larger direction: any
+    multiple of it that stays below 1 is the behaviour of an epsilon-DP mechanism."""
 
 
 def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> DesignAudit:
@@ -60,20 +51,14 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
     Maximise sum P(y) f(y) subject to sum Q(y) f(y) = 1, f >= 0 and f(y) <= exp(epsilon d(y, y')) f(y') for all pairs of
     possible samples. Necessary, as f(y) may be the probability of an event on the sample y; sufficient, as log f
     extends to all data sets with the same constant, and a small multiple of f is the acceptance probability of an
-    epsilon-DP test. The exact counterpart of the couplings of bun, Appendix A.
+    epsilon-DP test. The exact counterpart of the couplings of bun, Appendix A. NumericalError if the bounds do not meet
+    within TOLERANCE.
 
     Parameters
     ----------
-    p, q : mapping of state to probability
-        Laws of the sample for the two neighbouring populations; states share the meaning of their entries. Records that
-        play the same part may share a type. At most MOST_STATES different samples.
-    relation : {"add_remove", "substitute", "both"}
-        Relation on samples under which the mechanisms are epsilon-DP.
-
-    Raises
-    ------
-    NumericalError
-        If the bounds do not meet within TOLERANCE.
+    p, q : laws of the sample for the two neighbouring populations, as counts of records of the same types (records that
+        play the same part may share one); at most MOST_STATES different samples.
+    relation : "add_remove", "substitute" or "both"; on samples, under which the mechanisms are epsilon-DP.
 
     Examples
     --------
@@ -95,12 +80,11 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
 def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, relation: str = "add_remove") -> float:
     """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, at most one step of the relation each.
 
-    The states must hold every sample on the shortest paths between possible ones (with probability 0 where it is not
-    drawn): an event and its complement both change by at most one step's factor at each of them. `at` is the epsilon'
-    at which delta' is asked for; 0 gives the largest advantage of a test (bun, Proposition 4.1 and Theorem 2.2).
+    The states must hold every sample on the shortest paths between possible ones, also with probability 0: an event and
+    its complement both change by at most one step's factor at each. `at` is the epsilon' at which delta' is asked for;
+    0 gives the largest advantage of a test (bun, Proposition 4.1 and Theorem 2.2).
     """
     from scipy import sparse
-
     epsilon, delta = checks.real("epsilon", epsilon, above=0), checks.real("delta", delta, at_least=0, below=1)
     states = _states(p, q)
     gain = np.array([p.get(state, 0.0) - math.exp(at) * q.get(state, 0.0) for state in states])
@@ -119,7 +103,6 @@ def _solved(
     **equal: Any,
 ) -> Any:  # fmt: skip
     from scipy.optimize import linprog  # takes longer to load than all the rest, and few need it
-
     options: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return linprog(cost, A_ub=rows, b_ub=right, bounds=bounds, method=method, options=options, **equal)
 
@@ -139,8 +122,7 @@ def _states(p: Law, q: Law) -> list[State]:
 
 
 def _distances(states: list[State], relation: str) -> np.ndarray:
-    """How many steps of the relation lead from one sample to another, for all pairs; infinite if none do.
-
+    """Steps of the relation from one sample to another, for all pairs; infinite if none lead there.
     add_remove: |S| + |T| - 2 |S and T|; substitute: |S - T| for samples of one size; both: max(|S|, |T|) - |S and T|.
     """
     checks.one_of("relation", relation, ("add_remove", "substitute", "both"))
@@ -157,7 +139,6 @@ def _distances(states: list[State], relation: str) -> np.ndarray:
 def _constraints(apart: np.ndarray, kept: np.ndarray) -> Any:
     """Return the rows f(y) - exp(apart) f(y') <= 0 of the pairs that are kept, as a sparse matrix."""
     from scipy import sparse
-
     rows, columns = np.nonzero(kept & np.isfinite(apart) & ~np.eye(len(apart), dtype=bool))
     number = np.arange(len(rows))
     values = np.concatenate([np.ones(len(rows)), -np.exp(apart[rows, columns])])
@@ -204,7 +185,6 @@ def _certified(
     above: np.ndarray, below: np.ndarray, apart: np.ndarray, shift: np.ndarray, most: np.ndarray, rows: Any, found: Any
 ) -> _Optimum:
     """Bound the optimum from both sides, whatever the solver's own accuracy.
-
     Lower: the smallest majorant of its f that keeps all constraints, max over y' of f(y') exp(-apart). Upper: weak
     duality; where its multipliers leave a surplus at a sample y, f(y) <= min over y' of exp(apart) / below(y') pays.
     """
@@ -221,7 +201,6 @@ _ROUNDS = 200
 
 class WorstRatio(NamedTuple):
     """The log of the largest ratio that was found, and a value above it that is verified not to be exceeded."""
-
     log_ratio: float
     upper: float
 
@@ -229,11 +208,11 @@ class WorstRatio(NamedTuple):
 def worst_ratio(log_numerator: np.ndarray, log_denominator: np.ndarray, epsilon: float) -> WorstRatio:
     """Return max over A > 0 with exp(-epsilon) <= A_{j+1}/A_j <= exp(epsilon) of sum(N A) / sum(D A).
 
-    N, D come as logarithms. This is a linear-fractional programme whose extreme rays go up or down by the full factor
-    at every step. For a trial value lambda, V_j = N_j - lambda D_j + max(exp(epsilon) V_{j+1}, exp(-epsilon) V_{j+1})
-    decides in one O(n) pass whether some A exceeds it; the A of that pass gives the next lambda (Dinkelbach's method).
-    With A_m the probability of an event on a sample of size m it is the worst event of all epsilon-DP mechanisms (bun,
-    Sections 3 and 4).
+    N, D come as logarithms. A linear-fractional programme whose extreme rays go up or down by the full factor at every
+    step. For a trial lambda, V_j = N_j - lambda D_j + max(exp(epsilon) V_{j+1}, exp(-epsilon) V_{j+1}) decides in one
+    O(n) pass whether some A exceeds it; the A of that pass gives the next lambda (Dinkelbach's method). With A_m the
+    probability of an event on a sample of size m it is the worst event of all epsilon-DP mechanisms (bun, Sections 3
+    and 4).
     """
     epsilon = checks.real("epsilon", epsilon, above=0)
     n, d = np.asarray(log_numerator, dtype=float), np.asarray(log_denominator, dtype=float)

@@ -14,10 +14,7 @@ from dpsub.errors import ArgumentError
 
 
 def loss(share: float, epsilon: float, exponent: float) -> float:
-    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), N = `exponent`, q = `share` of the clusters.
-
-    bun, Theorems 5.1 and 5.2.
-    """
+    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), N = `exponent` (bun, Theorems 5.1 and 5.2)."""
     share = checks.real("share", share, above=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
     return _mixed(share, epsilon, -checks.real("exponent", exponent, at_least=0) * epsilon)
@@ -40,11 +37,8 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 @dataclass(frozen=True)
 class ClusterDesign:
     """`drawn` clusters of these sizes, of each a Poisson sample of rate `second_stage` (bun, Section 5).
-
-    The guarantee is for adding one record to a cluster, or removing it, where the partition into clusters stays. Sizes
-    are those of the smaller of the two populations.
+    For adding or removing one record where the partition stays; sizes are those of the smaller population.
     """
-
     sizes: tuple[int, ...]
     drawn: int
     second_stage: float = 1.0
@@ -74,9 +68,9 @@ class ClusterDesign:
     def exact(self, epsilon: float, cluster: int) -> float:
         """Return the worst loss over all mechanisms for a record of one cluster, whatever the sizes; O(k l).
 
-        The factor e^(-N epsilon) becomes e^(-n_i epsilon) [E_l(z)/C(k-1, l)] / [E_{l-1}(z)/C(k-1, l-1)], with
-        z_j = e^(-epsilon n_j) over the other clusters and E the elementary symmetric polynomials. With a second stage
-        the value is exact for the mechanism that the second stage makes of a worst one, an upper bound otherwise.
+        The factor e^(-N epsilon) becomes e^(-n_i epsilon) [E_l(z)/C(k-1, l)] / [E_{l-1}(z)/C(k-1, l-1)], E the
+        elementary symmetric polynomials of z_j = e^(-epsilon n_j) over the other clusters. With a second stage it is
+        exact for the mechanism that the second stage makes of a worst one, an upper bound otherwise.
         """
         k, taken = len(self.sizes), self.drawn
         inner = amplified(self.second_stage, epsilon)
@@ -93,10 +87,7 @@ class ClusterDesign:
 
 
 def log_symmetric(log_z: np.ndarray, degree: int) -> np.ndarray:
-    """Return log E_0, ..., log E_degree of the values exp(log_z), E_d the sum of all products of d different ones.
-
-    The recursion E_d <- E_d + z E_{d-1} over the values, all terms positive.
-    """
+    """Return log E_0, ..., log E_degree of the values exp(log_z), by E_d <- E_d + z E_{d-1}: all terms positive."""
     log_e = np.full(degree + 1, -np.inf)
     log_e[0] = 0.0
     for count, log_value in enumerate(log_z.tolist(), start=1):
@@ -109,8 +100,8 @@ def presence_bound(share: float, epsilon_in: float, epsilon_out: float, *, rever
     """Return the loss log(1 + (e^x - 1) q / (q + e^(x - y) (1 - q))) that a test of a cluster's presence proves.
 
     x = `epsilon_in`: the conditional loss on the test's event given that the cluster is in; y = `epsilon_out`: how well
-    the event tells in from out on the first population. The printed statement has e^(-y) (`reverse`), right only where
-    the conditional loss is taken the other way round (bun, Theorem 5.3, erratum BN4).
+    the event tells in from out on the first population. The printed e^(-y) (`reverse`) is right only where the
+    conditional loss is taken the other way round (bun, Theorem 5.3, erratum BN4).
     """
     share = checks.real("share", share, above=0, below=1)
     x = checks.real("epsilon_in", epsilon_in, at_least=0)

@@ -11,7 +11,6 @@ from dpsub import checks
 
 def amplified(rate: float, epsilon: float) -> float:
     """Return log(1 + rate (exp(epsilon) - 1)), exact for simple random samples of fixed size (bun, Theorem 2.2).
-
     `epsilon` of the mechanism and the result are both under substitution; `rate` = m/n lies in [0, 1].
     """
     rate = checks.real("rate", rate, at_least=0, at_most=1)
@@ -41,8 +40,7 @@ def lower_amplified(rate: float, epsilon: float) -> float:
 
 def base_for(rate: float, target: float) -> float:
     """Return log(1 + (exp(target) - 1) / rate), the base epsilon whose amplified value is `target`.
-
-    Dividing the target by the rate is no substitute: it is valid only while both are small.
+    target / rate is no substitute: it is valid only while both are small.
     """
     rate = checks.real("rate", rate, above=0, at_most=1)
     target = checks.real("target", target, above=0)

@@ -1,8 +1,6 @@
-"""What the size of a sample without replacement does to privacy, three ways to set it.
-
-`random_size_*`: a random size that does not depend on the data.  `rounding_*`: a share r of the population, rounded to
-a whole number, deterministically or at random.  Last, what a size that depends on the data gives away: tests of the
-size, and the error that privacy forces.
+"""What the size of a sample without replacement does to privacy: sizes that are random but independent of the data
+(`random_size_*`), a rounded share r of the population (`rounding_*`), and sizes that depend on the data: what they give
+away to tests, and the error that privacy forces.
 """
 
 from __future__ import annotations
@@ -39,28 +37,23 @@ def tilted_mean(log_sizes: np.ndarray, epsilon: float) -> float:
 
 def random_size_upper(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
     """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), mu the tilted mean; substitution of one record.
-
-    factor = 1 is printed for mechanisms that are epsilon-DP under add_remove, of which it is not true; it holds if the
-    mechanism is epsilon-DP under add_remove and under substitute. factor = 2 holds for every mechanism that is
-    epsilon-DP under add_remove (bun, Theorem 3.1, erratum BN1).
+    factor = 2 holds for every mechanism that is epsilon-DP under add_remove. factor = 1, printed for these, is not true
+    of them; it holds if the mechanism is epsilon-DP under substitute too (bun, Theorem 3.1, erratum BN1).
     """
     return amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
 def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
     """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains or exceeds.
-
-    With factor = 2 the mechanism is a sum of values in [-1, 1] with Laplace noise (bun, Theorem 3.1).
+    For factor = 2 it is a sum of values in [-1, 1] with Laplace noise (bun, Theorem 3.1).
     """
     return lower_amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
 def random_size_exact(log_sizes: np.ndarray, epsilon: float) -> float:
     """Return the worst loss under substitution over all mechanisms that are epsilon-DP under add_remove, rounded up.
-
-    With A_m the probability of an event on a sample of size m that lacks the record, at most exp(epsilon) A_{m-1} on
-    one that holds it and at least exp(-epsilon) A_{m-1} on one that holds its substitute, the ratio of the two mixtures
-    is largest over sequences A (`worst_ratio`).
+    If an event has probability A_m on a sample of size m that lacks the record, it has at most exp(epsilon) A_{m-1} on
+    one that holds it and at least exp(-epsilon) A_{m-1} on one with its substitute: `worst_ratio` over sequences A.
     """
     sizes = np.arange(len(log_sizes))
     without = log_sizes[:-1] + np.log1p(-sizes[:-1] / sizes[-1])
@@ -77,9 +70,7 @@ def _share(log_sizes: np.ndarray, epsilon: float) -> float:
 
 def rounding_printed(rate: object, epsilon: float) -> float:
     """Return log(1 + 2r(e^(2 epsilon) - 1)) + log(1 + r(e^(2 epsilon) - 1)), upper for randomised rounding.
-
-    Holds under add_remove for mechanisms that are epsilon-DP under add_remove, where r n >= 1 for both populations, and
-    r < 1 (bun, Theorems 4.3 and 7.2).
+    Base and result under add_remove; r n >= 1 for both populations and r < 1 (bun, Theorems 4.3 and 7.2).
     """
     r = float(_below_one(rate))
     epsilon = checks.real("epsilon", epsilon, above=0)
@@ -88,10 +79,7 @@ def rounding_printed(rate: object, epsilon: float) -> float:
 
 
 def rounding_size_aware(rate: object, epsilon: float, n: int) -> float:
-    """Return the same bound with (floor(r n) + 1)/(n + 1) in place of 2r, valid for all n >= 0.
-
-    n are the records of the smaller population.
-    """
+    """Return the same with (floor(r n) + 1)/(n + 1) for 2r, valid for all n >= 0 records of the smaller population."""
     exact, n = _below_one(rate), checks.integer("n", n, at_least=0)
     share = Fraction(math.floor(exact * n) + 1, n + 1)
     return amplified(float(share), 2 * epsilon) + amplified(float(exact), 2 * epsilon)
@@ -109,16 +97,14 @@ def rounding_checked(rate: object, epsilon: float, n: int) -> float:
 
 
 def rounding_break_even(epsilon: float) -> float:
-    """Return the rate at which the printed bound equals epsilon: above it, sampling is not known to help.
-
-    With u = r (e^(2 epsilon) - 1) the bound is epsilon where (1 + 2u)(1 + u) = e^epsilon.
+    """Return the rate r at which the printed bound equals epsilon: above it, sampling is not known to help.
+    The bound is epsilon where (1 + 2u)(1 + u) = e^epsilon, u = r (e^(2 epsilon) - 1).
     """
     return _root(checks.real("epsilon", epsilon, above=0)) / math.expm1(2 * epsilon)
 
 
 def rounding_base(rate: object, target: float) -> float:
-    """Return the base epsilon at which the printed bound equals `target`: log(1 + u/r)/2.
-
+    """Return log(1 + u/r)/2, the base epsilon at which the printed bound equals `target`.
     target/(6 r) is no substitute: it is close only while target is far below r.
     """
     return 0.5 * math.log1p(_root(checks.real("target", target, above=0)) / float(_below_one(rate)))
@@ -132,7 +118,6 @@ def _root(target: float) -> float:
 
 def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
     """Return log(1 + m/(n+1) (e^(2 epsilon) - 1)) + |m - m'| epsilon for sizes m of n and m' of n + 1 records.
-
     Upper under add_remove for mechanisms that are epsilon-DP under add_remove (printed: under substitute, of which it
     is not true, as such mechanisms may show the size; bun, Lemma B.1, erratum BN7).
     """
@@ -143,9 +128,8 @@ def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
 
 def rounding_exact(smaller: SizeChances, larger: SizeChances, n: int, epsilon: float) -> float:
     """Return the worst loss under add_remove of samples of n and of n + 1 records with these laws of sizes, rounded up.
-
-    The sequence A_m is the probability of an event on a sample of size m without the record; a sample of m that holds
-    it (chance m/(n+1)) has e^(+-epsilon) A_{m-1}. Both directions are programmes over A (`worst_ratio`).
+    If an event has probability A_m on a sample of size m without the record, a sample of m that holds it (chance
+    m/(n+1)) has e^(+-epsilon) A_{m-1}. Both directions are programmes over A (`worst_ratio`).
     """
     n = checks.integer("n", n, at_least=1)
     for name, law, most in (("smaller", smaller, n), ("larger", larger, n + 1)):
@@ -176,9 +160,7 @@ def _below_one(rate: object) -> Fraction:
 
 def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:
     """Return the largest Pr[H = X] - Pr[H = Y] of a size, over tests whose two answers are both epsilon-DP.
-
-    If sampling with this size keeps epsilon', it is at most tanh(epsilon'/2), printed as e^epsilon' - 1 (bun,
-    Proposition 4.1).
+    At most tanh(epsilon'/2) if sampling with this size keeps epsilon' (bun, Proposition 4.1; printed: e^epsilon' - 1).
     """
     path = range(min(*one, *other), max(*one, *other) + 1)
     p: dict[State, float] = {(m,): one.get(m, 0.0) for m in path}
@@ -196,7 +178,6 @@ def size_loss(one: SizeChances, other: SizeChances, epsilon: float) -> float:
 
 def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6) -> float:
     """Return max over k of (k step)^2 / (4 cosh^2(k epsilon'/2)), a lower bound of every estimator's mean square error.
-
     The estimator is epsilon'-DP under the relation whose steps change the statistic by `step` each; k steps are
     available up to `longest`. For long paths the maximum is 0.439229 step^2/epsilon'^2 (bun, Proposition 4.2).
     """
@@ -210,7 +191,6 @@ def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6)
 
 def error_floor(alpha: float, epsilon: float, *, noise: float) -> float:
     """Return max(0, alpha - noise/epsilon^2), the least mean square error of the sampled size for some population.
-
     `noise` is the variance of Lap(1): 1 as printed, 2 in truth (bun, Proposition 4.2, erratum BN3).
     """
     return max(0.0, alpha - noise / checks.real("epsilon", epsilon, above=0) ** 2)

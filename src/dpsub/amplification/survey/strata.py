@@ -15,7 +15,6 @@ from dpsub.amplification.survey.sizes import rounding_checked
 
 def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differing: int) -> float:
     """Return the loss of proportional allocation with randomised rounding in each stratum, for one stratum's records.
-
     The size condition is needed in the differing stratum only; upper, add_remove (bun, Theorem 7.2).
     """
     return rounding_checked(rate, epsilon, checks.integer("the size of a stratum", sizes[differing], at_least=1))
@@ -23,9 +22,7 @@ def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differin
 
 def certificate(allocation: Sequence[int], sizes: Sequence[int], change: int, base: float) -> float:
     """Return max_i log(1 + f_i/(N_i + 1) (e^(2 base) - 1)) + s_1 base, for an allocation that depends on the data.
-
-    s_1 = `change` is the largest L1 change of the allocation when one record is added or removed; upper, add_remove
-    (bun, Lemma B.1, stratum by stratum).
+    s_1 = `change` is its largest L1 change when one record is added or removed; upper, add_remove (bun, Lemma B.1).
     """
     share = max(f / (n + 1) for f, n in zip(allocation, sizes, strict=True))
     return rates.amplified(min(1.0, share), 2 * base) + checks.integer("change", change, at_least=0) * base
@@ -46,7 +43,6 @@ def base_for_certificate(allocation: Sequence[int], sizes: Sequence[int], change
 
 def base_for_public(allocation: Sequence[int], sizes: Sequence[int], target: float) -> float:
     """Return the base epsilon for an allocation fixed in advance: the smallest over strata of `rates.base_for`.
-
     Substitution within a stratum, mechanisms that are epsilon-DP under substitute.
     """
     return min(rates.base_for(f / n, target) for f, n in zip(allocation, sizes, strict=True) if f)
@@ -69,7 +65,6 @@ def private_weights(
 
 class Scenario(NamedTuple):
     """What a population may look like: sizes N_i and standard deviations (divisor N_i - 1) of the strata."""
-
     sizes: tuple[int, ...]
     deviations: tuple[float, ...]
 

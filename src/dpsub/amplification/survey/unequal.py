@@ -19,8 +19,8 @@ def inclusion_bound(
     """Return the loss that one event proves, the largest over records i (bun, Proposition 6.1, Equations 4 and 5).
 
     a_i, p_i, q_i: chance that record i is in the sample, and of the event given that it is in, or out; `_other` on the
-    neighbour. The event's log ratio is log (p a + q (1 - a)) / (p' a' + q' (1 - a')); `weak` drops q (1 - a), as
-    printed first. Records with a'_i = 0 or p'_i = 0 are skipped in the weak form only.
+    neighbour. The log ratio is log (p a + q (1 - a)) / (p' a' + q' (1 - a')); `weak` drops q (1 - a), as printed first,
+    and only then records with a'_i = 0 or p'_i = 0 are skipped.
     """
     best = -math.inf
     for ai, bi, pi, ri, qi, si in zip(a, a_other, p, p_other, q, q_other, strict=True):
@@ -34,19 +34,16 @@ def inclusion_bound(
 
 def pps_bounds(inclusion: float, epsilon: float) -> tuple[float, float]:
     """Return the weak and the strong lower bound of a PPS sample: max(0, eps + log a) and log(1 + a(e^eps - 1)).
-
-    a is the largest inclusion probability; randomised response on the presence of that record exceeds both (bun,
-    Section 6.1).
+    Randomised response on the record of largest inclusion probability a exceeds both (bun, Section 6.1).
     """
     inclusion = checks.real("inclusion", inclusion, above=0, at_most=1)
     return max(0.0, checks.real("epsilon", epsilon, above=0) + math.log(inclusion)), amplified(inclusion, epsilon)
 
 
 def pps_cluster(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
-    """Return the worst loss when one cluster is drawn with chance proportional to its size, adding a record to it.
-
-    Exact: the worst event has probability e^(-epsilon d) at distance d from the cluster with the record (bun, Section
-    6.2, erratum BN14). As the other clusters get far away it tends to `pps_cluster_limit`, above epsilon.
+    """Return the exact worst loss when one cluster is drawn with chance proportional to size, adding a record to it.
+    The worst event has probability e^(-epsilon d) at distance d from the cluster with the record (bun, Section 6.2,
+    erratum BN14). As the other clusters get far away it tends to `pps_cluster_limit`, above epsilon.
     """
     sizes = checked_sizes(sizes)
     own, others, n = sizes[cluster], sizes[:cluster] + sizes[cluster + 1 :], sum(sizes)
