@@ -46,11 +46,8 @@ _TABLE = 1000  # weights of more than twice as many records are bracketed by a t
 @dataclass(frozen=True)
 class NormPair:
     """Noise of density exp(-|z|_2) in d dimensions on two values at distance `shift` > 0, in units of the noise scale.
-
     Symmetric: the losses of the two directions have one law, on [-shift, shift]; d = 1 is the Laplace law.
-    NumericalError if the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300.
-    """
-
+    NumericalError if the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300."""
     d: int
     shift: float
 
@@ -121,10 +118,8 @@ def _terms(d: int) -> int:
 
 
 def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
-    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, by a series of positive terms:
-
-    x^{a+1} (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a)), after Euler's transformation.
-    """
+    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, by a series of positive terms:  x^{a+1} (1 - x)^{a+1} 2F1(2a + 1,
+    2; a + 2; x) / (a (a + 1) B(a, a)), after Euler's transformation."""
     term, total = np.ones(x.shape), np.ones(x.shape)
     for j in range(_terms(int(2 * a + 1))):
         term *= x * ((2 * a + 1 + j) * (2 + j) / ((a + 2 + j) * (1 + j)))
@@ -140,12 +135,9 @@ def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LloydLoss:
-    """T = `n_iterations` rounds of noisy count and noisy sum in d dimensions for one weighted record.
-
-    It moves them by count_shift = w / beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0, in units of the noise;
-    `cells` are the steps of the grid of losses in the larger shift.
-    """
-
+    """T = `n_iterations` rounds of noisy count and noisy sum in d dimensions for one weighted record.  It moves them by
+    count_shift = w / beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0, in units of the noise; `cells` are the
+    steps of the grid of losses in the larger shift."""
     d: int
     sum_shift: float
     count_shift: float
@@ -173,11 +165,9 @@ class LloydLoss:
         return ComposedLoss([pair.upper_law(step) for pair in pairs], [self.n_iterations] * len(pairs))
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon >= 0 at which delta is proved, at most the pure loss.
-
-        Where the largest loss alone has a probability above delta, as that of few counts has, the steepest tilt
-        certifies nothing below the top of the law: of all tilts the best answer counts.
-        """
+        """An epsilon >= 0 at which delta is proved, at most the pure loss.  Where the largest loss alone has a
+        probability above delta, as that of few counts has, the steepest tilt certifies nothing below the top of the
+        law: of all tilts the best answer counts."""
         goal, best = checks.real("delta", delta, above=0, below=1), self.pure
         with contextlib.suppress(NumericalError):  # what has been found until then is proved
             law = self.composition
@@ -242,10 +232,8 @@ def _proved_between(calibration: Calibration, delta: float, cells: int, low: flo
 
 
 def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
-    """Return q G(log(1 + (e^eps - 1) / q), mu), G the profile of N(mu, 1) against N(0, 1); exact.
-
-    `epsilon` is at least 0, q in (0, 1], mu above 0, the shift at the weight that goes with q.
-    """
+    """Return q G(log(1 + (e^eps - 1) / q), mu), G the profile of N(mu, 1) against N(0, 1); exact.  `epsilon` is at
+    least 0, q in (0, 1], mu above 0, the shift at the weight that goes with q."""
     order = checks.real("epsilon", epsilon, at_least=0)
     chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
     if shift.size and shift.min() <= 0:

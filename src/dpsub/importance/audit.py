@@ -31,11 +31,8 @@ _MOST_NUMBERS = 1 << 28
 
 @dataclass(frozen=True)
 class CanaryAudit:
-    """The loss that one attack has shown, `lower` at a confidence, next to the one that is promised, in nats.
-
-    `hits` says how often the event came with and without the canary, out of `draws` each.
-    """
-
+    """The loss that one attack has shown, `lower` at a confidence, next to the one that is promised, in nats.  `hits`
+    says how often the event came with and without the canary, out of `draws` each."""
     attack: str
     mode: str
     promised: float
@@ -53,10 +50,8 @@ class CanaryAudit:
 
 def _shown(attack: str, mode: str, promised: float, statistics: dict[str, list[np.ndarray]],
            confidence: float) -> CanaryAudit:  # fmt: skip
-    """Choose the threshold of the best statistic on the first halves, and judge it on the second halves.
-
-    `statistics` has, by name, one number a draw with and without the canary; events are that it is above a threshold.
-    """
+    """Choose the threshold of the best statistic on the first halves, and judge it on the second halves.  `statistics`
+    has, by name, one number a draw with and without the canary; events are that it is above a threshold."""
     level = checks.real("confidence", confidence, above=0, below=1)
     best, name, threshold = -math.inf, "", 0.0
     for tried, (first, second) in statistics.items():
@@ -81,11 +76,9 @@ def audit_noise(mode: str, rng: np.random.Generator, *, d: int = 8, norm: float 
                 q: float = 0.5, n_iterations: int = 2, draws: int = 40_000,
                 confidence: float = 0.99) -> CanaryAudit:  # fmt: skip
     """Play a canary of length `norm` (noise on sums has scale 1), sampled at rate q, in a cluster without others.
-
-    Statistics: the log likelihood ratio of all rounds under the printed density, and how near the first noisy sum
-    comes to the canary's place.  The latter finds the pole of a radius that is exponential in d > 1 (R1).  Half of the
-    `draws`, with and without the canary each, judge.
-    """
+    Statistics: the log likelihood ratio of all rounds under the printed density, and how near the first noisy sum comes
+    to the canary's place.  The latter finds the pole of a radius that is exponential in d > 1 (R1).  Half of the
+    `draws`, with and without the canary each, judge."""
     d = checks.integer("d", d, at_least=1, at_most=10**6)
     norm, chance = moderate("norm", norm), float(inclusion(q))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS // d)
@@ -113,11 +106,9 @@ def audit_noise(mode: str, rng: np.random.Generator, *, d: int = 8, norm: float 
 def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: int = 64, loss: float = 1.0,
                         draws: int = 8000, confidence: float = 0.99) -> CanaryAudit:  # fmt: skip
     """Play an outlier next to n points on a sphere: two clusters, one round, no sampling; only noisy counts are seen.
-
     Drawn as a first centre the outlier has a cluster for itself; without it any two points divide the others about
     evenly (E7).  With centres that do not depend on the data one count differs by 1, for which Proposition 13 promises
-    `loss` = 1 / beta_count.
-    """
+    `loss` = 1 / beta_count."""
     n = checks.integer("n", n, at_least=2, at_most=10**6)
     d = checks.integer("d", d, at_least=1, at_most=_MOST_NUMBERS // max(n, 2 * _BLOCK))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS)
@@ -146,9 +137,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
     """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1; ArgumentError if all rows are alike.
-
-    Theorem 15: lightweight core-sets of Bachem et al. 2018, whose distances are squared.
-    """
+    Theorem 15: lightweight core-sets of Bachem et al. 2018, whose distances are squared."""
     rows = checked_points(points)
     squares = ((rows - rows.mean(axis=0, dtype=float)) ** 2).sum(axis=1, dtype=float)
     total = float(squares.sum())
@@ -159,9 +148,7 @@ def coreset_distribution(points: np.ndarray) -> np.ndarray:
 
 def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
     """Draw m rows independently with weights 1 / (m p), or each on its own with probability m p and weight 1 / (m p).
-
-    Independent draws may repeat a row, whose weights then add up.  ArgumentError if m p exceeds 1 for the latter.
-    """
+    Independent draws may repeat a row, whose weights then add up.  ArgumentError if m p exceeds 1 for the latter."""
     checks.one_of("kind", kind, CORESET_KINDS)
     chances = coreset_distribution(points)
     if kind == "poisson":
@@ -174,10 +161,8 @@ def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generat
 
 
 def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
-    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares.
-
-    `centres` are c sets of k, shape (c, k, d); the result has the shape (c,).
-    """
+    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares.  `centres`
+    are c sets of k, shape (c, k, d); the result has the shape (c,)."""
     full = total_costs(points, centres)
     at_mean = float(total_costs(points, points.mean(axis=0, dtype=float)[None, None, :])[0])
     return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))

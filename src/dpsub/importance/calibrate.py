@@ -45,7 +45,6 @@ class DataFacts:
     radius : largest l2 norm r, from 1e-30 to 1e30
     mean_square : mean squared l2 norm, at least 1e-60 and at most r^2
     """
-
     n: int
     d: int
     radius: float
@@ -75,12 +74,10 @@ class DataFacts:
 
 
 def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) -> float:
-    """Return beta_sum / beta_count, in units of the data.
-
-    `released` and `stated`: (4 d rho^2)^{-1/3}, whatever the units of the data (erratum E8).  `repaired`, which scales
-    with the data: r (2 (c/r)^2 / (d (d + 1)))^{1/3} minimises d (d + 1) beta_sum^2 + 2 c^2 beta_count^2 at a given loss
-    of a record of norm r, c a public size of the centres, by default the root of the mean square.
-    """
+    """Return beta_sum / beta_count, in units of the data.  `released` and `stated`: (4 d rho^2)^{-1/3}, whatever the
+    units of the data (erratum E8).  `repaired`, which scales with the data: r (2 (c/r)^2 / (d (d + 1)))^{1/3} minimises
+    d (d + 1) beta_sum^2 + 2 c^2 beta_count^2 at a given loss of a record of norm r, c a public size of the centres, by
+    default the root of the mean square."""
     if checks.one_of("mode", mode, MODES) != "repaired":
         return 1 / (4 * facts.d * RHO**2) ** (1 / 3)
     c = math.sqrt(facts.mean_square) if centre_norm is None else moderate("centre_norm", centre_norm)
@@ -100,7 +97,6 @@ class Calibration:
     psi : proved largest loss over the ball, at most the target; in `released` what that code gives, which may exceed it
     m_max : largest size that the sampler attains at this target (n for `full` and `unif`)
     """
-
     sampler: str
     mode: str
     facts: DataFacts
@@ -239,11 +235,9 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
 
 
 def _smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> float:
-    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1.
-
-    All parts of f'/f are monotone in z: where their bounds on a cell have one sign the smallest value is at an end,
-    elsewhere log f is at least its value in the middle minus half the width times the largest slope.
-    """
+    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1.  All parts of f'/f are
+    monotone in z: where their bounds on a cell have one sign the smallest value is at an end, elsewhere log f is at
+    least its value in the middle minus half the width times the largest slope."""
     log_gain = float(log_expm1(target))
 
     def curve(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

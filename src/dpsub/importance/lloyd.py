@@ -90,7 +90,6 @@ class Lloyd:
     n_iterations : T
     order : p of the norm, at least 1
     """
-
     n_clusters: int
     beta_sum: float
     beta_count: float
@@ -182,9 +181,7 @@ class CentreSets:
 
     def labels(self, columns: np.ndarray) -> np.ndarray:
         """Index of the nearest centre, shape (c, n): the lowest on ties, the first with a NaN if there is one.
-
-        `columns` are rows, transposed, shape (d, n); the product is fastest if this is how they lie in memory.
-        """
+        `columns` are rows, transposed, shape (d, n); the product is fastest if this is how they lie in memory."""
         labels = np.empty((self.n_sets, columns.shape[1]), dtype=np.min_scalar_type(self.k))
         for block, scores in self._scores(columns):
             labels[block] = _lowest(scores, labels.dtype)
@@ -219,9 +216,7 @@ def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def clusters(points: np.ndarray, centres: np.ndarray,
              weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows nearest to each of c sets of k centres.
-
-    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64.
-    """
+    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64."""
     return _tally(_pieces(points, weights), centres, points.dtype)
 
 

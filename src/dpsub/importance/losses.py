@@ -59,9 +59,7 @@ def inclusion(q: ArrayLike) -> np.ndarray:
 
 def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     """Return log(1 + q (e^eps - 1)): how much likelier an output is with the record than without it, at most.
-
-    `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance, Theorem 6 and Proposition 3).
-    """
+    `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance, Theorem 6 and Proposition 3)."""
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = np.log1p(chance * np.expm1(np.minimum(loss, _LARGE)))
     with np.errstate(divide="ignore"):
@@ -94,7 +92,6 @@ class Power:
     scales : c(x) = eps(1, x) >= 0, nats, shape (n,)
     exponent : at least 0
     """
-
     scales: np.ndarray
     exponent: float = 1.0
 

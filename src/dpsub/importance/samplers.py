@@ -40,7 +40,6 @@ def checked_points(points: ArrayLike) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class WeightedSample:
     """Increasing indices of the records that were drawn, shape (s,), and their weights 1/q >= 1."""
-
     indices: np.ndarray
     weights: np.ndarray
 
@@ -57,11 +56,8 @@ class WeightedSample:
 @dataclass(frozen=True, eq=False)
 class PoissonImportance:
     """Include record i with probability q_i in (0, 1], independently, and give it the weight 1/q_i; q of shape (n,).
-
     Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.  The guarantee
-    needs q_i to be a function of record i and public numbers; neither q nor the sample may be released.
-    """
-
+    needs q_i to be a function of record i and public numbers; neither q nor the sample may be released."""
     q: np.ndarray
 
     def __post_init__(self) -> None:
@@ -121,10 +117,8 @@ def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
 
 
 def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, c |x|) with sum m: the least variance at size m, whatever the loss.
-
-    It looks at all records to find c, so it is a yardstick and no private mechanism.  Errors as :func:`filled_rates`.
-    """
+    """Return q = min(1, c |x|) with sum m: the least variance at size m, whatever the loss.  It looks at all records to
+    find c, so it is a yardstick and no private mechanism.  Errors as :func:`filled_rates`."""
     z = checked_lengths("sizes", sizes)
     return filled_rates(np.zeros(z.shape), z, m)
 
@@ -179,7 +173,6 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
 @dataclass(frozen=True)
 class WeightedLaplaceSum:
     """Release sum of w_i x_i + independent Laplace noise of one scale b > 0 in each coordinate (Section 3.3)."""
-
     scale: float
 
     def __post_init__(self) -> None:

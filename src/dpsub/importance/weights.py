@@ -49,10 +49,8 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
 
 
 def _newton(a: np.ndarray, goal: float) -> np.ndarray:
-    """Root of the convex h(w) = a w - log(1 + E w) right of its minimum, which lies below 1/a.
-
-    Started at max(1, eps*) / a, where h <= 0 or the slope is positive, later iterates fall monotonically to it.
-    """
+    """Root of the convex h(w) = a w - log(1 + E w) right of its minimum, which lies below 1/a.  Started at max(1, eps*)
+    / a, where h <= 0 or the slope is positive, later iterates fall monotonically to it."""
     large = goal > 600
     scale = math.inf if large else math.expm1(goal)
     w = max(1.0, goal) / a
@@ -78,10 +76,8 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
 
 def released_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     """Return the weights of the released code, which may exceed the target (R4); arguments as :func:`optimal_weights`.
-
     Its bracket ends at the first power of 2 that is infeasible; after eleven halvings it takes the middle, on either
-    side of feasible.  A weight is feasible if it is at most the optimal one: no loss needs to be evaluated.
-    """
+    side of feasible.  A weight is feasible if it is at most the optimal one: no loss needs to be evaluated."""
     best = optimal_weights(slopes, target)
     high = 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)
     low = high / 2

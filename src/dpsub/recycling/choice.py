@@ -26,12 +26,9 @@ from dpsub.recycling.law import Recycled, RecycledProfile
 
 @dataclass(frozen=True)
 class Choice:
-    """A recycler for (epsilon, delta), the budget of `steps` releases together.
-
-    By its kind, the exact profile keeps the budget, or a proved bound does (upper), or a published formula does
-    (paper), which is no guarantee: `true_delta` says what is.
-    """
-
+    """A recycler for (epsilon, delta), the budget of `steps` releases together.  By its kind, the exact profile keeps
+    the budget, or a proved bound does (upper), or a published formula does (paper), which is no guarantee: `true_delta`
+    says what is."""
     law: Recycled
     epsilon: float
     delta: float
@@ -141,10 +138,8 @@ def largest_rate(
     kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """The recycler with the largest rate, hence acceptance, of which `steps` releases together keep (epsilon, delta).
-
     This is brdp, Algorithm 1, with the exact profile in place of equation (8).  ArgumentError if no rate will do: the
-    budget is too small for the kernel.
-    """
+    budget is too small for the kernel."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     alone = Recycled(kernel, 0.0, lower, upper, sensitivity)
@@ -211,10 +206,8 @@ def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int)
 
 
 def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
-    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root.
-
-    Never 0: a target that is just met is kept.
-    """
+    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root.  Never 0:
+    a target that is just met is kept."""
     found = upper_delta(law, times, epsilon)
     excess = math.log(found / delta) if found > 0 else -math.inf
     return max(-3.0, min(3.0, excess)) or -1e-12
@@ -223,11 +216,9 @@ def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> floa
 def best_recycler(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
-    """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).
-
-    This is brdp, Algorithm 2, with the exact profile and without the limit epsilon_y <= epsilon.  A search over several
-    releases that meets a time limit ends with the best recycler that was proved until then.
-    """
+    """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).  This is
+    brdp, Algorithm 2, with the exact profile and without the limit epsilon_y <= epsilon.  A search over several
+    releases that meets a time limit ends with the best recycler that was proved until then."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times == 1:
@@ -247,11 +238,9 @@ def best_recycler(
 
 
 def _best_once(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float) -> Choice:
-    """A scan over scales, then golden sections at its best one.
-
-    Kernels that spend more than epsilon alone are among them.  Noise with hard bounds accepts all at any scale at which
-    it is private: the smallest one has the smallest standard deviation.
-    """
+    """A scan over scales, then golden sections at its best one.  Kernels that spend more than epsilon alone are among
+    them.  Noise with hard bounds accepts all at any scale at which it is private: the smallest one has the smallest
+    standard deviation."""
     start = math.log(family.calibrated(epsilon, delta, sensitivity).scale)
 
     @cache

@@ -52,10 +52,8 @@ def lower_law(
     forward: Divergence, backward: Divergence, step: float, indices: np.ndarray, infinity: float
 ) -> PrivacyLossDistribution:
     """A distribution below the loss of P against Q under P, from H_a(P || Q) and H_a(Q || P), one object if equal.
-
     `indices` increase from 0: orders are e^{step index}; `infinity` is the mass of infinite loss under P, rounded down,
-    of which the pair swapped has as much or more.
-    """
+    of which the pair swapped has as much or more."""
     x = indices * step
     first = _lowered(forward(x), x, infinity)
     second = first if backward is forward else _lowered(backward(x), x, infinity)
@@ -105,7 +103,6 @@ def _drops(slopes: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class RecycledEvent(Event):
     """One release."""
-
     law: Recycled
 
     attained_once = True
@@ -130,11 +127,9 @@ class RecycledEvent(Event):
         return lower_law(forward, backward, step, self._orders(step, tail), _surely_infinite(self.law))
 
     def fitting(self, step: float) -> float:
-        """A step that nearly divides both what all losses of the kernel are multiples of, and L.
-
-        Lower laws are sharp where atoms of the loss lie on the grid, and only Laplace noise has atoms.  Where many lie
-        between two orders, none matters.
-        """
+        """A step that nearly divides both what all losses of the kernel are multiples of, and L.  Lower laws are sharp
+        where atoms of the loss lie on the grid, and only Laplace noise has atoms.  Where many lie between two orders,
+        none matters."""
         unit = self.law.sensitivity / self.law.kernel.scale
         if not isinstance(self.law.kernel, LaplaceKernel) or unit < step / 8:
             return step
@@ -161,12 +156,10 @@ def account(
     law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
     adjacency: str = "substitute", width: float | None = None, deadline: float | None = None,
 ) -> Account:  # fmt: skip
-    """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.
-
-    `adjacency`, the relation for which `law.sensitivity` holds, only enters the answer's words.  The wanted `width` is
-    absolute for epsilon (default 1e-3), relative for delta (5e-3).  What has been reached at `deadline`, a reading of
-    `time.monotonic`, is the answer.
-    """
+    """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.  `adjacency`,
+    the relation for which `law.sensitivity` holds, only enters the answer's words.  The wanted `width` is absolute for
+    epsilon (default 1e-3), relative for delta (5e-3).  What has been reached at `deadline`, a reading of
+    `time.monotonic`, is the answer."""
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     target = Target(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3, deadline)
     times = checked_steps(steps)

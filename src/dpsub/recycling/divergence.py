@@ -22,11 +22,8 @@ from dpsub.recycling.kernels import EPS, Kernel
 
 class HockeyStickPieces(NamedTuple):
     """Hockey-stick divergences H_a at a = e^epsilon, each as a multiple of e^scale; scale is -inf where H is 0.
-
     `value` is H / e^scale >= 0, `error` a bound of its rounding error, and `slope` a P(loss > epsilon) under the second
-    law, / e^scale: -a times a subgradient of H.
-    """
-
+    law, / e^scale: -a times a subgradient of H."""
     scale: np.ndarray
     value: np.ndarray
     slope: np.ndarray
@@ -54,7 +51,6 @@ class HockeyStickPieces(NamedTuple):
 
 class LossInterval(NamedTuple):
     """Where noise n, and n - D, stay inside or outside of the bounds."""
-
     low: float
     high: float
     inside: bool
@@ -62,10 +58,8 @@ class LossInterval(NamedTuple):
 
 
 def intervals(lower: float, upper: float, sensitivity: float) -> list[LossInterval]:
-    """The line, cut at the ends of I and of I + D.
-
-    An end that rounding would leave in its place is moved to the next number: a crossing is never lost.
-    """
+    """The line, cut at the ends of I and of I + D.  An end that rounding would leave in its place is moved to the next
+    number: a crossing is never lost."""
     start, stop = (max(end + sensitivity, math.nextafter(end, math.inf)) for end in (lower, upper))
     cuts = sorted({-math.inf, lower, upper, start, stop, math.inf})
     return [
@@ -78,9 +72,7 @@ def hockey_stick(
     kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float, epsilon: ArrayLike
 ) -> HockeyStickPieces:
     """The divergence of the noise from itself moved by `sensitivity`, upwards; downwards is that of mirrored bounds.
-
-    `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real numbers.
-    """
+    `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real numbers."""
     order, keep = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float))
     zero = np.zeros(order.shape)
     firsts, seconds, errors, hidden = [], [], [], []
@@ -113,10 +105,8 @@ def hockey_stick(
 def _hidden_mass(
     kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np.ndarray, jump: np.ndarray, sensitivity: float
 ) -> np.ndarray:
-    """log of what rounding of the loss can hide where much of a piece has a loss within a rounding of the order.
-
-    The integrand is there at most the first density times the distance of loss and order.
-    """
+    """log of what rounding of the loss can hide where much of a piece has a loss within a rounding of the order.  The
+    integrand is there at most the first density times the distance of loss and order."""
     rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))
     with np.errstate(invalid="ignore"):
         wide = np.minimum(kernel.threshold(order + jump - rounding, sensitivity), piece.high)

@@ -24,7 +24,6 @@ from dpsub.recycling.kernels import Kernel
 
 class LoopedRelease(NamedTuple):
     """What the loop released, and how many draws each entry took (never to be published with it)."""
-
     released: np.ndarray
     draws: np.ndarray
 
@@ -50,7 +49,6 @@ class Recycled:
     ArgumentError
         If an argument is out of range.
     """
-
     kernel: Kernel
     rate: float
     lower: float
@@ -163,11 +161,9 @@ class Recycled:
         return (below[0] + above[0]) / self.outside if self.outside > 0 else math.nan
 
     def capped(self, most: int) -> Recycled:
-        """The recycler that a loop amounts to which releases its draw number `most` >= 1 whatever it is.
-
-        With r = q (1 - p) and S = (1 - r^(most - 1)) / (1 - r), noise inside is released with the factor S + r^(most -
-        1), outside with (1 - q) S + r^(most - 1): recycling at a smaller rate.
-        """
+        """The recycler that a loop amounts to which releases its draw number `most` >= 1 whatever it is.  With r = q (1
+        - p) and S = (1 - r^(most - 1)) / (1 - r), noise inside is released with the factor S + r^(most - 1), outside
+        with (1 - q) S + r^(most - 1): recycling at a smaller rate."""
         last = (self.rate * self.outside) ** (checks.integer("most", most, at_least=1) - 1)
         earlier = (1 - last) * self.normaliser  # 1 - r is positive, as p is
         return replace(self, rate=self.rate * earlier / (earlier + last))
@@ -178,10 +174,8 @@ class Recycled:
         return (exact + self.draw(exact.size, rng).reshape(exact.shape))[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Recycled noise without a loop, shape (size,).
-
-        Inside or outside is decided by the acceptance, then the kernel is drawn from its conditional law by inversion.
-        """
+        """Recycled noise without a loop, shape (size,).  Inside or outside is decided by the acceptance, then the
+        kernel is drawn from its conditional law by inversion."""
         choice, place = rng.random(size), 1 - rng.random(size)
         kernel = self.kernel
         below, above = float(kernel.cdf(self.lower)), float(kernel.cdf(-self.upper))
@@ -193,11 +187,9 @@ class Recycled:
         return np.where(right, np.maximum(-kernel.quantile(place * above), self.upper), drawn)
 
     def release_by_loop(self, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> LoopedRelease:
-        """Release `value`, finite numbers of any shape, by drawing noise until the recycler lets it pass.
-
-        Draw number `most` >= 1, if given, is released whatever it is: `capped` is the law.  The noise itself is tested,
-        never the difference of release and value, whose rounding depends on the data.
-        """
+        """Release `value`, finite numbers of any shape, by drawing noise until the recycler lets it pass.  Draw number
+        `most` >= 1, if given, is released whatever it is: `capped` is the law.  The noise itself is tested, never the
+        difference of release and value, whose rounding depends on the data."""
         exact = checks.finite_array("value", value)
         last = None if most is None else checks.integer("most", most, at_least=1)
         noise, draws = np.empty(exact.size), np.zeros(exact.size, dtype=np.int64)
@@ -216,12 +208,9 @@ class Recycled:
 
 @dataclass(frozen=True)
 class RecycledProfile(Profile):
-    """Exact profile of recycled noise: the larger one of both directions, at the full sensitivity.
-
-    The full sensitivity is the worst shift (docs/recycling.md, section 2).  At q = 1 the profile does not fall to 0.
-    The paper's Theorem 1 and Proposition 2 are another function, in `dpsub.recycling.paper`.
-    """
-
+    """Exact profile of recycled noise: the larger one of both directions, at the full sensitivity.  The full
+    sensitivity is the worst shift (docs/recycling.md, section 2).  At q = 1 the profile does not fall to 0. The paper's
+    Theorem 1 and Proposition 2 are another function, in `dpsub.recycling.paper`."""
     law: Recycled
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:

@@ -54,10 +54,8 @@ def _mixed(kernel: Kernel, sensitivity: float, weight: float, order: np.ndarray,
 
 
 def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
-    """q = 1 - exp(-(epsilon - epsilon_y)).
-
-    This is brdp, Theorem 2 and Remark 1: true for delta = 0; otherwise (epsilon, c delta) is what is proved.
-    """
+    """q = 1 - exp(-(epsilon - epsilon_y)).  This is brdp, Theorem 2 and Remark 1: true for delta = 0; otherwise
+    (epsilon, c delta) is what is proved."""
     order = checks.real("epsilon", epsilon, at_least=0)
     spent = checks.real("kernel_epsilon", kernel_epsilon, at_least=0, at_most=order)
     return -math.expm1(spent - order)
@@ -65,9 +63,7 @@ def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
 
 def algorithm1(kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float) -> float:
     """The largest rate at which (8) stays below delta, to 1e-9, as none is printed; 0 if none does: brdp, Algorithm 1.
-
-    (8) grows with the rate, so that cutting the interval in many parts at once finds what halving it does.
-    """
+    (8) grows with the rate, so that cutting the interval in many parts at once finds what halving it does."""
     order, target = checked_budget(epsilon, delta)
     weight = crossing_mass(kernel, lower, upper, sensitivity)
     low, high = 0.0, 1.0
@@ -93,11 +89,9 @@ def algorithm2(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, objective: str = "corrected"
 ) -> Choice:
     """The split of epsilon that minimises (10), a kernel for (epsilon_y, delta), then Algorithm 1: brdp, Algorithm 2.
-
     The search starts just above 0, where no kernel is defined.  It keeps the side of the better of two points, as the
-    paper's does.  As epsilon_y falls to 0, (8) lets q rise to 1 whatever the exact delta: a second optimum without
-    any privacy, which the search meets where the bounds are small against the sensitivity.
-    """
+    paper's does.  As epsilon_y falls to 0, (8) lets q rise to 1 whatever the exact delta: a second optimum without any
+    privacy, which the search meets where the bounds are small against the sensitivity."""
     order, target = checked_budget(epsilon, delta)
     checks.real("bound", bound, above=0)
 
@@ -132,11 +126,9 @@ def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
 def theorem3_delta(
     law: Recycled, steps: int, *, conversion: str = "balle2020", first: int = 0
 ) -> Callable[[float], float]:
-    """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L): brdp, Theorem 3.
-
-    For a rate below 1.  delta_Z^T has a closed form for Gaussian noise; for Laplace noise it is `renyi_composed`.  The
-    sum begins at k = `first`: 0 in the theorem, and 1 as Algorithm 3 prints it.
-    """
+    """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L): brdp, Theorem 3.  For a rate
+    below 1.  delta_Z^T has a closed form for Gaussian noise; for Laplace noise it is `renyi_composed`.  The sum begins
+    at k = `first`: 0 in the theorem, and 1 as Algorithm 3 prints it."""
     times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
@@ -165,10 +157,8 @@ def algorithm2_composed(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
     """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
-
     Every release gets (epsilon_1, delta), with epsilon_1 found to a part in a thousand: brdp, Section 6.  It is an
-    error if Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
-    """
+    error if Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times == 1:

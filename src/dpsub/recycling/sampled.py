@@ -34,31 +34,25 @@ _RATES, _SHARES = 40, 200
 
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """(log(1 + p (e^epsilon - 1)), p delta): what a guarantee becomes on a sample of rate p (brdp, Theorem 4).
-
-    Valid under substitution for samples of fixed size without replacement, under add_remove for Poisson samples.
-    """
+    """(log(1 + p (e^epsilon - 1)), p delta): what a guarantee becomes on a sample of rate p (brdp, Theorem 4).  Valid
+    under substitution for samples of fixed size without replacement, under add_remove for Poisson samples."""
     delta = checks.real("delta", delta, at_least=0, below=1)
     return float(amplified_epsilon(epsilon, rate)), rate * delta
 
 
 def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """(log(1 + (e^epsilon - 1) / p), delta / p), the budget on the sample that the target allows.
-
-    The inverse of :func:`amplified`, which step 6 of Algorithm 4 needs where the paper cites Theorem 4.  With a delta
-    that is not below the rate, which is refused, the sample would need no noise at all.
-    """
+    """(log(1 + (e^epsilon - 1) / p), delta / p), the budget on the sample that the target allows.  The inverse of
+    :func:`amplified`, which step 6 of Algorithm 4 needs where the paper cites Theorem 4.  With a delta that is not
+    below the rate, which is refused, the sample would need no noise at all."""
     rate = checks.real("rate", rate, above=0, at_most=1)
     delta = checks.real("delta", delta, at_least=0, below=rate)
     return float(base_epsilon(epsilon, rate)), delta / rate
 
 
 def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
-    """P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.
-
-    Gauss-Legendre quadrature of F(bound - e) - F(-bound - e) against the density of E between the kinks of F, which lie
-    at +-bound.  The paper's Proposition 7 claims another formula: :func:`printed_acceptance`.
-    """
+    """P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.  Gauss-Legendre
+    quadrature of F(bound - e) - F(-bound - e) against the density of E between the kinks of F, which lie at +-bound.
+    The paper's Proposition 7 claims another formula: :func:`printed_acceptance`."""
     sd, theta = checks.real("sampling_sd", sampling_sd, at_least=0), checks.real("bound", bound, above=0)
     if sd == 0:
         return float(law.cdf(theta) - law.cdf(-theta))
@@ -77,11 +71,9 @@ def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
 def printed_acceptance(
     sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike, bound: float, *, swapped: bool
 ) -> np.ndarray:
-    """1 / O of brdp, Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.
-
-    O = 1 - q + q / P(|Z| <= bound) with Z ~ N(0, sigma^2 + sampling_sd^2) as printed; `swapped` exchanges q and 1 - q,
-    as Equation 10 needs.  Neither is the acceptance: the recycler sees N and not E + N.
-    """
+    """1 / O of brdp, Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.  O = 1 - q + q /
+    P(|Z| <= bound) with Z ~ N(0, sigma^2 + sampling_sd^2) as printed; `swapped` exchanges q and 1 - q, as Equation 10
+    needs.  Neither is the acceptance: the recycler sees N and not E + N."""
     whole = np.hypot(np.asarray(sigma, dtype=float), sampling_sd)
     inside = special.erf(bound / whole / math.sqrt(2))
     q = np.asarray(rate, dtype=float)
@@ -90,12 +82,9 @@ def printed_acceptance(
 
 @dataclass(frozen=True)
 class Query:
-    """A linear query of `n` records with values clipped to [0, `clip`] (brdp, Sections 7 and 8).
-
-    `spread` is the standard deviation of the records' values after clipping (divisor n).  A count is over indicators,
-    with `clip` 1 and `spread` sqrt(p_c (1 - p_c)).
-    """
-
+    """A linear query of `n` records with values clipped to [0, `clip`] (brdp, Sections 7 and 8).  `spread` is the
+    standard deviation of the records' values after clipping (divisor n).  A count is over indicators, with `clip` 1 and
+    `spread` sqrt(p_c (1 - p_c))."""
     n: int
     clip: float
     spread: float
@@ -147,13 +136,11 @@ class Query:
 
 class Total(Query):
     """Sum of the values: a record moves it by at most the clipping range."""
-
     name: ClassVar[str] = "sum"
 
 
 class Average(Query):
     """Mean of the values; the number of records is public, so that only substitution is bounded, by clip / m."""
-
     name: ClassVar[str] = "avg"
 
     @property
@@ -166,7 +153,6 @@ class Average(Query):
 
 class Count(Query):
     """Number of records with a property: values are indicators, `clip` is 1."""
-
     name: ClassVar[str] = "cnt"
 
     @classmethod
@@ -181,10 +167,7 @@ KINDS: dict[str, type[Query]] = {kind.name: kind for kind in (Total, Average, Co
 
 class SampledChoice(NamedTuple):
     """The release that the search found, with the sensitivity that it was calibrated to, and its sampling rate.
-
-    `claimed` is the objective's acceptance: the true one only for "convolution".
-    """
-
+    `claimed` is the objective's acceptance: the true one only for "convolution"."""
     sampling_rate: float
     law: Recycled
     claimed: float
@@ -206,10 +189,8 @@ def _last(keeps: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.n
 
 
 def _splits(epsilon: np.ndarray, delta: np.ndarray, bound_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Algorithm 1 for kernels of every share of inner budgets: scales, in units of the sensitivity, and rates q.
-
-    The arguments have shape (rates,), the answers (rates, shares).
-    """
+    """Algorithm 1 for kernels of every share of inner budgets: scales, in units of the sensitivity, and rates q.  The
+    arguments have shape (rates,), the answers (rates, shares)."""
     inner, target, theta = (np.asarray(x, dtype=float)[:, None] for x in (epsilon, delta, bound_ratio))
     spent = inner * np.linspace(1 / _SHARES, 1.0, _SHARES)
     log_ratio = _last(lambda log: _gaussian_delta(spent, np.exp(log)) <= target,
@@ -301,8 +282,7 @@ def algorithm4(
 
 def sampled_delta(law: Recycled, sampling_rate: float, true_sensitivity: float, epsilon: float) -> float:
     """delta(epsilon) that a release on a fixed-size sample really has, rounded up: p delta_exact(epsilon_1).
-
-    `true_sensitivity` is how far the statistic on the sample moves with one record, whatever `law` was calibrated to.
-    """
+    `true_sensitivity` is how far the statistic on the sample moves with one record, whatever `law` was calibrated
+    to."""
     inner, _ = inner_budget(epsilon, 0.0, sampling_rate)
     return min(1.0, sampling_rate * true_delta(replace(law, sensitivity=true_sensitivity), inner))
