@@ -54,10 +54,8 @@ class RecyclingAdvice:
         return f"plain {law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
 
 
-def advise(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1,
-    deadline: float | None = None,
-) -> RecyclingAdvice:  # fmt: skip
+def advise(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1,
+           deadline: float | None = None) -> RecyclingAdvice:  # fmt: skip
     """All of it, for `steps` releases that share the budget.  Up to `deadline`, a reading of `time.monotonic`: half of
     the time is for the best recycler."""
     budgeted = (family, epsilon, delta, bound, sensitivity, steps)

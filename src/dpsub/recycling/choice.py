@@ -76,9 +76,8 @@ def best_place(value: Callable[[float], float], low: float, high: float, steps: 
     return minimum(lambda place: -value(place), low, high, (high - low) * ((5**0.5 - 1) / 2) ** steps)[0]
 
 
-def bracketed(
-    excess: Callable[[float], float], low: float, high: float, steps: int, width: float
-) -> tuple[float, float]:
+def bracketed(excess: Callable[[float], float], low: float, high: float, steps: int,
+              width: float) -> tuple[float, float]:  # fmt: skip
     """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule; either may be taken."""
     at_low, at_high = excess(low), excess(high)
     if at_low * at_high > 0:
@@ -100,9 +99,8 @@ def bracketed(
     return low, high
 
 
-def plain_noise(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
-) -> Choice:
+def plain_noise(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+                steps: int = 1) -> Choice:  # fmt: skip
     """The kernel alone whose `steps` releases together keep the budget: what recycling has to beat."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
@@ -134,9 +132,8 @@ def _composed_scale(family: Family, epsilon: float, delta: float, bound: float, 
     return math.exp(bracketed(excess, low, high, 24, 1e-5)[1])
 
 
-def largest_rate(
-    kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float, steps: int = 1
-) -> Choice:
+def largest_rate(kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float,
+                 steps: int = 1) -> Choice:  # fmt: skip
     """The recycler with the largest rate, hence acceptance, of which `steps` releases together keep (epsilon, delta).
     This is brdp, Algorithm 1, with the exact profile in place of equation (8).  ArgumentError if no rate will do: the
     budget is too small for the kernel."""
@@ -213,9 +210,8 @@ def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> floa
     return max(-3.0, min(3.0, excess)) or -1e-12
 
 
-def best_recycler(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
-) -> Choice:
+def best_recycler(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+                  steps: int = 1) -> Choice:  # fmt: skip
     """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).  This is
     brdp, Algorithm 2, with the exact profile and without the limit epsilon_y <= epsilon.  A search over several
     releases that meets a time limit ends with the best recycler that was proved until then."""

@@ -48,9 +48,8 @@ def checked_steps(steps: Any) -> int:
     return checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
 
 
-def lower_law(
-    forward: Divergence, backward: Divergence, step: float, indices: np.ndarray, infinity: float
-) -> PrivacyLossDistribution:
+def lower_law(forward: Divergence, backward: Divergence, step: float, indices: np.ndarray,
+              infinity: float) -> PrivacyLossDistribution:  # fmt: skip
     """A distribution below the loss of P against Q under P, from H_a(P || Q) and H_a(Q || P), one object if equal.
     `indices` increase from 0: orders are e^{step index}; `infinity` is the mass of infinite loss under P, rounded down,
     of which the pair swapped has as much or more."""
@@ -152,10 +151,8 @@ class RecycledEvent(Event):
         return DominatedEvent(lambda tail: (self._profile, None), None).spread()
 
 
-def account(
-    law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
-    adjacency: str = "substitute", width: float | None = None, deadline: float | None = None,
-) -> Account:  # fmt: skip
+def account(law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
+            adjacency: str = "substitute", width: float | None = None, deadline: float | None = None) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.  `adjacency`,
     the relation for which `law.sensitivity` holds, only enters the answer's words.  The wanted `width` is absolute for
     epsilon (default 1e-3), relative for delta (5e-3).  What has been reached at `deadline`, a reading of

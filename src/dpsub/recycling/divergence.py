@@ -68,9 +68,8 @@ def intervals(lower: float, upper: float, sensitivity: float) -> list[LossInterv
     ]
 
 
-def hockey_stick(
-    kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float, epsilon: ArrayLike
-) -> HockeyStickPieces:
+def hockey_stick(kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float,
+                 epsilon: ArrayLike) -> HockeyStickPieces:  # fmt: skip
     """The divergence of the noise from itself moved by `sensitivity`, upwards; downwards is that of mirrored bounds.
     `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real numbers."""
     order, keep = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float))
@@ -102,9 +101,8 @@ def hockey_stick(
     return HockeyStickPieces(scale + log_share, np.maximum(value, 0.0), slope, error)
 
 
-def _hidden_mass(
-    kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np.ndarray, jump: np.ndarray, sensitivity: float
-) -> np.ndarray:
+def _hidden_mass(kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np.ndarray, jump: np.ndarray,
+                 sensitivity: float) -> np.ndarray:  # fmt: skip
     """log of what rounding of the loss can hide where much of a piece has a loss within a rounding of the order.  The
     integrand is there at most the first density times the distance of loss and order."""
     rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))

@@ -85,9 +85,8 @@ def mean_trials(law: Recycled, objective: str = "corrected") -> float:
     return q + (1 - q) / law.inside
 
 
-def algorithm2(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, objective: str = "corrected"
-) -> Choice:
+def algorithm2(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+               objective: str = "corrected") -> Choice:  # fmt: skip
     """The split of epsilon that minimises (10), a kernel for (epsilon_y, delta), then Algorithm 1: brdp, Algorithm 2.
     The search starts just above 0, where no kernel is defined.  It keeps the side of the better of two points, as the
     paper's does.  As epsilon_y falls to 0, (8) lets q rise to 1 whatever the exact delta: a second optimum without any
@@ -123,9 +122,8 @@ def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
     return np.array([profile.log_moment(float(shift)) for shift in _SHIFTS])
 
 
-def theorem3_delta(
-    law: Recycled, steps: int, *, conversion: str = "balle2020", first: int = 0
-) -> Callable[[float], float]:
+def theorem3_delta(law: Recycled, steps: int, *, conversion: str = "balle2020",
+                   first: int = 0) -> Callable[[float], float]:  # fmt: skip
     """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L): brdp, Theorem 3.  For a rate
     below 1.  delta_Z^T has a closed form for Gaussian noise; for Laplace noise it is `renyi_composed`.  The sum begins
     at k = `first`: 0 in the theorem, and 1 as Algorithm 3 prints it."""
@@ -153,9 +151,8 @@ def theorem3_epsilon(law: Recycled, steps: int, delta: float, *, conversion: str
     return bisected_epsilon(theorem3_delta(law, steps, conversion=conversion), target)[1]
 
 
-def algorithm2_composed(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
-) -> Choice:
+def algorithm2_composed(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+                        steps: int = 1) -> Choice:  # fmt: skip
     """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
     Every release gets (epsilon_1, delta), with epsilon_1 found to a part in a thousand: brdp, Section 6.  It is an
     error if Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing."""

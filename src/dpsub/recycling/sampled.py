@@ -68,9 +68,8 @@ def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
     return float(min(1.0, 2 * (density * inside * _WEIGHTS * width / 2).sum()))
 
 
-def printed_acceptance(
-    sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike, bound: float, *, swapped: bool
-) -> np.ndarray:
+def printed_acceptance(sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike, bound: float, *,
+                       swapped: bool) -> np.ndarray:  # fmt: skip
     """1 / O of brdp, Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.  O = 1 - q + q /
     P(|Z| <= bound) with Z ~ N(0, sigma^2 + sampling_sd^2) as printed; `swapped` exchanges q and 1 - q, as Equation 10
     needs.  Neither is the acceptance: the recycler sees N and not E + N."""
@@ -225,10 +224,8 @@ def _last_best(values: np.ndarray) -> int:
     return int(np.flatnonzero(values >= values.max() - 1e-9)[-1])
 
 
-def algorithm4(
-    query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
-    sensitivity: str = "unscaled", objective: str = "eq13",
-) -> SampledChoice:  # fmt: skip
+def algorithm4(query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
+               sensitivity: str = "unscaled", objective: str = "eq13") -> SampledChoice:  # fmt: skip
     """The sampling rate and the release that brdp, Algorithm 4, chooses for the budget of the whole.
 
     It calibrates to D = `stated_sensitivity` whatever the rate ("unscaled"), as the paper does, or to D / p ("scaled"),
