@@ -1,13 +1,9 @@
 """Noise of weighted DP-Lloyd at a target loss and an expected sample size, for each sampler.
 
-One scalar s = T / beta_sum says everything: a record of norm z has the unsampled loss s (z + offset), where the offset
-is the share of the count query, beta_sum / beta_count.  At inclusion probability q it has at most the loss eps* iff
-
-    s <= f(z) = q log(1 + E/q) / (z + offset),   E = e^{eps*} - 1.
-
-Full and uniform sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, the least f is proved for
-all norms by halving cells, with u = E/q and f'/f = e(u) q'/q - 1 / (z + offset), where
-e(u) = 1 - (u / (1 + u)) / log(1 + u) increases from 0 to 1 (docs/importance.md, section 4).
+With s = T / beta_sum, offset = beta_sum / beta_count a record of norm z has the unsampled loss s (z + offset), and at
+inclusion probability q at most eps* iff s <= f(z) = q log(1 + E/q) / (z + offset), E = e^{eps*} - 1.  Full and uniform
+sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, it is proved for all norms by halving cells:
+f'/f = e(u) q'/q - 1 / (z + offset), e(u) = 1 - (u / (1 + u)) / log(1 + u), u = E/q (docs/importance.md, section 4).
 """
 
 from __future__ import annotations
@@ -74,10 +70,9 @@ class DataFacts:
 
 
 def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) -> float:
-    """Return beta_sum / beta_count, in units of the data.  `released` and `stated`: (4 d rho^2)^{-1/3}, whatever the
-    units of the data (erratum E8).  `repaired`, which scales with the data: r (2 (c/r)^2 / (d (d + 1)))^{1/3} minimises
-    d (d + 1) beta_sum^2 + 2 c^2 beta_count^2 at a given loss of a record of norm r, c a public size of the centres, by
-    default the root of the mean square."""
+    """Return beta_sum / beta_count, in units of the data: (4 d rho^2)^{-1/3} in `released` and `stated`, whatever the
+    units (E8); r (2 (c/r)^2 / (d (d + 1)))^{1/3} in `repaired` (docs/importance.md, section 4), c a public size of the
+    centres, by default the root of the mean square."""
     if checks.one_of("mode", mode, MODES) != "repaired":
         return 1 / (4 * facts.d * RHO**2) ** (1 / 3)
     c = math.sqrt(facts.mean_square) if centre_norm is None else moderate("centre_norm", centre_norm)
@@ -172,9 +167,8 @@ def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None 
     sampler : {"full", "unif", "core", "opt"}
     target : eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target)
     m : expected sample size from 1e-6 to n; not for `full`
-    mode : {"released", "stated", "repaired"}
-        `released`: core-set minimum on a grid of 100 points, weights of `opt` as midpoints; `repaired`: the split that
-        scales with the data.
+    mode : {"released", "stated", "repaired"}; `released`: core-set minimum on a grid of 100 points, weights of `opt` as
+        midpoints; `repaired`: the split that scales with the data
     norms : needed by `opt` only, whose size depends on all of them, shape (n,)
     mixing : of the core-set sampler, from 1e-9 to 1
     centre_norm : of the repaired split, see :func:`count_offset`
@@ -235,9 +229,9 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
 
 
 def _smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> float:
-    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1.  All parts of f'/f are
-    monotone in z: where their bounds on a cell have one sign the smallest value is at an end, elsewhere log f is at
-    least its value in the middle minus half the width times the largest slope."""
+    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1: where bounds of f'/f,
+    monotone in z, have one sign on a cell, f is least at an end, else at least its middle less half the width times the
+    steepest slope."""
     log_gain = float(log_expm1(target))
 
     def curve(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

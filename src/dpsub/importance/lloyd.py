@@ -1,9 +1,8 @@
 """Weighted DP-Lloyd on samples, for many runs at once, its noise, and the cost of many sets of centres on all rows.
 
-Rows are float32 and read in chunks.  The nearest of k centres comes from one matrix product a chunk for many sets of
-centres, with the centres of a set on the first axis and the rows on the last: comparisons run along thousands of
-numbers in the cache.  Sums and counts are added up in float64, so that what a record adds is its own share and not the
-rounding of others.  Runs that share a sample (the same repeat at other noise scales) are computed together.
+Rows are float32, read in chunks; one matrix product a chunk serves many sets of centres, rows on the last axis, so that
+comparisons run along thousands of numbers in the cache.  Sums and counts are added up in float64: what a record adds is
+its own share and not the rounding of others.  Runs that share a sample are computed together.
 """
 
 from __future__ import annotations
@@ -45,18 +44,16 @@ def row_norms(vectors: np.ndarray, order: float) -> np.ndarray:
 
 def norm_noise(shape: tuple[int, ...], scale: float, rng: np.random.Generator, *, order: float = 2.0,
                radius: str = "gamma") -> np.ndarray:  # fmt: skip
-    """Draw vectors of the last axis' dimension with a density proportional to exp(-|z|_order / scale).
+    """Draw vectors of density proportional to exp(-|z|_order / scale): direction u / |u|_p, radius Gamma(d, scale).
 
-    The direction u / |u|_p of independent coordinates with density proportional to exp(-|u|^p) is independent of the
-    radius |z|_p, whose law is Gamma(d, scale) as |z|_p^{d-1} is what a shell has in volume.
+    The coordinates of u are independent with a density proportional to exp(-|u|^p), and independent of the radius.
 
     Parameters
     ----------
     shape : the last entry is d
     scale : at least 0; 0 gives zeros
     order : p in [1, inf]
-    radius : {"gamma", "exponential"}
-        The latter, of the released code, has in d > 1 a density with a pole at 0 and bounds no loss (R1).
+    radius : {"gamma", "exponential"}; the latter, of the released code, bounds no loss in d > 1: a pole at 0 (R1)
     """
     p = _norm_order(order)
     law = checks.one_of("radius", radius, ("gamma", "exponential"))
@@ -82,10 +79,9 @@ class Lloyd:
     ----------
     n_clusters : k
     beta_sum, beta_count : scales of the noise; both 0 for Lloyd's algorithm, never just one
-    mode : {"released", "stated", "repaired"}
-        Radius of the noise: exponential in `released`, else Gamma.  Counts are used as they are, negative or not, and
-        an empty cluster without noise gives NaN that spreads, except in `repaired`: there noisy counts are at least
-        1, centres are moved into the ball of radius `radius`, and an empty cluster without noise keeps its centre.
+    mode : {"released", "stated", "repaired"}; the radius of the noise is exponential in `released`, else Gamma.  Counts
+        are used as they are and an empty cluster without noise gives NaN that spreads, but in `repaired` noisy counts
+        are at least 1, centres are moved into the ball of radius `radius`, and such a cluster keeps its centre
     radius : r, the largest norm of a row, in the norm of `order`
     n_iterations : T
     order : p of the norm, at least 1

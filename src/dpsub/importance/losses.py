@@ -1,12 +1,8 @@
 """Losses of records under Poisson importance sampling, in both directions and in the log domain.
 
-A mechanism on weighted records has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor
-e^eps.  If x is included with probability q and then weighs 1/q, its loss becomes
-
-    present over absent:  log(1 + q (e^eps - 1)),
-    absent over present:  -log(1 - q + q e^-eps),
-
-with eps = eps(1/q, x); the first is never the smaller one (docs/importance.md, Theorem 1).
+A mechanism has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor e^eps.  A record x
+of probability q and weight 1/q has the loss log(1 + q (e^eps - 1)), present over absent, and -log(1 - q + q e^-eps),
+absent over present, eps = eps(1/q, x); the first is never the smaller one (docs/importance.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -85,13 +81,8 @@ def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """eps(w, x) = c(x) w^exponent, the profile of n records: exponent 1 is additive noise on sums, 0 ignores weights.
-
-    Parameters
-    ----------
-    scales : c(x) = eps(1, x) >= 0, nats, shape (n,)
-    exponent : at least 0
-    """
+    """eps(w, x) = c(x) w^exponent, the profile of n records of `scales` c(x) = eps(1, x) >= 0, nats, shape (n,);
+    exponent 1 is additive noise on sums, 0 ignores weights."""
     scales: np.ndarray
     exponent: float = 1.0
 

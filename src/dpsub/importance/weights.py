@@ -1,8 +1,7 @@
 """The largest weights that a target loss allows, for losses that are linear in the weight.
 
-Minimise sum 1/w_i subject to psi(x_i) <= eps* for every record: the solution is the largest w >= 1 with
-(e^{a w} - 1) / w <= E = e^{eps*} - 1, a function of the record alone (docs/importance.md, section 3).  The weights of
-the released code, which need not be feasible, are here as well.
+Least sum 1/w_i with psi(x_i) <= eps* for all records: the largest w >= 1 with (e^{a w} - 1) / w <= e^{eps*} - 1, a
+function of the record alone (docs/importance.md, section 3).  Those of the released code need not be feasible.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ _BLOCK = 1 << 14
 
 
 def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
-    """Return the largest w >= 1 with log(1 + (e^{a w} - 1) / w) <= eps*, shape (n,), by Newton's method.
+    """Return the largest w >= 1 with log(1 + (e^{a w} - 1) / w) <= eps*, shape (n,); importance, Problem 7, Theorem 10.
 
-    Feasible after rounding, and within a share of about 2e-13 of the optimum (of 1e-8 where a and eps* nearly agree);
-    importance, Problem 7 and Theorem 10.
+    Feasible after rounding, and within a share of about 2e-13 of the optimum (of 1e-8 where a and eps* nearly agree).
 
     Parameters
     ----------
@@ -76,8 +74,8 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
 
 def released_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     """Return the weights of the released code, which may exceed the target (R4); arguments as :func:`optimal_weights`.
-    Its bracket ends at the first power of 2 that is infeasible; after eleven halvings it takes the middle, on either
-    side of feasible.  A weight is feasible if it is at most the optimal one: no loss needs to be evaluated."""
+    It halves from the first infeasible power of 2 eleven times and takes the middle.  A weight is feasible iff it is at
+    most the optimal one: no loss needs to be evaluated."""
     best = optimal_weights(slopes, target)
     high = 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)
     low = high / 2

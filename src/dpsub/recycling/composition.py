@@ -1,9 +1,8 @@
 """Many releases with recycled noise: delta at an epsilon, or epsilon at a delta, from both sides.
 
-Under symmetric bounds the noise and its shift by the full sensitivity dominate every pair of neighbours, so that one
-pair stands for adaptive compositions, and both ends are about its loss.  Under asymmetric ones the upper end takes the
-larger profile of both directions at every order, the lower end one direction throughout.  Lower ends come from a
-distribution on a grid that the pair dominates (docs/recycling.md, section 4).
+Under symmetric bounds the noise and its shift by the full sensitivity dominate every pair of neighbours, also in
+adaptive compositions.  Under asymmetric ones the upper end takes the larger profile of both directions at every order,
+the lower end one direction throughout, from a law on a grid that the pair dominates (docs/recycling.md, section 4).
 """
 
 from __future__ import annotations
@@ -126,9 +125,9 @@ class RecycledEvent(Event):
         return lower_law(forward, backward, step, self._orders(step, tail), _surely_infinite(self.law))
 
     def fitting(self, step: float) -> float:
-        """A step that nearly divides both what all losses of the kernel are multiples of, and L.  Lower laws are sharp
-        where atoms of the loss lie on the grid, and only Laplace noise has atoms.  Where many lie between two orders,
-        none matters."""
+        """A step that nearly divides both L and what the kernel's losses are multiples of: lower laws are sharp where
+        atoms of the loss, which only Laplace noise has, lie on the grid.  Where many lie between two orders none
+        matters."""
         unit = self.law.sensitivity / self.law.kernel.scale
         if not isinstance(self.law.kernel, LaplaceKernel) or unit < step / 8:
             return step
@@ -154,9 +153,8 @@ class RecycledEvent(Event):
 def account(law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
             adjacency: str = "substitute", width: float | None = None, deadline: float | None = None) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.  `adjacency`,
-    the relation for which `law.sensitivity` holds, only enters the answer's words.  The wanted `width` is absolute for
-    epsilon (default 1e-3), relative for delta (5e-3).  What has been reached at `deadline`, a reading of
-    `time.monotonic`, is the answer."""
+    for which `law.sensitivity` holds, only enters the words; `width` is absolute for epsilon (default 1e-3), relative
+    for delta (5e-3); what is reached at `deadline`, a reading of `time.monotonic`, is the answer."""
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     target = Target(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3, deadline)
     times = checked_steps(steps)

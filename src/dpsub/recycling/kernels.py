@@ -16,8 +16,8 @@ EPS = float(np.finfo(float).eps)
 
 
 class Kernel(Mechanism):
-    """Noise N of a `scale` > 0, with a density k that is symmetric around 0 and log-concave.  Its loss against a shift
-    by D, z(n) = log k(n) - log k(n - D), does not increase with n."""
+    """Noise N of a `scale` > 0 with a symmetric, log-concave density k: z(n) = log k(n) - log k(n - D) does not
+    increase."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,8 +48,8 @@ class Kernel(Mechanism):
         """E[N; N > n] and E[N^2; N > n] for n >= 0."""
 
     def log_mass(self, low: float, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """log P(low < N <= high) for high >= low, both perhaps infinite, and a bound of the mass's relative error.  Of
-        the two tails the smaller one is differenced, and an interval around 0 is the sum of its halves."""
+        """log P(low < N <= high), ends perhaps infinite, and a bound of the mass's relative error.  Of two tails the
+        smaller one is differenced; an interval around 0 is the sum of its halves."""
         ends = np.asarray(high, dtype=float)
         if low >= 0:
             inner, outer, around = np.asarray(low), ends, np.zeros(ends.shape, dtype=bool)
