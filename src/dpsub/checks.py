@@ -12,8 +12,7 @@ import numpy as np
 
 from dpsub.errors import ArgumentError
 
-MOST_WHOLE = 2**53
-"""Whole numbers above are not told apart by the doubles that everything is computed with."""
+MOST_WHOLE = 2**53  # whole numbers above are not told apart by the doubles that everything is computed with
 
 
 def integer(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = MOST_WHOLE,

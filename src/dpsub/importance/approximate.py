@@ -1,9 +1,9 @@
-"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample: docs/importance.md, sections 5 to 7.
+"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm and with Gaussian noise.
 
 A record (w, x) moves one count by w and one sum by w x: NormPair(1, w / beta_count) times NormPair(d, w |x| / beta_sum)
 dominates a round, whatever the past.  T rounds are composed, and sampling amplifies the whole once; the pair being
 symmetric, one bound serves both directions.  The loss of norm noise has an even law G in closed form (Theorem 5); one
-that is larger in convex order, here on a grid, has larger divergences at every order (Theorem 6).
+that is larger in convex order, here on a grid, has larger divergences (Theorem 6): docs/importance.md, sections 5 to 7.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from dpsub.importance.calibrate import Calibration
 from dpsub.importance.losses import MOST, base_order, inclusion, loss_when_removed
 from dpsub.noise import GaussianProfile
 
-CELLS = 1000
-"""Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
+CELLS = 1000  # grid steps in the larger of the two shifts: epsilon is off by less than about 1e-3 of the pure loss
 _EPS = float(np.finfo(float).eps)
 _GROWTH = 1.02
 _TABLE = 1000  # weights of more than twice as many records are bracketed by a table's: a climb takes hundreds of steps
@@ -37,8 +36,8 @@ _TABLE = 1000  # weights of more than twice as many records are bracketed by a t
 @dataclass(frozen=True)
 class NormPair:
     """Noise of density exp(-|z|_2) in d dimensions on values at distance `shift`, in units of its scale; symmetric,
-    losses in [-shift, shift]; d = 1 is the Laplace law.  NumericalError beyond 600 nats, where e^L leaves the doubles,
-    and below 1e-300."""
+    losses in [-shift, shift]; d = 1: the Laplace law.  NumericalError beyond 600 nats (e^L is no double) or below
+    1e-300."""
     d: int
     shift: float
 
@@ -46,9 +45,8 @@ class NormPair:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not 1e-300 <= self.shift <= 600:
-            raise NumericalError(
-                f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; raise the noise"
-            )
+            raise NumericalError(f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; raise the "
+                                 "noise")
 
     @cached_property
     def flat_share(self) -> float:
@@ -207,9 +205,8 @@ def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: floa
 def _proved_between(calibration: Calibration, delta: float, cells: int, low: float, high: float) -> float:
     """Epsilon of all records with norms from low to high: no larger norm, weight or probability is among them."""
     if calibration.mode == "released":
-        raise UnsupportedError(
-            "the noise of mode released has an exponential radius, for which no loss is bounded; use stated or repaired"
-        )
+        raise UnsupportedError("the noise of mode released has an exponential radius, for which no loss is bounded; "
+                               "use stated or repaired")
     rates = calibration.rates([low, high])
     if not math.isfinite(calibration.s):
         return math.inf
@@ -220,8 +217,8 @@ def _proved_between(calibration: Calibration, delta: float, cells: int, low: flo
 
 
 def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
-    """Return q G(log(1 + (e^eps - 1) / q), mu), G the profile of N(mu, 1) against N(0, 1), exact, for epsilon >= 0, q
-    in (0, 1], mu > 0, the shift at the weight that goes with q."""
+    """Return q G(log(1 + (e^eps - 1) / q), mu), exact, G the profile of N(mu, 1) against N(0, 1), mu > 0 at weight
+    1/q."""
     order = checks.real("epsilon", epsilon, at_least=0)
     chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
     if shift.size and shift.min() <= 0:

@@ -3,7 +3,7 @@
 *Canaries.*  The code in use is played with and without a canary: an event chosen on one half of the draws has exact
 intervals (Clopper and Pearson) on the other half; the log of lower end with over upper end without is below the loss.
 *Core-sets.*  Theorem 15: |cost of all - cost of sample| <= (e/2)(cost of all at C + at the mean) for all C of at most k
-centres, for independent draws; `coreset_deviation` is the least e for one C, also for Poisson samples.
+centres at once, for independent draws.  `coreset_deviation` is the least e for one C, for any weighted sample.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_NUMBERS = 1 << 28
 
 @dataclass(frozen=True)
 class CanaryAudit:
-    """The loss that one attack has shown, `lower` at a confidence, beside the one promised, in nats.  `hits`: how often
+    """The loss that one attack has shown, `lower` at a confidence, beside the one promised, in nats; `hits`: how often
     the event came with and without the canary, of `draws` each."""
     attack: str
     mode: str
@@ -118,8 +118,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
         values = np.empty(draws)
         for start in range(0, draws, _BLOCK):
             size = min(_BLOCK, draws - start)
-            # centres and noise of many runs at once are those of one run with many clusters
-            if mode == "repaired":
+            if mode == "repaired":  # centres and noise of many runs at once are those of one run with many clusters
                 centres = fixed_centres(facts, 2 * size, rng).reshape(size, 2, d)
             else:
                 centres = np.stack([drawn_centres(points, sample, 2, rng) for _ in range(size)])
@@ -156,8 +155,7 @@ def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generat
 
 
 def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
-    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), shape (c,), sums of squares;
-    `centres`: c sets of k, shape (c, k, d)."""
+    """2 |cost of all - of sample| / (cost of all + cost at the mean), sums of squares, (c,), at centres (c, k, d)."""
     full = total_costs(points, centres)
     at_mean = float(total_costs(points, points.mean(axis=0, dtype=float)[None, None, :])[0])
     return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))

@@ -24,8 +24,7 @@ from dpsub.noise.base import nonnegative
 
 SAMPLERS = ("full", "unif", "core", "opt")
 MODES = ("released", "stated", "repaired")
-RHO = 0.225
-"""The constant of the printed split (after Su et al. 2016)."""
+RHO = 0.225  # the constant of the printed split (after Su et al. 2016)
 RELEASED_GRID = 100
 _GAP = 1e-12
 _ROUNDING = 1e-12  # relative error allowed for the evaluation of f; the factor is lowered by it
@@ -63,16 +62,15 @@ class DataFacts:
         facts = cls(rows.shape[0], rows.shape[1], math.sqrt(squares.max()), float(squares.mean()))
         off = float(np.linalg.norm(rows.mean(axis=0, dtype=float)))
         if off > 1e-6 * facts.radius:
-            raise ArgumentError(
-                f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm {off:g}"
-            )
+            raise ArgumentError(f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm "
+                                f"{off:g}")
         return facts
 
 
 def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) -> float:
-    """Return beta_sum / beta_count, in units of the data: (4 d rho^2)^{-1/3} in `released` and `stated`, whatever the
-    units (E8); r (2 (c/r)^2 / (d (d + 1)))^{1/3} in `repaired` (docs/importance.md, section 4), c a public size of the
-    centres, by default the root of the mean square."""
+    """Return beta_sum / beta_count, in units of the data: (4 d rho^2)^{-1/3} in `released` and `stated` (E8), else r (2
+    (c/r)^2 / (d (d + 1)))^{1/3} (docs/importance.md, section 4), c a public size of the centres, default sqrt(mean
+    square)."""
     if checks.one_of("mode", mode, MODES) != "repaired":
         return 1 / (4 * facts.d * RHO**2) ** (1 / 3)
     c = math.sqrt(facts.mean_square) if centre_norm is None else moderate("centre_norm", centre_norm)
@@ -137,10 +135,8 @@ class Calibration:
 
     def _lengths(self, norms: ArrayLike) -> np.ndarray:
         if not self.feasible:
-            raise ArgumentError(
-                f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler {self.sampler}, got "
-                f"m = {self.m:g}; lower m or raise epsilon"
-            )
+            raise ArgumentError(f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler "
+                                f"{self.sampler}, got m = {self.m:g}; lower m or raise epsilon")
         return _within(norms, self.facts)
 
 
@@ -148,10 +144,8 @@ def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
     """Norms that the guarantee is about, those of a rounding above the radius lowered to it."""
     z = nonnegative("norms", norms)
     if z.size and float(z.max()) > facts.radius * (1 + 1e-9):
-        raise ArgumentError(
-            f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or scale down such "
-            "rows"
-        )
+        raise ArgumentError(f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or "
+                            "scale down such rows")
     return np.asarray(np.minimum(z, facts.radius))
 
 
@@ -215,8 +209,7 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
         """Log of the factor that is proved at a target over that of the grid; it rises with the target."""
         return math.log(_smallest_factor(constant, square, facts.radius, offset, math.exp(log_target)) / s)
 
-    # the least target from `low` on, at most about 1e-11 above it
-    low, step = math.log(goal), 1e-9
+    low, step = math.log(goal), 1e-9  # the least target from `low` on, at most about 1e-11 above it
     at_low = excess(low)
     if at_low >= 0:
         return s, math.exp(low)
@@ -229,9 +222,8 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
 
 
 def _smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> float:
-    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1: where bounds of f'/f,
-    monotone in z, have one sign on a cell, f is least at an end, else at least its middle less half the width times the
-    steepest slope."""
+    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1: where bounds of f'/f on a
+    cell have one sign f is least at an end, else at least its middle less half the width times the steepest slope."""
     log_gain = float(log_expm1(target))
 
     def curve(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

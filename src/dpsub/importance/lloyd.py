@@ -230,8 +230,7 @@ class _Piece:
         if self._members is None or self._members.shape[0] != width:
             parts, starts = np.repeat(self.share, near.n_sets), np.arange(n + 1, dtype=np.int32) * near.n_sets
             self._members = sparse.csc_array((parts, places, starts), shape=(width, n))
-        # from round to round only the clusters change
-        self._members.indices = places
+        self._members.indices = places  # from round to round only the clusters change
         return np.bincount(places, self._members.data, minlength=width), self._members @ self._doubles
 
 
@@ -303,8 +302,7 @@ def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:
         radius = min(plan.radius for plan in plans if plan.order == order)
         for start in range(0, points.shape[0], _CHUNK):
             largest = float(row_norms(points[start : start + _CHUNK], order).max())
-            # not the other way round: NaN is refused as well
-            if not largest <= radius * (1 + slack):
+            if not largest <= radius * (1 + slack):  # not the other way round: NaN is refused as well
                 raise ArgumentError(f"rows must have norms of at most {radius:g}, got {largest:g}; scale or drop them")
 
 

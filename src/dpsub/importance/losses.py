@@ -46,10 +46,9 @@ def inclusion(q: ArrayLike) -> np.ndarray:
     """Return inclusion probabilities as an array; ArgumentError outside (0, 1]: what is never drawn has no weight."""
     chances = checks.finite_array("inclusion probabilities", q)
     if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
-        raise ArgumentError(
-            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; leave out "
-            f"records that are sampled never or below {_RAREST:g}, and lower m where a probability exceeds 1"
-        )
+        raise ArgumentError(f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; "
+                            f"leave out records that are sampled never or below {_RAREST:g}, and lower m where a "
+                            "probability exceeds 1")
     return chances
 
 
@@ -67,8 +66,7 @@ def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with it, at most."""
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = -np.log1p(chance * np.expm1(-np.minimum(loss, 1.0)))
-    # at large losses 1 - q and q e^-eps are what is left of numbers near 1
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # at large losses 1 - q and q e^-eps are what is left of numbers near 1
         large = -np.logaddexp(np.log1p(-chance), np.log(chance) - loss)
     return np.where(loss > 1, large, small)[()]
 

@@ -31,14 +31,11 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     """
     goal, a = moderate("target epsilon", target), np.atleast_1d(checks.finite_array("slopes", slopes))
     if a.size and a.min() < _SMALLEST:
-        raise ArgumentError(
-            f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without influence has no "
-            "largest weight: cap it"
-        )
+        raise ArgumentError(f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without "
+                            "influence has no largest weight: cap it")
     if a.size and a.max() > goal * (1 + 1e-12):  # rounding of a limit that the caller has computed is let pass
-        raise ArgumentError(
-            f"the target must be at least the largest unsampled loss = {a.max():g}, got {goal:g}; raise the noise"
-        )
+        raise ArgumentError(f"the target must be at least the largest unsampled loss = {a.max():g}, got {goal:g}; "
+                            "raise the noise")
     weights = np.empty(a.shape)
     with np.errstate(over="ignore"):  # of steps that are not taken
         for start in range(0, len(a), _BLOCK):
@@ -56,8 +53,7 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
         # the slope of h at 1/a is about a/E, which next to 1 is lost; it is 1/2 or more from 2/a on
         w = np.where(a < 1e-15 * scale, 2 * w, w)
     for _ in range(60):
-        # beyond the range of doubles 1 + E w is E w
-        grown = goal + np.log(w) if large else np.log1p(scale * w)
+        grown = goal + np.log(w) if large else np.log1p(scale * w)  # beyond the range of doubles 1 + E w is E w
         share = np.ones_like(w) if large else scale * w / (1 + scale * w)
         aw = a * w
         # a slope that rounding has taken away leaves the place as it is: the root is the minimum
@@ -74,8 +70,7 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
 
 def released_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     """Return the weights of the released code, which may exceed the target (R4); arguments as :func:`optimal_weights`.
-    It halves from the first infeasible power of 2 eleven times and takes the middle.  A weight is feasible iff it is at
-    most the optimal one: no loss needs to be evaluated."""
+    Eleven halvings from the first infeasible power of 2, then the middle; feasible is what is at most the optimum."""
     best = optimal_weights(slopes, target)
     high = 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)
     low = high / 2

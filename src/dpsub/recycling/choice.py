@@ -144,10 +144,9 @@ def largest_rate(kernel: Kernel, epsilon: float, delta: float, lower: float, upp
         found, has = _largest_composed(alone, order, target, times), f"more in {times} releases"
     if found is None:
         check_time()
-        raise ArgumentError(
-            f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} where the kernel "
-            f"alone has {has} and no rate has less than the budget; take a larger scale or budget"
-        )
+        raise ArgumentError(f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} "
+                            f"where the kernel alone has {has} and no rate has less than the budget; take a larger "
+                            "scale or budget")
     return Choice(found, order, target, "exact" if times == 1 else "upper", times)
 
 
@@ -174,8 +173,7 @@ def _largest_once(alone: Recycled, epsilon: float, delta: float) -> Recycled | N
         last = int(kept[-1])
         low, high = points[last], points[min(last + 1, points.size - 1)]
         points = np.linspace(low, high, 65)
-    # the rate is rounded once more when it leaves log space
-    back = 1e-13
+    back = 1e-13  # the rate is rounded once more when it leaves log space
     while not true_delta(_at_rate(alone, -low), epsilon) <= delta:
         if low <= 0:
             return None
@@ -210,8 +208,7 @@ def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> floa
 def best_recycler(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
                   steps: int = 1) -> Choice:  # fmt: skip
     """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta): brdp,
-    Algorithm 2, with the exact profile and without the limit epsilon_y <= epsilon.  Of several releases, at a time
-    limit, the best one proved until then."""
+    Algorithm 2, exact and without epsilon_y <= epsilon; of several releases the best one proved within a time limit."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times == 1:

@@ -32,14 +32,9 @@ CONDITIONS = (
 )
 """Under which every guarantee for recycled noise holds."""
 
-MOST_STEPS = 10**8
-"""Largest number of releases."""
-
-_BEYOND = 1e150
-"""No finite loss is larger."""
-
-Divergence = Callable[[np.ndarray], HockeyStickPieces]
-"""log orders >= 0 -> the divergence there."""
+MOST_STEPS = 10**8  # largest number of releases
+_BEYOND = 1e150  # no finite loss is larger
+Divergence = Callable[[np.ndarray], HockeyStickPieces]  # log orders >= 0 -> the divergence there
 
 
 def checked_steps(steps: Any) -> int:
@@ -49,9 +44,9 @@ def checked_steps(steps: Any) -> int:
 
 def lower_law(forward: Divergence, backward: Divergence, step: float, indices: np.ndarray,
               infinity: float) -> PrivacyLossDistribution:  # fmt: skip
-    """A distribution below the loss of P against Q under P, from H_a(P || Q) and H_a(Q || P), one object if equal.
-    `indices` increase from 0: orders are e^{step index}; `infinity` is the mass of infinite loss under P, rounded down,
-    of which the pair swapped has as much or more."""
+    """A law below the loss of P against Q under P, from H_a(P || Q) and H_a(Q || P), one object if equal, at orders
+    e^{step index}, index from 0; `infinity`: mass of infinite loss under P, rounded down, at most that of the swapped
+    pair."""
     x = indices * step
     first = _lowered(forward(x), x, infinity)
     second = first if backward is forward else _lowered(backward(x), x, infinity)
@@ -87,8 +82,7 @@ def _lowered(found: HockeyStickPieces, x: np.ndarray, infinity: float) -> np.nda
         gaps = np.where((before > 0) & (behind > 0), before * behind / (before + behind), 0.0) * (1 + 8 * EPS)
     gaps = np.where(np.isnan(gaps), 0.0, gaps)
     lowered = np.asarray(values - infinity - np.maximum(np.append(gaps, 0.0), np.append(0.0, gaps)))
-    # the divergence is lowered to 0 one order before it would be
-    vanished = np.flatnonzero(lowered <= 0)
+    vanished = np.flatnonzero(lowered <= 0)  # the divergence is lowered to 0 one order before it would be
     lowered[max(int(vanished[0]) - 1 if vanished.size else x.size - 1, 0) :] = 0.0
     return lowered
 
@@ -126,8 +120,7 @@ class RecycledEvent(Event):
 
     def fitting(self, step: float) -> float:
         """A step that nearly divides both L and what the kernel's losses are multiples of: lower laws are sharp where
-        atoms of the loss, which only Laplace noise has, lie on the grid.  Where many lie between two orders none
-        matters."""
+        atoms of the loss, which only Laplace noise has, lie on the grid; many between two orders do not matter."""
         unit = self.law.sensitivity / self.law.kernel.scale
         if not isinstance(self.law.kernel, LaplaceKernel) or unit < step / 8:
             return step
@@ -169,10 +162,8 @@ def account(law: Recycled, steps: int = 1, *, epsilon: float | None = None, delt
         lower, upper = math.inf, math.inf
     else:
         lower, upper, width_met = ledger.answer(target)
-    pair = (
-        f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
-        f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}"
-    )
+    pair = (f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
+            f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}")
     return Account(
         lower=min(lower, upper), upper=upper, kind="exact" if ledger.one_number else "bounds", pair=pair,
         adjacency=relation, sensitivity=f"neighbours move the value by up to {law.sensitivity:g}",

@@ -58,10 +58,8 @@ def intervals(lower: float, upper: float, sensitivity: float) -> list[LossInterv
     """The line, cut at the ends of I and of I + D, which are moved by one number at least: no crossing is lost."""
     start, stop = (max(end + sensitivity, math.nextafter(end, math.inf)) for end in (lower, upper))
     cuts = sorted({-math.inf, lower, upper, start, stop, math.inf})
-    return [
-        LossInterval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
-        for low, high in pairwise(cuts)
-    ]
+    return [LossInterval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
+            for low, high in pairwise(cuts)]  # fmt: skip
 
 
 def hockey_stick(kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float,

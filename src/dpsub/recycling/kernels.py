@@ -16,8 +16,7 @@ EPS = float(np.finfo(float).eps)
 
 
 class Kernel(Mechanism):
-    """Noise N of a `scale` > 0 with a symmetric, log-concave density k: z(n) = log k(n) - log k(n - D) does not
-    increase."""
+    """Noise N of a `scale` > 0, its density k symmetric and log-concave: z(n) = log k(n) - log k(n - D) never rises."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,8 +59,7 @@ class Kernel(Mechanism):
             # where rounding leaves nothing of an interval, it is put at what rounding can hide, with an error above it
             drop = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
             log = np.where(log_inner == -np.inf, -np.inf, log_inner + np.log(drop))
-        # relative to the tails where both underflow
-        base = np.where(np.isfinite(log), log, 0.0)
+        base = np.where(np.isfinite(log), log, 0.0)  # relative to the tails where both underflow
         relative = np.exp(np.minimum(log_inner - base, 700.0)) * self.tail_rounding(inner)
         relative = relative + np.exp(np.minimum(log_outer - base, 700.0)) * self.tail_rounding(outer)
         if around.any():

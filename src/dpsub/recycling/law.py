@@ -53,10 +53,8 @@ class Recycled:
             # what is computed from their ratios to the scale, and their squares, is a double
             value, scale = getattr(self, name), self.kernel.scale
             if not 1e-150 <= abs(value) / scale <= 1e150:
-                raise ArgumentError(
-                    f"{name} must lie within 150 orders of magnitude of the kernel's scale = {scale:g}, got {name} = "
-                    f"{value:g}; take numbers that are closer"
-                )
+                raise ArgumentError(f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
+                                    f"{scale:g}, got {name} = {value:g}; take numbers that are closer")
 
     @classmethod
     def within(cls, kernel: Kernel, rate: float, bound: float, sensitivity: float) -> Recycled:
@@ -150,8 +148,7 @@ class Recycled:
         return (below[0] + above[0]) / self.outside if self.outside > 0 else math.nan
 
     def capped(self, most: int) -> Recycled:
-        """The law of a loop that releases its draw number `most` >= 1 whatever it is: recycling at a smaller rate
-        (docs/recycling.md, section 1)."""
+        """The law of a loop that releases draw `most` >= 1 whatever it is (docs/recycling.md, section 1)."""
         last = (self.rate * self.outside) ** (checks.integer("most", most, at_least=1) - 1)
         earlier = (1 - last) * self.normaliser  # 1 - r is positive, as p is
         return replace(self, rate=self.rate * earlier / (earlier + last))
@@ -162,8 +159,7 @@ class Recycled:
         return (exact + self.draw(exact.size, rng).reshape(exact.shape))[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Recycled noise without a loop, shape (size,): inside or outside by the acceptance, then the kernel by
-        inversion."""
+        """Recycled noise without a loop, shape (size,): first inside or outside, then the kernel by inversion."""
         choice, place = rng.random(size), 1 - rng.random(size)
         kernel = self.kernel
         below, above = float(kernel.cdf(self.lower)), float(kernel.cdf(-self.upper))
@@ -195,9 +191,8 @@ class Recycled:
 
 @dataclass(frozen=True)
 class RecycledProfile(Profile):
-    """Exact profile: the larger one of both directions at the full sensitivity, which is the worst shift
-    (docs/recycling.md, section 2).  At q = 1 it does not fall to 0.  The paper's formulas are in
-    `dpsub.recycling.paper`."""
+    """Exact profile: the larger one of both directions at the full sensitivity, the worst shift (docs/recycling.md,
+    section 2).  At q = 1 it does not fall to 0.  The paper's formulas: `dpsub.recycling.paper`."""
     law: Recycled
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:

@@ -29,8 +29,7 @@ CONVERSIONS = ("balle2020", "mironov")
 """From Renyi divergences to (epsilon, delta); the paper does not say which it takes."""
 _SHIFTS = np.geomspace(1e-3, 3e4, 1200)
 
-ComposedProfile = Callable[[np.ndarray], np.ndarray]
-"""epsilon, any real numbers -> delta_Z^T(epsilon)."""
+ComposedProfile = Callable[[np.ndarray], np.ndarray]  # epsilon, any real numbers -> delta_Z^T(epsilon)
 
 
 def crossing_mass(kernel: Kernel, lower: float, upper: float, sensitivity: float) -> float:
@@ -121,8 +120,9 @@ def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
 
 def theorem3_delta(law: Recycled, steps: int, *, conversion: str = "balle2020",
                    first: int = 0) -> Callable[[float], float]:  # fmt: skip
-    """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L), rate below 1: brdp, Theorem
-    3. delta_Z^T is `renyi_composed` for Laplace noise.  The sum begins at k = `first`: 0, or 1 as in Algorithm 3."""
+    """brdp, Theorem 3, for a rate below 1: epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T
+    - k) L), for Laplace noise with `renyi_composed`.  The sum begins at k = `first`: 0, or 1 as Algorithm 3 prints
+    it."""
     times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
@@ -168,10 +168,8 @@ def algorithm2_composed(family: Family, epsilon: float, delta: float, bound: flo
 
     first, most = math.log(order / times) - 0.1, math.log(order)
     if excess(first) > 0:
-        raise NumericalError(
-            f"the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = {order:g} over {times} "
-            "releases; their composition theorem has no epsilon there"
-        )
+        raise NumericalError(f"the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = {order:g} "
+                             f"over {times} releases; their composition theorem has no epsilon there")
     # releases that spend all of epsilon each exceed it together, and those with their T-th part do not
     low, _ = bracketed(excess, first, most, 8, 1e-3)
     return Choice(law(low), order, target, "paper", times)

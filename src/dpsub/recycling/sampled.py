@@ -180,8 +180,8 @@ def _last(keeps: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.n
 
 
 def _splits(epsilon: np.ndarray, delta: np.ndarray, bound_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Algorithm 1 for all shares of inner budgets, shapes (rates,): scales per sensitivity and rates, (rates,
-    shares)."""
+    """Algorithm 1 for all shares of inner budgets of shape (rates,): scales in units of the sensitivity and rates q,
+    both of shape (rates, shares)."""
     inner, target, theta = (np.asarray(x, dtype=float)[:, None] for x in (epsilon, delta, bound_ratio))
     spent = inner * np.linspace(1 / _SHARES, 1.0, _SHARES)
     log_ratio = _last(lambda log: _gaussian_delta(spent, np.exp(log)) <= target,
@@ -219,10 +219,9 @@ def _last_best(values: np.ndarray) -> int:
 def algorithm4(query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
                sensitivity: str = "unscaled", objective: str = "eq13") -> SampledChoice:  # fmt: skip
     """The sampling rate and the release that brdp, Algorithm 4, chooses for the budget of the whole.  It calibrates to
-    D = `stated_sensitivity` at every rate ("unscaled"), as the paper does, or to D / p ("scaled"), which is how far the
-    statistic really moves.  Its objective is Equation 13 as "printed"; with q and 1 - q exchanged ("eq13"); or the
-    acceptance of E + N ("convolution"), kernel and rate by Equation 10.  Step 7 states no rule and is left out: delta_1
-    is delta / p."""
+    D = `stated_sensitivity` ("unscaled"), as the paper does, or to D / p ("scaled"), which is how far the statistic
+    really moves.  Its objective is Equation 13 as "printed", with q and 1 - q exchanged ("eq13"), or the acceptance of
+    E + N ("convolution"), kernel and rate by Equation 10.  Step 7 states no rule: delta_1 is delta / p."""
     order, target = checked_budget(epsilon, delta)
     theta = checks.real("bound", bound, above=0)
     checks.one_of("sensitivity rule", sensitivity, SENSITIVITIES)
@@ -251,8 +250,7 @@ def algorithm4(query: Query, epsilon: float, delta: float, bound: float, stated_
 
     low, high = max(1 / query.n, 2 * target), 1.0  # a sample holds a record, and needs noise
     if convolved:
-        # a grid that holds 1, where the printed search never arrives
-        coarse = np.geomspace(low, high, _RATES)
+        coarse = np.geomspace(low, high, _RATES)  # a grid that holds 1, where the printed search never arrives
         best = _last_best(tried(coarse)[0])
         rates = np.linspace(coarse[max(best - 1, 0)], coarse[min(best + 1, _RATES - 1)], _RATES)
     else:
