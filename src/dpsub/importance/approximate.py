@@ -36,8 +36,7 @@ _TABLE = 1000  # weights of more than twice as many records are bracketed by a t
 @dataclass(frozen=True)
 class NormPair:
     """Noise of density exp(-|z|_2) in d dimensions on values at distance `shift`, in units of its scale; symmetric,
-    losses in [-shift, shift]; d = 1: the Laplace law.  NumericalError beyond 600 nats (e^L is no double) or below
-    1e-300."""
+    losses in [-shift, shift]; d = 1 is Laplace.  NumericalError beyond 600 nats (e^L is no double) or below 1e-300."""
     d: int
     shift: float
 
@@ -45,8 +44,8 @@ class NormPair:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not 1e-300 <= self.shift <= 600:
-            raise NumericalError(f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; raise the "
-                                 "noise")
+            raise NumericalError(f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; "
+                                 "raise the noise")
 
     @cached_property
     def flat_share(self) -> float:
@@ -107,8 +106,8 @@ def _terms(d: int) -> int:
 
 
 def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
-    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, as positive terms (Euler's transformation of 2F1): x^{a+1} (1 -
-    x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a))."""
+    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, as positive terms (Euler's transformation of 2F1): it is x^{a+1}
+    (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a))."""
     term, total = np.ones(x.shape), np.ones(x.shape)
     for j in range(_terms(int(2 * a + 1))):
         term *= x * ((2 * a + 1 + j) * (2 + j) / ((a + 2 + j) * (1 + j)))
@@ -217,8 +216,8 @@ def _proved_between(calibration: Calibration, delta: float, cells: int, low: flo
 
 
 def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
-    """Return q G(log(1 + (e^eps - 1) / q), mu), exact, G the profile of N(mu, 1) against N(0, 1), mu > 0 at weight
-    1/q."""
+    """Return q G(log(1 + (e^eps - 1) / q), mu), exact, G the profile of N(mu, 1) against N(0, 1), at eps >= 0, with q
+    in (0, 1] and mu > 0, the shift at the weight that goes with q."""
     order = checks.real("epsilon", epsilon, at_least=0)
     chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
     if shift.size and shift.min() <= 0:

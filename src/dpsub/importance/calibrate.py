@@ -62,15 +62,15 @@ class DataFacts:
         facts = cls(rows.shape[0], rows.shape[1], math.sqrt(squares.max()), float(squares.mean()))
         off = float(np.linalg.norm(rows.mean(axis=0, dtype=float)))
         if off > 1e-6 * facts.radius:
-            raise ArgumentError(f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm "
-                                f"{off:g}")
+            raise ArgumentError(f"data must be centred within 1e-6 of the radius {facts.radius:g}, "
+                                f"got a mean of norm {off:g}")
         return facts
 
 
 def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) -> float:
     """Return beta_sum / beta_count, in units of the data: (4 d rho^2)^{-1/3} in `released` and `stated` (E8), else r (2
-    (c/r)^2 / (d (d + 1)))^{1/3} (docs/importance.md, section 4), c a public size of the centres, default sqrt(mean
-    square)."""
+    (c/r)^2 / (d (d + 1)))^{1/3} (docs/importance.md, section 4), c a public size of centres, by default
+    sqrt(mean_square)."""
     if checks.one_of("mode", mode, MODES) != "repaired":
         return 1 / (4 * facts.d * RHO**2) ** (1 / 3)
     c = math.sqrt(facts.mean_square) if centre_norm is None else moderate("centre_norm", centre_norm)
@@ -161,8 +161,8 @@ def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None 
     sampler : {"full", "unif", "core", "opt"}
     target : eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target)
     m : expected sample size from 1e-6 to n; not for `full`
-    mode : {"released", "stated", "repaired"}; `released`: core-set minimum on a grid of 100 points, weights of `opt` as
-        midpoints; `repaired`: the split that scales with the data
+    mode : {"released", "stated", "repaired"}
+        `released`: core-sets' least on a grid of 100, weights of `opt` as midpoints; `repaired`: a split that scales.
     norms : needed by `opt` only, whose size depends on all of them, shape (n,)
     mixing : of the core-set sampler, from 1e-9 to 1
     centre_norm : of the repaired split, see :func:`count_offset`

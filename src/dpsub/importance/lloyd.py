@@ -79,9 +79,10 @@ class Lloyd:
     ----------
     n_clusters : k
     beta_sum, beta_count : scales of the noise; both 0 for Lloyd's algorithm, never just one
-    mode : {"released", "stated", "repaired"}; the radius of the noise is exponential in `released`, else Gamma.  Counts
-        are used as they are and an empty cluster without noise gives NaN that spreads, but in `repaired` noisy counts
-        are at least 1, centres are moved into the ball of radius `radius`, and such a cluster keeps its centre
+    mode : {"released", "stated", "repaired"}
+        The radius of the noise is exponential in `released`, else Gamma.  Counts are used as they are and an empty
+        cluster without noise gives NaN that spreads, but in `repaired` noisy counts are at least 1, centres are moved
+        into the ball of radius `radius`, and such a cluster keeps its centre.
     radius : r, the largest norm of a row, in the norm of `order`
     n_iterations : T
     order : p of the norm, at least 1

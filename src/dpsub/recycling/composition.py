@@ -45,8 +45,8 @@ def checked_steps(steps: Any) -> int:
 def lower_law(forward: Divergence, backward: Divergence, step: float, indices: np.ndarray,
               infinity: float) -> PrivacyLossDistribution:  # fmt: skip
     """A law below the loss of P against Q under P, from H_a(P || Q) and H_a(Q || P), one object if equal, at orders
-    e^{step index}, index from 0; `infinity`: mass of infinite loss under P, rounded down, at most that of the swapped
-    pair."""
+    e^{step index}, index from 0; `infinity`: mass of infinite loss under P, rounded down, at most the swapped
+    pair's."""
     x = indices * step
     first = _lowered(forward(x), x, infinity)
     second = first if backward is forward else _lowered(backward(x), x, infinity)

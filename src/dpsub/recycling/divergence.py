@@ -1,9 +1,9 @@
 """Hockey-stick divergences of recycled noise from itself moved, with a bound of their rounding errors.
 
 The ends of I = [lower, upper] and of I + D cut the line into at most five intervals, on each of which {loss > epsilon}
-is one interval from the left end to h = min(right end, n*(epsilon - shift)); g = 1 inside I and 1 - q outside:
-    delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N + D <= h)]
-(docs/recycling.md, section 2).
+is one interval from its left end to h (docs/recycling.md, section 2); with g = 1 inside I and 1 - q outside,
+
+    delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N + D <= h)].
 """
 
 from __future__ import annotations

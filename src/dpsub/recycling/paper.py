@@ -120,9 +120,8 @@ def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
 
 def theorem3_delta(law: Recycled, steps: int, *, conversion: str = "balle2020",
                    first: int = 0) -> Callable[[float], float]:  # fmt: skip
-    """brdp, Theorem 3, for a rate below 1: epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T
-    - k) L), for Laplace noise with `renyi_composed`.  The sum begins at k = `first`: 0, or 1 as Algorithm 3 prints
-    it."""
+    """brdp, Theorem 3, rate below 1: epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k)
+    L), for Laplace noise by `renyi_composed`.  The sum begins at k = `first`: 0, or 1 as in Algorithm 3."""
     times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
