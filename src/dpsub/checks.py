@@ -12,14 +12,11 @@ import numpy as np
 
 from dpsub.errors import ArgumentError
 
-MOST_WHOLE = 2**53
-"""Whole numbers above are not told apart by the doubles that everything is computed with."""
+MOST_WHOLE = 2**53  # whole numbers above are not told apart by the doubles that everything is computed with
 
 
-def integer(
-    name: str, value: Any, *, at_least: int | None = None, at_most: int | None = MOST_WHOLE,
-    at_most_name: str | None = None,
-) -> int:
+def integer(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = MOST_WHOLE,
+            at_most_name: str | None = None) -> int:  # fmt: skip
     """Return `value` as int within the limits; `at_most_name` names the upper one ("n" gives "at most n = 300")."""
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}")
@@ -44,10 +41,8 @@ def _shown(value: int) -> str:
     return f"about {'-' if value < 0 else ''}1e{int(math.log10(2) * abs(value).bit_length())}"
 
 
-def real(
-    name: str, value: Any, *, above: float | None = None, at_least: float | None = None, below: float | None = None,
-    at_most: float | None = None,
-) -> float:
+def real(name: str, value: Any, *, above: float | None = None, at_least: float | None = None,
+         below: float | None = None, at_most: float | None = None) -> float:  # fmt: skip
     """Return `value` as a finite float within the limits (`above` and `below` are strict)."""
     try:
         if isinstance(value, (bool, np.bool_, str)):

@@ -1,7 +1,4 @@
-"""What can go wrong, by whose fault.
-
-Every message is one sentence: the rule, what came, the way out.
-"""
+"""What can go wrong, by whose fault; every message is one sentence: the rule, what came, the way out."""
 
 from __future__ import annotations
 

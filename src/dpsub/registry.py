@@ -30,14 +30,10 @@ class Registry(Generic[T]):
 
     Parameters
     ----------
-    package : str
-        Dotted name of the package whose modules are imported on first use; PlanError if two members share a name.
-    base : type
-        The abstract class that members extend.
-    noun : str
-        What a member is called in messages ("sampler").
-    key : callable, optional
-        Name of a member, None for a class that is not one; default is the class attribute `name`.
+    package : dotted name, whose modules are imported on first use; PlanError if two members share a name.
+    base : the abstract class that members extend.
+    noun : what a member is called in messages ("sampler").
+    key : name of a member, None for a class that is not one; default is the class attribute `name`.
     """
 
     def __init__(self, package: str, base: Any, noun: str, *, key: Callable[[type], str | None] = _name) -> None:

@@ -6,11 +6,7 @@ from enum import StrEnum
 
 
 class Relation(StrEnum):
-    """When two data sets count as neighbours.
-
-    ADD_REMOVE: one record is added or removed; SUBSTITUTE: one record is replaced, the size stays.
-    The papers write R and S for them.
-    """
-
+    """When data sets are neighbours: one record is added or removed, or replaced (the papers write R and S for
+    these)."""
     ADD_REMOVE = "add_remove"
     SUBSTITUTE = "substitute"

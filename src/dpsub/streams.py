@@ -35,17 +35,11 @@ def stream(root: int, *, experiment: str, cell: Mapping[str, Any], role: str, re
 
     Parameters
     ----------
-    root : int
-        The one seed of the configuration.
-    experiment : str
-        Its name.
-    cell : mapping
-        The fields that this role's key holds. Roles "data" and "initial" get the paired fields only, so that all
-        samplers meet the same data.
-    role : {"data", "initial", "sample", "noise"}
-        What the numbers are for.
-    replicate : int
-        Repetition, from 0.
+    root : the one seed of the configuration.
+    experiment : its name.
+    cell : fields of this role's key; "data" and "initial" get the paired ones only: all samplers meet the same data.
+    role : {"data", "initial", "sample", "noise"}, what the numbers are for.
+    replicate : repetition, from 0.
 
     Examples
     --------

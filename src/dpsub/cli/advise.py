@@ -66,6 +66,5 @@ def _bound(value: float, rounded: Callable[[float], str]) -> str:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    # a cell that fills its column still stands apart from the one before it
-    widths = (9, 9, 9, 12, 11, 10, 8, 10)
+    widths = (9, 9, 9, 12, 11, 10, 8, 10)  # a cell that fills its column still stands apart from the one before it
     return "".join(f" {cell.rjust(width - 1)}" for cell, width in zip(cells, widths, strict=True)).rstrip()

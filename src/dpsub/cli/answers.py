@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
 
-Line = tuple[str, "str | Sequence[str]"]
-"""A name and its value; several values stand below each other."""
+Line = tuple[str, "str | Sequence[str]"]  # a name and its value; several values stand below each other
 _DIGITS = 6
 _MEANING = {
     "exact": "both ends bracket one number, which the worst data sets attain",
@@ -28,7 +27,6 @@ _MEANING = {
 @dataclass(frozen=True)
 class Answer:
     """What a command says: `values` for JSON, a list where several were asked about; a title and lines for people."""
-
     values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
     lines: Sequence[Line] = ()

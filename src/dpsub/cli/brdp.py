@@ -77,12 +77,10 @@ def run(arguments: Namespace) -> Answer:
             law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
     else:
         law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
-    account = composition.account(
-        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=5e-4, deadline=started + arguments.time_limit
-    )
+    account = composition.account(law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=5e-4,
+                                  deadline=started + arguments.time_limit)
     if arguments.rate is None and times > 1:
-        # the bound that the choice was proved by
-        proved = composition.upper_delta(law, times, epsilon)
+        proved = composition.upper_delta(law, times, epsilon)  # the bound that the choice was proved by
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
     seconds = monotonic() - started
     values = {

@@ -12,10 +12,8 @@ from dpsub.errors import ArgumentError
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors as `ArgumentError`, no abbreviations, and proposals for misspelt options.
-
-    `renamed` maps options of earlier versions, which are understood for one release more, to their new names.
-    """
+    """argparse with errors as `ArgumentError`, no abbreviations, proposals for misspelt options; `renamed` maps options
+    of earlier versions, which are understood for one release more, to their new names."""
 
     def __init__(self, prog: str, description: str | None, renamed: Mapping[str, str]) -> None:
         self.renamed = renamed

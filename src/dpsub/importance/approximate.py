@@ -1,18 +1,9 @@
-"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm noise and with Gaussian noise.
+"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm and with Gaussian noise.
 
-*One round.*  The record (w, x) moves one count by w under Laplace noise, and one sum by w x under noise of density
-exp(-|z|_2 / beta_sum): whatever the past, the outputs have divergences no larger than those of NormPair(1, w /
-beta_count) times NormPair(d, w |x| / beta_sum).  T rounds are composed, and the sampling of the record amplifies the
-whole once.  As the composed pair is symmetric, one bound serves both directions.
-
-*Norm noise.*  Moved by a vector of length D, the density exp(-|y|) in d dimensions has its loss L = D nu in [-D, D] in
-closed form: P = e^{L/2} G / Z, Q = e^{-L/2} G / Z, Z = E_G e^{L/2}, with one even law G of L, under which nu is the
-mixture of the densities proportional to (1 - nu^2)^{(d - 3) / 2} and (1 - nu^2)^{(d - 1) / 2} with odds
-d K_{d/2}(z) : z K_{d/2 - 1}(z), z = D / 2.  For d = 1 the first one is the atoms at both ends: the Laplace law.
-A law that is larger than G in convex order, here each cell's mass on the two grid points next to it with the cell's
-mean kept, has larger divergences at every order.
-
-Proofs: docs/importance.md, sections 5 to 7.
+A record (w, x) moves one count by w and one sum by w x: NormPair(1, w / beta_count) times NormPair(d, w |x| / beta_sum)
+dominates a round, whatever the past.  T rounds are composed, and sampling amplifies the whole once; the pair being
+symmetric, one bound serves both directions.  The loss of norm noise has an even law G in closed form (Theorem 5); one
+that is larger in convex order, here on a grid, has larger divergences (Theorem 6): docs/importance.md, sections 5 to 7.
 """
 
 from __future__ import annotations
@@ -36,8 +27,7 @@ from dpsub.importance.calibrate import Calibration
 from dpsub.importance.losses import MOST, base_order, inclusion, loss_when_removed
 from dpsub.noise import GaussianProfile
 
-CELLS = 1000
-"""Grid steps in the larger one of the two shifts: epsilon is then off by less than about 1e-3 of the pure loss."""
+CELLS = 1000  # grid steps in the larger of the two shifts: epsilon is off by less than about 1e-3 of the pure loss
 _EPS = float(np.finfo(float).eps)
 _GROWTH = 1.02
 _TABLE = 1000  # weights of more than twice as many records are bracketed by a table's: a climb takes hundreds of steps
@@ -45,12 +35,8 @@ _TABLE = 1000  # weights of more than twice as many records are bracketed by a t
 
 @dataclass(frozen=True)
 class NormPair:
-    """Noise of density exp(-|z|_2) in d dimensions on two values at distance `shift` > 0, in units of the noise scale.
-
-    Symmetric: the losses of the two directions have one law, on [-shift, shift]; d = 1 is the Laplace law.
-    NumericalError if the shift exceeds 600 nats, where e^L leaves the range of doubles, or is below 1e-300.
-    """
-
+    """Noise of density exp(-|z|_2) in d dimensions on values at distance `shift`, in units of its scale; symmetric,
+    losses in [-shift, shift]; d = 1 is Laplace.  NumericalError beyond 600 nats (e^L is no double) or below 1e-300."""
     d: int
     shift: float
 
@@ -58,9 +44,8 @@ class NormPair:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not 1e-300 <= self.shift <= 600:
-            raise NumericalError(
-                f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; raise the noise"
-            )
+            raise NumericalError(f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; "
+                                 "raise the noise")
 
     @cached_property
     def flat_share(self) -> float:
@@ -121,10 +106,8 @@ def _terms(d: int) -> int:
 
 
 def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
-    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, by a series of positive terms:
-
-    x^{a+1} (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a)), after Euler's transformation.
-    """
+    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, as positive terms (Euler's transformation of 2F1): it is x^{a+1}
+    (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a))."""
     term, total = np.ones(x.shape), np.ones(x.shape)
     for j in range(_terms(int(2 * a + 1))):
         term *= x * ((2 * a + 1 + j) * (2 + j) / ((a + 2 + j) * (1 + j)))
@@ -140,12 +123,8 @@ def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LloydLoss:
-    """T = `n_iterations` rounds of noisy count and noisy sum in d dimensions for one weighted record.
-
-    It moves them by count_shift = w / beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0, in units of the noise;
-    `cells` are the steps of the grid of losses in the larger shift.
-    """
-
+    """`n_iterations` rounds of noisy count and sum in d dimensions for one record that moves them by count_shift = w /
+    beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0; `cells`: steps of the grid of losses in the larger shift."""
     d: int
     sum_shift: float
     count_shift: float
@@ -173,11 +152,8 @@ class LloydLoss:
         return ComposedLoss([pair.upper_law(step) for pair in pairs], [self.n_iterations] * len(pairs))
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon >= 0 at which delta is proved, at most the pure loss.
-
-        Where the largest loss alone has a probability above delta, as that of few counts has, the steepest tilt
-        certifies nothing below the top of the law: of all tilts the best answer counts.
-        """
+        """An epsilon >= 0 at which delta is proved, at most the pure loss: the best of several tilts, as the steepest
+        one certifies nothing below the top of the law where the largest loss alone is likelier than delta."""
         goal, best = checks.real("delta", delta, above=0, below=1), self.pure
         with contextlib.suppress(NumericalError):  # what has been found until then is proved
             law = self.composition
@@ -196,16 +172,15 @@ class LloydLoss:
 
 
 def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: float = 0.01, cells: int = CELLS) -> float:
-    """Return an epsilon that is proved at `delta` for every record in the ball, whatever the data.
+    """Return an epsilon proved at `delta` for every record in the ball, whatever the data.
 
-    On an interval of norms the largest norm, weight and probability bound all records; the worst interval is halved
-    until it says no more than `tolerance` (relative) above what a record in it has.
+    The proof: docs/importance.md, section 6.
 
     Parameters
     ----------
     calibration : feasible, not `released`, whose noise bounds nothing; rates must not fall in the norm, as for all here
     delta : in (0, 1)
-    tolerance : at least 0
+    tolerance : at least 0; the relative excess over what some record in the ball has at which the search ends
     cells : steps of the grid of losses, see :class:`LloydLoss`
     """
     radius, slack = calibration.facts.radius, checks.real("tolerance", tolerance, at_least=0)
@@ -229,9 +204,8 @@ def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: floa
 def _proved_between(calibration: Calibration, delta: float, cells: int, low: float, high: float) -> float:
     """Epsilon of all records with norms from low to high: no larger norm, weight or probability is among them."""
     if calibration.mode == "released":
-        raise UnsupportedError(
-            "the noise of mode released has an exponential radius, for which no loss is bounded; use stated or repaired"
-        )
+        raise UnsupportedError("the noise of mode released has an exponential radius, for which no loss is bounded; "
+                               "use stated or repaired")
     rates = calibration.rates([low, high])
     if not math.isfinite(calibration.s):
         return math.inf
@@ -242,10 +216,8 @@ def _proved_between(calibration: Calibration, delta: float, cells: int, low: flo
 
 
 def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
-    """Return q G(log(1 + (e^eps - 1) / q), mu), G the profile of N(mu, 1) against N(0, 1); exact.
-
-    `epsilon` is at least 0, q in (0, 1], mu above 0, the shift at the weight that goes with q.
-    """
+    """Return q G(log(1 + (e^eps - 1) / q), mu), exact, G the profile of N(mu, 1) against N(0, 1), at eps >= 0, with q
+    in (0, 1] and mu > 0, the shift at the weight that goes with q."""
     order = checks.real("epsilon", epsilon, at_least=0)
     chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
     if shift.size and shift.min() <= 0:
@@ -255,16 +227,9 @@ def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.nd
 
 
 def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
-    """Return the end of the weights from 1 on at which a record is (epsilon, delta)-protected, rounded down.
-
-    From 1 / delta on every weight is feasible again, as the record is then hardly ever drawn; such weights are useless
-    and left out.  ArgumentError if a record is not protected at weight 1.
-
-    Parameters
-    ----------
-    mu : shifts at weight 1, sqrt(T) sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2), shape (n,)
-    epsilon, delta : targets; delta at least 1e-90
-    """
+    """Return the end of the weights from 1 on at which records of shifts `mu` at weight 1, sqrt(T) sqrt(|x|^2 /
+    sigma_sum^2 + 1 / sigma_count^2), are (epsilon, delta)-protected, rounded down, shape (n,); delta at least 1e-90.
+    The useless weights from 1 / delta on are left out.  ArgumentError if a record is not protected at weight 1."""
     first = np.atleast_1d(checks.finite_array("mu", mu))
     goal = checks.real("delta", delta, above=0, at_least=1e-90, below=1)
 

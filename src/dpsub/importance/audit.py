@@ -1,12 +1,9 @@
 """What draws show: lower bounds of the loss of weighted DP-Lloyd, and how well samples stand in for all rows.
 
-*Canaries.*  A data set with a canary and one without it are played many times on the code that is used.  On one half
-of the draws the event is chosen that tells them apart best, on the other half its two frequencies give exact intervals
-(Clopper and Pearson), and the log of the lower end with the canary over the upper end without it is below the loss.
-
-*Core-sets.*  Theorem 15 bounds |cost of all - cost of sample| by (e/2)(cost of all at C + cost of all at the mean), for
-all sets C of at most k centres at once, for independent draws; `coreset_deviation` is the least such e for one C, for
-any weighted sample: also one drawn by the Poisson sampler, of which the theorem does not speak.
+*Canaries.*  The code in use is played with and without a canary: an event chosen on one half of the draws has exact
+intervals (Clopper and Pearson) on the other half; the log of lower end with over upper end without is below the loss.
+*Core-sets.*  Theorem 15: |cost of all - cost of sample| <= (e/2)(cost of all at C + at the mean) for all C of at most k
+centres at once, for independent draws.  `coreset_deviation` is the least e for one C, for any weighted sample.
 """
 
 from __future__ import annotations
@@ -31,11 +28,8 @@ _MOST_NUMBERS = 1 << 28
 
 @dataclass(frozen=True)
 class CanaryAudit:
-    """The loss that one attack has shown, `lower` at a confidence, next to the one that is promised, in nats.
-
-    `hits` says how often the event came with and without the canary, out of `draws` each.
-    """
-
+    """The loss that one attack has shown, `lower` at a confidence, beside the one promised, in nats; `hits`: how often
+    the event came with and without the canary, of `draws` each."""
     attack: str
     mode: str
     promised: float
@@ -53,10 +47,8 @@ class CanaryAudit:
 
 def _shown(attack: str, mode: str, promised: float, statistics: dict[str, list[np.ndarray]],
            confidence: float) -> CanaryAudit:  # fmt: skip
-    """Choose the threshold of the best statistic on the first halves, and judge it on the second halves.
-
-    `statistics` has, by name, one number a draw with and without the canary; events are that it is above a threshold.
-    """
+    """Choose the best threshold on the first halves, judge it on the second ones; `statistics`: by name, one number a
+    draw with and without the canary."""
     level = checks.real("confidence", confidence, above=0, below=1)
     best, name, threshold = -math.inf, "", 0.0
     for tried, (first, second) in statistics.items():
@@ -80,12 +72,9 @@ def _bound(first: np.ndarray, second: np.ndarray, confidence: float) -> float:
 def audit_noise(mode: str, rng: np.random.Generator, *, d: int = 8, norm: float = 0.1, beta_count: float = 10.0,
                 q: float = 0.5, n_iterations: int = 2, draws: int = 40_000,
                 confidence: float = 0.99) -> CanaryAudit:  # fmt: skip
-    """Play a canary of length `norm` (noise on sums has scale 1), sampled at rate q, in a cluster without others.
-
-    Statistics: the log likelihood ratio of all rounds under the printed density, and how near the first noisy sum
-    comes to the canary's place.  The latter finds the pole of a radius that is exponential in d > 1 (R1).  Half of the
-    `draws`, with and without the canary each, judge.
-    """
+    """Play a canary of length `norm` (noise on sums has scale 1), sampled at rate q, alone in a cluster.  Statistics:
+    the log likelihood ratio of all rounds under the printed density, and how near the first noisy sum comes to its
+    place, which finds the pole of a radius that is exponential in d > 1 (R1).  Half of the `draws` each judge."""
     d = checks.integer("d", d, at_least=1, at_most=10**6)
     norm, chance = moderate("norm", norm), float(inclusion(q))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS // d)
@@ -112,12 +101,9 @@ def audit_noise(mode: str, rng: np.random.Generator, *, d: int = 8, norm: float 
 
 def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: int = 64, loss: float = 1.0,
                         draws: int = 8000, confidence: float = 0.99) -> CanaryAudit:  # fmt: skip
-    """Play an outlier next to n points on a sphere: two clusters, one round, no sampling; only noisy counts are seen.
-
-    Drawn as a first centre the outlier has a cluster for itself; without it any two points divide the others about
-    evenly (E7).  With centres that do not depend on the data one count differs by 1, for which Proposition 13 promises
-    `loss` = 1 / beta_count.
-    """
+    """Play an outlier next to n points on a sphere: two clusters, one round, no sampling, only noisy counts seen.  As a
+    first centre it has a cluster for itself; without it any two points divide the others about evenly (E7).  With
+    centres independent of the data one count differs by 1: Proposition 13 promises `loss` = 1 / beta_count."""
     n = checks.integer("n", n, at_least=2, at_most=10**6)
     d = checks.integer("d", d, at_least=1, at_most=_MOST_NUMBERS // max(n, 2 * _BLOCK))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS)
@@ -132,8 +118,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
         values = np.empty(draws)
         for start in range(0, draws, _BLOCK):
             size = min(_BLOCK, draws - start)
-            # centres and noise of many runs at once are those of one run with many clusters
-            if mode == "repaired":
+            if mode == "repaired":  # centres and noise of many runs at once are those of one run with many clusters
                 centres = fixed_centres(facts, 2 * size, rng).reshape(size, 2, d)
             else:
                 centres = np.stack([drawn_centres(points, sample, 2, rng) for _ in range(size)])
@@ -146,9 +131,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
     """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1; ArgumentError if all rows are alike.
-
-    Theorem 15: lightweight core-sets of Bachem et al. 2018, whose distances are squared.
-    """
+    Theorem 15: lightweight core-sets of Bachem et al. 2018, whose distances are squared."""
     rows = checked_points(points)
     squares = ((rows - rows.mean(axis=0, dtype=float)) ** 2).sum(axis=1, dtype=float)
     total = float(squares.sum())
@@ -159,9 +142,7 @@ def coreset_distribution(points: np.ndarray) -> np.ndarray:
 
 def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
     """Draw m rows independently with weights 1 / (m p), or each on its own with probability m p and weight 1 / (m p).
-
-    Independent draws may repeat a row, whose weights then add up.  ArgumentError if m p exceeds 1 for the latter.
-    """
+    Independent draws may repeat a row, whose weights then add up.  ArgumentError if m p exceeds 1 for the latter."""
     checks.one_of("kind", kind, CORESET_KINDS)
     chances = coreset_distribution(points)
     if kind == "poisson":
@@ -174,10 +155,7 @@ def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generat
 
 
 def coreset_deviation(points: np.ndarray, sample: WeightedSample, centres: np.ndarray) -> np.ndarray:
-    """Return 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean), sums of squares.
-
-    `centres` are c sets of k, shape (c, k, d); the result has the shape (c,).
-    """
+    """2 |cost of all - of sample| / (cost of all + cost at the mean), sums of squares, (c,), at centres (c, k, d)."""
     full = total_costs(points, centres)
     at_mean = float(total_costs(points, points.mean(axis=0, dtype=float)[None, None, :])[0])
     return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))

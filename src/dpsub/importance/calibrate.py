@@ -1,13 +1,9 @@
 """Noise of weighted DP-Lloyd at a target loss and an expected sample size, for each sampler.
 
-One scalar s = T / beta_sum says everything: a record of norm z has the unsampled loss s (z + offset), where the offset
-is the share of the count query, beta_sum / beta_count.  At inclusion probability q it has at most the loss eps* iff
-
-    s <= f(z) = q log(1 + E/q) / (z + offset),   E = e^{eps*} - 1.
-
-Full and uniform sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, the least f is proved for
-all norms by halving cells, with u = E/q and f'/f = e(u) q'/q - 1 / (z + offset), where
-e(u) = 1 - (u / (1 + u)) / log(1 + u) increases from 0 to 1 (docs/importance.md, section 4).
+With s = T / beta_sum, offset = beta_sum / beta_count a record of norm z has the unsampled loss s (z + offset), and at
+inclusion probability q at most eps* iff s <= f(z) = q log(1 + E/q) / (z + offset), E = e^{eps*} - 1.  Full and uniform
+sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, it is proved for all norms by halving cells:
+f'/f = e(u) q'/q - 1 / (z + offset), e(u) = 1 - (u / (1 + u)) / log(1 + u), u = E/q (docs/importance.md, section 4).
 """
 
 from __future__ import annotations
@@ -28,8 +24,7 @@ from dpsub.noise.base import nonnegative
 
 SAMPLERS = ("full", "unif", "core", "opt")
 MODES = ("released", "stated", "repaired")
-RHO = 0.225
-"""The constant of the printed split (after Su et al. 2016)."""
+RHO = 0.225  # the constant of the printed split (after Su et al. 2016)
 RELEASED_GRID = 100
 _GAP = 1e-12
 _ROUNDING = 1e-12  # relative error allowed for the evaluation of f; the factor is lowered by it
@@ -45,7 +40,6 @@ class DataFacts:
     radius : largest l2 norm r, from 1e-30 to 1e30
     mean_square : mean squared l2 norm, at least 1e-60 and at most r^2
     """
-
     n: int
     d: int
     radius: float
@@ -68,19 +62,15 @@ class DataFacts:
         facts = cls(rows.shape[0], rows.shape[1], math.sqrt(squares.max()), float(squares.mean()))
         off = float(np.linalg.norm(rows.mean(axis=0, dtype=float)))
         if off > 1e-6 * facts.radius:
-            raise ArgumentError(
-                f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm {off:g}"
-            )
+            raise ArgumentError(f"data must be centred within 1e-6 of the radius {facts.radius:g}, "
+                                f"got a mean of norm {off:g}")
         return facts
 
 
 def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) -> float:
-    """Return beta_sum / beta_count, in units of the data.
-
-    `released` and `stated`: (4 d rho^2)^{-1/3}, whatever the units of the data (erratum E8).  `repaired`, which scales
-    with the data: r (2 (c/r)^2 / (d (d + 1)))^{1/3} minimises d (d + 1) beta_sum^2 + 2 c^2 beta_count^2 at a given loss
-    of a record of norm r, c a public size of the centres, by default the root of the mean square.
-    """
+    """Return beta_sum / beta_count, in units of the data: (4 d rho^2)^{-1/3} in `released` and `stated` (E8), else r (2
+    (c/r)^2 / (d (d + 1)))^{1/3} (docs/importance.md, section 4), c a public size of centres, by default
+    sqrt(mean_square)."""
     if checks.one_of("mode", mode, MODES) != "repaired":
         return 1 / (4 * facts.d * RHO**2) ** (1 / 3)
     c = math.sqrt(facts.mean_square) if centre_norm is None else moderate("centre_norm", centre_norm)
@@ -100,7 +90,6 @@ class Calibration:
     psi : proved largest loss over the ball, at most the target; in `released` what that code gives, which may exceed it
     m_max : largest size that the sampler attains at this target (n for `full` and `unif`)
     """
-
     sampler: str
     mode: str
     facts: DataFacts
@@ -146,10 +135,8 @@ class Calibration:
 
     def _lengths(self, norms: ArrayLike) -> np.ndarray:
         if not self.feasible:
-            raise ArgumentError(
-                f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler {self.sampler}, got "
-                f"m = {self.m:g}; lower m or raise epsilon"
-            )
+            raise ArgumentError(f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler "
+                                f"{self.sampler}, got m = {self.m:g}; lower m or raise epsilon")
         return _within(norms, self.facts)
 
 
@@ -157,10 +144,8 @@ def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
     """Norms that the guarantee is about, those of a rounding above the radius lowered to it."""
     z = nonnegative("norms", norms)
     if z.size and float(z.max()) > facts.radius * (1 + 1e-9):
-        raise ArgumentError(
-            f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or scale down such "
-            "rows"
-        )
+        raise ArgumentError(f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or "
+                            "scale down such rows")
     return np.asarray(np.minimum(z, facts.radius))
 
 
@@ -177,8 +162,7 @@ def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None 
     target : eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target)
     m : expected sample size from 1e-6 to n; not for `full`
     mode : {"released", "stated", "repaired"}
-        `released`: core-set minimum on a grid of 100 points, weights of `opt` as midpoints; `repaired`: the split that
-        scales with the data.
+        `released`: core-sets' least on a grid of 100, weights of `opt` as midpoints; `repaired`: a split that scales.
     norms : needed by `opt` only, whose size depends on all of them, shape (n,)
     mixing : of the core-set sampler, from 1e-9 to 1
     centre_norm : of the repaired split, see :func:`count_offset`
@@ -225,8 +209,7 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
         """Log of the factor that is proved at a target over that of the grid; it rises with the target."""
         return math.log(_smallest_factor(constant, square, facts.radius, offset, math.exp(log_target)) / s)
 
-    # the least target from `low` on, at most about 1e-11 above it
-    low, step = math.log(goal), 1e-9
+    low, step = math.log(goal), 1e-9  # the least target from `low` on, at most about 1e-11 above it
     at_low = excess(low)
     if at_low >= 0:
         return s, math.exp(low)
@@ -239,11 +222,8 @@ def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: floa
 
 
 def _smallest_factor(constant: float, square: float, radius: float, offset: float, target: float) -> float:
-    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1.
-
-    All parts of f'/f are monotone in z: where their bounds on a cell have one sign the smallest value is at an end,
-    elsewhere log f is at least its value in the middle minus half the width times the largest slope.
-    """
+    """Lower bound, to 1e-12, of min f over [0, radius] for q(z) = constant + square z^2 <= 1: where bounds of f'/f on a
+    cell have one sign f is least at an end, else at least its middle less half the width times the steepest slope."""
     log_gain = float(log_expm1(target))
 
     def curve(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,9 +1,8 @@
 """Weighted DP-Lloyd on samples, for many runs at once, its noise, and the cost of many sets of centres on all rows.
 
-Rows are float32 and read in chunks.  The nearest of k centres comes from one matrix product a chunk for many sets of
-centres, with the centres of a set on the first axis and the rows on the last: comparisons run along thousands of
-numbers in the cache.  Sums and counts are added up in float64, so that what a record adds is its own share and not the
-rounding of others.  Runs that share a sample (the same repeat at other noise scales) are computed together.
+Rows are float32, read in chunks; one matrix product a chunk serves many sets of centres, rows on the last axis, so that
+comparisons run along thousands of numbers in the cache.  Sums and counts are added up in float64: what a record adds is
+its own share and not the rounding of others.  Runs that share a sample are computed together.
 """
 
 from __future__ import annotations
@@ -45,18 +44,16 @@ def row_norms(vectors: np.ndarray, order: float) -> np.ndarray:
 
 def norm_noise(shape: tuple[int, ...], scale: float, rng: np.random.Generator, *, order: float = 2.0,
                radius: str = "gamma") -> np.ndarray:  # fmt: skip
-    """Draw vectors of the last axis' dimension with a density proportional to exp(-|z|_order / scale).
+    """Draw vectors of density proportional to exp(-|z|_order / scale): direction u / |u|_p, radius Gamma(d, scale).
 
-    The direction u / |u|_p of independent coordinates with density proportional to exp(-|u|^p) is independent of the
-    radius |z|_p, whose law is Gamma(d, scale) as |z|_p^{d-1} is what a shell has in volume.
+    The coordinates of u are independent with a density proportional to exp(-|u|^p), and independent of the radius.
 
     Parameters
     ----------
     shape : the last entry is d
     scale : at least 0; 0 gives zeros
     order : p in [1, inf]
-    radius : {"gamma", "exponential"}
-        The latter, of the released code, has in d > 1 a density with a pole at 0 and bounds no loss (R1).
+    radius : {"gamma", "exponential"}; the latter, of the released code, bounds no loss in d > 1: a pole at 0 (R1)
     """
     p = _norm_order(order)
     law = checks.one_of("radius", radius, ("gamma", "exponential"))
@@ -83,14 +80,13 @@ class Lloyd:
     n_clusters : k
     beta_sum, beta_count : scales of the noise; both 0 for Lloyd's algorithm, never just one
     mode : {"released", "stated", "repaired"}
-        Radius of the noise: exponential in `released`, else Gamma.  Counts are used as they are, negative or not, and
-        an empty cluster without noise gives NaN that spreads, except in `repaired`: there noisy counts are at least
-        1, centres are moved into the ball of radius `radius`, and an empty cluster without noise keeps its centre.
+        The radius of the noise is exponential in `released`, else Gamma.  Counts are used as they are and an empty
+        cluster without noise gives NaN that spreads, but in `repaired` noisy counts are at least 1, centres are moved
+        into the ball of radius `radius`, and such a cluster keeps its centre.
     radius : r, the largest norm of a row, in the norm of `order`
     n_iterations : T
     order : p of the norm, at least 1
     """
-
     n_clusters: int
     beta_sum: float
     beta_count: float
@@ -182,9 +178,7 @@ class CentreSets:
 
     def labels(self, columns: np.ndarray) -> np.ndarray:
         """Index of the nearest centre, shape (c, n): the lowest on ties, the first with a NaN if there is one.
-
-        `columns` are rows, transposed, shape (d, n); the product is fastest if this is how they lie in memory.
-        """
+        `columns` are rows, transposed, shape (d, n); the product is fastest if this is how they lie in memory."""
         labels = np.empty((self.n_sets, columns.shape[1]), dtype=np.min_scalar_type(self.k))
         for block, scores in self._scores(columns):
             labels[block] = _lowest(scores, labels.dtype)
@@ -219,9 +213,7 @@ def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def clusters(points: np.ndarray, centres: np.ndarray,
              weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows nearest to each of c sets of k centres.
-
-    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64.
-    """
+    Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64."""
     return _tally(_pieces(points, weights), centres, points.dtype)
 
 
@@ -239,8 +231,7 @@ class _Piece:
         if self._members is None or self._members.shape[0] != width:
             parts, starts = np.repeat(self.share, near.n_sets), np.arange(n + 1, dtype=np.int32) * near.n_sets
             self._members = sparse.csc_array((parts, places, starts), shape=(width, n))
-        # from round to round only the clusters change
-        self._members.indices = places
+        self._members.indices = places  # from round to round only the clusters change
         return np.bincount(places, self._members.data, minlength=width), self._members @ self._doubles
 
 
@@ -312,8 +303,7 @@ def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:
         radius = min(plan.radius for plan in plans if plan.order == order)
         for start in range(0, points.shape[0], _CHUNK):
             largest = float(row_norms(points[start : start + _CHUNK], order).max())
-            # not the other way round: NaN is refused as well
-            if not largest <= radius * (1 + slack):
+            if not largest <= radius * (1 + slack):  # not the other way round: NaN is refused as well
                 raise ArgumentError(f"rows must have norms of at most {radius:g}, got {largest:g}; scale or drop them")
 
 

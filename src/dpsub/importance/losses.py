@@ -1,12 +1,8 @@
 """Losses of records under Poisson importance sampling, in both directions and in the log domain.
 
-A mechanism on weighted records has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor
-e^eps.  If x is included with probability q and then weighs 1/q, its loss becomes
-
-    present over absent:  log(1 + q (e^eps - 1)),
-    absent over present:  -log(1 - q + q e^-eps),
-
-with eps = eps(1/q, x); the first is never the smaller one (docs/importance.md, Theorem 1).
+A mechanism has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor e^eps.  A record x
+of probability q and weight 1/q has the loss log(1 + q (e^eps - 1)), present over absent, and -log(1 - q + q e^-eps),
+absent over present, eps = eps(1/q, x); the first is never the smaller one (docs/importance.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -50,18 +46,15 @@ def inclusion(q: ArrayLike) -> np.ndarray:
     """Return inclusion probabilities as an array; ArgumentError outside (0, 1]: what is never drawn has no weight."""
     chances = checks.finite_array("inclusion probabilities", q)
     if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
-        raise ArgumentError(
-            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; leave out "
-            f"records that are sampled never or below {_RAREST:g}, and lower m where a probability exceeds 1"
-        )
+        raise ArgumentError(f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; "
+                            f"leave out records that are sampled never or below {_RAREST:g}, and lower m where a "
+                            "probability exceeds 1")
     return chances
 
 
 def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     """Return log(1 + q (e^eps - 1)): how much likelier an output is with the record than without it, at most.
-
-    `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance, Theorem 6 and Proposition 3).
-    """
+    `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance, Theorem 6 and Proposition 3)."""
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = np.log1p(chance * np.expm1(np.minimum(loss, _LARGE)))
     with np.errstate(divide="ignore"):
@@ -73,8 +66,7 @@ def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
     """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with it, at most."""
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = -np.log1p(chance * np.expm1(-np.minimum(loss, 1.0)))
-    # at large losses 1 - q and q e^-eps are what is left of numbers near 1
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # at large losses 1 - q and q e^-eps are what is left of numbers near 1
         large = -np.logaddexp(np.log1p(-chance), np.log(chance) - loss)
     return np.where(loss > 1, large, small)[()]
 
@@ -87,14 +79,8 @@ def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """eps(w, x) = c(x) w^exponent, the profile of n records: exponent 1 is additive noise on sums, 0 ignores weights.
-
-    Parameters
-    ----------
-    scales : c(x) = eps(1, x) >= 0, nats, shape (n,)
-    exponent : at least 0
-    """
-
+    """eps(w, x) = c(x) w^exponent, the profile of n records of `scales` c(x) = eps(1, x) >= 0, nats, shape (n,);
+    exponent 1 is additive noise on sums, 0 ignores weights."""
     scales: np.ndarray
     exponent: float = 1.0
 

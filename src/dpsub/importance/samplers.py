@@ -1,7 +1,7 @@
 """Inclusion probabilities of the samplers that are compared, the Poisson importance sampler that draws, weighted sums.
 
-Rates are arrays of inclusion probabilities, one a record.  The sum with Laplace noise is the simplest mechanism on
-weighted samples: its losses are linear in the weights, and its error is known exactly under any rates.
+Rates are inclusion probabilities, one a record.  The sum with Laplace noise is the simplest weighted mechanism: its
+losses are linear in the weights, and its error is known exactly under any rates.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ def checked_points(points: ArrayLike) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class WeightedSample:
     """Increasing indices of the records that were drawn, shape (s,), and their weights 1/q >= 1."""
-
     indices: np.ndarray
     weights: np.ndarray
 
@@ -57,11 +56,8 @@ class WeightedSample:
 @dataclass(frozen=True, eq=False)
 class PoissonImportance:
     """Include record i with probability q_i in (0, 1], independently, and give it the weight 1/q_i; q of shape (n,).
-
     Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.  The guarantee
-    needs q_i to be a function of record i and public numbers; neither q nor the sample may be released.
-    """
-
+    needs q_i to be a function of record i and public numbers; neither q nor the sample may be released."""
     q: np.ndarray
 
     def __post_init__(self) -> None:
@@ -98,11 +94,7 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
     ----------
     m : expected sample size over all n records; refused, not clipped, where a probability would exceed 1
     mean_square : mean of z^2 over the n records, above 0
-    mixing : in [0, 1]; 1 is uniform
-
-    References
-    ----------
-    importance, Section 4; core-set distribution after Bachem et al. 2018.
+    mixing : in [0, 1]; 1 is uniform.  importance, Section 4, after the core-sets of Bachem et al. 2018
     """
     z, moment = checked_lengths("norms", norms), checks.real("mean_square", mean_square, above=0, at_least=1e-60)
     size, share = expected_size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
@@ -121,23 +113,18 @@ def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
 
 
 def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, c |x|) with sum m: the least variance at size m, whatever the loss.
-
-    It looks at all records to find c, so it is a yardstick and no private mechanism.  Errors as :func:`filled_rates`.
-    """
+    """Return q = min(1, c |x|) with sum m, the least variance at size m whatever the loss: a yardstick and no private
+    mechanism, as c depends on all records.  Errors as :func:`filled_rates`."""
     z = checked_lengths("sizes", sizes)
     return filled_rates(np.zeros(z.shape), z, m)
 
 
 def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, max(floor, c |x|)) with sum m (water-filling), shape (n,).
-
-    For linear profiles losses fall in q, so with floors 1/w* every record keeps its target, and among all such
-    probabilities of sum m these have the least variance sum (1/q - 1) |x|^2.
+    """Return q = min(1, max(floor, c |x|)) with sum m, shape (n,), of least variance (docs/importance.md, section 3).
 
     Parameters
     ----------
-    floors : in [0, 1], 0 only where the size is above 0, shape (n,)
+    floors : in [0, 1], 0 only where the size is above 0, shape (n,); 1/w* keeps every target of linear profiles
     sizes : |x| >= 0, shape (n,)
     m : from sum of floors to n
     """
@@ -179,7 +166,6 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
 @dataclass(frozen=True)
 class WeightedLaplaceSum:
     """Release sum of w_i x_i + independent Laplace noise of one scale b > 0 in each coordinate (Section 3.3)."""
-
     scale: float
 
     def __post_init__(self) -> None:

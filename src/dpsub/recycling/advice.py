@@ -16,13 +16,9 @@ from dpsub.recycling.kernels import Family, LaplaceKernel
 
 @dataclass(frozen=True)
 class RecyclingAdvice:
-    """The kernel alone, the paper's algorithms, and the best recycler that exact accounting allows, for one budget.
-
-    Where the algorithms have no answer, `paper` is None, for the reason in `no_paper`; `paper_delta` is what all
-    releases with their parameters really have at epsilon, rounded up.  The `ceiling` is for one release.  `complete`
-    says whether the search for the best recycler ended before the time limit.
-    """
-
+    """What one budget allows.  Where the paper's algorithms have no answer `paper` is None, for the reason in
+    `no_paper`; `paper_delta` is what all releases with their parameters really have at epsilon, rounded up; the
+    `ceiling` is for one release; `complete` says whether the search for the `optimum` ended before the time limit."""
     plain: Choice
     paper: Choice | None
     optimum: Choice
@@ -57,14 +53,9 @@ class RecyclingAdvice:
         return f"plain {law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
 
 
-def advise(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1,
-    deadline: float | None = None,
-) -> RecyclingAdvice:  # fmt: skip
-    """All of it, for `steps` releases that share the budget.
-
-    Up to `deadline`, a reading of `time.monotonic`: half of the time is for the best recycler.
-    """
+def advise(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1,
+           deadline: float | None = None) -> RecyclingAdvice:  # fmt: skip
+    """All of it for `steps` releases that share the budget, up to `deadline`, a reading of `time.monotonic`."""
     budgeted = (family, epsilon, delta, bound, sensitivity, steps)
     with time_limited(None if deadline is None else (time.monotonic() + deadline) / 2):
         plain, found = plain_noise(*budgeted), best_recycler(*budgeted)

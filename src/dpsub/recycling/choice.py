@@ -1,6 +1,6 @@
 """Recyclers for a budget, chosen by exact accounting: plain noise, the largest rate of a kernel, the best kernel.
 
-For one release the exact profile decides; for several that share the budget, the proved delta of their composition:
+One release is judged by its exact profile, several that share the budget by the proved delta of their composition:
 spending all slack on one release is paid for many times (docs/recycling.md, section 5).
 """
 
@@ -26,12 +26,8 @@ from dpsub.recycling.law import Recycled, RecycledProfile
 
 @dataclass(frozen=True)
 class Choice:
-    """A recycler for (epsilon, delta), the budget of `steps` releases together.
-
-    By its kind, the exact profile keeps the budget, or a proved bound does (upper), or a published formula does
-    (paper), which is no guarantee: `true_delta` says what is.
-    """
-
+    """A recycler for (epsilon, delta), the budget of `steps` releases together: kept by the exact profile, by a proved
+    bound (upper), or by a published formula (paper), which is no guarantee: `true_delta` says what is."""
     law: Recycled
     epsilon: float
     delta: float
@@ -79,9 +75,8 @@ def best_place(value: Callable[[float], float], low: float, high: float, steps: 
     return minimum(lambda place: -value(place), low, high, (high - low) * ((5**0.5 - 1) / 2) ** steps)[0]
 
 
-def bracketed(
-    excess: Callable[[float], float], low: float, high: float, steps: int, width: float
-) -> tuple[float, float]:
+def bracketed(excess: Callable[[float], float], low: float, high: float, steps: int,
+              width: float) -> tuple[float, float]:  # fmt: skip
     """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule; either may be taken."""
     at_low, at_high = excess(low), excess(high)
     if at_low * at_high > 0:
@@ -103,9 +98,8 @@ def bracketed(
     return low, high
 
 
-def plain_noise(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
-) -> Choice:
+def plain_noise(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+                steps: int = 1) -> Choice:  # fmt: skip
     """The kernel alone whose `steps` releases together keep the budget: what recycling has to beat."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
@@ -137,14 +131,10 @@ def _composed_scale(family: Family, epsilon: float, delta: float, bound: float, 
     return math.exp(bracketed(excess, low, high, 24, 1e-5)[1])
 
 
-def largest_rate(
-    kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float, steps: int = 1
-) -> Choice:
-    """The recycler with the largest rate, hence acceptance, of which `steps` releases together keep (epsilon, delta).
-
-    This is brdp, Algorithm 1, with the exact profile in place of equation (8).  ArgumentError if no rate will do: the
-    budget is too small for the kernel.
-    """
+def largest_rate(kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float,
+                 steps: int = 1) -> Choice:  # fmt: skip
+    """The recycler with the largest rate, hence acceptance, of which `steps` releases together keep (epsilon, delta):
+    brdp, Algorithm 1, with the exact profile in place of (8).  ArgumentError if no rate keeps the budget."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     alone = Recycled(kernel, 0.0, lower, upper, sensitivity)
@@ -154,10 +144,9 @@ def largest_rate(
         found, has = _largest_composed(alone, order, target, times), f"more in {times} releases"
     if found is None:
         check_time()
-        raise ArgumentError(
-            f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} where the kernel "
-            f"alone has {has} and no rate has less than the budget; take a larger scale or budget"
-        )
+        raise ArgumentError(f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} "
+                            f"where the kernel alone has {has} and no rate has less than the budget; take a larger "
+                            "scale or budget")
     return Choice(found, order, target, "exact" if times == 1 else "upper", times)
 
 
@@ -184,8 +173,7 @@ def _largest_once(alone: Recycled, epsilon: float, delta: float) -> Recycled | N
         last = int(kept[-1])
         low, high = points[last], points[min(last + 1, points.size - 1)]
         points = np.linspace(low, high, 65)
-    # the rate is rounded once more when it leaves log space
-    back = 1e-13
+    back = 1e-13  # the rate is rounded once more when it leaves log space
     while not true_delta(_at_rate(alone, -low), epsilon) <= delta:
         if low <= 0:
             return None
@@ -211,23 +199,16 @@ def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int)
 
 
 def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
-    """log of delta(epsilon) over the target, cut where it says no more than its sign to the search of a root.
-
-    Never 0: a target that is just met is kept.
-    """
+    """log of delta(epsilon) over the target, cut where only its sign counts; never 0: a target just met is kept."""
     found = upper_delta(law, times, epsilon)
     excess = math.log(found / delta) if found > 0 else -math.inf
     return max(-3.0, min(3.0, excess)) or -1e-12
 
 
-def best_recycler(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
-) -> Choice:
-    """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta).
-
-    This is brdp, Algorithm 2, with the exact profile and without the limit epsilon_y <= epsilon.  A search over several
-    releases that meets a time limit ends with the best recycler that was proved until then.
-    """
+def best_recycler(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+                  steps: int = 1) -> Choice:  # fmt: skip
+    """The kernel and rate with the largest acceptance whose `steps` releases together keep (epsilon, delta): brdp,
+    Algorithm 2, exact and without epsilon_y <= epsilon; of several releases the best one proved within a time limit."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times == 1:
@@ -247,11 +228,8 @@ def best_recycler(
 
 
 def _best_once(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float) -> Choice:
-    """A scan over scales, then golden sections at its best one.
-
-    Kernels that spend more than epsilon alone are among them.  Noise with hard bounds accepts all at any scale at which
-    it is private: the smallest one has the smallest standard deviation.
-    """
+    """A scan over scales, also of kernels that alone spend more than epsilon, then golden sections at its best one.
+    Hard bounds accept all wherever they are private: the smallest scale has the smallest standard deviation."""
     start = math.log(family.calibrated(epsilon, delta, sensitivity).scale)
 
     @cache

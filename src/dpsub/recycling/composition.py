@@ -1,9 +1,8 @@
 """Many releases with recycled noise: delta at an epsilon, or epsilon at a delta, from both sides.
 
-Under symmetric bounds the noise and its shift by the full sensitivity dominate every pair of neighbours, so that one
-pair stands for adaptive compositions, and both ends are about its loss.  Under asymmetric ones the upper end takes the
-larger profile of both directions at every order, the lower end one direction throughout.  Lower ends come from a
-distribution on a grid that the pair dominates (docs/recycling.md, section 4).
+Under symmetric bounds the noise and its shift by the full sensitivity dominate every pair of neighbours, also in
+adaptive compositions.  Under asymmetric ones the upper end takes the larger profile of both directions at every order,
+the lower end one direction throughout, from a law on a grid that the pair dominates (docs/recycling.md, section 4).
 """
 
 from __future__ import annotations
@@ -33,14 +32,9 @@ CONDITIONS = (
 )
 """Under which every guarantee for recycled noise holds."""
 
-MOST_STEPS = 10**8
-"""Largest number of releases."""
-
-_BEYOND = 1e150
-"""No finite loss is larger."""
-
-Divergence = Callable[[np.ndarray], HockeyStickPieces]
-"""log orders >= 0 -> the divergence there."""
+MOST_STEPS = 10**8  # largest number of releases
+_BEYOND = 1e150  # no finite loss is larger
+Divergence = Callable[[np.ndarray], HockeyStickPieces]  # log orders >= 0 -> the divergence there
 
 
 def checked_steps(steps: Any) -> int:
@@ -48,14 +42,11 @@ def checked_steps(steps: Any) -> int:
     return checks.integer("steps", steps, at_least=1, at_most=MOST_STEPS)
 
 
-def lower_law(
-    forward: Divergence, backward: Divergence, step: float, indices: np.ndarray, infinity: float
-) -> PrivacyLossDistribution:
-    """A distribution below the loss of P against Q under P, from H_a(P || Q) and H_a(Q || P), one object if equal.
-
-    `indices` increase from 0: orders are e^{step index}; `infinity` is the mass of infinite loss under P, rounded down,
-    of which the pair swapped has as much or more.
-    """
+def lower_law(forward: Divergence, backward: Divergence, step: float, indices: np.ndarray,
+              infinity: float) -> PrivacyLossDistribution:  # fmt: skip
+    """A law below the loss of P against Q under P, from H_a(P || Q) and H_a(Q || P), one object if equal, at orders
+    e^{step index}, index from 0; `infinity`: mass of infinite loss under P, rounded down, at most the swapped
+    pair's."""
     x = indices * step
     first = _lowered(forward(x), x, infinity)
     second = first if backward is forward else _lowered(backward(x), x, infinity)
@@ -91,8 +82,7 @@ def _lowered(found: HockeyStickPieces, x: np.ndarray, infinity: float) -> np.nda
         gaps = np.where((before > 0) & (behind > 0), before * behind / (before + behind), 0.0) * (1 + 8 * EPS)
     gaps = np.where(np.isnan(gaps), 0.0, gaps)
     lowered = np.asarray(values - infinity - np.maximum(np.append(gaps, 0.0), np.append(0.0, gaps)))
-    # the divergence is lowered to 0 one order before it would be
-    vanished = np.flatnonzero(lowered <= 0)
+    vanished = np.flatnonzero(lowered <= 0)  # the divergence is lowered to 0 one order before it would be
     lowered[max(int(vanished[0]) - 1 if vanished.size else x.size - 1, 0) :] = 0.0
     return lowered
 
@@ -105,7 +95,6 @@ def _drops(slopes: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class RecycledEvent(Event):
     """One release."""
-
     law: Recycled
 
     attained_once = True
@@ -130,11 +119,8 @@ class RecycledEvent(Event):
         return lower_law(forward, backward, step, self._orders(step, tail), _surely_infinite(self.law))
 
     def fitting(self, step: float) -> float:
-        """A step that nearly divides both what all losses of the kernel are multiples of, and L.
-
-        Lower laws are sharp where atoms of the loss lie on the grid, and only Laplace noise has atoms.  Where many lie
-        between two orders, none matters.
-        """
+        """A step that nearly divides both L and what the kernel's losses are multiples of: lower laws are sharp where
+        atoms of the loss, which only Laplace noise has, lie on the grid; many between two orders do not matter."""
         unit = self.law.sensitivity / self.law.kernel.scale
         if not isinstance(self.law.kernel, LaplaceKernel) or unit < step / 8:
             return step
@@ -157,16 +143,11 @@ class RecycledEvent(Event):
         return DominatedEvent(lambda tail: (self._profile, None), None).spread()
 
 
-def account(
-    law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
-    adjacency: str = "substitute", width: float | None = None, deadline: float | None = None,
-) -> Account:  # fmt: skip
-    """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.
-
-    `adjacency`, the relation for which `law.sensitivity` holds, only enters the answer's words.  The wanted `width` is
-    absolute for epsilon (default 1e-3), relative for delta (5e-3).  What has been reached at `deadline`, a reading of
-    `time.monotonic`, is the answer.
-    """
+def account(law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
+            adjacency: str = "substitute", width: float | None = None, deadline: float | None = None) -> Account:
+    """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.  `adjacency`,
+    for which `law.sensitivity` holds, only enters the words; `width` is absolute for epsilon (default 1e-3), relative
+    for delta (5e-3); what is reached at `deadline`, a reading of `time.monotonic`, is the answer."""
     relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
     target = Target(epsilon, delta, width if width is not None else 1e-3 if epsilon is None else 5e-3, deadline)
     times = checked_steps(steps)
@@ -181,10 +162,8 @@ def account(
         lower, upper = math.inf, math.inf
     else:
         lower, upper, width_met = ledger.answer(target)
-    pair = (
-        f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
-        f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}"
-    )
+    pair = (f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
+            f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}")
     return Account(
         lower=min(lower, upper), upper=upper, kind="exact" if ledger.one_number else "bounds", pair=pair,
         adjacency=relation, sensitivity=f"neighbours move the value by up to {law.sensitivity:g}",

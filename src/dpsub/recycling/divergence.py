@@ -1,11 +1,9 @@
 """Hockey-stick divergences of recycled noise from itself moved, with a bound of their rounding errors.
 
-The ends of I = [lower, upper] and of I + D cut the line into at most five intervals.  On each of them the set
-{loss > epsilon} is one interval, from the left end to h = min(right end, n*(epsilon - shift)), and
+The ends of I = [lower, upper] and of I + D cut the line into at most five intervals, on each of which {loss > epsilon}
+is one interval from its left end to h (docs/recycling.md, section 2); with g = 1 inside I and 1 - q outside,
 
-    delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N + D <= h)],
-
-with g = 1 inside I and 1 - q outside (docs/recycling.md, section 2).
+    delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N + D <= h)].
 """
 
 from __future__ import annotations
@@ -21,12 +19,8 @@ from dpsub.recycling.kernels import EPS, Kernel
 
 
 class HockeyStickPieces(NamedTuple):
-    """Hockey-stick divergences H_a at a = e^epsilon, each as a multiple of e^scale; scale is -inf where H is 0.
-
-    `value` is H / e^scale >= 0, `error` a bound of its rounding error, and `slope` a P(loss > epsilon) under the second
-    law, / e^scale: -a times a subgradient of H.
-    """
-
+    """H_a at a = e^epsilon in units of e^scale (scale -inf where H is 0): `value` is H, `error` a bound of its
+    rounding, and `slope` a P(loss > epsilon) under the second law, which is -a times a subgradient of H."""
     scale: np.ndarray
     value: np.ndarray
     slope: np.ndarray
@@ -54,7 +48,6 @@ class HockeyStickPieces(NamedTuple):
 
 class LossInterval(NamedTuple):
     """Where noise n, and n - D, stay inside or outside of the bounds."""
-
     low: float
     high: float
     inside: bool
@@ -62,25 +55,17 @@ class LossInterval(NamedTuple):
 
 
 def intervals(lower: float, upper: float, sensitivity: float) -> list[LossInterval]:
-    """The line, cut at the ends of I and of I + D.
-
-    An end that rounding would leave in its place is moved to the next number: a crossing is never lost.
-    """
+    """The line, cut at the ends of I and of I + D, which are moved by one number at least: no crossing is lost."""
     start, stop = (max(end + sensitivity, math.nextafter(end, math.inf)) for end in (lower, upper))
     cuts = sorted({-math.inf, lower, upper, start, stop, math.inf})
-    return [
-        LossInterval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
-        for low, high in pairwise(cuts)
-    ]
+    return [LossInterval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
+            for low, high in pairwise(cuts)]  # fmt: skip
 
 
-def hockey_stick(
-    kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float, epsilon: ArrayLike
-) -> HockeyStickPieces:
-    """The divergence of the noise from itself moved by `sensitivity`, upwards; downwards is that of mirrored bounds.
-
-    `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real numbers.
-    """
+def hockey_stick(kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float,
+                 epsilon: ArrayLike) -> HockeyStickPieces:  # fmt: skip
+    """The divergence of the noise from itself moved up by `sensitivity`; moved down: that of mirrored bounds.
+    `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real numbers."""
     order, keep = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float))
     zero = np.zeros(order.shape)
     firsts, seconds, errors, hidden = [], [], [], []
@@ -110,13 +95,10 @@ def hockey_stick(
     return HockeyStickPieces(scale + log_share, np.maximum(value, 0.0), slope, error)
 
 
-def _hidden_mass(
-    kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np.ndarray, jump: np.ndarray, sensitivity: float
-) -> np.ndarray:
-    """log of what rounding of the loss can hide where much of a piece has a loss within a rounding of the order.
-
-    The integrand is there at most the first density times the distance of loss and order.
-    """
+def _hidden_mass(kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np.ndarray, jump: np.ndarray,
+                 sensitivity: float) -> np.ndarray:  # fmt: skip
+    """log of what rounding can hide where much of a piece has its loss within a rounding of the order: at most the
+    first density times the distance of loss and order."""
     rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))
     with np.errstate(invalid="ignore"):
         wide = np.minimum(kernel.threshold(order + jump - rounding, sensitivity), piece.high)

@@ -16,10 +16,7 @@ EPS = float(np.finfo(float).eps)
 
 
 class Kernel(Mechanism):
-    """Noise N of a `scale` > 0, with a density k that is symmetric around 0 and log-concave.
-
-    Its loss against a shift by D, z(n) = log k(n) - log k(n - D), does not increase with n.
-    """
+    """Noise N of a `scale` > 0, its density k symmetric and log-concave: z(n) = log k(n) - log k(n - D) never rises."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,10 +47,8 @@ class Kernel(Mechanism):
         """E[N; N > n] and E[N^2; N > n] for n >= 0."""
 
     def log_mass(self, low: float, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """log P(low < N <= high) for high >= low, both perhaps infinite, and a bound of the mass's relative error.
-
-        Of the two tails the smaller one is differenced, and an interval around 0 is the sum of its halves.
-        """
+        """log P(low < N <= high), ends perhaps infinite, and a bound of the mass's relative error.  Of two tails the
+        smaller one is differenced; an interval around 0 is the sum of its halves."""
         ends = np.asarray(high, dtype=float)
         if low >= 0:
             inner, outer, around = np.asarray(low), ends, np.zeros(ends.shape, dtype=bool)
@@ -64,8 +59,7 @@ class Kernel(Mechanism):
             # where rounding leaves nothing of an interval, it is put at what rounding can hide, with an error above it
             drop = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
             log = np.where(log_inner == -np.inf, -np.inf, log_inner + np.log(drop))
-        # relative to the tails where both underflow
-        base = np.where(np.isfinite(log), log, 0.0)
+        base = np.where(np.isfinite(log), log, 0.0)  # relative to the tails where both underflow
         relative = np.exp(np.minimum(log_inner - base, 700.0)) * self.tail_rounding(inner)
         relative = relative + np.exp(np.minimum(log_outer - base, 700.0)) * self.tail_rounding(outer)
         if around.any():

@@ -1,8 +1,7 @@
-"""Recycled noise: its law, draws from it, and its exact privacy profile.
+"""Recycled noise: its law, draws from it, and its exact privacy profile (docs/recycling.md, sections 1 and 2).
 
-A kernel draws n; if n lies in [lower, upper], or with probability 1 - q, it is released, else drawn again.  With p the
-kernel's mass inside and c = 1 / (1 - q (1 - p)), the released noise has the density c k(n) inside and c (1 - q) k(n)
-outside.
+A kernel k draws n, released if it lies in [lower, upper] or else with probability 1 - q, otherwise drawn again.  The
+density is c k(n) inside, c (1 - q) k(n) outside; c = 1 / (1 - q (1 - p)), p the kernel's mass inside.
 """
 
 from __future__ import annotations
@@ -24,33 +23,21 @@ from dpsub.recycling.kernels import Kernel
 
 class LoopedRelease(NamedTuple):
     """What the loop released, and how many draws each entry took (never to be published with it)."""
-
     released: np.ndarray
     draws: np.ndarray
 
 
 @dataclass(frozen=True)
 class Recycled:
-    """A recycler around a kernel (brdp, Section 3, Proposition 1).
+    """A recycler around a kernel (brdp, Section 3, Proposition 1); ArgumentError if an argument is out of range.
 
     Parameters
     ----------
     kernel : Kernel
-    rate : float
-        q in [0, 1], the probability with which noise outside the bounds is drawn anew: 0 is the kernel alone, 1 noise
-        with hard bounds.
-    lower, upper : float
-        Bounds of the noise, lower < 0 < upper, in the units of the query: public, and chosen without looking at the
-        value.
-    sensitivity : float
-        D > 0: the farthest that the values of two neighbouring data sets are apart.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
+    rate : q in [0, 1], the chance that noise outside is drawn anew: 0 is the kernel alone, 1 noise with hard bounds.
+    lower, upper : bounds of the noise, lower < 0 < upper, in the query's units: public, chosen without the value.
+    sensitivity : D > 0, the farthest that the values of two neighbouring data sets are apart.
     """
-
     kernel: Kernel
     rate: float
     lower: float
@@ -66,10 +53,8 @@ class Recycled:
             # what is computed from their ratios to the scale, and their squares, is a double
             value, scale = getattr(self, name), self.kernel.scale
             if not 1e-150 <= abs(value) / scale <= 1e150:
-                raise ArgumentError(
-                    f"{name} must lie within 150 orders of magnitude of the kernel's scale = {scale:g}, got {name} = "
-                    f"{value:g}; take numbers that are closer"
-                )
+                raise ArgumentError(f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
+                                    f"{scale:g}, got {name} = {value:g}; take numbers that are closer")
 
     @classmethod
     def within(cls, kernel: Kernel, rate: float, bound: float, sensitivity: float) -> Recycled:
@@ -163,11 +148,7 @@ class Recycled:
         return (below[0] + above[0]) / self.outside if self.outside > 0 else math.nan
 
     def capped(self, most: int) -> Recycled:
-        """The recycler that a loop amounts to which releases its draw number `most` >= 1 whatever it is.
-
-        With r = q (1 - p) and S = (1 - r^(most - 1)) / (1 - r), noise inside is released with the factor S + r^(most -
-        1), outside with (1 - q) S + r^(most - 1): recycling at a smaller rate.
-        """
+        """The law of a loop that releases draw `most` >= 1 whatever it is (docs/recycling.md, section 1)."""
         last = (self.rate * self.outside) ** (checks.integer("most", most, at_least=1) - 1)
         earlier = (1 - last) * self.normaliser  # 1 - r is positive, as p is
         return replace(self, rate=self.rate * earlier / (earlier + last))
@@ -178,10 +159,7 @@ class Recycled:
         return (exact + self.draw(exact.size, rng).reshape(exact.shape))[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Recycled noise without a loop, shape (size,).
-
-        Inside or outside is decided by the acceptance, then the kernel is drawn from its conditional law by inversion.
-        """
+        """Recycled noise without a loop, shape (size,): first inside or outside, then the kernel by inversion."""
         choice, place = rng.random(size), 1 - rng.random(size)
         kernel = self.kernel
         below, above = float(kernel.cdf(self.lower)), float(kernel.cdf(-self.upper))
@@ -193,11 +171,8 @@ class Recycled:
         return np.where(right, np.maximum(-kernel.quantile(place * above), self.upper), drawn)
 
     def release_by_loop(self, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> LoopedRelease:
-        """Release `value`, finite numbers of any shape, by drawing noise until the recycler lets it pass.
-
-        Draw number `most` >= 1, if given, is released whatever it is: `capped` is the law.  The noise itself is tested,
-        never the difference of release and value, whose rounding depends on the data.
-        """
+        """Release `value`, finite numbers of any shape, by drawing until noise passes, or at draw number `most` >= 1
+        (`capped` is that law).  The noise is tested, never release minus value, whose rounding depends on the data."""
         exact = checks.finite_array("value", value)
         last = None if most is None else checks.integer("most", most, at_least=1)
         noise, draws = np.empty(exact.size), np.zeros(exact.size, dtype=np.int64)
@@ -216,12 +191,8 @@ class Recycled:
 
 @dataclass(frozen=True)
 class RecycledProfile(Profile):
-    """Exact profile of recycled noise: the larger one of both directions, at the full sensitivity.
-
-    The full sensitivity is the worst shift (docs/recycling.md, section 2).  At q = 1 the profile does not fall to 0.
-    The paper's Theorem 1 and Proposition 2 are another function, in `dpsub.recycling.paper`.
-    """
-
+    """Exact profile: the larger one of both directions at the full sensitivity, the worst shift (docs/recycling.md,
+    section 2).  At q = 1 it does not fall to 0.  The paper's formulas: `dpsub.recycling.paper`."""
     law: Recycled
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:

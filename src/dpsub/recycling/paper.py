@@ -1,9 +1,8 @@
 """What the paper computes: its theorems and algorithms, reproduced.  None of it is a guarantee.
 
-Theorem 1 takes the released loss for Z with probability 1 - W and Z + L with probability W, Z the kernel's loss,
-L = -log(1 - q) and W the kernel's mass of the noise that is inside the bounds for one data set and outside for its
-neighbour.  The exact profile (`dpsub.recycling.law`) may lie on either side of it, and so may what Theorem 3 makes of
-it for many releases: docs/recycling.md, section 3, says why.
+Theorem 1 takes the loss for Z with probability 1 - W and Z + L with probability W, Z the kernel's loss, L = -log(1 - q)
+and W its mass inside the bounds for one data set and outside for its neighbour.  The exact profile may lie on either
+side of it, and of what Theorem 3 makes of it for many releases: docs/recycling.md, section 3.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ CONVERSIONS = ("balle2020", "mironov")
 """From Renyi divergences to (epsilon, delta); the paper does not say which it takes."""
 _SHIFTS = np.geomspace(1e-3, 3e4, 1200)
 
-ComposedProfile = Callable[[np.ndarray], np.ndarray]
-"""epsilon, any real numbers -> delta_Z^T(epsilon)."""
+ComposedProfile = Callable[[np.ndarray], np.ndarray]  # epsilon, any real numbers -> delta_Z^T(epsilon)
 
 
 def crossing_mass(kernel: Kernel, lower: float, upper: float, sensitivity: float) -> float:
@@ -54,10 +52,7 @@ def _mixed(kernel: Kernel, sensitivity: float, weight: float, order: np.ndarray,
 
 
 def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
-    """q = 1 - exp(-(epsilon - epsilon_y)).
-
-    This is brdp, Theorem 2 and Remark 1: true for delta = 0; otherwise (epsilon, c delta) is what is proved.
-    """
+    """q = 1 - exp(-(epsilon - epsilon_y)): brdp, Theorem 2.  For delta > 0 only (epsilon, c delta) is proved."""
     order = checks.real("epsilon", epsilon, at_least=0)
     spent = checks.real("kernel_epsilon", kernel_epsilon, at_least=0, at_most=order)
     return -math.expm1(spent - order)
@@ -65,9 +60,7 @@ def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
 
 def algorithm1(kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float) -> float:
     """The largest rate at which (8) stays below delta, to 1e-9, as none is printed; 0 if none does: brdp, Algorithm 1.
-
-    (8) grows with the rate, so that cutting the interval in many parts at once finds what halving it does.
-    """
+    As (8) grows with the rate, cutting into many parts at once finds what halving does."""
     order, target = checked_budget(epsilon, delta)
     weight = crossing_mass(kernel, lower, upper, sensitivity)
     low, high = 0.0, 1.0
@@ -89,15 +82,11 @@ def mean_trials(law: Recycled, objective: str = "corrected") -> float:
     return q + (1 - q) / law.inside
 
 
-def algorithm2(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, objective: str = "corrected"
-) -> Choice:
+def algorithm2(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+               objective: str = "corrected") -> Choice:  # fmt: skip
     """The split of epsilon that minimises (10), a kernel for (epsilon_y, delta), then Algorithm 1: brdp, Algorithm 2.
-
-    The search starts just above 0, where no kernel is defined.  It keeps the side of the better of two points, as the
-    paper's does.  As epsilon_y falls to 0, (8) lets q rise to 1 whatever the exact delta: a second optimum without
-    any privacy, which the search meets where the bounds are small against the sensitivity.
-    """
+    As there, the side of the better of two points is kept.  Near 0 (8) lets q rise to 1 whatever the exact delta: a
+    second optimum, without any privacy, which the search meets where the bounds are small against the sensitivity."""
     order, target = checked_budget(epsilon, delta)
     checks.real("bound", bound, above=0)
 
@@ -129,14 +118,10 @@ def _log_moments(profile: AdditiveNoiseProfile) -> np.ndarray:
     return np.array([profile.log_moment(float(shift)) for shift in _SHIFTS])
 
 
-def theorem3_delta(
-    law: Recycled, steps: int, *, conversion: str = "balle2020", first: int = 0
-) -> Callable[[float], float]:
-    """epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k) L): brdp, Theorem 3.
-
-    For a rate below 1.  delta_Z^T has a closed form for Gaussian noise; for Laplace noise it is `renyi_composed`.  The
-    sum begins at k = `first`: 0 in the theorem, and 1 as Algorithm 3 prints it.
-    """
+def theorem3_delta(law: Recycled, steps: int, *, conversion: str = "balle2020",
+                   first: int = 0) -> Callable[[float], float]:  # fmt: skip
+    """brdp, Theorem 3, rate below 1: epsilon -> sum over k of C(T, k) (1 - W)^k W^(T - k) delta_Z^T(epsilon - (T - k)
+    L), for Laplace noise by `renyi_composed`.  The sum begins at k = `first`: 0, or 1 as in Algorithm 3."""
     times = checked_steps(steps)
     checks.real("rate", law.rate, below=1)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
@@ -161,14 +146,10 @@ def theorem3_epsilon(law: Recycled, steps: int, delta: float, *, conversion: str
     return bisected_epsilon(theorem3_delta(law, steps, conversion=conversion), target)[1]
 
 
-def algorithm2_composed(
-    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
-) -> Choice:
-    """Parameters of one release from Algorithm 2 whose composition by Theorem 3 uses up the budget of all releases.
-
-    Every release gets (epsilon_1, delta), with epsilon_1 found to a part in a thousand: brdp, Section 6.  It is an
-    error if Algorithm 2 ends at rate 1 however little is spent: Theorem 3 then says nothing.
-    """
+def algorithm2_composed(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
+                        steps: int = 1) -> Choice:  # fmt: skip
+    """Algorithm 2 for (epsilon_1, delta) each, epsilon_1 to a part in a thousand such that Theorem 3 uses up the budget
+    of all releases: brdp, Section 6.  NumericalError if it ends at rate 1 however little is spent."""
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times == 1:
@@ -186,10 +167,8 @@ def algorithm2_composed(
 
     first, most = math.log(order / times) - 0.1, math.log(order)
     if excess(first) > 0:
-        raise NumericalError(
-            f"the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = {order:g} over {times} "
-            "releases; their composition theorem has no epsilon there"
-        )
+        raise NumericalError(f"the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = {order:g} "
+                             f"over {times} releases; their composition theorem has no epsilon there")
     # releases that spend all of epsilon each exceed it together, and those with their T-th part do not
     low, _ = bracketed(excess, first, most, 8, 1e-3)
     return Choice(law(low), order, target, "paper", times)

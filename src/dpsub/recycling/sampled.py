@@ -1,13 +1,9 @@
 """Budget recycling on a sample of fixed size: amplification, total error, queries, and the paper's Algorithm 4.
 
-A statistic computed on m = p n records drawn without replacement and released with recycled noise has the error E + N,
-with a sampling error E that the recycler must not see (it depends on the data): the acceptance is that of the sum and
-not of N alone.  The sum over the sample divided by p, the sample's mean, or its count divided by p moves with one
-record by 1 / p times what it moves by on all records: this, and not the sensitivity at p = 1, is what a release on the
-sample must be calibrated to.
-
-The paper searches p and, within, the share of the inner budget by ternary search, and so is it done here: a global
-search of Equation 13 would take its second optimum, which has q near 1 and no privacy.
+The released statistic of m = p n records has the error E + N, E a sampling error that the recycler must not see (it
+depends on the data): the acceptance is that of the sum.  One record moves a statistic on the sample by 1 / p times what
+it moves it by on all records: a release must be calibrated to this.  p, and within it the inner budget's share, are
+found by ternary search, as in the paper: a global search of (13) takes its other optimum, q near 1 without privacy.
 """
 
 from __future__ import annotations
@@ -34,31 +30,23 @@ _RATES, _SHARES = 40, 200
 
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """(log(1 + p (e^epsilon - 1)), p delta): what a guarantee becomes on a sample of rate p (brdp, Theorem 4).
-
-    Valid under substitution for samples of fixed size without replacement, under add_remove for Poisson samples.
-    """
+    """(log(1 + p (e^epsilon - 1)), p delta), a guarantee on a sample of rate p (brdp, Theorem 4): under substitution
+    for fixed sizes without replacement, under add_remove for Poisson samples."""
     delta = checks.real("delta", delta, at_least=0, below=1)
     return float(amplified_epsilon(epsilon, rate)), rate * delta
 
 
 def inner_budget(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
-    """(log(1 + (e^epsilon - 1) / p), delta / p), the budget on the sample that the target allows.
-
-    The inverse of :func:`amplified`, which step 6 of Algorithm 4 needs where the paper cites Theorem 4.  With a delta
-    that is not below the rate, which is refused, the sample would need no noise at all.
-    """
+    """(log(1 + (e^epsilon - 1) / p), delta / p), the inverse of :func:`amplified`: what step 6 of Algorithm 4 needs.  A
+    delta that is not below the rate is refused: the sample would need no noise at all."""
     rate = checks.real("rate", rate, above=0, at_most=1)
     delta = checks.real("delta", delta, at_least=0, below=rate)
     return float(base_epsilon(epsilon, rate)), delta / rate
 
 
 def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
-    """P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`.
-
-    Gauss-Legendre quadrature of F(bound - e) - F(-bound - e) against the density of E between the kinks of F, which lie
-    at +-bound.  The paper's Proposition 7 claims another formula: :func:`printed_acceptance`.
-    """
+    """P(|E + N| <= bound) for E ~ N(0, sampling_sd^2) and symmetric noise N with the law `law`, by Gauss-Legendre
+    quadrature between the kinks of its cdf.  Proposition 7 claims another formula: :func:`printed_acceptance`."""
     sd, theta = checks.real("sampling_sd", sampling_sd, at_least=0), checks.real("bound", bound, above=0)
     if sd == 0:
         return float(law.cdf(theta) - law.cdf(-theta))
@@ -74,14 +62,10 @@ def total_acceptance(law: Recycled, sampling_sd: float, bound: float) -> float:
     return float(min(1.0, 2 * (density * inside * _WEIGHTS * width / 2).sum()))
 
 
-def printed_acceptance(
-    sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike, bound: float, *, swapped: bool
-) -> np.ndarray:
-    """1 / O of brdp, Equation 13, the acceptance that Proposition 7 claims for a Gaussian kernel.
-
-    O = 1 - q + q / P(|Z| <= bound) with Z ~ N(0, sigma^2 + sampling_sd^2) as printed; `swapped` exchanges q and 1 - q,
-    as Equation 10 needs.  Neither is the acceptance: the recycler sees N and not E + N.
-    """
+def printed_acceptance(sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike, bound: float, *,
+                       swapped: bool) -> np.ndarray:  # fmt: skip
+    """brdp, Equation 13 and Proposition 7: 1 / (1 - q + q / P(|Z| <= bound)), Z ~ N(0, sigma^2 + sampling_sd^2);
+    `swapped` exchanges q and 1 - q, as (10) needs.  Neither is the acceptance: the recycler sees N and not E + N."""
     whole = np.hypot(np.asarray(sigma, dtype=float), sampling_sd)
     inside = special.erf(bound / whole / math.sqrt(2))
     q = np.asarray(rate, dtype=float)
@@ -90,12 +74,8 @@ def printed_acceptance(
 
 @dataclass(frozen=True)
 class Query:
-    """A linear query of `n` records with values clipped to [0, `clip`] (brdp, Sections 7 and 8).
-
-    `spread` is the standard deviation of the records' values after clipping (divisor n).  A count is over indicators,
-    with `clip` 1 and `spread` sqrt(p_c (1 - p_c)).
-    """
-
+    """A linear query of `n` records with values clipped to [0, `clip`], whose standard deviation (divisor n) is
+    `spread` (brdp, Sections 7 and 8).  A count is over indicators: `clip` 1, `spread` sqrt(p_c (1 - p_c))."""
     n: int
     clip: float
     spread: float
@@ -147,13 +127,11 @@ class Query:
 
 class Total(Query):
     """Sum of the values: a record moves it by at most the clipping range."""
-
     name: ClassVar[str] = "sum"
 
 
 class Average(Query):
     """Mean of the values; the number of records is public, so that only substitution is bounded, by clip / m."""
-
     name: ClassVar[str] = "avg"
 
     @property
@@ -166,7 +144,6 @@ class Average(Query):
 
 class Count(Query):
     """Number of records with a property: values are indicators, `clip` is 1."""
-
     name: ClassVar[str] = "cnt"
 
     @classmethod
@@ -181,10 +158,7 @@ KINDS: dict[str, type[Query]] = {kind.name: kind for kind in (Total, Average, Co
 
 class SampledChoice(NamedTuple):
     """The release that the search found, with the sensitivity that it was calibrated to, and its sampling rate.
-
-    `claimed` is the objective's acceptance: the true one only for "convolution".
-    """
-
+    `claimed` is the objective's acceptance: the true one only for "convolution"."""
     sampling_rate: float
     law: Recycled
     claimed: float
@@ -206,10 +180,8 @@ def _last(keeps: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.n
 
 
 def _splits(epsilon: np.ndarray, delta: np.ndarray, bound_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Algorithm 1 for kernels of every share of inner budgets: scales, in units of the sensitivity, and rates q.
-
-    The arguments have shape (rates,), the answers (rates, shares).
-    """
+    """Algorithm 1 for all shares of inner budgets of shape (rates,): scales in units of the sensitivity and rates q,
+    both of shape (rates, shares)."""
     inner, target, theta = (np.asarray(x, dtype=float)[:, None] for x in (epsilon, delta, bound_ratio))
     spent = inner * np.linspace(1 / _SHARES, 1.0, _SHARES)
     log_ratio = _last(lambda log: _gaussian_delta(spent, np.exp(log)) <= target,
@@ -244,17 +216,12 @@ def _last_best(values: np.ndarray) -> int:
     return int(np.flatnonzero(values >= values.max() - 1e-9)[-1])
 
 
-def algorithm4(
-    query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
-    sensitivity: str = "unscaled", objective: str = "eq13",
-) -> SampledChoice:  # fmt: skip
-    """The sampling rate and the release that brdp, Algorithm 4, chooses for the budget of the whole.
-
-    It calibrates to D = `stated_sensitivity` whatever the rate ("unscaled"), as the paper does, or to D / p ("scaled"),
-    which is how far the statistic really moves.  Its objective is Equation 13 as printed; that with q and 1 - q
-    exchanged ("eq13"); or the acceptance of E + N ("convolution"), with kernel and recycling rate by Equation 10.
-    Step 7 of the algorithm states no rule and is left out: delta_1 is delta / p.
-    """
+def algorithm4(query: Query, epsilon: float, delta: float, bound: float, stated_sensitivity: float, *,
+               sensitivity: str = "unscaled", objective: str = "eq13") -> SampledChoice:  # fmt: skip
+    """The sampling rate and the release that brdp, Algorithm 4, chooses for the budget of the whole.  It calibrates to
+    D = `stated_sensitivity` ("unscaled"), as the paper does, or to D / p ("scaled"), which is how far the statistic
+    really moves.  Its objective is Equation 13 as "printed", with q and 1 - q exchanged ("eq13"), or the acceptance of
+    E + N ("convolution"), kernel and rate by Equation 10.  Step 7 states no rule: delta_1 is delta / p."""
     order, target = checked_budget(epsilon, delta)
     theta = checks.real("bound", bound, above=0)
     checks.one_of("sensitivity rule", sensitivity, SENSITIVITIES)
@@ -283,8 +250,7 @@ def algorithm4(
 
     low, high = max(1 / query.n, 2 * target), 1.0  # a sample holds a record, and needs noise
     if convolved:
-        # a grid that holds 1, where the printed search never arrives
-        coarse = np.geomspace(low, high, _RATES)
+        coarse = np.geomspace(low, high, _RATES)  # a grid that holds 1, where the printed search never arrives
         best = _last_best(tried(coarse)[0])
         rates = np.linspace(coarse[max(best - 1, 0)], coarse[min(best + 1, _RATES - 1)], _RATES)
     else:
@@ -300,9 +266,7 @@ def algorithm4(
 
 
 def sampled_delta(law: Recycled, sampling_rate: float, true_sensitivity: float, epsilon: float) -> float:
-    """delta(epsilon) that a release on a fixed-size sample really has, rounded up: p delta_exact(epsilon_1).
-
-    `true_sensitivity` is how far the statistic on the sample moves with one record, whatever `law` was calibrated to.
-    """
+    """delta(epsilon) that a release on a fixed-size sample really has, rounded up: p delta_exact(epsilon_1), where the
+    statistic moves by `true_sensitivity` with one record, whatever `law` was calibrated to."""
     inner, _ = inner_budget(epsilon, 0.0, sampling_rate)
     return min(1.0, sampling_rate * true_delta(replace(law, sensitivity=true_sensitivity), inner))
