@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from dpsub.errors import ArgumentError
-from dpsub.importance.calibrate import MODES, RELEASED_GRID, Calibration, DataFacts, calibrate, count_offset
+from dpsub.importance.calibrate import MODES, RELEASED_GRID, DataFacts, LloydCalibration, calibrate, count_offset
 
 TABLE_1 = {
     "KDD-Protein": (DataFacts(142_107, 74, 8020.65, 7_031_359.55), (5000, 15_000)),
@@ -23,7 +23,7 @@ NORMS = np.sqrt(np.random.default_rng(0).uniform(0.01, 1, 3000)) * 2.0
 SMALL = DataFacts(3000, 5, 2.0, float((NORMS**2).mean()))
 
 
-def losses(found: Calibration, z: np.ndarray) -> np.ndarray:
+def losses(found: LloydCalibration, z: np.ndarray) -> np.ndarray:
     """psi at norms z, written again."""
     q = found.rates(z)
     return np.logaddexp(np.log1p(-np.minimum(q, 1 - 1e-16)), np.log(q) + found.slopes(z) / q)

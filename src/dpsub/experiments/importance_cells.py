@@ -15,7 +15,7 @@ from dpsub.datasets.described import Described
 from dpsub.datasets.point_sets import PointSet
 from dpsub.errors import DataError
 from dpsub.experiments.importance_sets import scaled_size
-from dpsub.importance.calibrate import Calibration, DataFacts, calibrate
+from dpsub.importance.calibrate import DataFacts, LloydCalibration, calibrate
 
 MODES = {"as_done": "released", "stated": "stated", "consistent": "repaired"}
 """Variant -> mode of the calibration and of the clustering."""
@@ -81,7 +81,7 @@ def facts_of(points: PointSet) -> DataFacts:
     return DataFacts(n, d, points.bound, points.mean_square)
 
 
-def noise_of(cell: Cell, points: PointSet, settings: Mapping[str, Any], variant: str) -> Calibration:
+def noise_of(cell: Cell, points: PointSet, settings: Mapping[str, Any], variant: str) -> LloydCalibration:
     """Return the noise of a cell on a data set, at the size that its label asks for."""
     m = None if cell.sampler == "full" else scaled_size(cell.m, points)
     return calibrate(
@@ -91,7 +91,7 @@ def noise_of(cell: Cell, points: PointSet, settings: Mapping[str, Any], variant:
     )  # fmt: skip
 
 
-def noise_of_table1(cell: Cell, paper: Described, settings: Mapping[str, Any], variant: str) -> Calibration:
+def noise_of_table1(cell: Cell, paper: Described, settings: Mapping[str, Any], variant: str) -> LloydCalibration:
     """Return the noise of a cell from the paper's Table 1 alone (not for `opt`, which needs all norms)."""
     facts = DataFacts(paper.n, paper.d, paper.radius, paper.mean_square)
     return calibrate(
@@ -100,7 +100,7 @@ def noise_of_table1(cell: Cell, paper: Described, settings: Mapping[str, Any], v
     )  # fmt: skip
 
 
-def noise_row(dataset: str, label: str, cell: Cell, noise: Calibration) -> dict[str, Any]:
+def noise_row(dataset: str, label: str, cell: Cell, noise: LloydCalibration) -> dict[str, Any]:
     """Return the record of a calibration, in the columns `NOISE_COLUMNS`."""
     facts = noise.facts
     return {
@@ -113,7 +113,7 @@ def noise_row(dataset: str, label: str, cell: Cell, noise: Calibration) -> dict[
 
 def recorded(
     frame: pd.DataFrame, settings: Mapping[str, Any], variant: str, points: PointSet
-) -> Iterator[tuple[Cell, Calibration]]:
+) -> Iterator[tuple[Cell, LloydCalibration]]:
     """Yield the cells of a data set and their noise from the records of `importance_noise`.
 
     Raises
@@ -130,7 +130,7 @@ def recorded(
                 f"the noise of {cell} on {points.name} must be on record, got none; run importance_noise with the "
                 "settings of importance_clustering"
             )
-        yield cell, Calibration(
+        yield cell, LloydCalibration(
             cell.sampler, MODES[variant], facts_of(points), cell.epsilon, float(row["m"]), float(row["mixing"]),
             int(settings["iterations"]), float(row["offset"]), float(row["s"]), float(row["psi"]), float(row["m_max"]),
         )  # fmt: skip

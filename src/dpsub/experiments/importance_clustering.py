@@ -16,7 +16,7 @@ from dpsub.datasets.point_sets import PointSet
 from dpsub.experiments.importance_cells import MODES, Cell, check_cells, recorded
 from dpsub.experiments.importance_sets import OnPointSets, each
 from dpsub.importance import lloyd
-from dpsub.importance.calibrate import Calibration
+from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.streams import stream
 
@@ -104,7 +104,7 @@ class ImportanceClustering(OnPointSets):
 class _Group:
     """Cells that share their samples: one sampler and size at all targets; each cell alone where targets set rates."""
 
-    def __init__(self, cells: list[tuple[Cell, Calibration]], points: PointSet) -> None:
+    def __init__(self, cells: list[tuple[Cell, LloydCalibration]], points: PointSet) -> None:
         self.cells = cells
         self.feasible = cells[0][1].feasible
         self._sampler = PoissonImportance(cells[0][1].rates(points.norms)) if self.feasible else None
@@ -115,8 +115,8 @@ class _Group:
         return self._sampler.select(uniforms)
 
 
-def _samples(found: Sequence[tuple[Cell, Calibration]], points: PointSet) -> list[_Group]:
-    shared: dict[tuple[str, float, float], list[tuple[Cell, Calibration]]] = defaultdict(list)
+def _samples(found: Sequence[tuple[Cell, LloydCalibration]], points: PointSet) -> list[_Group]:
+    shared: dict[tuple[str, float, float], list[tuple[Cell, LloydCalibration]]] = defaultdict(list)
     for cell, noise in found:
         shared[cell.sampler, cell.m, cell.epsilon if cell.sampler == "opt" else 0.0].append((cell, noise))
     return [_Group(cells, points) for cells in shared.values()]

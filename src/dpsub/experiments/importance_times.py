@@ -16,7 +16,7 @@ from dpsub.datasets.point_sets import PointSet
 from dpsub.experiments.importance_cells import SAMPLERS, Cell, noise_of
 from dpsub.experiments.importance_sets import OnPointSets, each
 from dpsub.importance import lloyd
-from dpsub.importance.calibrate import Calibration
+from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.streams import stream
 
@@ -96,7 +96,7 @@ class ImportanceTimes(OnPointSets):
         return cell.sampler in ("full", "unif") and bool(named) and (cell.m == 0 or cell.m in named)
 
     def _cluster(
-        self, backend: str, points: PointSet, noise: Calibration, sample: WeightedSample, k: int,
+        self, backend: str, points: PointSet, noise: LloydCalibration, sample: WeightedSample, k: int,
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
         plan = lloyd.Lloyd(k, noise.beta_sum, noise.beta_count, noise.mode, noise.facts.radius, noise.n_iterations)

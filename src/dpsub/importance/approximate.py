@@ -23,7 +23,7 @@ from dpsub import checks
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.importance.calibrate import Calibration
+from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.losses import MOST, base_order, inclusion, loss_when_removed
 from dpsub.noise import GaussianProfile
 
@@ -171,7 +171,9 @@ class LloydLoss:
         return float(loss_when_removed(self.epsilon(goal / rate), rate)) if goal < rate else 0.0
 
 
-def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: float = 0.01, cells: int = CELLS) -> float:
+def certified_epsilon(
+    calibration: LloydCalibration, delta: float, *, tolerance: float = 0.01, cells: int = CELLS
+) -> float:
     """Return an epsilon proved at `delta` for every record in the ball, whatever the data.
 
     The proof: docs/importance.md, section 6.
@@ -201,7 +203,7 @@ def certified_epsilon(calibration: Calibration, delta: float, *, tolerance: floa
     return min(-heap[0][0], calibration.psi)
 
 
-def _proved_between(calibration: Calibration, delta: float, cells: int, low: float, high: float) -> float:
+def _proved_between(calibration: LloydCalibration, delta: float, cells: int, low: float, high: float) -> float:
     """Epsilon of all records with norms from low to high: no larger norm, weight or probability is among them."""
     if calibration.mode == "released":
         raise UnsupportedError("the noise of mode released has an exponential radius, for which no loss is bounded; "

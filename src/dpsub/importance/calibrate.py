@@ -78,7 +78,7 @@ def count_offset(facts: DataFacts, mode: str, centre_norm: float | None = None) 
 
 
 @dataclass(frozen=True)
-class Calibration:
+class LloydCalibration:
     """Noise of weighted DP-Lloyd for one sampler, target and size.
 
     Attributes
@@ -151,7 +151,7 @@ def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
 
 def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None = None, mode: str = "repaired",
               norms: ArrayLike | None = None, n_iterations: int = 10, mixing: float = 0.5,
-              centre_norm: float | None = None) -> Calibration:  # fmt: skip
+              centre_norm: float | None = None) -> LloydCalibration:  # fmt: skip
     """Return the least noise for which every record of norm at most r has a loss of at most the target.
 
     Where `opt` or `core` cannot have the size, s is NaN and m_max says what they can (importance, Section 4).
@@ -192,7 +192,7 @@ def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None 
     else:
         rate, radius = np.array(size / facts.n), np.array(facts.radius)
         s, psi = float(np.exp(_log_factor(radius, rate, offset, float(log_expm1(goal)))[0])) * (1 - _ROUNDING), goal
-    return Calibration(sampler, mode, facts, goal, size, share, iterations, offset, s, psi, m_max)
+    return LloydCalibration(sampler, mode, facts, goal, size, share, iterations, offset, s, psi, m_max)
 
 
 def _coreset(facts: DataFacts, offset: float, goal: float, m: float, share: float, mode: str) -> tuple[float, float]:
