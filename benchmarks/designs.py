@@ -9,8 +9,9 @@ import numpy as np
 
 from dpsub.amplification.survey import clusters
 from dpsub.amplification.survey.auditor import audit
-from dpsub.amplification.survey.sizes import RandomSizeLaw, random_size_exact
+from dpsub.amplification.survey.sizes import log_sizes_of, random_size_exact
 from dpsub.experiments.bun_cases.design_cases import cluster_laws
+from dpsub.sampling.allocation import log_normal_sizes
 
 EPSILON = 0.01
 LIMIT = 2.0  # seconds for one exact loss
@@ -25,7 +26,7 @@ def _seconds(work: Any) -> tuple[float, float]:
 def designs(board: Any) -> None:
     """Randomised sizes at n = 10^5 and 10^4 clusters, each below two seconds; the programme on far smaller frames."""
     for epsilon in (EPSILON, 1.0):
-        law = RandomSizeLaw.truncated_gaussian(10**5, 5 * 10**4, 400)
+        law = log_normal_sizes(10**5, 5 * 10**4, 400)
         ours, _ = _seconds(lambda law=law, epsilon=epsilon: random_size_exact(law, epsilon))
         small = 74  # 3 * 74 + 2 samples: the largest n below the auditor's limit of 300 with both directions
         t = np.full(small + 1, 1 / (small + 1))
@@ -35,7 +36,7 @@ def designs(board: Any) -> None:
                 if chance:
                     states[0][held, 0, m - held], states[1][0, held, m - held] = chance, chance
         theirs, loss = _seconds(lambda states=states: audit(*states, EPSILON).loss)
-        again = random_size_exact(RandomSizeLaw.of_probabilities(t), EPSILON)
+        again = random_size_exact(log_sizes_of(t), EPSILON)
         print(f"  the programme at n = {small} differs by {abs(loss - again):.1e} nats", flush=True)
         board.line(f"random sizes, n = 10^5, epsilon {epsilon:g}", ours, "the limit", LIMIT, at_most=1)
         board.line(f"random sizes, a record (epsilon {epsilon:g})", ours / 10**5, f"LP at n = {small}, a record",
