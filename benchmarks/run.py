@@ -116,7 +116,7 @@ def experiments(board: Board, config: dict) -> None:
 
     def loop_one() -> None:
         for cell in cells:
-            block = cell.sampler.draw_block(Frame(one["n"]), one["subsets"], np.random.default_rng(1))
+            block = cell.drawn.draw_block(Frame(one["n"]), one["subsets"], np.random.default_rng(1))
             plain_loops.subset_statistics(x, block)
 
     board.line("experiment 1, one variant, a repeat", ours / len(replicates), "loop over subsets, a repeat",
@@ -133,7 +133,7 @@ def experiments(board: Board, config: dict) -> None:
         x = np.column_stack([np.ones(two["n"]), rng.standard_normal((two["n"], 2))])
         y = x @ np.asarray(two["beta"], dtype=float) + rng.standard_normal(two["n"])
         for cell, *_ in regression.descents({**two, "iterations": 16}, "stated", range(1), root):
-            block = cell.sampler.draw_block(Frame(two["n"]), two["iterations"], rng)
+            block = cell.drawn.draw_block(Frame(two["n"]), two["iterations"], rng)
             noise = cell.sigma * rng.standard_normal((two["iterations"], 3)) if cell.sigma else None
             plain_loops.linear_regression_path(
                 x, y, block, noise, np.asarray(two["initial"], dtype=float),
