@@ -260,6 +260,7 @@ def _range(pair: FillerPair | LaplacePair, tail: float) -> tuple[float, float]:
 
 def choices(pair: FillerPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
     """Outcomes of one step with fillers at -C and at +C (the two data sets change places), on the grid of this step.
+
     Cells of losses end half-way between grid points; masses go to the two next to their own loss, kept on average."""
     direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
     below, above = _range(pair, _TAIL)

@@ -158,6 +158,7 @@ class GaussianPair(ABC):
 
     def interval_masses(self, edges: np.ndarray) -> np.ndarray:
         """P(edges[i] < X <= edges[i + 1]) of the `bulk`, shape (len(edges) - 1,); edges nondecreasing, -inf allowed.
+
         Each component is differenced on the side of its centre where the tail is small; the one interval that holds the
         centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf)."""
         masses = np.zeros(len(edges) - 1)
@@ -203,6 +204,7 @@ class _LawPair(GaussianPair):
 
 class MixturePair(_LawPair):
     """X ~ sum_u w_u N(u, s^2) against its mirror image, s >= 0.05, w any law with eta > 0 (MUST, Section S5).
+
     L(t) = A(t) - A(-t), A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}: odd and strictly increasing."""
 
     label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
@@ -402,6 +404,7 @@ class PoissonPair(_RatePair):
 
 class WorPair(_RatePair):
     """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for WOR (MUST, Section S6).
+
     L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), p = 1 - q, c = q e^{-1 / (2 s^2)}, is odd, and its inverse is
     t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))); q = `rate` in (0, 1], s = `scale` >= 0.05."""
 

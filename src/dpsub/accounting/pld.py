@@ -135,6 +135,7 @@ SLOPE_UNIT = 2.0**-850
 
 def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser ones up to `last`.
+
     Any choice of orders is valid; those far in the tail have little weight."""
     # at least two, where even the profile at order 1 is negligible
     inside = np.arange(0, max(1, int(np.ceil(fine / step))) + 1)

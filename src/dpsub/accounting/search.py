@@ -18,7 +18,7 @@ from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
 
 MOST_NOISE = 1e4
-MOST_STEPS = 10_000_000
+MOST_STEPS_SEARCHED = 10_000_000
 _LEAST_RATE = 1e-9
 _MOST_ROUNDS = 60
 _GUESS, _ROUGH = 0.5, 0.15
@@ -162,7 +162,7 @@ def largest_steps(
     mean = sampler.multiplicity_law(1 if n is None else n).mean
     per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / delta))
     start = (family.epsilon * release.noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
-    return family.largest("steps", start=start, least=1, most=MOST_STEPS, whole=True)
+    return family.largest("steps", start=start, least=1, most=MOST_STEPS_SEARCHED, whole=True)
 
 
 def largest_sample(

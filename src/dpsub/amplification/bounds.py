@@ -47,6 +47,7 @@ class DeclaredProfile:
 @dataclass(frozen=True, eq=False)
 class Bound:
     """An upper bound on the privacy profile of one release of a subsampled mechanism, as `translate` makes it.
+
     It holds for one release: to compose its points naively is valid too, but rarely tight.
     """
     name: str  # where it stands in the paper, or how it follows from it
@@ -61,6 +62,7 @@ class Bound:
 
     def delta(self, base: DeclaredProfile, epsilon_amplified: ArrayLike) -> np.ndarray:
         """Return delta'(epsilon') at `epsilon_amplified` >= 0, an upper bound of the same shape.
+
         UnsupportedError if the base profile was declared for another relation.
         """
         if self.base_relation not in base.relations:
@@ -159,6 +161,7 @@ def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], 
 
 def pure_epsilon(epsilon: ArrayLike, rate: float) -> np.ndarray:
     """Return log((1 - gamma + gamma exp(epsilon)) / (1 - gamma + gamma exp(-epsilon))), gamma = `rate` above 0.
+
     The exact largest loss of Poisson sampling when a record is substituted, for (epsilon, 0)-DP bases under add_remove.
     """
     order = nonnegative("epsilon", epsilon)

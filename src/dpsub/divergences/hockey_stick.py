@@ -101,6 +101,7 @@ def advanced_joint_convexity(
 
 def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike) -> np.ndarray:
     """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon], the hockey-stick divergence (nats; balle, Theorem 5).
+
     L = log(mu(z) / mu'(z)) under mu, L' = log(mu'(z) / mu(z)) under mu'. An outcome that only mu has is an infinite
     loss and enters the first probability alone.
     """
@@ -136,6 +137,7 @@ def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
 
 def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> tuple[float, np.ndarray] | None:
     """Return the least expected cost over couplings of laws, shapes (rows,) and (columns,), and a coupling that has it.
+
     An infinite cost forbids a pair: None if no coupling is left (balle, Theorem 7, left-hand side of Equation 6).
     """
     one, other = law_array("first", first), law_array("second", second)
@@ -230,6 +232,7 @@ def moment_from_profiles(
 
 def tail_rate(curve: Curve, end: float) -> float:
     """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant before it.
+
     It is log-concave if the density of the loss is (Gaussian noise), which it convolves with 1 - exp(-u) on u >= 0.
     """
     step = 1e-3 * end

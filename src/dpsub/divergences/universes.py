@@ -53,6 +53,7 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
 
 def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> float:
     """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with replacement.
+
     As `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle, Section 4).
     """
     m = sum(sample)
@@ -124,6 +125,7 @@ def size_and_membership_kernel(space: Space, record: int, keep_probability: floa
 
 def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
     """Return the bin masses of a sum of the records' `values` with noise of the kind `mechanism`, exactly.
+
     Binning is post-processing, so its divergences are lower bounds.
     """
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
@@ -168,6 +170,7 @@ class KernelProfile(Profile):
 
     def deltas(self, epsilon: float) -> np.ndarray:
         """Return delta_k(epsilon), any real epsilon, for k = 0, 1, ..., the largest finite distance.
+
         Beyond 700 nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
         """
         if epsilon not in self._known:
@@ -195,6 +198,7 @@ class MembershipLoss:
 
     def lower_bound(self) -> float:
         """Return the lemma's value, a lower bound on what any analysis of the sampler alone can promise.
+
         UnsupportedError unless the corrected lemma covers the design: natural, and its inclusion probability is eta.
         """
         if not self.natural:
@@ -210,6 +214,7 @@ def membership_loss(
     design: Design, pairs: Sequence[tuple[Dataset, Dataset]], record: int, keep_probability: float, epsilon: float
 ) -> MembershipLoss:
     """Return the exact loss of randomised membership of `record` over neighbouring data sets, with the lemma's value.
+
     Both orders of the pairs are looked at. p = `keep_probability` >= 1/2 (otherwise report the flipped bit, which has
     1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis that it omits.
     """

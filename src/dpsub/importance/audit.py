@@ -131,6 +131,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
     """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1; ArgumentError if all rows are alike.
+
     Theorem 15: lightweight core-sets of Bachem et al. 2018, whose distances are squared."""
     rows = checked_points(points)
     squares = ((rows - rows.mean(axis=0, dtype=float)) ** 2).sum(axis=1, dtype=float)
@@ -142,6 +143,7 @@ def coreset_distribution(points: np.ndarray) -> np.ndarray:
 
 def coreset_sample(points: np.ndarray, m: int, kind: str, rng: np.random.Generator) -> WeightedSample:
     """Draw m rows independently with weights 1 / (m p), or each on its own with probability m p and weight 1 / (m p).
+
     Independent draws may repeat a row, whose weights then add up.  ArgumentError if m p exceeds 1 for the latter."""
     checks.one_of("kind", kind, CORESET_KINDS)
     chances = coreset_distribution(points)

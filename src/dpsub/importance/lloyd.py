@@ -213,6 +213,7 @@ def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def clusters(points: np.ndarray, centres: np.ndarray,
              weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows nearest to each of c sets of k centres.
+
     Ties go to the lowest index.  A centre with a NaN takes all rows, as argmin finds it first.  Sums are in float64."""
     return _tally(_pieces(points, weights), centres, points.dtype)
 

@@ -56,6 +56,7 @@ class WeightedSample:
 @dataclass(frozen=True, eq=False)
 class PoissonImportance:
     """Include record i with probability q_i in (0, 1], independently, and give it the weight 1/q_i; q of shape (n,).
+
     Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.  The guarantee
     needs q_i to be a function of record i and public numbers; neither q nor the sample may be released."""
     q: np.ndarray

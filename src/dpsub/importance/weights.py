@@ -70,6 +70,7 @@ def _newton(a: np.ndarray, goal: float) -> np.ndarray:
 
 def released_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     """Return the weights of the released code, which may exceed the target (R4); arguments as :func:`optimal_weights`.
+
     Eleven halvings from the first infeasible power of 2, then the middle; feasible is what is at most the optimum."""
     best = optimal_weights(slopes, target)
     high = 2 ** np.maximum(1.0, np.floor(np.log2(best)) + 1)

@@ -47,6 +47,7 @@ class Descent:
 
 def batch_width(sampler: Sampler, n: int) -> int:
     """Return a number of distinct records that a batch exceeds with probability below 1e-30.
+
     Padding all batches to it keeps the last digit free of which replicates are computed together.
     """
     upper_tail = np.cumsum(sampler.distinct_law(n)[::-1])[::-1]

@@ -44,16 +44,17 @@ def release(statistic: np.ndarray, sigma: float, rng: np.random.Generator) -> fl
     return float(np.nanmean(noisy))
 
 
-def of_gradient(scheme: str, *, n: int, m: int, clip: float, variant: str) -> float:
+def of_gradient(sampler: str, *, n: int, m: int, clip: float, variant: str) -> float:
     """Return the sensitivity of the mean of gradients clipped at C: C / n, or consistently 2C / m (Poisson: C / m)."""
     clip = checks.real("clip", clip, above=0)
     if variant != "consistent":
         return clip / n
-    return clip * (1 if scheme == "poisson" else 2) / m
+    return clip * (1 if sampler == "poisson" else 2) / m
 
 
-def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, variant: str) -> dict[str, float]:
+def of_statistics(sampler: str, *, n: int, m: int, lower: float, upper: float, variant: str) -> dict[str, float]:
     """Return the sensitivities of the mean and of the variance (divisor m - 1) of data in [lower, upper].
+
     Range / n and range^2 / n; consistently range / m and range^2 / m, and for Poisson max |x| / m, since one record is
     added to a sum, and range^2 / (m - 1), since a record moves a centred sum of squares by at most range^2.
     """
@@ -63,7 +64,7 @@ def of_statistics(scheme: str, *, n: int, m: int, lower: float, upper: float, va
     width = upper - lower
     if variant != "consistent":
         return {"mean": width / n, "variance": width**2 / n}
-    if scheme == "poisson":
+    if sampler == "poisson":
         return {"mean": max(abs(lower), abs(upper)) / m, "variance": width**2 / (m - 1)}
     return {"mean": width / m, "variance": width**2 / m}
 

@@ -39,6 +39,7 @@ class Profile(ABC):
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
         """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to rounding upwards.
+
         Negative where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
         """
         target = checks.finite_array("delta", delta)
@@ -72,6 +73,7 @@ class AdditiveNoiseProfile(Profile):
 
     def log_moment(self, order: float) -> float:
         """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0.
+
         Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
         """
         raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
@@ -120,6 +122,7 @@ class Mechanism(ABC):
 
 def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
     """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at |epsilon|.
+
     Below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of positive terms, for every pair of laws that
     comes in both orders (balle, Section 3; Theorem 14 needs it).
     """
@@ -143,6 +146,7 @@ def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
 
 def round_up(value: float, holds: Callable[[float], bool]) -> float:
     """Return `value`, or a number a few units in the last place above it for which `holds`; NumericalError beyond 2^40.
+
     A root is found up to rounding, but a guarantee must lie on its safe side.
     """
     candidate, step = value, math.ulp(value)

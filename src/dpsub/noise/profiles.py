@@ -68,6 +68,7 @@ class RandomisedResponseProfile(Profile):
 @dataclass(frozen=True)
 class MembershipProfile(RandomisedResponseProfile):
     """Profile of randomised response on whether a fixed record is in the data, under any relation that can toggle it.
+
     No pair of data sets is easier to tell apart, so the profile is the same at every distance (balle, Section 5).
     """
     any_distance: ClassVar[bool] = True
@@ -101,6 +102,7 @@ class BlackBoxGroups(Profile):
 @dataclass(frozen=True)
 class ConstantGroups(Profile):
     """The profile `base` at every distance, as if a second copy of a record said no more than the first.
+
     True of membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
     """
     base: Profile
@@ -113,6 +115,7 @@ class ConstantGroups(Profile):
 @dataclass(frozen=True)
 class PairedSteps(Profile):
     """The profile under substitution from a `base` profile under adding and removing; an upper bound.
+
     A substitution is one removal and one addition: distance l here is distance 2 l there.
     """
     base: Profile

@@ -60,6 +60,7 @@ def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
 
 def algorithm1(kernel: Kernel, epsilon: float, delta: float, lower: float, upper: float, sensitivity: float) -> float:
     """The largest rate at which (8) stays below delta, to 1e-9, as none is printed; 0 if none does: brdp, Algorithm 1.
+
     As (8) grows with the rate, cutting into many parts at once finds what halving does."""
     order, target = checked_budget(epsilon, delta)
     weight = crossing_mass(kernel, lower, upper, sensitivity)
@@ -85,6 +86,7 @@ def mean_trials(law: Recycled, objective: str = "corrected") -> float:
 def algorithm2(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float,
                objective: str = "corrected") -> Choice:  # fmt: skip
     """The split of epsilon that minimises (10), a kernel for (epsilon_y, delta), then Algorithm 1: brdp, Algorithm 2.
+
     As there, the side of the better of two points is kept.  Near 0 (8) lets q rise to 1 whatever the exact delta: a
     second optimum, without any privacy, which the search meets where the bounds are small against the sensitivity."""
     order, target = checked_budget(epsilon, delta)

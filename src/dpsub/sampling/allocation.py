@@ -77,6 +77,7 @@ def neyman(
 
 def allocate(sizes: Sequence[int], weights: np.ndarray, m: int, *, at_least: int = 1) -> tuple[int, ...]:
     """Return integers m_i in [at_least, N_i] that sum to m and minimise sum weights_i^2 / m_i.
+
     Units go one by one to the stratum in which weights_i / sqrt(m_i (m_i + 1)) is largest: the exact integer optimum,
     which takes all of a stratum where its share exceeds it and hands the rest on.
     """

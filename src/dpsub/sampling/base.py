@@ -129,6 +129,7 @@ def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> n
 
 def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.ndarray:
     """For each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1, one row after the other.
+
     Sparse rows: draw with replacement, then redraw repeated values until none is left. The procedure treats all labels
     alike, so every set of a size is equally likely. Rows above half of the frame are shuffled whole instead.
     """
@@ -279,6 +280,7 @@ class Sampler(abc.ABC):
 
 class StagedSampler(Sampler):
     """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage first.
+
     The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
     number of distinct records is one along the stages in reverse. A Poisson stage can only be the last one.
     """

@@ -99,6 +99,7 @@ def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int
 
 def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
     """Log law of the number of occupied cells when a random number of balls falls independently and uniformly.
+
     From log probabilities of 0..d balls to those of 0..min(d, N) of the N `cells`, by the recursion
     P[d + 1][k] = P[d][k] k / N + P[d][k - 1] (1 - (k - 1) / N).
     """

@@ -32,6 +32,7 @@ class _OfFixedSize(FrameSampler):
 @dataclass(frozen=True)
 class PpsSystematic(_OfFixedSize):
     """m records: points one unit apart, from a uniform start, on the cumulated inclusion probabilities in frame order.
+
     Joint inclusion depends on the order, and many samples are impossible, also where all sizes are equal.
     """
     name, label = "pps_systematic", "PPS systematic"
@@ -56,6 +57,7 @@ class PpsSystematic(_OfFixedSize):
 @dataclass(frozen=True)
 class PpsConditionalPoisson(_OfFixedSize):
     """m records: Poisson trials given that m succeed, with odds that make the inclusion probabilities as wanted.
+
     P(S) is proportional to the product of its members' odds: of all designs with these inclusion probabilities it has
     the largest entropy, and with equal sizes it is simple random sampling.
     """
@@ -116,6 +118,7 @@ class PpsWithReplacement(_OfFixedSize):
 
 def conditional_odds(pi: np.ndarray, m: int) -> np.ndarray:
     """Return odds of Poisson trials whose inclusion probabilities, given m successes, are `pi` (they sum to m).
+
     Each odds are multiplied by wanted over found inclusion probability, until all agree to 1e-12.
     """
     if m == 0 or not len(pi):

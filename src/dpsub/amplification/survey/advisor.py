@@ -157,6 +157,7 @@ def variance_simple(y: np.ndarray, m: int) -> float:
 
 def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
     """Return the variance of sum(y in S) N / E[m] for samples without replacement of a random size m.
+
     E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
     """
     n, (mean, variance) = len(y), _moments(sizes)
@@ -470,6 +471,7 @@ def _pps_cluster_losses(sizes: list[int]) -> Losses:
 
 def neyman_change(parts: list[np.ndarray], drawn: tuple[int, ...]) -> int:
     """Return the largest L1 change of the Neyman allocation when a stratum's smallest or largest record goes.
+
     Other records may change it more: this is a lower bound of its sensitivity.
     """
     change = 0

@@ -37,6 +37,7 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 @dataclass(frozen=True)
 class ClusterDesign:
     """`drawn` clusters of these sizes, of each a Poisson sample of rate `second_stage` (bun, Section 5).
+
     For adding or removing one record where the partition stays; sizes are those of the smaller population.
     """
     sizes: tuple[int, ...]

@@ -45,6 +45,7 @@ def random_size_upper(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> 
 
 def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
     """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains or exceeds.
+
     For factor = 2 it is a sum of values in [-1, 1] with Laplace noise (bun, Theorem 3.1).
     """
     return lower_amplified(_share(log_sizes, epsilon), factor * epsilon)
@@ -52,6 +53,7 @@ def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> 
 
 def random_size_exact(log_sizes: np.ndarray, epsilon: float) -> float:
     """Return the worst loss under substitution over all mechanisms that are epsilon-DP under add_remove, rounded up.
+
     If an event has probability A_m on a sample of size m that lacks the record, it has at most exp(epsilon) A_{m-1} on
     one that holds it and at least exp(-epsilon) A_{m-1} on one with its substitute: `worst_ratio` over sequences A.
     """
@@ -70,6 +72,7 @@ def _share(log_sizes: np.ndarray, epsilon: float) -> float:
 
 def rounding_printed(rate: object, epsilon: float) -> float:
     """Return log(1 + 2r(e^(2 epsilon) - 1)) + log(1 + r(e^(2 epsilon) - 1)), upper for randomised rounding.
+
     Base and result under add_remove; r n >= 1 for both populations and r < 1 (bun, Theorems 4.3 and 7.2).
     """
     r = float(_below_one(rate))
@@ -98,6 +101,7 @@ def rounding_checked(rate: object, epsilon: float, n: int) -> float:
 
 def rounding_break_even(epsilon: float) -> float:
     """Return the rate r at which the printed bound equals epsilon: above it, sampling is not known to help.
+
     The bound is epsilon where (1 + 2u)(1 + u) = e^epsilon, u = r (e^(2 epsilon) - 1).
     """
     return _root(checks.real("epsilon", epsilon, above=0)) / math.expm1(2 * epsilon)
@@ -118,6 +122,7 @@ def _root(target: float) -> float:
 
 def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
     """Return log(1 + m/(n+1) (e^(2 epsilon) - 1)) + |m - m'| epsilon for sizes m of n and m' of n + 1 records.
+
     Upper under add_remove for mechanisms that are epsilon-DP under add_remove (printed: under substitute, of which it
     is not true, as such mechanisms may show the size; bun, Lemma B.1, erratum BN7).
     """
@@ -128,6 +133,7 @@ def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
 
 def rounding_exact(smaller: SizeChances, larger: SizeChances, n: int, epsilon: float) -> float:
     """Return the worst loss under add_remove of samples of n and of n + 1 records with these laws of sizes, rounded up.
+
     If an event has probability A_m on a sample of size m without the record, a sample of m that holds it (chance
     m/(n+1)) has e^(+-epsilon) A_{m-1}. Both directions are programmes over A (`worst_ratio`).
     """
@@ -160,6 +166,7 @@ def _below_one(rate: object) -> Fraction:
 
 def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:
     """Return the largest Pr[H = X] - Pr[H = Y] of a size, over tests whose two answers are both epsilon-DP.
+
     At most tanh(epsilon'/2) if sampling with this size keeps epsilon' (bun, Proposition 4.1; printed: e^epsilon' - 1).
     """
     path = range(min(*one, *other), max(*one, *other) + 1)
@@ -178,6 +185,7 @@ def size_loss(one: SizeChances, other: SizeChances, epsilon: float) -> float:
 
 def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6) -> float:
     """Return max over k of (k step)^2 / (4 cosh^2(k epsilon'/2)), a lower bound of every estimator's mean square error.
+
     The estimator is epsilon'-DP under the relation whose steps change the statistic by `step` each; k steps are
     available up to `longest`. For long paths the maximum is 0.439229 step^2/epsilon'^2 (bun, Proposition 4.2).
     """

@@ -15,6 +15,7 @@ from dpsub.amplification.survey.sizes import rounding_checked
 
 def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differing: int) -> float:
     """Return the loss of proportional allocation with randomised rounding in each stratum, for one stratum's records.
+
     The size condition is needed in the differing stratum only; upper, add_remove (bun, Theorem 7.2).
     """
     return rounding_checked(rate, epsilon, checks.integer("the size of a stratum", sizes[differing], at_least=1))
@@ -43,6 +44,7 @@ def base_for_certificate(allocation: Sequence[int], sizes: Sequence[int], change
 
 def base_for_public(allocation: Sequence[int], sizes: Sequence[int], target: float) -> float:
     """Return the base epsilon for an allocation fixed in advance: the smallest over strata of `rates.base_for`.
+
     Substitution within a stratum, mechanisms that are epsilon-DP under substitute.
     """
     return min(rates.base_for(f / n, target) for f, n in zip(allocation, sizes, strict=True) if f)

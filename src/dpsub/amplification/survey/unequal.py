@@ -34,6 +34,7 @@ def inclusion_bound(
 
 def pps_bounds(inclusion: float, epsilon: float) -> tuple[float, float]:
     """Return the weak and the strong lower bound of a PPS sample: max(0, eps + log a) and log(1 + a(e^eps - 1)).
+
     Randomised response on the record of largest inclusion probability a exceeds both (bun, Section 6.1).
     """
     inclusion = checks.real("inclusion", inclusion, above=0, at_most=1)
@@ -42,6 +43,7 @@ def pps_bounds(inclusion: float, epsilon: float) -> tuple[float, float]:
 
 def pps_cluster(sizes: Sequence[int], cluster: int, epsilon: float) -> float:
     """Return the exact worst loss when one cluster is drawn with chance proportional to size, adding a record to it.
+
     The worst event has probability e^(-epsilon d) at distance d from the cluster with the record (bun, Section 6.2,
     erratum BN14). As the other clusters get far away it tends to `pps_cluster_limit`, above epsilon.
     """
