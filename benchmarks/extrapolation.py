@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import scale
 
-from dpsub.records import replace_file
+from dpsub.reproduce.records import replace_file
 
 CELLS, SEEDS, CORES = 10**7, 10, 1000
 SECONDS_PER_CELL = 30.0  # all seeds of a cell with its calibration, as in workflow/sweep.yaml
@@ -24,7 +24,7 @@ SUBMITTED = 20.0  # jobs a second, by the profile's max-jobs-per-timespan
 HOUR, GIB = 3600.0, 1024.0
 
 INDEX = scale.MEASURED.format(
-    imports="from dpsub.sweeps import store", work="assert store.read_index(Path(sys.argv[1])).parts"
+    imports="from dpsub.reproduce.sweeps import store", work="assert store.read_index(Path(sys.argv[1])).parts"
 )
 DAG = """
 import json, resource, subprocess, sys

@@ -19,9 +19,10 @@ import plain_loops
 import recycling
 import scale
 
-from dpsub import sampling, settings
-from dpsub.experiments.linear_regression import LinearRegression
-from dpsub.experiments.subset_statistics import SubsetStatistics
+from dpsub import sampling
+from dpsub.papers.must.experiments.linear_regression import LinearRegression
+from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
+from dpsub.reproduce import settings
 from dpsub.sampling import base
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from dpsub.sweeps.bundles import BASE_SECONDS
+from dpsub.reproduce.sweeps.bundles import BASE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT / "workflow/scripts/run_sweep.py"
@@ -31,18 +31,19 @@ LONG = 60.0  # seconds, the length of a job at which the overhead is judged
 MEASURED = """
 import json, sys, time
 from pathlib import Path
-from dpsub import provenance
+from dpsub.reproduce import provenance
 {imports}
 started = time.process_time()
 {work}
 print(json.dumps([time.process_time() - started, provenance.peak_memory()]))
 """
 PLANNING = MEASURED.format(
-    imports="from dpsub.sweeps.planning import SweepPlan, load",
+    imports="from dpsub.reproduce.sweeps.planning import SweepPlan, load",
     work="plan = SweepPlan(load([Path(sys.argv[1])]))\nif len(sys.argv) > 2: plan.write()",
 )
 SUMMARISING = MEASURED.format(
-    imports="from dpsub.sweeps import by_cell\nfrom dpsub.sweeps.distinct_draws import DistinctDraws",
+    imports="from dpsub.reproduce.sweeps import by_cell\n"
+    "from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws",
     work="by_cell.summarise(Path(sys.argv[1]), DistinctDraws())",
 )
 
@@ -121,10 +122,10 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
 
 def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
     """Write a store of `cells` made-up cells in `files` record files, and return its results folder."""
-    from dpsub.sweeps import store
-    from dpsub.sweeps.bundles import Work
-    from dpsub.sweeps.cells import Cell
-    from dpsub.sweeps.distinct_draws import DistinctDraws
+    from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws
+    from dpsub.reproduce.sweeps import store
+    from dpsub.reproduce.sweeps.bundles import Work
+    from dpsub.reproduce.sweeps.cells import Cell
 
     experiment, results = DistinctDraws(), folder / "results"
     numbers = np.random.default_rng(0)

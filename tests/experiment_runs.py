@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from dpsub import published
-from dpsub.experiments import REGISTRY, Experiment
+from dpsub.reproduce import published
+from dpsub.reproduce.experiments import REGISTRY, Experiment
 
 CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from dpsub import artefacts, comparison
-from dpsub.artefacts import OutputDirs, build, printed_rows
-from dpsub.report import Run, write_report
+from dpsub.reproduce import artefacts, comparison
+from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
+from dpsub.reproduce.report import Run, write_report
 from tests.unit import made_up_records
 
 DEVIATIONS = Path(__file__).resolve().parents[1] / "docs/deviations.md"

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from dpsub.sweeps import planning
-from dpsub.sweeps.planning import SweepPlan
+from dpsub.reproduce.sweeps import planning
+from dpsub.reproduce.sweeps.planning import SweepPlan
 
 DRAWS: dict[str, Any] = {
     "experiment": "distinct_draws",

@@ -83,6 +83,6 @@ rule summarise_cells:
         script=script("summarise_cells.py"),
         results=RESULTS,
         parts=config["parts"],
-        code=code("summarise_cells.py", "dpsub.sweeps.by_cell", "dpsub.sweeps.differences"),
+        code=code("summarise_cells.py", "dpsub.reproduce.sweeps.by_cell", "dpsub.reproduce.sweeps.differences"),
     shell:
         "exec {START} {params.script:q} --results {params.results:q} --experiment {wildcards.experiment} > {log:q} 2>&1"

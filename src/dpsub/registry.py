@@ -33,11 +33,20 @@ class Registry(Generic[T]):
     package : dotted name, whose modules are imported on first use; PlanError if two members share a name.
     base : the abstract class that members extend.
     noun : what a member is called in messages ("sampler").
+    inside : only modules with this part in their dotted name are imported; None for all.
     key : name of a member, None for a class that is not one; default is the class attribute `name`.
     """
 
-    def __init__(self, package: str, base: Any, noun: str, *, key: Callable[[type], str | None] = _name) -> None:
-        self._package, self._base, self._noun, self._key = package, base, noun, key
+    def __init__(
+        self,
+        package: str,
+        base: Any,
+        noun: str,
+        *,
+        inside: str | None = None,
+        key: Callable[[type], str | None] = _name,
+    ) -> None:
+        self._package, self._base, self._noun, self._inside, self._key = package, base, noun, inside, key
         self._found: dict[str, type[T]] = {}  # members of the modules that have been loaded so far
 
     @cached_property
@@ -54,7 +63,8 @@ class Registry(Generic[T]):
     @cached_property
     def _modules(self) -> list[str]:
         root = importlib.import_module(self._package)
-        return [info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")]
+        found = [info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")]
+        return [name for name in found if self._inside is None or self._inside in name.split(".")]
 
     def _defined(self, module_name: str) -> list[tuple[str, type[T]]]:
         """Names and classes of the members that one module defines."""
@@ -83,8 +93,11 @@ class Registry(Generic[T]):
             return self._found[name]
         if "_members" not in self.__dict__:
             # A job needs one member of many, without all that the others import: look into likely modules first.
-            wanted = f"{self._package}.{name.replace('/', '.')}"
-            for module in sorted(self._modules, key=lambda found: -_in_common(found, wanted)):
+            *folders, wanted = name.split("/")
+            for module in sorted(
+                self._modules,
+                key=lambda path: (not {*folders} <= {*path.split(".")}, -_in_common(path.rpartition(".")[2], wanted)),
+            ):
                 self._found |= self._defined(module)
                 if name in self._found:
                     return self._found[name]

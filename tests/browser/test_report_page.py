@@ -11,8 +11,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from dpsub.report import anchors
-from dpsub.report.numbers import cell_verdicts
+from dpsub.reproduce.report import anchors
+from dpsub.reproduce.report.numbers import cell_verdicts
 from tests import report_run
 from tests.report_run import Made
 

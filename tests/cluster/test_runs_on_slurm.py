@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub import records
+from dpsub.reproduce import records
 from tests.cluster import jobs, slurm_on_loopback
 from tests.workflow import runs
 from tests.workflow.runs import RESULTS

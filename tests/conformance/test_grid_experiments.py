@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsub.experiments import REGISTRY
+from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import CONFIG, run, settings_of
 
 SMALL: dict[str, dict[str, Any]] = {

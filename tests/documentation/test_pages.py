@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 import dpsub
-from dpsub import settings
 from dpsub.cli import COMMANDS, main
+from dpsub.reproduce import settings
 from tests.documentation.console import ROOT, Typed, clone, outputs, typed
 
 DOCS = ROOT / "docs"

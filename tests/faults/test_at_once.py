@@ -13,7 +13,7 @@ CONTENDERS, ROUNDS = 4, 200
 CONTENDER = """
 import os, sys, time
 from pathlib import Path
-from dpsub import lock
+from dpsub.reproduce import lock
 from dpsub.errors import PlanError
 folder, mark, rounds = Path(sys.argv[1]), Path(sys.argv[1]) / "mark", int(sys.argv[2])
 held = refused = 0

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dpsub import settings
 from dpsub.errors import PlanError
-from dpsub.plan import Plan
+from dpsub.reproduce import settings
+from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 
 CONFIG = runs.ROOT / "config.yaml"

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dpsub import settings
 from dpsub.errors import PlanError
-from dpsub.plan import Plan
-from dpsub.sweeps import planning
-from dpsub.sweeps.planning import SweepPlan
+from dpsub.reproduce import settings
+from dpsub.reproduce.plan import Plan
+from dpsub.reproduce.sweeps import planning
+from dpsub.reproduce.sweeps.planning import SweepPlan
 from tests.sweep_grids import DRAWS, FAIR, sweep
 from tests.workflow import runs
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.datasets import adult, adult_raw, fetch, sources
+from dpsub.data import adult, adult_raw, fetch, sources
 from dpsub.errors import ArgumentError, DataError
 
 ROOT = Path(__file__).parents[2]

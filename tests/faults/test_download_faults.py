@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsub.datasets import fetch
-from dpsub.datasets.download import WrongContentError
-from dpsub.datasets.sources import COLUMNS
-from dpsub.datasets.transfer import Limits
+from dpsub.data import fetch
+from dpsub.data.download import WrongContentError
+from dpsub.data.sources import COLUMNS
+from dpsub.data.transfer import Limits
 from dpsub.errors import DataError
 from tests.faults.faulty_server import Answer, serve
 

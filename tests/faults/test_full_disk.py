@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsub import records
-from dpsub.datasets import adult, point_sets
+from dpsub.data import adult, point_sets
+from dpsub.reproduce import records
 from tests.workflow import runs
 
 FULL = "got: No space left on device; free space, or correct permissions or paths\n"
@@ -87,7 +87,7 @@ def test_records_and_figures(small_disk: Path, tmp_path: Path) -> None:
     assert script("run_experiment", *job).returncode == 0
     assert len(records.read(record)[0])
 
-    figure = ("--artefact", "must/figure6", "--results", results, "--published", runs.ROOT / "data/published",
+    figure = ("--artefact", "must/figure6", "--results", results, "--published", runs.ROOT / "src/dpsub/papers",
               "--records", record)  # fmt: skip
     before = left_in(small_disk)
     ballast = fill(small_disk, leave=40_000)

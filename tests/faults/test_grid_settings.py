@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dpsub.errors import DpsubError
-from dpsub.experiments import REGISTRY
+from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import settings_of
 
 

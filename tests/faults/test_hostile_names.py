@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from dpsub import settings
 from dpsub.amplification.survey.advisor import read_frame
 from dpsub.cli import main
 from dpsub.errors import DataError, PlanError
-from dpsub.plan import Plan
+from dpsub.reproduce import settings
+from dpsub.reproduce.plan import Plan
 from tests.faults.test_config_mutations import PLACES, SCHEMA, WHOLE, at, changed, names_the_key
 
 NAMES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsub import comparison, expected, published
 from dpsub.errors import DataError
+from dpsub.reproduce import comparison, expected, published
 
 HEADER = ",".join(published.COLUMNS)
 GOOD = "must,table4,sampler=wr,sigma_mean,0.12,exact,,,as_printed,,"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub import records
 from dpsub.errors import DataError, PlanError
+from dpsub.reproduce import records
 from tests.workflow import runs
 
 COLUMNS = {"replicate": "int64", "sampler": "str", "mean": "float64"}

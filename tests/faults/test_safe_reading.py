@@ -16,7 +16,7 @@ CALLS = {
     "pandas.read_pickle", "pd.read_pickle", "np.fromfile", "torch.load",
 }  # fmt: skip
 SAFE_LOADERS = {"_Loader", "yaml.SafeLoader", "yaml.CSafeLoader"}
-"""`dpsub.settings._Loader` is a SafeLoader, which another test holds against tags that make objects."""
+"""`dpsub.reproduce.settings._Loader` is a SafeLoader, which another test holds against tags that make objects."""
 
 
 def faults(code: str) -> list[str]:

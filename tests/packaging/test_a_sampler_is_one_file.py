@@ -85,9 +85,10 @@ def test_the_contract_of_samplers_holds(scratch: Path) -> None:
 
 
 TABLE = """
-from dpsub import experiments, sampling
-from dpsub.figures import style
-from dpsub.sweeps.distinct_draws import DistinctDraws
+from dpsub import sampling
+from dpsub.reproduce import experiments
+from dpsub.reproduce.figures import style
+from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws
 
 experiment = experiments.REGISTRY.get("distinct_counts")()
 settings = {"draws": 20, "samplers": ["poisson", "blb"], "settings": [{"n": 400, "m": 20, "b": 40}]}

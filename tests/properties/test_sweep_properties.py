@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsub.sweeps import store
-from dpsub.sweeps.bundles import BASE_SECONDS, Priced, Work, pack
-from dpsub.sweeps.cells import Cell, Cost
+from dpsub.reproduce.sweeps import store
+from dpsub.reproduce.sweeps.bundles import BASE_SECONDS, Priced, Work, pack
+from dpsub.reproduce.sweeps.cells import Cell, Cost
 
 COSTS = st.builds(
     Cost,

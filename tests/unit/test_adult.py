@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from dpsub.datasets import adult, adult_raw, sources
+from dpsub.data import adult, adult_raw, sources
 from dpsub.errors import ArgumentError, DataError
 
 SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"

@@ -16,7 +16,7 @@ from dpsub import cli
 from dpsub.amplification.survey import advisor, rates, unequal
 from dpsub.amplification.survey.advisor import FrameTable, read_frame
 from dpsub.errors import ArgumentError, DataError, UnsupportedError
-from dpsub.experiments.bun_designs import simulated_frame
+from dpsub.papers.bun.experiments.bun_designs import simulated_frame
 from dpsub.sampling import FRAME_REGISTRY, FrameSampler
 from dpsub.sampling.designs import ClusterSample, PpsCluster, RoundedRate, Stratified, Systematic
 from dpsub.sampling.frame import Frame

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsub import artefacts, published
-from dpsub.artefacts import OutputDirs, build, printed_rows, statistics, values_frame
-from dpsub.artefacts.base import Artefact, Records
-from dpsub.artefacts.cells import overall, table_cells
-from dpsub.artefacts.digits import like, usual, with_error
-from dpsub.artefacts.layout import Layout, place
-from dpsub.artefacts.names import display, escape_latex, escape_markdown
-from dpsub.artefacts.rendering import latex, listing, markdown
-from dpsub.comparison import compare
 from dpsub.errors import ArgumentError, DataError
+from dpsub.reproduce import artefacts, published, statistics
+from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows, values_frame
+from dpsub.reproduce.cells import overall, table_cells
+from dpsub.reproduce.comparison import compare
+from dpsub.reproduce.digits import like, usual, with_error
+from dpsub.reproduce.layout import Layout, place
+from dpsub.reproduce.names import display, escape_latex, escape_markdown
+from dpsub.reproduce.rendering import latex, listing, markdown
 from tests.unit import made_up_records
 
 MUST = tuple(name for name in artefacts.REGISTRY.names() if name.startswith("must/"))  # of these are the records

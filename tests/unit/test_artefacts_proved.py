@@ -7,10 +7,10 @@ import math
 import pandas as pd
 import pytest
 
-from dpsub import artefacts, published
-from dpsub.artefacts import printed_rows
-from dpsub.artefacts.base import Artefact, Records
-from dpsub.comparison import compare
+from dpsub.reproduce import artefacts, published
+from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.artefacts import printed_rows
+from dpsub.reproduce.comparison import compare
 from tests.unit import made_up_records
 
 

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsub import comparison, published
-from dpsub.artefacts import REGISTRY, OutputDirs, build
 from dpsub.errors import ArgumentError
-from dpsub.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce import comparison, published
+from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build
+from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "data" / "published"
+FOLDER = ROOT / "src/dpsub/papers"
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
 NAMES = sorted(name for name in CONFIG if name.startswith("balle_"))
 SMALL: dict[str, dict[str, Any]] = {

@@ -9,15 +9,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsub import comparison, published
-from dpsub.artefacts import REGISTRY, OutputDirs, build, printed_rows
-from dpsub.artefacts.brdp.statements import FACTOR, STATEMENTS, TABLE1
-from dpsub.datasets import adult_gains, gowalla, individuals
+from dpsub.data import adult_gains, gowalla, individuals
 from dpsub.errors import ArgumentError
-from dpsub.experiments import REGISTRY as EXPERIMENTS
-from dpsub.figures.style import styled
-from dpsub.report.brdp import BrdpTakeaways
-from dpsub.report.takeaways import Tables, read_cells
+from dpsub.papers.brdp.artefacts.statements import FACTOR, STATEMENTS, TABLE1
+from dpsub.papers.brdp.takeaways import BrdpTakeaways
+from dpsub.reproduce import comparison, published
+from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
+from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.figures.style import styled
+from dpsub.reproduce.report.takeaways import Tables, read_cells
 from tests.experiment_runs import CONFIG, settings_of
 
 PANELS = [panel for panel in settings_of("brdp_adult")["panels"] if panel["panel"] in "aef"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub import comparison, published
-from dpsub.artefacts import REGISTRY, OutputDirs, build, printed_rows
-from dpsub.artefacts.bun.claims import ALLOCATION
-from dpsub.artefacts.bun.statements import KEPT, STATEMENTS
-from dpsub.experiments import REGISTRY as EXPERIMENTS
+from dpsub.papers.bun.artefacts.claims import ALLOCATION
+from dpsub.papers.bun.artefacts.statements import KEPT, STATEMENTS
+from dpsub.reproduce import comparison, published
+from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
+from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from tests.experiment_runs import CONFIG, settings_of
 
 NAMES = ("bun_bounds", "bun_random_size", "bun_size_tests", "bun_neyman", "bun_designs")

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsub import comparison, published
-from dpsub.artefacts import REGISTRY
-from dpsub.artefacts.must.claims import claims_values
-from dpsub.artefacts.must.statements_amplification import AMPLIFICATION
-from dpsub.artefacts.must.statements_noise import NOISE_AND_COMPOSITION
-from dpsub.artefacts.must.statements_utility import UTILITY
-from dpsub.experiments import REGISTRY as EXPERIMENTS
+from dpsub.papers.must.artefacts.claims import claims_values
+from dpsub.papers.must.artefacts.statements_amplification import AMPLIFICATION
+from dpsub.papers.must.artefacts.statements_noise import NOISE_AND_COMPOSITION
+from dpsub.papers.must.artefacts.statements_utility import UTILITY
+from dpsub.reproduce import comparison, published
+from dpsub.reproduce.artefacts import REGISTRY
+from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLISHED = published.load("must", "claims", ROOT / "data" / "published")
+PUBLISHED = published.load("must", "claims", ROOT / "src/dpsub/papers")
 Frames = dict[str, pd.DataFrame]
 STATEMENTS = (*AMPLIFICATION, *NOISE_AND_COMPOSITION, *UTILITY)
 

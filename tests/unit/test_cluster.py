@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsub import settings
 from dpsub.errors import PlanError
+from dpsub.reproduce import settings
 from tests.workflow import runs
 from tests.workflow.runs import ROOT
 

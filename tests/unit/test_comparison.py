@@ -15,10 +15,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpsub import comparison, published, verdicts
 from dpsub.errors import ArgumentError, DataError
+from dpsub.reproduce import comparison, published, verdicts
 
-FOLDER = Path(__file__).resolve().parents[2] / "data" / "published"
+FOLDER = Path(__file__).resolve().parents[2] / "src/dpsub/papers"
 
 
 def printed(text: str, kind: str = "exact", **fields: Any) -> dict[str, Any]:

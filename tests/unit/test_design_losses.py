@@ -29,8 +29,8 @@ from dpsub.amplification.survey.sizes import (
     two_point_error,
 )
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.experiments.bun_cases.cases import added, substituted
-from dpsub.experiments.bun_cases.design_cases import cluster_laws, systematic_law
+from dpsub.papers.bun.experiments.bun_cases.cases import added, substituted
+from dpsub.papers.bun.experiments.bun_cases.design_cases import cluster_laws, systematic_law
 from dpsub.sampling import allocation
 from dpsub.sampling.allocation import exact_rate, rounded_sizes
 

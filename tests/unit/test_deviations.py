@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from dpsub import artefacts, expected, published
 from dpsub.errors import DataError
-from dpsub.report import errata, overview
+from dpsub.reproduce import artefacts, expected, published
+from dpsub.reproduce.report import errata, overview
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/deviations.md"
-PRINTED = ROOT / "data/published"
+PRINTED = ROOT / "src/dpsub/papers"
 ENTRIES = errata.read(DOCUMENT)
-CELLS = Counter(" ".join(" ".join(published.read(path)["erratum"]) for path in PRINTED.glob("*/*.csv")).split())
+FILES = PRINTED.glob("*/published/*.csv")
+CELLS = Counter(" ".join(" ".join(published.read(path)["erratum"]) for path in FILES).split())
 VERDICTS = expected.read_expected(ROOT / "data/expected_verdicts.csv")
 
 

@@ -8,10 +8,10 @@ import pytest
 from benchmarks import plain_loops
 from dpsub import sampling
 from dpsub.errors import ArgumentError, NumericalError
-from dpsub.experiments.linear_regression import Moments
 from dpsub.learning import descent as dp_sgd
 from dpsub.learning.descent import binary_metrics, cross_entropy
 from dpsub.learning.subsets import release, subset_statistics
+from dpsub.papers.must.experiments.linear_regression import Moments
 from dpsub.sampling.frame import Frame, Samples
 
 SAMPLERS = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")

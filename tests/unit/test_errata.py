@@ -12,19 +12,20 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub import noise, published, sampling
+from dpsub import noise, sampling
 from dpsub.accounting import algorithm1, pairs
 from dpsub.amplification import amplified_epsilon, amplify, category
-from dpsub.datasets import adult, synthetic_adult
+from dpsub.data import adult, synthetic_adult
 from dpsub.errors import ArgumentError
-from dpsub.experiments.adult_logistic import design_matrix
-from dpsub.experiments.linear_regression import gradient_cells
-from dpsub.experiments.proved_composition import ProvedComposition
-from dpsub.experiments.sampling_time import bernoulli_trials
 from dpsub.learning import descent
 from dpsub.learning.descent import binary_metrics
 from dpsub.learning.subsets import plan_noise, subset_statistics
 from dpsub.noise import Gaussian
+from dpsub.papers.must.experiments.adult_logistic import design_matrix
+from dpsub.papers.must.experiments.linear_regression import gradient_cells
+from dpsub.papers.must.experiments.proved_composition import ProvedComposition
+from dpsub.papers.must.experiments.sampling_time import bernoulli_trials
+from dpsub.reproduce import published
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import settings_of

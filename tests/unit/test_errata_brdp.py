@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dpsub.datasets import adult_gains, gowalla
+from dpsub.data import adult_gains, gowalla
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, paper
 from dpsub.recycling.ceiling import ceiling
 from dpsub.recycling.choice import Choice, best_recycler, plain_noise

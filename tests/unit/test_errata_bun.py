@@ -20,9 +20,9 @@ from dpsub.amplification.survey.sizes import (
     tilted_mean,
     two_point_error,
 )
-from dpsub.experiments.bun_cases import design_cases, lemma_cases, number_cases
-from dpsub.experiments.bun_cases.cases import added, substituted
-from dpsub.experiments.bun_neyman import allocated, class_moments, with_one_more
+from dpsub.papers.bun.experiments.bun_cases import design_cases, lemma_cases, number_cases
+from dpsub.papers.bun.experiments.bun_cases.cases import added, substituted
+from dpsub.papers.bun.experiments.bun_neyman import allocated, class_moments, with_one_more
 from dpsub.sampling.allocation import rounded_sizes
 from dpsub.sampling.designs import Systematic
 from dpsub.sampling.frame import Frame

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dpsub.datasets import described, twins
-from dpsub.datasets.centred import squared_norms
+from dpsub.data import described, twins
+from dpsub.data.centred import squared_norms
 from dpsub.errors import ArgumentError
 from dpsub.importance import samplers
 from dpsub.importance.audit import audit_first_centres, audit_noise

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsub import comparison, expected
 from dpsub.errors import DataError
+from dpsub.reproduce import comparison, expected
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
 

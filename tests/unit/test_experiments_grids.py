@@ -10,8 +10,8 @@ import pytest
 
 from dpsub import noise, sampling
 from dpsub.amplification import amplify
-from dpsub.experiments import REGISTRY
-from dpsub.experiments.distinct_counts import extreme_intervals
+from dpsub.papers.must.experiments.distinct_counts import extreme_intervals
+from dpsub.reproduce.experiments import REGISTRY
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
 from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run

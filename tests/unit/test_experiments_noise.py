@@ -12,12 +12,12 @@ from scipy.special import erfc
 from dpsub import noise as profiles
 from dpsub import sampling
 from dpsub.errors import ArgumentError
-from dpsub.experiments import REGISTRY
-from dpsub.experiments.composition import pair_of
-from dpsub.experiments.linear_regression import gradient_cells
-from dpsub.experiments.subset_statistics import SubsetStatistics
 from dpsub.learning.descent import squared_error_residual
 from dpsub.learning.subsets import plan_noise
+from dpsub.papers.must.experiments.composition import pair_of
+from dpsub.papers.must.experiments.linear_regression import gradient_cells
+from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
+from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of
 
 

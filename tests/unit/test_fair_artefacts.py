@@ -11,17 +11,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpsub import artefacts
-from dpsub.artefacts.base import OutputDirs, build, printed_rows
-from dpsub.artefacts.fair.noise_sizes import NoiseSizes, sections
-from dpsub.artefacts.fair.paired import groups, p_value, proportion
-from dpsub.artefacts.fair.pareto import points
-from dpsub.artefacts.statistics import Estimate, paired_difference
 from dpsub.errors import DataError
-from dpsub.figures import styled
-from dpsub.report.advice import Statement, statements
-from dpsub.report.fair import FairTakeaways
-from dpsub.report.takeaways import Tables, read_cells
+from dpsub.papers.fair.advice import Statement, statements
+from dpsub.papers.fair.artefacts.noise_sizes import NoiseSizes, sections
+from dpsub.papers.fair.artefacts.paired import groups, p_value, proportion
+from dpsub.papers.fair.artefacts.pareto import points
+from dpsub.papers.fair.takeaways import FairTakeaways
+from dpsub.reproduce import artefacts
+from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
+from dpsub.reproduce.figures import styled
+from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.statistics import Estimate, paired_difference
 from tests.unit import made_up_fair, made_up_records
 
 TABLES = ("winners", "measures", "noise", "rankings")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dpsub.errors import ArgumentError, DpsubError, UnsupportedError
-from dpsub.experiments.fair_cells import Cell, check_grid, expanded, sampler_of
+from dpsub.papers.fair.experiments.fair_cells import Cell, check_grid, expanded, sampler_of
 
 GOOD: dict[str, Any] = {
     "sampler": "must_ow", "m": 40, "b": 80, "steps": 10, "target_epsilon": 1.0, "target_delta": 1e-5,

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsub.datasets import bundled, ijcnn1
+from dpsub.data import bundled, ijcnn1
 from dpsub.errors import ArgumentError, DataError
-from dpsub.experiments import fair_training
-from dpsub.experiments.fair_cells import Cell
-from dpsub.experiments.fair_comparison import FairComparison
-from dpsub.experiments.fair_noise import Calibrated
-from dpsub.experiments.fair_tasks import TaskData, load
 from dpsub.learning.descent import area_under_curve
 from dpsub.learning.subsets import mean_interval, noise_of_average
+from dpsub.papers.fair.experiments import fair_training
+from dpsub.papers.fair.experiments.fair_cells import Cell
+from dpsub.papers.fair.experiments.fair_comparison import FairComparison
+from dpsub.papers.fair.experiments.fair_noise import Calibrated
+from dpsub.papers.fair.experiments.fair_tasks import TaskData, load
 from dpsub.sampling import Wor
 from dpsub.streams import stream
 

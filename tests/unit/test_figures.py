@@ -14,14 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from dpsub import artefacts
-from dpsub.artefacts import OutputDirs, build, printed_rows
-from dpsub.artefacts.base import Artefact
-from dpsub.artefacts.must.figure3 import QUADRANTS
-from dpsub.artefacts.must.traces import curves
 from dpsub.errors import DataError
-from dpsub.figures import figure_bytes, finish, new, sampler_style, styled
-from dpsub.labels import sampler_label
+from dpsub.papers.must.artefacts.figure3 import QUADRANTS
+from dpsub.papers.must.artefacts.traces import curves
+from dpsub.reproduce import artefacts
+from dpsub.reproduce.artefact import Artefact
+from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
+from dpsub.reproduce.figures import figure_bytes, finish, new, sampler_style, styled
+from dpsub.reproduce.labels import sampler_label
 from dpsub.sampling import REGISTRY as SAMPLERS
 from tests.unit import made_up_records
 
@@ -70,7 +70,8 @@ def test_every_figure_is_written_three_ways_without_a_title(
 
 def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
     script = (
-        "import hashlib; from dpsub.artefacts import REGISTRY; from dpsub.figures import figure_bytes, styled\n"
+        "import hashlib; from dpsub.reproduce.artefacts import REGISTRY\n"
+        "from dpsub.reproduce.figures import figure_bytes, styled\n"
         "with styled(): figure, _ = REGISTRY.get('must/figure2')().draw({})\n"
         "print(*(hashlib.sha256(figure_bytes(figure, form)).hexdigest() for form in ('pdf', 'png')))"
     )

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsub import comparison, published
-from dpsub.artefacts import REGISTRY, OutputDirs, build, printed_rows
-from dpsub.artefacts.importance.claims import NUMBERS
-from dpsub.artefacts.importance.statements import STATEMENTS, always_worst
 from dpsub.errors import ArgumentError, DataError, PlanError
-from dpsub.experiments import REGISTRY as EXPERIMENTS
-from dpsub.report.importance import ImportanceTakeaways
-from dpsub.report.takeaways import Tables, read_cells
+from dpsub.papers.importance.artefacts.claims import NUMBERS
+from dpsub.papers.importance.artefacts.statements import STATEMENTS, always_worst
+from dpsub.papers.importance.takeaways import ImportanceTakeaways
+from dpsub.reproduce import comparison, published
+from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
+from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.report.takeaways import Tables, read_cells
 from tests.experiment_runs import CONFIG, settings_of
 
 Frames = dict[str, pd.DataFrame]

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsub import published
-from dpsub.datasets import centred, described, ijcnn1, known, point_sets, point_sources, raw_points, twins
+from dpsub.data import centred, described, ijcnn1, known, point_sets, point_sources, raw_points, twins
 from dpsub.errors import ArgumentError, DataError
+from dpsub.reproduce import published
 
 SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
 ROWS = np.random.default_rng(0).standard_normal((40, 3)) * [1, 2, 3] + 5

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsub.datasets import adult_gains, fetch, gowalla, individuals
+from dpsub.data import adult_gains, fetch, gowalla, individuals
 from dpsub.errors import ArgumentError, DataError
 
 SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from dpsub import lock
 from dpsub.errors import PlanError
+from dpsub.reproduce import lock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from dpsub import lock
+from dpsub.reproduce import lock
 with lock.hold(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 
-from dpsub import artefacts, sampling, sweeps
+from dpsub import sampling
 from dpsub.cli.samplers import described
 from dpsub.errors import ArgumentError, PlanError
-from dpsub.experiments import REGISTRY
-from dpsub.figures import sampler_style
+from dpsub.reproduce import artefacts, sweeps
+from dpsub.reproduce.experiments import REGISTRY
+from dpsub.reproduce.figures import sampler_style
+from dpsub.reproduce.sweeps import grid
 from dpsub.sampling.base import Sampler, Stage, StagedSampler, WithoutReplacement, WithReplacement
-from dpsub.sweeps import grid
 from tests.experiment_runs import run, settings_of
 
 

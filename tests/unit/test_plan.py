@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsub import artefacts, experiments, settings
 from dpsub.errors import PlanError
-from dpsub.plan import Plan
+from dpsub.reproduce import artefacts, experiments, settings
+from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = settings.load([ROOT / "config.yaml"], schema=ROOT / "workflow/schemas/config.schema.yaml")

@@ -14,8 +14,9 @@ import dpsub
 from dpsub import sampling
 from dpsub.accounting import account
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.experiments import REGISTRY, other_accountants, realised_batches
-from dpsub.experiments.proved_noise import rounded
+from dpsub.papers.must.experiments import other_accountants, realised_batches
+from dpsub.papers.must.experiments.proved_noise import rounded
+from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import CONFIG, only, settings_of
 
 SIZES = {"n": 300, "b": 30, "m": 10}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsub import experiments, provenance
+from dpsub.reproduce import experiments, provenance
 
 FILES = {
     "__init__": "",
@@ -115,7 +115,7 @@ def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
     assert "dpsub.learning.descent" in closures["linear_regression"]
     assert "dpsub.learning.descent" not in closures["distinct_counts"] | closures["subset_statistics"]
     assert modules["adult_logistic"] not in closures["linear_regression"]
-    assert not any("dpsub.artefacts" in closure for closure in closures.values())
+    assert not any("dpsub.reproduce.artefacts" in closure for closure in closures.values())
 
 
 def test_versions_name_what_numbers_pass_through() -> None:
@@ -124,7 +124,7 @@ def test_versions_name_what_numbers_pass_through() -> None:
 
 def test_memory_is_a_programs_own_and_not_what_its_parent_held() -> None:
     held = np.ones(2**26)  # 512 MiB, which ru_maxrss hands down to what is started
-    code = "import dpsub.provenance as provenance; print(provenance.peak_memory())"
+    code = "import dpsub.reproduce.provenance as provenance; print(provenance.peak_memory())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 5 < int(done.stdout) < held.nbytes / 2**21
     assert provenance.peak_memory() >= held.nbytes / 2**20

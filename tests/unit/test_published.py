@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -13,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsub import published
 from dpsub.errors import ArgumentError, DataError
+from dpsub.reproduce import published
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "data" / "published"
+FOLDER = ROOT / "src/dpsub/papers"
 COUNTS = {
     "table3": 240, "table4": 39, "table5": 64, "table6": 42, "table7": 66, "table8": 51, "table9": 54, "table10": 18,
 }  # fmt: skip
@@ -196,47 +194,3 @@ def test_every_row_key_is_spelled_canonically() -> None:
 
 
 NAMES = ("sampler", "mechanism", "parameter", "coefficient")
-
-
-def test_the_converter_keeps_the_text_of_numbers_and_gives_deviations_rows(tmp_path: Path) -> None:
-    head = "table,{fields}quantity,value,sd,digits_shown,ulp,kind\n"
-    lines = {
-        "table3": ("delta_over_sigma,base_mechanism,scheme,base_epsilon,",
-                   "table3,0.25,Laplace,WR,4.500,delta_prime,1.20e-26,,2,1e-28,analytic\n"),
-        "table5": ("parameter,scheme,b,", "table5,mu,MUST.OW,10,mean,0.0020,0.060,4,1e-04,monte_carlo\n"),
-        "table8": ("scheme,", "table8,WOR,delta_c_lower,0,,0,1e+00,analytic\n"),
-        "claims": ("claim_id,location,note,", "claims,eps_c,4.2.3,setting,epsilon_c,2,,0,1e+00,analytic\n"),
-    }  # fmt: skip
-    for table in [*COUNTS, "claims"]:
-        fields, line = lines.get(table, ("", ""))
-        (tmp_path / f"{table}.csv").write_text(head.format(fields=fields) + line)
-    target = tmp_path / "must"
-    script = ROOT / "workflow" / "scripts" / "convert_published.py"
-    command = [sys.executable, str(script), "--source", str(tmp_path), "--target", str(target)]
-    subprocess.run(command, check=True, capture_output=True)
-    zero = published.load("must", "table8", tmp_path).iloc[0]
-    assert (zero["printed"], zero["kind"], zero["spread"], zero["erratum"]) == ("0", "exact", 1e-12, "E2")
-    assert published.load("must", "table3", tmp_path).iloc[0][["row", "printed"]].tolist() == [
-        "ratio=0.25; mechanism=laplace; sampler=wr; epsilon=4.5", "1.20e-26",
-    ]  # fmt: skip
-    assert published.load("must", "table5", tmp_path)[["column", "printed", "spread"]].fillna(0).values.tolist() == [
-        ["mean", "0.0020", 0.06], ["sd", "0.060", 0],
-    ]  # fmt: skip
-    claims = published.load("must", "claims", tmp_path)
-    assert claims.iloc[0][["row", "kind"]].tolist() == ["eps_c", "setting"]
-    tracked = published.load("must", "claims", FOLDER)
-    statements = tracked[tracked["column"] == "holds"].reset_index(drop=True)
-    assert claims.iloc[1:].reset_index(drop=True).equals(statements)
-
-
-def test_the_converter_stops_at_a_text_with_other_digits_than_declared(tmp_path: Path) -> None:
-    header = "table,scheme,b,quantity,value,sd,digits_shown,ulp,kind\n"
-    (tmp_path / "table3.csv").write_text(
-        "table,delta_over_sigma,base_mechanism,scheme,base_epsilon,quantity,value,sd,digits_shown,ulp,kind\n"
-    )
-    (tmp_path / "table4.csv").write_text(f"{header}table4,WOR,,sigma_mu,0.1,,2,1e-02,analytic\n")
-    script = ROOT / "workflow" / "scripts" / "convert_published.py"
-    command = [sys.executable, str(script), "--source", str(tmp_path), "--target", str(tmp_path / "must")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "the last place of '0.1' must be 1e-02, got 0.1; mend the source" in done.stderr

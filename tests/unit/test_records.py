@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsub import records
 from dpsub.errors import DataError
+from dpsub.reproduce import records
 
 COLUMNS = {"replicate": "int64", "sampler": "str", "step": "int64", "mean": "float64"}
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub import artefacts, comparison
-from dpsub.artefacts import OutputDirs
-from dpsub.artefacts.privacy import KINDS, number_kind
 from dpsub.errors import DataError
-from dpsub.report import anchors, prose, tables, times
-from dpsub.report.index import Run, write_report
-from dpsub.report.numbers import cell_verdicts
-from dpsub.report.takeaways import Tables, read_cells
-from dpsub.verdicts import VARIANTS
+from dpsub.reproduce import artefacts, comparison
+from dpsub.reproduce.artefacts import OutputDirs
+from dpsub.reproduce.privacy import KINDS, number_kind
+from dpsub.reproduce.report import anchors, prose, tables, times
+from dpsub.reproduce.report.index import Run, write_report
+from dpsub.reproduce.report.numbers import cell_verdicts
+from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.verdicts import VARIANTS
 from tests import report_run
 from tests.report_run import DEVIATIONS, HOSTILE, Made
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dpsub.report import REGISTRY
-from dpsub.report import balle as balle_summary
-from dpsub.report import bun as bun_summary
-from dpsub.report.takeaways import Tables, counted_claims
+from dpsub.papers.balle import takeaways as balle_summary
+from dpsub.papers.bun import takeaways as bun_summary
+from dpsub.reproduce.report import REGISTRY
+from dpsub.reproduce.report.takeaways import Tables, counted_claims
 
 
 def cells(columns: str, *rows: tuple[object, ...]) -> pd.DataFrame:

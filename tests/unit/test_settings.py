@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsub import experiments, provenance, settings
-from dpsub.plan import Plan
+from dpsub.reproduce import experiments, provenance, settings
+from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"

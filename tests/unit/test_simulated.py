@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsub import streams
-from dpsub.datasets.simulated import linear_datasets, normal_datasets
+from dpsub.data.simulated import linear_datasets, normal_datasets
 from dpsub.errors import ArgumentError
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpsub.sweeps import differences
+from dpsub.reproduce.sweeps import differences
 from tests.sweep_grids import DRAWS, planned
 from tests.unit.test_sweep_store import EXPERIMENT, finish
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from dpsub.errors import PlanError
-from dpsub.sweeps import planning
-from dpsub.sweeps.cells import Cell
+from dpsub.reproduce.sweeps import planning
+from dpsub.reproduce.sweeps.cells import Cell
 from tests.sweep_grids import DRAWS, FAIR, planned, written
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,8 +17,8 @@ CELLS = 100_000
 PLAN = """
 import json, sys
 from pathlib import Path
-from dpsub import provenance
-from dpsub.sweeps.planning import SweepPlan, load
+from dpsub.reproduce import provenance
+from dpsub.reproduce.sweeps.planning import SweepPlan, load
 totals = SweepPlan(load([Path(sys.argv[1])])).totals(2)
 print(json.dumps([totals, provenance.peak_memory()]))
 """

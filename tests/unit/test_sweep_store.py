@@ -13,11 +13,11 @@ import pytest
 
 from dpsub import sampling
 from dpsub.errors import DataError, PlanError
-from dpsub.sweeps import by_cell, differences, store
-from dpsub.sweeps.bundles import BASE_MIB, BASE_SECONDS, Bundle, Priced, Work, pack
-from dpsub.sweeps.cells import Cell, Cost
-from dpsub.sweeps.distinct_draws import DistinctDraws
-from dpsub.sweeps.planning import SweepPlan
+from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws
+from dpsub.reproduce.sweeps import by_cell, differences, store
+from dpsub.reproduce.sweeps.bundles import BASE_MIB, BASE_SECONDS, Bundle, Priced, Work, pack
+from dpsub.reproduce.sweeps.cells import Cell, Cost
+from dpsub.reproduce.sweeps.planning import SweepPlan
 from tests.sweep_grids import DRAWS, planned
 
 EXPERIMENT = DistinctDraws()

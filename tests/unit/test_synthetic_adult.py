@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from dpsub.datasets import adult, synthetic_adult
-from dpsub.datasets.adult_table import N_TEST, N_TRAIN
+from dpsub.data import adult, synthetic_adult
+from dpsub.data.adult_table import N_TEST, N_TRAIN
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from dpsub.errors import DataError
-from dpsub.report import REGISTRY
-from dpsub.report.must import MustTakeaways
-from dpsub.report.takeaways import Tables, read_cells
+from dpsub.papers.must.takeaways import MustTakeaways
+from dpsub.reproduce.report import REGISTRY
+from dpsub.reproduce.report.takeaways import Tables, read_cells
 
 
 def test_takeaways_leave_out_what_a_run_lacks() -> None:

@@ -19,8 +19,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpsub import sampling
-from dpsub.datasets import adult, synthetic_adult
-from dpsub.experiments import REGISTRY
+from dpsub.data import adult, synthetic_adult
+from dpsub.reproduce.experiments import REGISTRY
 from dpsub.sampling.frame import Frame, Sample
 from dpsub.streams import stream
 from tests.experiment_runs import only, settings_of

@@ -17,7 +17,7 @@ import psutil
 import pytest
 import yaml
 
-from dpsub import records
+from dpsub.reproduce import records
 from tests.workflow import runs
 from tests.workflow.conftest import Measured
 from tests.workflow.runs import RESULTS

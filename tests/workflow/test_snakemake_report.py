@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dpsub import artefacts, settings
-from dpsub.plan import Plan
+from dpsub.reproduce import artefacts, settings
+from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 from tests.workflow.runs import RESULTS, ROOT
 

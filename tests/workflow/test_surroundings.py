@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from dpsub import records
+from dpsub.reproduce import records
 from tests.workflow import runs
 from tests.workflow.runs import ROOT
 
 HOSTILE = "Prüfung of \"a\" 'name' & $(touch executed) `touch executed` ; \u202eRTL"
 RESULTS = "Erg \"ebnis\" 'x' &lt; \\; touch executed #"
-PARTS = ("Snakefile", "config.yaml", "data/SOURCES.csv", "data/expected_verdicts.csv", "data/published", "docs", "src",
+PARTS = ("Snakefile", "config.yaml", "data/SOURCES.csv", "data/expected_verdicts.csv", "docs", "src",
          "workflow")  # fmt: skip
 NOWHERE = "/proc/nowhere"
 """A folder that nobody can make."""
@@ -108,7 +108,7 @@ def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
 
 def altered(abroad: Abroad) -> None:
     """Change the code of one experiment, so that it gives other numbers."""
-    path = abroad.project / "src/dpsub/experiments/subset_statistics.py"
+    path = abroad.project / "src/dpsub/papers/must/experiments/subset_statistics.py"
     code = path.read_text(encoding="utf-8")
     assert code.count("release(mean, cell.sigma_mean, noise)") == 1
     path.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dpsub import lock, records
+from dpsub.reproduce import lock, records
 from tests.workflow import runs
 from tests.workflow.runs import RESULTS, ROOT
 

@@ -1,10 +1,10 @@
 """Tables, figures and claims from records; nothing heavy is computed, so a figure is restyled without new records.
 
-REQUIRED INPUTS: the records of the artefact's experiments, its printed numbers in data/published
+REQUIRED INPUTS: the records of the artefact's experiments, its printed numbers in src/dpsub/papers/<paper>/published
 OUTPUTS: <results>/tables, <results>/figures, <results>/comparison; clock times in <results>/run/timings
 """
 
-from dpsub import published
+from dpsub.reproduce import published
 
 
 def product_of(wildcards):
@@ -19,9 +19,9 @@ def printed_numbers(wildcards):
     """Return the files of printed numbers that the artefact is compared with, or quotes."""
     artefact = product_of(wildcards).artefact
     names = {artefact.name, *(name for name, _, _ in artefact.quotes().values())}
-    folder = ROOT / "data/published"
+    folder = ROOT / "src/dpsub/papers"
     known = published.artefacts(artefact.paper, folder)
-    return [str(folder / artefact.paper / f"{name}.csv") for name in sorted(names) if name in known]
+    return [str(folder / artefact.paper / "published" / f"{name}.csv") for name in sorted(names) if name in known]
 
 
 def pattern(kind, timed, role):
@@ -69,12 +69,12 @@ rule build_table:
         code=lambda wildcards: code(
             "build_artefact.py",
             type(product_of(wildcards).artefact).__module__,
-            "dpsub.artefacts.base",
-            "dpsub.records",
+            "dpsub.reproduce.artefact",
+            "dpsub.reproduce.records",
         ),
         caption=lambda wildcards: product_of(wildcards).artefact.caption,
         name=lambda wildcards: wildcards.artefact,
-        published=str(ROOT / "data/published"),
+        published=str(ROOT / "src/dpsub/papers"),
         results=RESULTS,
         digests=lambda wildcards: [
             f"{name}={PLAN.config_digest(name)}" for name in product_of(wildcards).artefact.experiments

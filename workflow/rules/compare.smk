@@ -15,7 +15,7 @@ rule collect_comparison:
     localrule: True
     params:
         script=script("collect_comparison.py"),
-        code=code("collect_comparison.py", "dpsub.comparison"),
+        code=code("collect_comparison.py", "dpsub.reproduce.comparison"),
     shell:
         "exec {START} {params.script:q} --output {output:q} {input:q} > {log:q} 2>&1"
 
@@ -31,7 +31,7 @@ rule check_verdicts:
     localrule: True
     params:
         script=script("check_verdicts.py"),
-        code=code("check_verdicts.py", "dpsub.expected"),
+        code=code("check_verdicts.py", "dpsub.reproduce.expected"),
         mode=PLAN.config["verdicts"],
     shell:
         "exec {START} {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"

@@ -4,7 +4,7 @@ REQUIRED INPUTS: data/SOURCES.csv; the folder in DPSUB_DATA or the config, data/
 OUTPUTS: data/interim/<results folder>/<data set>.parquet and .json; .npy and .json for points to be clustered
 """
 
-from dpsub.datasets import known
+from dpsub.data import known
 
 INTERIM = PLAN.data_file("{data_set}")
 POINTS = [name for name in PLAN.data_sets(*PLAN.experiments) if known.suffix_of(name) != INTERIM.suffix]

@@ -5,7 +5,7 @@ OUTPUTS: <results>/records/<experiment>/<variant>/<part>.parquet and .json;
          clock times in <results>/run/timings/records, measured while nothing else runs
 """
 
-from dpsub.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 
 TIMED = [name for name in PLAN.experiments if EXPERIMENTS.get(name).timed]
 UNTIMED = [name for name in PLAN.experiments if name not in TIMED]
@@ -40,7 +40,7 @@ rule run_experiment:
     params:
         script=script("run_experiment.py"),
         code=lambda wildcards: code(
-            "run_experiment.py", EXPERIMENTS.get(wildcards.experiment).__module__, "dpsub.records"
+            "run_experiment.py", EXPERIMENTS.get(wildcards.experiment).__module__, "dpsub.reproduce.records"
         ),
         settings=lambda wildcards: json.dumps(settings.of_experiment(PLAN.config, wildcards.experiment)),
         seed=PLAN.config["seed"],

@@ -10,7 +10,9 @@ import re
 import shlex
 import sys
 
-from dpsub import provenance, threads
+from dpsub import threads
+
+from dpsub.reproduce import provenance
 
 os.environ.update(threads.ONE)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the jobs compiles the package again

@@ -8,9 +8,9 @@ import json
 
 from snakemake.exceptions import WorkflowError
 
-from dpsub import settings
+from dpsub.reproduce import settings
 from dpsub.errors import DpsubError
-from dpsub.plan import Plan
+from dpsub.reproduce.plan import Plan
 
 try:
     PLAN = Plan(settings.validate(config, schema=ROOT / "workflow/schemas/config.schema.yaml"))

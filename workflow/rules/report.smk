@@ -15,9 +15,9 @@ REMARK = (
 # The code that shows things; what computes them runs its own jobs again.
 SHOWN_BY = [
     path
-    for name in ("artefacts", "report", "comparison", "labels", "published", "verdicts")
-    for path in [ROOT / f"src/dpsub/{name}.py", *(ROOT / "src/dpsub" / name).rglob("*.py")]
-    if path.exists()
+    for folder in ("reproduce", "papers/*/artefacts", "papers/*/takeaways.py")
+    for found in (ROOT / "src/dpsub").glob(folder)
+    for path in ([found] if found.is_file() else found.rglob("*.py"))
 ]
 
 
@@ -30,7 +30,7 @@ rule describe_run:
     localrule: True
     params:
         script=script("describe_run.py"),
-        code=code("describe_run.py", "dpsub.provenance"),
+        code=code("describe_run.py", "dpsub.reproduce.provenance"),
         config=json.dumps(PLAN.config),
         versions=json.dumps(provenance.versions()),
         commit=lambda wildcards: provenance.commit(ROOT),
@@ -45,7 +45,7 @@ rule write_report:
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
         errata=str(ROOT / "docs/deviations.md"),
-        page=sorted(shown((ROOT / "src/dpsub/report/templates").iterdir())),
+        page=sorted(shown((ROOT / "src/dpsub/reproduce/report/templates").iterdir())),
         artefacts=[path for paths in targets().values() for path in paths],
         data=[str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets(*PLAN.experiments)],
     output:

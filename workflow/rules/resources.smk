@@ -4,7 +4,7 @@ REQUIRED INPUTS: workflow/resources.yaml; the partition's limits in DPSUB_MAX_ME
 OUTPUTS: `memory` and `minutes`, for the resources mem_mb and runtime of a rule
 """
 
-from dpsub import settings
+from dpsub.reproduce import settings
 
 NEEDS = settings.read(ROOT / "workflow/resources.yaml")
 

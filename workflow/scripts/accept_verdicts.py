@@ -8,7 +8,7 @@ from pathlib import Path
 import one_sentence
 import pandas as pd
 
-from dpsub import comparison, expected
+from dpsub.reproduce import comparison, expected
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Make one table, figure or set of claims from records.
 
 By hand:
-    python workflow/scripts/build_artefact.py --artefact must/table9 --results results --published data/published \
+    python workflow/scripts/build_artefact.py --artefact must/table9 --results results --published src/dpsub/papers \
         --records results/records/distinct_counts/stated/1-of-1.parquet
 """
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import artefacts, records
-from dpsub.artefacts import base
+from dpsub.reproduce import artefact as base
+from dpsub.reproduce import artefacts, records
 
 
 def configuration(text: str) -> tuple[str, str]:

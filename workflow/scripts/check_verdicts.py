@@ -8,8 +8,8 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import comparison, expected
-from dpsub.records import replace_file
+from dpsub.reproduce import comparison, expected
+from dpsub.reproduce.records import replace_file
 
 
 def main() -> None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsub import checks, settings
+from dpsub import checks
 from dpsub.errors import PlanError
+from dpsub.reproduce import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ROOT / "workflow/profiles"

@@ -11,9 +11,9 @@ from pathlib import Path
 import one_sentence
 import pandas as pd
 
-from dpsub import comparison
-from dpsub.artefacts.base import csv_bytes
-from dpsub.records import replace_file
+from dpsub.reproduce import comparison
+from dpsub.reproduce.artefact import csv_bytes
+from dpsub.reproduce.records import replace_file
 
 
 def main() -> None:

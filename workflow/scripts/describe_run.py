@@ -15,8 +15,8 @@ from pathlib import Path
 import one_sentence
 import yaml
 
-from dpsub import provenance
-from dpsub.records import replace_file
+from dpsub.reproduce import provenance
+from dpsub.reproduce.records import replace_file
 
 
 def main() -> None:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from dpsub import experiments, provenance, records
 from dpsub.errors import DataError
-from dpsub.plan import Plan, RecordPart
+from dpsub.reproduce import experiments, provenance, records
+from dpsub.reproduce.plan import Plan, RecordPart
 
 SCRIPT = Path(__file__).with_name("run_experiment.py")
 
@@ -39,7 +39,8 @@ def would_be_made_again(plan: Plan, part: RecordPart) -> bool:
         _, origin = records.read(plan.record(part))
     except DataError:
         return False
-    code = provenance.digest(experiments.REGISTRY.get(part.experiment).__module__, "dpsub.records", files=[SCRIPT])
+    module = experiments.REGISTRY.get(part.experiment).__module__
+    code = provenance.digest(module, "dpsub.reproduce.records", files=[SCRIPT])
     data = {name: plan.data_file(name) for name in plan.data_sets(part.experiment)}
     return (
         (origin.variant, origin.part, origin.first, origin.stop) == (part.variant, part.part, part.first, part.stop)

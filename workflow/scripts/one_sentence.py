@@ -45,7 +45,7 @@ def run(main: Callable[[], None]) -> None:
     try:
         main()
         if os.environ.get("DPSUB_JOB"):
-            from dpsub import provenance
+            from dpsub.reproduce import provenance
 
             print(provenance.cost())
     except KeyboardInterrupt:

@@ -32,7 +32,8 @@ from dpsub import threads
 
 COMMON = (  # what nearly all jobs import
     *("pandas", "pyarrow.dataset", "scipy.optimize", "scipy.special"),
-    *("dpsub.artefacts.base", "dpsub.experiments", "dpsub.provenance", "dpsub.records"),
+    *("dpsub.reproduce.artefact", "dpsub.reproduce.experiments"),
+    *("dpsub.reproduce.provenance", "dpsub.reproduce.records"),
 )
 RARE = ("scipy.stats", "matplotlib.figure", "matplotlib.style", "matplotlib.backends.backend_agg",
         "matplotlib.backends.backend_pdf")  # fmt: skip
@@ -96,7 +97,7 @@ def _load(*, everything: bool) -> None:
     for name in (*COMMON, *(RARE if everything else ())):
         importlib.import_module(name)
     if everything:
-        from dpsub import artefacts, experiments, sweeps
+        from dpsub.reproduce import artefacts, experiments, sweeps
 
         for registry in (artefacts.REGISTRY, experiments.REGISTRY, sweeps.REGISTRY):
             registry.names()

@@ -10,7 +10,7 @@ import sys
 import one_sentence
 import preparing
 
-from dpsub.datasets import adult, synthetic_adult
+from dpsub.data import adult, synthetic_adult
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import sys
 import one_sentence
 import preparing
 
-from dpsub.datasets import adult_gains, adult_raw, individuals
+from dpsub.data import adult_gains, adult_raw, individuals
 
 
 def main() -> None:

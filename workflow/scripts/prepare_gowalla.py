@@ -10,7 +10,7 @@ import sys
 import one_sentence
 import preparing
 
-from dpsub.datasets import gowalla, individuals
+from dpsub.data import gowalla, individuals
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import sys
 import one_sentence
 import preparing
 
-from dpsub.datasets import ijcnn1
+from dpsub.data import ijcnn1
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import one_sentence
 import preparing
 
-from dpsub.datasets import point_sets, point_sources
+from dpsub.data import point_sets, point_sources
 
 TWIN_ROWS = 20_000
 

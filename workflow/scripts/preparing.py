@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpsub.datasets import fetch
+from dpsub.data import fetch
 
 
 def options(description: str | None, *, example: str) -> argparse.Namespace:

@@ -15,8 +15,8 @@ from pathlib import Path
 import one_sentence
 import pandas as pd
 
-from dpsub.artefacts.cells import overall
 from dpsub.errors import DataError
+from dpsub.reproduce.cells import overall
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_readme.py -->", "<!-- end of verdicts -->"

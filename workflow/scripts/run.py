@@ -32,10 +32,11 @@ import start_job
 import summary
 from progress import Progress, duration, sentence_in
 
-from dpsub import checks, lock, settings
-from dpsub.datasets import fetch, point_sources
+from dpsub import checks
+from dpsub.data import fetch, point_sources
 from dpsub.errors import PlanError
-from dpsub.plan import Plan
+from dpsub.reproduce import lock, settings
+from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
@@ -127,7 +128,7 @@ def check_data(plan: Plan) -> None:
         if name in point_sources.ORIGINS:
             point_sources.find(name, sources_table=table, raw=raw, folder=folder, download=False, fallback="synthetic")
             continue
-        module = importlib.import_module(f"dpsub.datasets.{name}")
+        module = importlib.import_module(f"dpsub.data.{name}")
         fetch.obtain(
             getattr(module, "SOURCE", name),  # two data sets may come from one source
             sources=table,

@@ -16,10 +16,10 @@ from pathlib import Path
 import one_sentence
 from run_experiment import data_file, label_of
 
-from dpsub import provenance, sweeps
-from dpsub.sweeps import store
-from dpsub.sweeps.bundles import Work
-from dpsub.sweeps.cells import Cell
+from dpsub.reproduce import provenance, sweeps
+from dpsub.reproduce.sweeps import store
+from dpsub.reproduce.sweeps.bundles import Work
+from dpsub.reproduce.sweeps.cells import Cell
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import experiments, provenance, records
 from dpsub.errors import DataError
+from dpsub.reproduce import experiments, provenance, records
 
 
 def replicates(text: str) -> range:

@@ -19,10 +19,10 @@ import cluster
 from progress import OVERHEAD, Job, Progress, duration
 from run import ROOT, Run, add_machine, check_data, check_place, check_room, machine, split
 
-from dpsub import lock
 from dpsub.errors import PlanError
-from dpsub.sweeps import by_cell
-from dpsub.sweeps.planning import SweepPlan, load
+from dpsub.reproduce import lock
+from dpsub.reproduce.sweeps import by_cell
+from dpsub.reproduce.sweeps.planning import SweepPlan, load
 
 
 def main() -> None:

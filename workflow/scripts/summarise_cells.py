@@ -13,8 +13,8 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import sweeps
-from dpsub.sweeps import by_cell, differences
+from dpsub.reproduce import sweeps
+from dpsub.reproduce.sweeps import by_cell, differences
 
 
 def main() -> None:

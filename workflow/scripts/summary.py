@@ -8,9 +8,9 @@ from pathlib import Path
 
 from progress import duration
 
-from dpsub import comparison
-from dpsub.plan import Plan
-from dpsub.report.numbers import cell_verdicts
+from dpsub.reproduce import comparison
+from dpsub.reproduce.plan import Plan
+from dpsub.reproduce.report.numbers import cell_verdicts
 
 
 def lines(plan: Plan, *, made: int, seconds: float) -> list[str]:

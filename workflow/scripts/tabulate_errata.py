@@ -11,9 +11,9 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import expected
-from dpsub.records import replace_file
-from dpsub.report import overview
+from dpsub.reproduce import expected
+from dpsub.reproduce.records import replace_file
+from dpsub.reproduce.report import overview
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--document", type=Path, default=ROOT / "docs/deviations.md")
-    parser.add_argument("--published", type=Path, default=ROOT / "data/published")
+    parser.add_argument("--published", type=Path, default=ROOT / "src/dpsub/papers")
     parser.add_argument("--expected", type=Path, default=ROOT / "data/expected_verdicts.csv")
     options = parser.parse_args()
     text = overview.refreshed(options.document, options.published, expected.read_expected(options.expected))

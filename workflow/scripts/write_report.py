@@ -14,8 +14,8 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub import artefacts, comparison, report, settings
-from dpsub.artefacts.base import OutputDirs
+from dpsub.reproduce import artefacts, comparison, report, settings
+from dpsub.reproduce.artefact import OutputDirs
 
 
 def twins(config: Path) -> list[str]:

@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub.sweeps import planning
+    from dpsub.reproduce.sweeps import planning
 
     if arguments.cores < 1:
         raise ArgumentError(f"--cores must be at least 1, got {arguments.cores}")

@@ -1,1 +1,0 @@
-"""Tables, figures and claims of Balle, Barthe and Gaboardi (2018)."""

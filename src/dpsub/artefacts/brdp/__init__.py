@@ -1,1 +1,0 @@
-"""Artefacts of Jiang et al. 2024: budget recycling."""

@@ -1,1 +1,0 @@
-"""Artefacts of Fay, Mair and Sjölund 2024: personalised privacy amplification by importance sampling."""

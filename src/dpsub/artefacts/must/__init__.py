@@ -1,1 +1,0 @@
-"""Artefacts of the MUST paper, one a module."""

@@ -1,0 +1,64 @@
+"""Gowalla check-ins in New York City, a regional part of the published file: how long each user was active there."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpsub import streams
+from dpsub.data.individuals import VALUE
+from dpsub.errors import DataError
+
+SOURCE = "gowalla_nyc"
+FILES = ("gowalla_events.csv.gz",)
+FIELDS = ("user", "time", "latitude", "longitude", "place")
+N_CHECKINS, N_USERS = 138_957, 7_115
+SECONDS_A_DAY = 86_400.0
+# Quantiles of the days between a user's first and last check-in, at LEVELS, over the users of the file.
+LEVELS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
+DAYS = (0, 0, 0.7, 1.94, 3.6, 8.84, 36.12, 82.76, 150.72, 205.71, 305.74, 425)
+N_STAND_IN = 10_000
+ROOT = 2011  # one fixed stream: the stand-in is a data set, not a part of the randomness of an experiment
+
+
+def prepare(path: Path) -> pd.DataFrame:
+    """Return each user's `VALUE`: days from the first to the last check-in, in the order of user numbers.
+
+    The paper queries a total duration of check-ins, which the data do not record.
+
+    Returns
+    -------
+    DataFrame, shape (7115, 1)
+
+    Raises
+    ------
+    DataError
+        If the file is damaged or holds other records than expected.
+
+    References
+    ----------
+    brdp, Section 8.1.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="ascii") as lines:
+            events = pd.read_csv(lines, sep="\t", header=None, names=list(FIELDS), usecols=["user", "time"])
+        events["time"] = pd.to_datetime(events["time"], format="%Y-%m-%dT%H:%M:%SZ")
+    except (OSError, EOFError, ValueError) as problem:
+        raise DataError(f"{path} must hold lines of {', '.join(FIELDS)}, separated by tabs, got: {problem}") from None
+    found = (len(events), events["user"].nunique())
+    if found != (N_CHECKINS, N_USERS):
+        raise DataError(
+            f"{path} must hold {N_CHECKINS} check-ins of {N_USERS} users, got {found[0]} of {found[1]}; "
+            "restore the original file"
+        )
+    times = events.groupby("user")["time"].agg(["min", "max"])
+    return pd.DataFrame({VALUE: (times["max"] - times["min"]).dt.total_seconds() / SECONDS_A_DAY})
+
+
+def stand_in() -> pd.DataFrame:
+    """Return a stand-in of 10,000 invented users whose durations have the quantiles of the file."""
+    rng = streams.stream(ROOT, experiment="synthetic_gowalla", cell={}, role="data", replicate=0)
+    return pd.DataFrame({VALUE: np.interp(rng.random(N_STAND_IN), LEVELS, DAYS)})

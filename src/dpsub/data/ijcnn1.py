@@ -1,0 +1,92 @@
+"""ijcnn1 (the 2001 neural network challenge): 49,990 records, 22 features, a rare positive class."""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from dpsub import checks, streams
+from dpsub.data import prepared
+from dpsub.data.sources import LABELS
+from dpsub.errors import DataError
+
+FILES = ("ijcnn1.trn.bz2",)
+N_RECORDS, N_FEATURES, N_POSITIVE = 49990, 22, 4853
+TARGET = "positive"
+COLUMNS = (*(f"x{i}" for i in range(1, N_FEATURES + 1)), TARGET)
+_ONE_HOT = 10  # the first features mark one of ten phases; in every tenth-or-so record all of them are zero
+
+
+def prepare(path: Path) -> pd.DataFrame:
+    """Return the records of the compressed file of "label index:value ..." lines, in its order.
+
+    Returns
+    -------
+    DataFrame, shape (49990, 23)
+        Features as they are in the file, label 0 or 1.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged or holds other records than expected.
+    """
+    values = np.zeros((N_RECORDS, N_FEATURES + 1))
+    count = 0
+    try:
+        with bz2.open(path, "rt", encoding="ascii") as lines:
+            for count, line in enumerate(lines, start=1):
+                label, *entries = line.split()
+                row = values[count - 1]
+                row[-1] = float(label) > 0
+                for entry in entries:
+                    index, _, value = entry.partition(":")
+                    row[int(index) - 1] = float(value)
+    except (OSError, EOFError, ValueError, IndexError) as problem:
+        raise DataError(f"{path} must hold {N_RECORDS} lines of 'label index:value ...', got: {problem}") from None
+    positive = int(values[:, -1].sum())
+    if (count, positive) != (N_RECORDS, N_POSITIVE):
+        raise DataError(
+            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {count} and {positive}; "
+            "restore the original file"
+        )
+    return pd.DataFrame(values, columns=list(COLUMNS)).astype({TARGET: "int64"})
+
+
+def stand_in() -> pd.DataFrame:
+    """Return a stand-in of the same shape and rate of positives: a phase, and a slow signal seen at twelve lags."""
+    rng = streams.stream(49990, experiment="synthetic_ijcnn1", cell={}, role="data", replicate=0)
+    values = np.zeros((N_RECORDS, N_FEATURES + 1))
+    phase = np.arange(N_RECORDS) % _ONE_HOT
+    values[np.arange(N_RECORDS), phase] = 1
+    lags = N_FEATURES - _ONE_HOT
+    noise = rng.standard_normal(N_RECORDS + lags)
+    values[:, _ONE_HOT:-1] = 0.15 * np.lib.stride_tricks.sliding_window_view(noise, lags)[:N_RECORDS]
+    chance = expit(12 * values[:, -4] - 8 * values[:, -3] + 2 * (phase == 0) + rng.logistic(size=N_RECORDS) - 3)
+    values[np.argsort(-chance, kind="stable")[:N_POSITIVE], -1] = 1
+    return pd.DataFrame(values, columns=list(COLUMNS)).astype({TARGET: "int64"})
+
+
+def write(table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, str]) -> None:
+    """Write a prepared `table` and its description; see `dpsub.data.prepared`."""
+    checks.one_of("label", label, LABELS)
+    description = {"dataset": "ijcnn1", "label": label, "rows": len(table), "sources": dict(sorted(sources.items()))}
+    prepared.write(table, path, description)
+
+
+def load(path: Path) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return features, shape (49990, 22), labels in {0, 1}, and the label of the data.
+
+    Raises
+    ------
+    DataError
+        If the files are missing or not what :func:`write` wrote.
+    """
+    table, facts = prepared.read(path, label=str)
+    if tuple(table.columns) != COLUMNS:
+        raise DataError(f"{path} must have the columns {', '.join(COLUMNS)}, got others; prepare the data again")
+    return table[list(COLUMNS[:-1])].to_numpy(dtype=float), table[TARGET].to_numpy(dtype=float), facts["label"]

@@ -1,0 +1,109 @@
+"""One number for each individual, as the queries of budget recycling read it: the prepared table and its subsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks
+from dpsub.data import prepared
+from dpsub.data.sources import LABELS
+from dpsub.errors import DataError
+
+VALUE = "value"
+
+
+@dataclass(frozen=True, eq=False)
+class Individuals:
+    """What was prepared.
+
+    Attributes
+    ----------
+    values : ndarray, shape (individuals,)
+        One number for each.
+    label : str
+        "real", "subset" or "synthetic".
+    events, attributes : int
+        Lines of the raw file behind the values, and fields of a line.
+    """
+
+    values: np.ndarray
+    label: str
+    events: int
+    attributes: int
+
+
+def write(
+    table: pd.DataFrame, path: Path, *, dataset: str, label: str, sources: Mapping[str, str], events: int,
+    attributes: int,
+) -> None:  # fmt: skip
+    """Write a `table` with the column `VALUE` and its description; see `dpsub.data.prepared`.
+
+    Raises
+    ------
+    ArgumentError
+        If the label is unknown.
+    DataError
+        If a value is negative or not finite.
+    """
+    checks.one_of("label", label, LABELS)
+    _check(table, path)
+    description = {"dataset": dataset, "label": label, "rows": len(table), "events": events,
+                   "attributes": attributes, "sources": dict(sorted(sources.items()))}  # fmt: skip
+    prepared.write(table, path, description)
+
+
+def load(path: Path) -> Individuals:
+    """Return the prepared values and what is known of them.
+
+    Raises
+    ------
+    DataError
+        If the files are missing or not what :func:`write` wrote.
+    """
+    table, facts = prepared.read(path, label=str, events=int, attributes=int)
+    _check(table, path)
+    return Individuals(table[VALUE].to_numpy(dtype=float), **facts)
+
+
+def disjoint_subsets(values: np.ndarray, size: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return disjoint random subsets of `values`: `count` of them, or as many of `size` as there are values for.
+
+    Parameters
+    ----------
+    values : ndarray, shape (individuals,)
+    size, count : int
+        At least 1.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (subsets, size)
+
+    Raises
+    ------
+    DataError
+        If there are fewer values than one subset needs.
+
+    References
+    ----------
+    brdp, Section 8.1.
+    """
+    size = checks.integer("size", size, at_least=1)
+    count = min(checks.integer("count", count, at_least=1), len(values) // size)
+    if count == 0:
+        raise DataError(f"a subset needs {size} individuals, got {len(values)} in all; take smaller subsets")
+    return values[rng.permutation(len(values))[: size * count]].reshape(count, size)
+
+
+def _check(table: pd.DataFrame, path: Path) -> None:
+    if VALUE not in table.columns:
+        columns = ", ".join(map(str, table.columns))
+        raise DataError(f"{path} must have the column {VALUE}, got {columns}; prepare it again")
+    values = table[VALUE].to_numpy(dtype=float)
+    if not (len(values) and np.isfinite(values).all() and (values >= 0).all()):
+        raise DataError(f"{path} must hold finite values of at least 0, got others or none; prepare it again")

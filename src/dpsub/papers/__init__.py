@@ -1,0 +1,1 @@
+"""The papers, one folder each: settings, experiments, tables, figures, claims, printed numbers, errata, conclusions."""

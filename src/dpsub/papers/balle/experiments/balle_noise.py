@@ -1,0 +1,60 @@
+"""What sampling saves in privacy and costs in noise, for an estimated total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks
+from dpsub.amplification import base_epsilon
+from dpsub.reproduce.experiment import Experiment
+
+
+class BalleNoise(Experiment):
+    """Efficiency gamma lambda / epsilon of Poisson sampling, and the error of a total of n values in [0, 1].
+
+    A total of the sample, scaled by 1 / gamma, moves by 1 / gamma with one record, and the base mechanism may use
+    lambda = log(1 + (exp(epsilon) - 1) / gamma), so that Laplace noise has scale 1 / (gamma lambda) where the total of
+    all records would have 1 / epsilon. The values are (i - 1/2) / n; errors are standard deviations.
+
+    References
+    ----------
+    balle, Theorem 8; the accounting is ours.
+    """
+
+    name: ClassVar[str] = "balle_noise"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "n": "int64", "epsilon": "float64", "rate": "float64", "base_epsilon": "float64",
+        "efficiency": "float64", "noise_error": "float64", "sampling_error": "float64", "total_error": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        checks.integer("n", settings["n"], at_least=1)
+        checks.integer("points", settings["points"], at_least=2)
+        checks.real("smallest_rate", settings["smallest_rate"], above=0, below=1)
+        for epsilon in settings["epsilons"]:
+            checks.real("epsilons", epsilon, above=0)
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        rates = np.geomspace(settings["smallest_rate"], 1.0, settings["points"])
+        n = settings["n"]
+        squares = float((((np.arange(n) + 0.5) / n) ** 2).sum())
+        parts = []
+        for epsilon in settings["epsilons"]:
+            base = np.array([float(base_epsilon(epsilon, float(rate))) for rate in rates])
+            noise = math.sqrt(2) / (rates * base)
+            sampling = np.sqrt((1 - rates) / rates * squares)
+            parts.append(pd.DataFrame({
+                "replicate": 0, "n": n, "epsilon": float(epsilon), "rate": rates, "base_epsilon": base,
+                "efficiency": rates * base / epsilon, "noise_error": noise, "sampling_error": sampling,
+                "total_error": np.hypot(noise, sampling),
+            }))  # fmt: skip
+        return self.frame(pd.concat(parts, ignore_index=True))

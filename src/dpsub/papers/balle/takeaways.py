@@ -1,0 +1,94 @@
+"""What a user should take from Balle, Barthe and Gaboardi 2018."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims, listed
+
+TABLE1 = {"B016": "8", "B018": "9", "B020": "10", "B022": "11", "B024": "14"}
+WHOLE = 1 - 1e-6
+"""A ratio from here on is 1 up to the tolerance of the linear programme."""
+
+
+class BalleTakeaways(Takeaways):
+    """What holds, what is attained, and what is tight for a design."""
+
+    name = "balle"
+
+    def sentences(self, tables: Tables) -> list[str]:
+        parts = (counted_claims, bounds, attained, tight, poisson_substitution)
+        return [text for text in (part(tables) for part in parts) if text]
+
+
+def bounds(tables: Tables) -> str:
+    """Say which theorems of Table 1 no enumerated mechanism exceeds."""
+    found = {row: tables.number("claims", "holds", "stated", claim=row) for row in TABLE1}
+    right = [number for row, number in TABLE1.items() if found[row] == 1]
+    wrong = [number for row, number in TABLE1.items() if found[row] == 0]
+    if not right and not wrong:
+        return ""
+    text = "**The bounds.** "
+    if right:
+        text += f"No mechanism on the enumerated data sets exceeds the bound of {_theorems(right)}. "
+    if wrong:
+        text += f"Some mechanism exceeds that of {_theorems(wrong)} as printed. "
+    return text + "They hold for one release and the relation each is typed with; that of Theorem 11 for one size n."
+
+
+def attained(tables: Tables) -> str:
+    """Say which bounds a mechanism attains at a positive epsilon, and how near the others come."""
+    cells = tables.rows(
+        "table1", "attained_at_positive_epsilon", theorem="*", sampler="*", base_relation="*", relation="*"
+    )
+    if cells.empty or "rigorous" not in cells.columns:
+        return ""
+    whole = cells["rigorous"] >= WHOLE
+    text = f"**Attained.** At a positive epsilon some mechanism attains {listed(cells.loc[whole, 'theorem'])}."
+    if not whole.all():
+        short = [f"{cell['theorem']} ({100 * cell['rigorous']:.1f} %)" for _, cell in cells[~whole].iterrows()]
+        text += f" The best of those tried falls short of {listed(short)}."
+    return text + " That is tightness for the class of all mechanisms with one profile, not for one with known noise."
+
+
+def tight(tables: Tables) -> str:
+    """Say for which theorems the linear programme finds a bound loose on a design."""
+    least = _least_ratio(tables)
+    if least.empty:
+        return ""
+    whole, loose = least[least >= WHOLE], least[least < WHOLE]
+    text = "**Best possible.** Over all (epsilon, delta)-DP mechanisms on designs of 4 records"
+    if len(whole):
+        text += f" a linear programme reaches the bound everywhere for {listed(whole.index)};"
+    if len(loose):
+        short = [f"{name} (down to {ratio:.2f} of it)" for name, ratio in loose.sort_values().items()]
+        text += f" it stays below the bound at some point for {listed(short)};"
+    return f"{text[:-1]}."
+
+
+def poisson_substitution(tables: Tables) -> str:
+    """Compare the two bounds of Poisson sampling under substitution."""
+    least = _least_ratio(tables)
+    names = ("Theorem 14", "Theorem 2 given the size")
+    if not set(names) <= set(least.index):
+        return ""
+    printed, ours = (float(least[name]) for name in names)
+    if ours <= printed:
+        return ""
+    near = "is the optimum of these designs" if ours >= WHOLE else f"is at most {1 / ours:.3g} times the optimum"
+    return (
+        f"**Poisson sampling, one record substituted.** The bound that compares samples of each size (*{names[1]}*) "
+        f"{near}, where Theorem 14 is up to {1 / printed:.3g} times as large; `dpsub translate` uses the former."
+    )
+
+
+def _least_ratio(tables: Tables) -> pd.Series:
+    """The smallest optimum over bound of each theorem."""
+    where = dict.fromkeys(("theorem", "n", "epsilon0", "delta0", "epsilon"), "*")
+    parts = [tables.rows("optimum", "ratio_to_bound", **where, **{size: "*"}) for size in ("rate", "m")]
+    cells = pd.concat([part for part in parts if "rigorous" in part.columns] or [pd.DataFrame()])
+    return cells.groupby("theorem")["rigorous"].min().dropna() if len(cells) else pd.Series(dtype=float)
+
+
+def _theorems(numbers: list[str]) -> str:
+    return f"Theorem{'s' if len(numbers) > 1 else ''} {listed(numbers)}"

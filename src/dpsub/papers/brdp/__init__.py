@@ -1,0 +1,1 @@
+"""Jiang, Du, Sharma and Yan 2024: budget recycling."""

@@ -1,0 +1,1 @@
+"""Bun, Drechsler, Gaboardi, McMillan and Sarathy 2022: stratified and cluster sampling."""

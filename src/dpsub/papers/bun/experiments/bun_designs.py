@@ -1,0 +1,119 @@
+"""The design advisor on a simulated frame, and allocation rules at one promise (Bun et al., Equations 7 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks
+from dpsub.amplification.survey import strata
+from dpsub.amplification.survey.advisor import FrameTable, advise, neyman_change
+from dpsub.amplification.survey.sizes import rounding_base
+from dpsub.reproduce.experiment import Experiment
+from dpsub.sampling import allocation
+from dpsub.sampling.allocation import exact_rate
+from dpsub.sampling.frame import Frame
+from dpsub.streams import stream
+
+ALLOCATION_SHARE = 0.25
+"""Of the promise, what noisy weights N_i S_i spend before the sample is drawn."""
+NUMBERS = ("lower", "upper", "exact", "size_mean", "size_sd", "sampling", "noise", "base", "noise_at_target")
+
+
+def simulated_frame(rng: np.random.Generator, n: int, n_strata: int, n_clusters: int) -> FrameTable:
+    """Return records with log-normal sizes, cut into strata of falling numbers by size, in clusters of unequal size."""
+    sizes = np.sort(np.round(np.exp(rng.normal(3.0, 1.0, n)), 2))
+    shares = np.cumsum(2.0 ** -np.arange(n_strata))
+    limits = np.round(n * shares / shares[-1]).astype(int)
+    labels = np.searchsorted(limits, np.arange(n), side="right")
+    clusters = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=n - n_clusters)])
+    frame = Frame(n, strata=labels, clusters=clusters, sizes=sizes)
+    return FrameTable(frame, sizes, tuple(f"class {i + 1}" for i in range(n_strata)), None)
+
+
+class BunDesigns(Experiment):
+    """Topic "advice": one record a design and epsilon. Topic "menu": allocation rules at one promise."""
+
+    name: ClassVar[str] = "bun_designs"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "topic": "str", "design": "str", "relation": "str", "epsilon": "float64", "note": "str",
+        **dict.fromkeys(NUMBERS, "float64"),
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        n = checks.integer("n", settings["n"], at_least=20)
+        k = checks.integer("strata", settings["strata"], at_least=2, at_most=min(8, n // 10))
+        checks.integer("clusters", settings["clusters"], at_least=2, at_most=n // 2)
+        # the smallest stratum, for which Theorem 7.2 needs a record in the mean
+        share = float(exact_rate(settings["rate"]))
+        checks.real("rate n / (2^strata - 1)", share * n / (2**k - 1), at_least=1)
+        for epsilon in settings["epsilons"]:
+            checks.real("epsilon", epsilon, above=0, at_most=5)
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        sizes = tuple(int(settings[name]) for name in ("n", "strata", "clusters"))
+        rng = stream(root, experiment=self.name, cell={"sizes": sizes}, role="data", replicate=0)
+        table = simulated_frame(rng, *sizes)
+        rows: list[dict[str, Any]] = []
+        for epsilon in (float(value) for value in settings["epsilons"]):
+            for one in advise(table, rate=settings["rate"], epsilon=epsilon)[0]:
+                numbers = {name: getattr(one, name) for name in NUMBERS}
+                rows.append({"topic": "advice", "design": one.design, "relation": one.relation, "epsilon": epsilon,
+                             "note": one.note, **numbers})  # fmt: skip
+            noise = stream(root, experiment=self.name, cell={"epsilon": epsilon}, role="noise", replicate=0)
+            rows += self._menu(table, settings["rate"], epsilon, noise)
+        # what a design has no number for is infinite nowhere and absent everywhere: -1 stands for it in records
+        frame = pd.DataFrame(rows).assign(replicate=0)
+        return self.frame(frame.assign(**{name: frame[name].fillna(-1.0) for name in NUMBERS}))
+
+    def _menu(
+        self, table: FrameTable, rate: object, target: float, rng: np.random.Generator
+    ) -> Iterator[dict[str, Any]]:
+        """Rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
+        labels, counts = table.frame.needed("strata"), table.frame.stratum_sizes.tolist()
+        deviations = [float(table.values[labels == h].std(ddof=1)) for h in range(len(counts))]
+        scenarios = [
+            strata.Scenario(tuple(counts), tuple(deviations)),
+            strata.Scenario(tuple(counts), (*deviations[:-1], 2 * deviations[-1])),
+            strata.Scenario((*counts[:-1], 2 * counts[-1]), tuple(deviations)),
+        ]
+        m = round(float(exact_rate(rate)) * table.frame.n)
+        public = {
+            "proportional": allocation.proportional(counts, m),
+            "Neyman": allocation.neyman(counts, deviations, m),
+            "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
+        }
+        # a rule's name, what it allocates in each scenario, and the base epsilon that it allows
+        menu = [(f"{name}, public", [rule] * 3, strata.base_for_public(rule, counts, target))
+                for name, rule in public.items()]  # fmt: skip
+        menu.append(("proportional, randomised rounding", [allocation.proportional(s.sizes, m) for s in scenarios],
+                     rounding_base(rate, target)))  # fmt: skip
+        limit, first = float(table.values.max()), ALLOCATION_SHARE * target
+        noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+                 for s in scenarios]  # fmt: skip
+        # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
+        menu.append(("Neyman, noisy weights", noisy, min(
+            strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
+        )))  # fmt: skip
+        own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
+        change = neyman_change([table.values[labels == h] for h in range(len(counts))], own[0])
+        base = min(strata.base_for_certificate(rule, s.sizes, change, target)
+                   for rule, s in zip(own, scenarios, strict=True))  # fmt: skip
+        menu.append(("Neyman, from the data, at best", own, base))
+        for name, rules, base in menu:
+            # the rule with the smallest of these worst totals is the answer to Equations 7 and 8 over this menu
+            sampling, noise = max(
+                ((s.sampling_variance(rule), s.noise_variance(rule, base, limit))
+                 for rule, s in zip(rules, scenarios, strict=True)), key=sum,
+            )  # fmt: skip
+            yield {"topic": "menu", "design": name, "relation": "as the rule's theorem", "epsilon": target,
+                   "note": "mean, worst of three populations", "lower": np.nan, "upper": target, "exact": np.nan,
+                   "size_mean": m, "size_sd": 0.0, "sampling": sampling, "noise": np.nan, "base": base,
+                   "noise_at_target": noise}  # fmt: skip

@@ -1,0 +1,126 @@
+"""Neyman allocation of establishments by size class and of a neighbour (Bun et al., Section 7.2 and Appendix E.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks
+from dpsub.errors import ArgumentError
+from dpsub.reproduce.experiment import Experiment
+from dpsub.sampling import allocation
+
+FILLINGS = ("vertex", "uniform", "log_uniform", "piled")
+PILED = 0.024  # share at the upper limit; with it the top class has the standard deviation that the vectors imply
+
+
+def class_moments(low: int, high: int, filling: str) -> tuple[float, float]:
+    """Return mean and variance (divisor N) of the sizes within a class of establishments.
+
+    uniform: all integers alike; log_uniform: chances proportional to 1/size; vertex: both limits only, with the mean of
+    log_uniform, which is what an extreme solution of the tabulated sums looks like; piled: both limits, with a share of
+    PILED at the upper one.
+    """
+    if filling == "piled":
+        return low + PILED * (high - low), PILED * (1 - PILED) * (high - low) ** 2
+    sizes = np.arange(low, high + 1, dtype=float)
+    p = np.full(len(sizes), 1 / len(sizes)) if filling == "uniform" else (1 / sizes) / (1 / sizes).sum()
+    mean = float(p @ sizes)
+    if filling == "vertex":
+        return mean, (mean - low) * (high - mean)
+    return mean, float(p @ (sizes - mean) ** 2)
+
+
+def with_one_more(count: int, mean: float, variance: float, value: float, step: int) -> tuple[int, float, float]:
+    """Return count, mean and variance (divisor N) after one record of this value is added (1) or removed (-1)."""
+    new = count + step
+    if new < 1:
+        raise ArgumentError(f"a stratum must keep at least one record, got {new}")
+    total, square = count * mean + step * value, count * (variance + mean * mean) + step * value * value
+    return new, total / new, max(0.0, square / new - (total / new) ** 2)
+
+
+class BunNeyman(Experiment):
+    """Allocations before and after the smallest establishment is raised to the top code, class by class.
+
+    Topics: "printed", the two vectors of the paper; "replay", the first vector as weights and one growth factor for the
+    last class; and a synthetic population for each filling of the classes. Variants: stated rounds every class on its
+    own, half up, so that sums may miss m; consistent allocates integers that sum to m.
+    """
+
+    name: ClassVar[str] = "bun_neyman"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "topic": "str", "stratum": "int64", "low": "int64", "high": "int64", "count": "int64",
+        "weight_before": "float64", "weight_after": "float64", "before": "int64", "after": "int64", "m": "int64",
+        "epsilon": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        lows = [checks.integer("a class limit", low, at_least=1) for low in settings["lower_limits"]]
+        if lows != sorted(set(lows)) or lows[-1] >= settings["top_code"]:
+            raise ArgumentError(f"class limits must increase and stay below top_code, got {lows}")
+        for name in ("counts", "before", "after"):
+            if len(settings[name]) != len(lows):
+                raise ArgumentError(f"{name} must be given for all {len(lows)} classes, got {len(settings[name])}")
+        checks.one_of("deviation", settings["deviation"], ("population", "sample"))
+        checks.real("epsilon", settings["epsilon"], above=0)
+        if sum(settings["counts"]) < settings["m"]:
+            raise ArgumentError(f"m must be at most the population of {sum(settings['counts'])}, got {settings['m']}")
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        return self.frame(pd.DataFrame(list(self._rows(settings, variant)), columns=list(self.columns)))
+
+    def _rows(self, settings: Mapping[str, Any], variant: str) -> Iterator[tuple[Any, ...]]:
+        lows, m = list(settings["lower_limits"]), int(settings["m"])
+        highs = [low - 1 for low in lows[1:]] + [settings["top_code"]]
+        counts = list(settings["counts"])
+        printed = [list(settings[name]) for name in ("before", "after")]
+        for topic, before, after in self._weights(settings, lows, highs):
+            sizes = [counts] if topic in FILLINGS else [[m] * len(counts)]
+            sizes.append([n + (i == len(counts) - 1) - (i == 0) for i, n in enumerate(sizes[0])])
+            if topic == "printed":
+                found = printed
+            else:
+                found = [list(allocated(w, n, m, variant)) for w, n in zip((before, after), sizes, strict=True)]
+            for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
+                yield (0, topic, i + 1, low, high, counts[i] if topic in FILLINGS else 0, before[i], after[i],
+                       found[0][i], found[1][i], m, float(settings["epsilon"]))  # fmt: skip
+
+    def _weights(
+        self, settings: Mapping[str, Any], lows: Sequence[int], highs: Sequence[int]
+    ) -> Iterator[tuple[str, list[float], list[float]]]:
+        """Yield N_i sigma_i before and after, by topic."""
+        before, after = ([float(value) for value in settings[name]] for name in ("before", "after"))
+        yield "printed", before, after
+        # the growth of the last class's share of the total that takes the first vector to the second
+        factor = (after[-1] / sum(after[:-1])) / (before[-1] / sum(before[:-1]))
+        yield "replay", before, [*before[:-1], before[-1] * factor]
+        for filling in FILLINGS:
+            moments = [(int(n), *class_moments(low, high, filling))
+                       for n, low, high in zip(settings["counts"], lows, highs, strict=True)]  # fmt: skip
+            changed = list(moments)
+            changed[0] = with_one_more(*moments[0], float(lows[0]), -1)
+            changed[-1] = with_one_more(*moments[-1], float(settings["top_code"]), 1)
+            weights = [[_weight(part, settings["deviation"]) for part in parts] for parts in (moments, changed)]
+            yield filling, weights[0], weights[1]
+
+
+def _weight(moments: tuple[int, float, float], deviation: str) -> float:
+    n, _, variance = moments
+    return n * math.sqrt(variance * (n / (n - 1) if deviation == "sample" and n > 1 else 1.0))
+
+
+def allocated(weights: Sequence[float], sizes: Sequence[int], m: int, variant: str) -> tuple[int, ...]:
+    """Return the allocation in proportion to `weights`: rounded class by class (stated), or summing to m."""
+    if variant == "stated":
+        total = math.fsum(weights)
+        return tuple(min(n, math.floor(m * w / total + 0.5)) for w, n in zip(weights, sizes, strict=True))
+    return allocation.allocate(sizes, np.array(weights), m)

@@ -1,0 +1,1 @@
+"""Every sampler at one proved privacy: this project's own comparison."""

@@ -1,0 +1,1 @@
+"""What is swept cell by cell."""

@@ -1,0 +1,1 @@
+"""Fay, Mair and Sjölund 2024: importance sampling."""

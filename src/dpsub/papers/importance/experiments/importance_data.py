@@ -1,0 +1,35 @@
+"""The data sets as they are clustered: rows, columns, radius, mean squared norm (Fay et al., Table 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpsub.data import centred
+from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
+
+
+class ImportanceData(OnPointSets):
+    """One record a data set; `data_label` says whether it is the paper's or a stand-in."""
+
+    name: ClassVar[str] = "importance_data"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "dataset": "str", "data_label": "str", "n_original": "int64", "n": "int64", "d": "int64",
+        "radius": "float64", "mean_square": "float64", "percentile": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        self.check_sets(settings)
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        rows = [
+            (0, one.name, one.label, one.n_original, *one.points.shape, one.radius, one.mean_square, centred.PERCENTILE)
+            for one in each(settings, data)
+        ]
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

@@ -1,0 +1,1 @@
+"""Zhao and Liu 2023: multistage sampling (MUST)."""

@@ -1,0 +1,120 @@
+"""MUST, experiment 1: private mean and variance by subsampling bootstrap (Section 4.2.1, Table 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import checks, sampling
+from dpsub.data.simulated import normal_datasets
+from dpsub.errors import ArgumentError
+from dpsub.learning import subsets as sensitivity
+from dpsub.learning.subsets import plan_noise, release, subset_statistics
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, with_first_stages
+from dpsub.sampling.base import StagedSampler, WithReplacement
+from dpsub.sampling.frame import Frame
+from dpsub.streams import stream
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One sampler at one first-stage size (b = 0: none), with its noise."""
+
+    sampler: str
+    b: int
+    drawn: StagedSampler
+    sigma_mean: float
+    sigma_variance: float
+    expected_variance: float
+
+    @property
+    def key(self) -> dict[str, Any]:
+        return {SAMPLER_KEY: self.sampler, "b": self.b}
+
+
+def expected_variance(sampler: StagedSampler, n: int) -> float:
+    """Return what the variance of a subset's slots is expected to be where that of the data is 1.
+
+    It is the probability that two slots of a subset hold different records: a stage with replacement from N slots
+    multiplies it by 1 - 1/N, any other stage leaves it.
+    """
+    slots = zip(sampler.slots(n), sampler.stages, strict=True)
+    return math.prod((1 - 1 / before for before, stage in slots if isinstance(stage, WithReplacement)), start=1.0)
+
+
+class SubsetStatistics(Experiment):
+    """Mean and variance of N(0, 1) data from the average of T noisy subset statistics.
+
+    Variants: `stated` scales the noise to range / n and does not clip, as the paper says; `consistent` clips the data
+    to [lower, upper], scales to the sensitivity of a subset's statistic (range / m) and calibrates analytically;
+    Poisson then divides by the fixed m and is calibrated under add_remove (erratum E4).
+    All samplers of a replicate see the same data set.
+    """
+
+    name: ClassVar[str] = "subset_statistics"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "b": "int64", "sigma_mean": "float64", "sigma_variance": "float64",
+        "mean": "float64", "variance": "float64", "expected_variance": "float64", "distinct": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        checks.real("epsilon_amplified", settings["epsilon_amplified"], above=0)
+        checks.integer("subsets", settings["subsets"], at_least=1)
+        checks.integer("m", settings["m"], at_least=2)
+        checks.real("upper", settings["upper"], above=settings["lower"])
+        for variant in self.variants:
+            list(self.cells(settings, variant))
+
+    def cells(self, settings: Mapping[str, Any], variant: str) -> Iterator[Cell]:
+        """Yield the cells in the order of Table 5."""
+        n, m, lower, upper = settings["n"], settings["m"], float(settings["lower"]), float(settings["upper"])
+        for sampler, b in [("nonprivate", 0), *with_first_stages(settings["samplers"], settings["b"])]:
+            drawn = sampling.of_sizes("poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None)
+            if not isinstance(drawn, StagedSampler):
+                raise ArgumentError(f"the samplers of Table 5 must be chains of stages, got {sampler}; name another")
+            sensitivities = sensitivity.of_statistics(sampler, n=n, m=m, lower=lower, upper=upper, variant=variant)
+            sigmas = [0.0, 0.0]
+            if sampler != "nonprivate":
+                law = drawn.multiplicity_law(n)
+                sigmas = [
+                    plan_noise(
+                        law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=size,
+                        calibration="classical" if variant == "stated" else "analytic",
+                    ).sigma
+                    for size in sensitivities.values()
+                ]  # fmt: skip
+            yield Cell(sampler, b, drawn, sigmas[0], sigmas[1], expected_variance(drawn, n))
+
+    def run(
+        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
+    ) -> pd.DataFrame:
+        n, m, subsets = settings["n"], settings["m"], settings["subsets"]
+        frame = Frame(n)
+        rows = []
+        sets = normal_datasets(n, [
+            stream(root, experiment=self.name, cell={"n": n}, role="data", replicate=replicate)
+            for replicate in replicates
+        ])  # fmt: skip
+        if variant == "consistent":
+            sets = np.clip(sets, settings["lower"], settings["upper"])
+        for cell in self.cells(settings, variant):
+            key = {**cell.key, "n": n, "m": m, "subsets": subsets}
+            fixed = m if variant == "consistent" and cell.sampler == "poisson" else None
+            for x, replicate in zip(sets, replicates, strict=True):
+                rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
+                samples = cell.drawn.draw_block(frame, subsets, rng)
+                mean, variance = subset_statistics(x, samples, fixed)
+                noise = stream(root, experiment=self.name, cell=key, role="noise", replicate=replicate)
+                rows.append((
+                    replicate, cell.sampler, cell.b, cell.sigma_mean, cell.sigma_variance,
+                    release(mean, cell.sigma_mean, noise), release(variance, cell.sigma_variance, noise),
+                    cell.expected_variance, float(samples.distinct.mean()),
+                ))  # fmt: skip
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

@@ -1,0 +1,1 @@
+"""From a configuration to records, tables, figures, verdicts and the report; no paper is named here."""

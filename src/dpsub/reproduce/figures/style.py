@@ -1,0 +1,82 @@
+"""Colours, markers and labels of samplers, axes and the visible data label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsub.reproduce.labels import NONPRIVATE_LABEL
+from dpsub.sampling import REGISTRY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NONPRIVATE = {"label": NONPRIVATE_LABEL, "color": "black", "marker": "*", "linestyle": "-"}
+
+
+def sheet() -> str:
+    """Return the path of the style sheet."""
+    return str(resources.files("dpsub.reproduce.figures") / "dpsub.mplstyle")
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the house style, whatever the user's own settings are."""
+    from matplotlib import style
+
+    with style.context(sheet(), after_reset=True):
+        yield
+
+
+def new(rows: int, columns: int, *, width: float, height: float, **options: Any) -> tuple[Figure, np.ndarray]:
+    """Return an empty figure in the house style and its axes, shape (rows, columns); sizes in inches."""
+    from matplotlib.figure import Figure
+
+    with styled():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, axes
+
+
+def sampler_style(sampler: str) -> dict[str, Any]:
+    """Return label, colour, marker and dashes of a sampler as keyword arguments of ``Axes.plot``.
+
+    Curves that lie on each other stay visible by their dashes.
+    """
+    if sampler == "nonprivate":
+        return dict(NONPRIVATE)
+    kind = REGISTRY.get(sampler)
+    return {"label": kind.label, "color": kind.colour, "marker": kind.marker, "linestyle": kind.line_style}
+
+
+def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> None:
+    """Name the axes and fix their limits where given."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if xlim is not None:
+        axes.set_xlim(xlim)
+    if ylim is not None:
+        axes.set_ylim(ylim)
+
+
+def panel_letter(axes: Axes, text: str, *, height: float = 1.0) -> None:
+    """Write what a panel shows above its upper left corner, or at another height (share of the panel's)."""
+    axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
+                  fontsize=8, ha="left", va="bottom")
+
+
+def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
+    """Print on the figure what data it was made from, unless these are real or simulated."""
+    from matplotlib.transforms import ScaledTranslation
+
+    odd = sorted(set(data_labels) - {"", "real"})
+    if odd:
+        corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
+        figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
+                    color="#B00020", weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
+    return figure

@@ -1,0 +1,145 @@
+"""The plan of a run: which records, tables and figures a configuration asks for, and the files they go to.
+
+Everything that is made follows from the configuration and the registries, never from looking into folders, so that a
+missing file is an error and not a smaller table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dpsub import checks
+from dpsub.data import known
+from dpsub.errors import ArgumentError, PlanError
+from dpsub.reproduce import artefacts, experiments, provenance, settings
+from dpsub.reproduce.artefact import Artefact, OutputDirs
+
+MAIN_PAPER = "must"
+
+
+@dataclass(frozen=True)
+class RecordPart:
+    """One job's share of an experiment: replicates `first`, ..., `stop` - 1 of one variant."""
+
+    experiment: str
+    variant: str
+    part: str
+    first: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """A table, figure or set of claims that the run makes, and the files that it consists of, by role."""
+
+    artefact: Artefact
+    files: Mapping[str, Path]
+
+    @property
+    def target(self) -> str:
+        """Name by which the user asks for it: "table8" for the main paper, "balle_table1" for others."""
+        paper, name = self.artefact.paper, self.artefact.name
+        return name if paper == MAIN_PAPER else f"{paper}_{name}"
+
+
+class Plan:
+    """What one validated configuration asks for.
+
+    Parameters
+    ----------
+    config : mapping
+        As `dpsub.reproduce.settings.validate` returns it.
+
+    Raises
+    ------
+    PlanError
+        If `artefacts` names one that does not exist, or whose experiments are not configured; or if `results_dir`
+        holds the working folder, whose files the results would mix with.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        self.results = Path(config["results_dir"])
+        settings.check_results_dir(str(self.results))
+        self.products = self._products()
+
+    def _products(self) -> tuple[Product, ...]:
+        configured = set(self.config["experiments"])
+        folders = OutputDirs.under(self.results)
+        made = [kind() for kind in artefacts.REGISTRY.members().values()]
+        made.sort(key=lambda artefact: (artefact.paper != MAIN_PAPER, artefact.paper, _natural(artefact.name)))
+        known = [Product(artefact, folders.files(artefact)) for artefact in made]
+        if self.config["artefacts"] is None:
+            return tuple(product for product in known if configured.issuperset(product.artefact.experiments))
+        by_target = {product.target: product for product in known}
+        chosen = set()
+        for name in self.config["artefacts"]:
+            try:
+                product = by_target[checks.one_of("artefact", name, by_target)]
+            except ArgumentError as problem:
+                raise PlanError(f"artefacts: {problem}") from None
+            lacking = sorted(set(product.artefact.experiments) - configured)
+            if lacking:
+                raise PlanError(f"artefacts: {name} needs the experiment {lacking[0]}; configure it, or omit {name}")
+            chosen.add(name)
+        return tuple(product for product in known if product.target in chosen)
+
+    @cached_property
+    def experiments(self) -> tuple[str, ...]:
+        """Experiments to run: all that are configured, or those of the artefacts asked for by name."""
+        configured = self.config["experiments"]
+        if self.config["artefacts"] is None:
+            return tuple(configured)
+        needed = {name for product in self.products for name in product.artefact.experiments}
+        return tuple(name for name in configured if name in needed)
+
+    def parts(self, experiment: str) -> tuple[RecordPart, ...]:
+        """Return the jobs of one experiment, all variants, in order."""
+        chosen = self.config["experiments"][experiment]
+        total, count = experiments.REGISTRY.get(experiment)().replicates(chosen), chosen["parts"]
+        return tuple(
+            RecordPart(experiment, variant, f"{i + 1}-of-{count}", total * i // count, total * (i + 1) // count)
+            for variant in chosen["variants"]
+            for i in range(count)
+        )
+
+    def folder_of_records(self, experiment: str) -> Path:
+        """Return the folder of an experiment's records; clock times are kept apart."""
+        timed = experiments.REGISTRY.get(experiment).timed
+        return self.results / ("run/timings/records" if timed else "records") / experiment
+
+    def record(self, part: RecordPart) -> Path:
+        """Return the record file of one job."""
+        return self.folder_of_records(part.experiment) / part.variant / f"{part.part}.parquet"
+
+    def records(self, *names: str) -> list[Path]:
+        """Return the record files of the experiments `names`."""
+        return [self.record(part) for name in names for part in self.parts(name)]
+
+    def data_sets(self, *names: str) -> tuple[str, ...]:
+        """Return the data sets that the experiments `names` read."""
+        configured = self.config["experiments"]
+        found = {data for name in names for data in experiments.REGISTRY.get(name)().data_of(configured[name])}
+        return tuple(sorted(found))
+
+    def data_file(self, data_set: str) -> Path:
+        """Return the prepared file of a data set; each results folder has its own, as its configuration may differ."""
+        tag = re.sub(r"[^A-Za-z0-9._-]+", "-", str(self.results)).strip("-") or "results"
+        return Path("data/interim") / tag / f"{data_set}{known.suffix_of(data_set)}"
+
+    def config_digest(self, experiment: str) -> str:
+        """Return the digest of all that the configuration says about an experiment's numbers."""
+        chosen = settings.of_experiment(self.config, experiment)
+        return provenance.settings_digest({"seed": self.config["seed"], **chosen})
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    found = re.fullmatch(r"(\D*)(\d*)(.*)", name)
+    prefix, number, rest = found.groups() if found else (name, "", "")
+    order = {"table": "0", "figure": "1", "figureS": "2"}
+    return order.get(prefix, f"3{prefix}"), int(number or 0), rest

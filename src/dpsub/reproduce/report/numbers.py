@@ -1,0 +1,166 @@
+"""Every printed number as one line: ours next to it in every variant, the verdict, and what it can be filtered by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dpsub.reproduce.artefact import Artefact
+from dpsub.reproduce.cells import overall
+from dpsub.reproduce.digits import with_error
+from dpsub.reproduce.names import display
+from dpsub.reproduce.published import parse_row_key
+from dpsub.reproduce.report import anchors
+from dpsub.reproduce.verdicts import VARIANTS
+
+MEANINGS = {
+    "reproduced": "our number rounds to the printed one",
+    "within_error": "as close as Monte Carlo error and rounding allow",
+    "holds": "the statement is true of our numbers",
+    "reproduced_as_done": "only what was done, not what is stated, gives the printed number",
+    "within_error_as_done": "as close as error allows, but only as done",
+    "differs": "our number is another one",
+    "fails": "the statement is not true of our numbers",
+    "reported": "clock times, shown and not judged",
+    "used": "a setting of the paper, used here",
+    "not_compared": "no comparable number in this run",
+    "structure_only": "a figure's property",
+    "shown": "values of other variants stand next to it and are not judged",
+}
+GOOD = ("reproduced", "within_error", "holds")
+BAD = ("differs", "fails")
+CELL = ["paper", "artefact", "row", "column"]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One of our numbers as text, as a number to sort by, and what it is if it is a privacy number."""
+
+    text: str = ""
+    order: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One printed number.
+
+    Attributes
+    ----------
+    cell : str
+        The fields of its row key, as they are shown.
+    values : mapping
+        Ours by variant.
+    verdicts : tuple of str
+        The verdict of the cell, and "shown" if values stand next to it that are not judged.
+    anchor : str
+        Its address in the report.
+    """
+
+    paper: str
+    artefact: str
+    cell: str
+    quantity: str
+    printed: Value
+    values: Mapping[str, Value]
+    kind: str
+    verdict: str
+    verdicts: tuple[str, ...]
+    errata: tuple[str, ...]
+    note: str
+    anchor: str
+    data: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.paper}/{self.artefact}"
+
+
+def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a printed number: its key, overall verdict and erratum."""
+    rows = [
+        {**{name: cell[0][name] for name in (*CELL, "erratum")}, "verdict": overall(cell)}
+        for cell in _cells(comparison)
+    ]
+    return pd.DataFrame(rows, columns=[*CELL, "verdict", "erratum"])
+
+
+def lines(
+    comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]
+) -> list[Line]:
+    """Return the printed numbers of a comparison in its order.
+
+    Parameters
+    ----------
+    comparison : DataFrame
+        As in ``results/comparison.csv``.
+    artefacts : iterable of Artefact
+        They know which numbers are privacy numbers, and of what kind.
+    data_labels : mapping
+        Label of the data behind an artefact by its identifier; "simulated" where it is not given.
+    """
+    known = {artefact.identifier: artefact for artefact in artefacts}
+    return [_line(cell, known, data_labels) for cell in _cells(comparison)]
+
+
+def counts(found: Iterable[Line]) -> dict[str, int]:
+    """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none has."""
+    every = [line.verdict for line in found]
+    return {name: every.count(name) for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
+
+
+def _line(judgements: list[dict[str, Any]], known: Mapping[str, Artefact], data_labels: Mapping[str, str]) -> Line:
+    key = judgements[0]
+    place = f"{key['paper']}/{key['artefact']}"
+    artefact = known.get(place)
+    verdict = overall(judgements)
+    setting = key["kind"] == "setting"  # chosen by the paper, so it is no number about privacy
+
+    def kind(variant: str) -> str:
+        return artefact.number_kind(key["column"], variant) if artefact and not setting else ""
+
+    values = {row["variant"]: _value(row, key["printed"], kind(row["variant"])) for row in judgements}
+    values = {name: values[name] for name in VARIANTS if name in values and values[name].text}
+    shown = any(row["verdict"] == "shown" for row in judgements)
+    fields = parse_row_key(key["row"])
+    return Line(
+        paper=key["paper"], artefact=key["artefact"], quantity=display("column", key["column"], plain=True),
+        cell=", ".join(display(name, value, plain=True) for name, value in fields.items()),
+        printed=Value(key["printed"], _number(key["printed"]), kind("printed")),
+        values=values, kind=key["kind"], verdict=verdict, verdicts=(verdict, *(["shown"] if shown else [])),
+        errata=tuple(key["erratum"].split()), note=_notes(judgements),
+        anchor=anchors.of_cell(key["paper"], key["artefact"], fields, key["column"]),
+        data=data_labels.get(place, "simulated"),
+    )  # fmt: skip
+
+
+def _value(row: Mapping[str, Any], printed: str, kind: str) -> Value:
+    if row["kind"] == "claim":
+        text = {1.0: "yes", 0.0: "no"}.get(row["value"], "")
+        return Value(text, "" if math.isnan(row["value"]) else repr(row["value"]))
+    text = with_error(row["value"], math.nan, row["lower"], row["upper"], printed)
+    return Value(text, "" if math.isnan(row["value"]) else repr(row["value"]), kind if text else "")
+
+
+def _number(text: str) -> str:
+    try:
+        return repr(float(text))
+    except ValueError:
+        return ""
+
+
+def _notes(judgements: list[dict[str, Any]]) -> str:
+    parts = [part for row in judgements for part in str(row["note"]).split("; ") if part]
+    return "; ".join(dict.fromkeys(parts))
+
+
+def _cells(comparison: pd.DataFrame) -> list[list[dict[str, Any]]]:
+    """Return the rows of each printed number, one a variant, in the order of the comparison."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in comparison.to_dict("records"):
+        found.setdefault(tuple(row[name] for name in CELL), []).append({str(key): row[key] for key in row})
+    return list(found.values())
