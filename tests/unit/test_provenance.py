@@ -151,7 +151,7 @@ def test_a_change_reruns_the_experiments_that_use_it_and_no_other_papers(tmp_pat
     assert changed_by(one, "\nADDED = 1\n") == [True, False]
     assert changed_by(other, "\nADDED = 1\n") == [False, True]
     assert changed_by(one, "\n# a comment\n") == [False, False]
-    assert changed_by("dpsub.streams", "\nADDED = 1\n") == [True, True]
+    assert changed_by("dpsub.reproduce.records", "\nADDED = 1\n") == [True, True]
 
 
 def test_versions_name_what_numbers_pass_through() -> None:
