@@ -50,7 +50,6 @@ rule run_bundle:
         data=data_of,
     output:
         records=f"{RESULTS}/records/experiment={{experiment}}/part-{{part}}.parquet",
-        sidecar=f"{RESULTS}/records/experiment={{experiment}}/_part-{{part}}.json",
     log:
         f"{RESULTS}/logs/run_bundle/{{experiment}}/{{part}}.log",
     wildcard_constraints:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import one_sentence
@@ -26,7 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--job", required=True, type=Path, help="what to compute, as JSON")
     parser.add_argument("--data", nargs="*", type=data_file, default=[], metavar="NAME=PATH")
-    parser.add_argument("--code", default="", help="digest of the code, for the sidecar")
+    parser.add_argument("--code", default="", help="digest of the code, for the records")
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()
 
@@ -34,7 +32,7 @@ def main() -> None:
     experiment = sweeps.REGISTRY.get(job["experiment"])()
     work = [Work(Cell.of(experiment.name, fields), first, stop) for fields, first, stop in job["work"]]
     data = dict(options.data)
-    started, clock = datetime.now(UTC), time.perf_counter()
+    started = time.perf_counter()
     found = [
         (item, experiment.run(item.cell.fields, range(item.first, item.stop), root=job["seed"], data=data))
         for item in work
@@ -46,14 +44,8 @@ def main() -> None:
         "inputs": {name: provenance.file_digest(path) for name, path in data.items()},
         "data": {name: label_of(path) for name, path in data.items()},
         "versions": provenance.versions(),
-        "volatile": {
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(time.perf_counter() - clock, 3),
-            "expected_seconds": round(job["seconds"], 3),
-            "memory_mib": provenance.peak_memory(),
-            "platform": platform.platform(),
-        },
     }
+    print(f"computed in {time.perf_counter() - started:.3f} s, expected were {job['seconds']:.3f} s")
     store.write(options.output, store.table(experiment, found), work, facts)
 
 

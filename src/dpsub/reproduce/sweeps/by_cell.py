@@ -82,10 +82,8 @@ def tables(
     DataError
         If a file is damaged, or two files differ about one replicate.
     """
-    total = sum(
-        int(read_facts(store.sidecar(path), schema=store.SCHEMA)["rows"])
-        for path in store.part_files(results, experiment)
-    )
+    files = store.part_files(results, experiment)
+    total = sum(int(read_facts(path, schema=store.SCHEMA)["rows"]) for path in files)
     if not total:
         return
     buckets = min(_MOST_BUCKETS, math.ceil(total / rows_at_once))

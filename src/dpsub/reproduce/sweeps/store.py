@@ -1,10 +1,9 @@
 """The store of a sweep: one Parquet data set, partitioned by experiment, with the full key of its cell in each row.
 
     <results>/records/experiment=<name>/part-<part>.parquet     read the folder with any reader of Parquet data sets
-    <results>/records/experiment=<name>/_part-<part>.json       sidecar; readers pass over names that begin with _
 
-Which cells are finished is read from the sidecars, never from a plan: nothing is computed twice, whatever has been
-planned, killed or added since.
+Which cells are finished is read from the metadata of these files, never from a plan: nothing is computed twice,
+whatever has been planned, killed or added since.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsub.errors import DataError, PlanError
+from dpsub.errors import PlanError
 from dpsub.reproduce import records
 from dpsub.reproduce.sweeps.bundles import Work
 from dpsub.reproduce.sweeps.cells import KEYS, CellExperiment
 
-SCHEMA = "dpsub-sweep-1"
-_TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
+SCHEMA = "dpsub-sweep-2"
 
 
 def part_file(results: Path, experiment: str, part: str) -> Path:
@@ -32,16 +30,11 @@ def part_file(results: Path, experiment: str, part: str) -> Path:
     return results / "records" / f"experiment={experiment}" / f"part-{part}.parquet"
 
 
-def sidecar(path: Path) -> Path:
-    """Return the path of the JSON file that belongs to the record file `path`."""
-    return path.with_name(f"_{path.stem}.json")
-
-
 def schema(experiment: CellExperiment | type[CellExperiment]) -> pa.Schema:
     """Return the columns of an experiment's records: key, name of the cell, label of the data, replicate, measures."""
     columns = {name: KEYS[name] for name in experiment.key_fields()}
     columns |= {"cell": "str", "data": "str", "replicate": "int64", **experiment.columns}
-    return pa.schema([pa.field(name, _TYPES[kind], nullable=name == "b") for name, kind in columns.items()])
+    return pa.schema([pa.field(name, records.TYPES[kind], nullable=name == "b") for name, kind in columns.items()])
 
 
 def table(experiment: CellExperiment, found: list[tuple[Work, pd.DataFrame]]) -> pa.Table:
@@ -75,10 +68,9 @@ def table(experiment: CellExperiment, found: list[tuple[Work, pd.DataFrame]]) ->
 
 
 def write(path: Path, rows: pa.Table, work: list[Work], facts: Mapping[str, Any]) -> None:
-    """Write one job's rows, and a sidecar with `facts` and the cells and replicates that are now finished."""
+    """Write one job's rows, with `facts` and the cells and replicates that are now finished in the metadata."""
     finished = [f"{item.cell.digest} {item.first}:{item.stop}" for item in work]
-    beside = {"schema": SCHEMA, **facts, "finished": finished}
-    records.write_table(path, rows, beside, beside=sidecar(path))
+    records.write_table(path, rows, {"schema": SCHEMA, **facts, "finished": finished})
 
 
 @dataclass
@@ -89,8 +81,8 @@ class Index:
     ----------
     finished : mapping
         Cell -> the ranges of replicates that are there, in no order.
-    parts : dict of Path to sidecar
-        Record files with what their sidecars say, without the list of cells.
+    parts : dict of Path to facts
+        Record files with what their metadata say, without the list of cells.
     """
 
     finished: dict[str, list[range]] = field(default_factory=dict)
@@ -108,22 +100,16 @@ def gaps(done: Iterable[range], replicates: int) -> list[range]:
 
 
 def read_index(results: Path) -> Index:
-    """Read the sidecars of a store.
+    """Read the metadata of the record files of a store.
 
     Raises
     ------
     DataError
-        If a record file has no sidecar, or is not of the length that its sidecar says: it must be looked at, as it
-        cannot come from a job that was killed.
+        If a record file was cut short: it must be looked at, as it cannot come from a job that was killed.
     """
     index = Index()
     for path in part_files(results):
-        facts = records.read_facts(sidecar(path), schema=SCHEMA)
-        if path.stat().st_size != facts["bytes"]:
-            raise DataError(
-                f"the record file {path} must have {facts['bytes']} bytes, got {path.stat().st_size}; "
-                "delete it and run again"
-            )
+        facts = records.read_facts(path, schema=SCHEMA)
         for text in facts.pop("finished"):
             cell, _, span = text.partition(" ")
             first, _, stop = span.partition(":")
@@ -145,9 +131,9 @@ def batches(
     Raises
     ------
     DataError
-        If a file is not the one that its sidecar describes.
+        If a file is not to the last byte what was written.
     """
     for path in part_files(results, experiment):
-        content, _ = records.read_checked(path, beside=sidecar(path), schema=SCHEMA)
+        content, _ = records.read_checked(path, schema=SCHEMA)
         with pq.ParquetFile(pa.BufferReader(content)) as opened:
             yield from opened.iter_batches(batch_size=rows, columns=columns)
