@@ -20,6 +20,7 @@ _HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"([A-Z]{1,2})([1-9]\d*)\. (.+)")
 _TEST = re.compile(r"^ {4}(\S.* -m pytest \S+ -k )([a-z]+)(\d+)(_?)\b", re.MULTILINE)
 _PART = re.compile(r"^- \*\*([^*]+?)\.\*\*", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]+\)")
 _FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of documentation
 _INTRODUCTION = """\
 # Deviations and errata
@@ -35,7 +36,7 @@ cells of each entry.
 
 @dataclass(frozen=True)
 class Erratum:
-    """One entry: its identifier ("BL5"), its title and its text in Markdown, and the commands that show it."""
+    """One entry: identifier ("BL5"), title, text in Markdown without links to pages, and the commands that show it."""
 
     name: str
     title: str
@@ -88,7 +89,7 @@ def _entries(text: str) -> Iterator[Erratum]:
             if not own and example:
                 width = len(example[3]) if example[3].startswith("0") else 1
                 commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
-            yield Erratum(letters + number, title, body, headings[0][2], tuple(commands))
+            yield Erratum(letters + number, title, _LINK.sub(r"\1", body), headings[0][2], tuple(commands))
 
 
 def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFrame) -> str:
