@@ -7,12 +7,8 @@ import pkgutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpsub.errors import PlanError
-
-if TYPE_CHECKING:
-    from dpsub.reproduce.report.takeaways import Takeaways
 
 PACKAGE = "dpsub.papers"
 
@@ -59,21 +55,13 @@ class Paper:
 
     @property
     def folder(self) -> Path:
-        """Its files: `errata.md`, `published/`."""
+        """Where its files are: `errata.md`, `published/`."""
         return Path(str(importlib.import_module(f"{PACKAGE}.{self.key}").__file__)).parent
 
     @property
     def errata(self) -> Path:
         """Its errata in Markdown; a paper in which none are known has no such file."""
         return self.folder / "errata.md"
-
-    @property
-    def takeaways(self) -> Takeaways | None:
-        """What to conclude from it: `TAKEAWAYS` of its module `takeaways`, None if it has no such module."""
-        if not (self.folder / "takeaways.py").exists():
-            return None
-        found: Takeaways = importlib.import_module(f"{PACKAGE}.{self.key}.takeaways").TAKEAWAYS
-        return found
 
 
 @cache

@@ -28,7 +28,7 @@ from dpsub.reproduce.privacy import KINDS
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import errata, numbers, tables
 from dpsub.reproduce.report.numbers import Line
-from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells
 from dpsub.reproduce.verdicts import VARIANTS
 
 OPEN_LINES = 60  # a longer table is closed until it is asked for
@@ -177,7 +177,7 @@ def inline(text: str) -> Markup:
 def _paper(run: Run, key: str, lines: Sequence[Line], here: Path) -> dict[str, Any]:
     made = [artefact for artefact in run.artefacts if artefact.paper == key]
     paper = papers().get(key)
-    takeaways = paper.takeaways if paper and made else None
+    takeaways = of_paper(paper) if paper and made else None
     sentences = []
     if takeaways:
         known = Tables({

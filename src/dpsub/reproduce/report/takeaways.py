@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.reproduce.cells import EXTRAS, key_fields
+from dpsub.reproduce.papers import PACKAGE, Paper
 from dpsub.reproduce.verdicts import VARIANTS
 
 NUMBERS = {name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))}
@@ -96,6 +98,14 @@ class Takeaways:
         """Return the paragraphs for which this run has the numbers."""
         written = [part(tables) for part in self.parts]
         return [text for found in written for text in ([found] if isinstance(found, str) else found) if text]
+
+
+def of_paper(paper: Paper) -> Takeaways | None:
+    """Return what to conclude from a paper, None if its folder has no module `takeaways`."""
+    if not (paper.folder / "takeaways.py").exists():
+        return None
+    found: Takeaways = importlib.import_module(f"{PACKAGE}.{paper.key}.takeaways").TAKEAWAYS
+    return found
 
 
 def listed(names: Iterable[str]) -> str:
