@@ -11,10 +11,10 @@ import pandas as pd
 
 from dpsub.reproduce import artefacts, comparison
 from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
+from dpsub.reproduce.papers import errata_files
 from dpsub.reproduce.report import Run, write_report
 from tests.unit import made_up_records
 
-DEVIATIONS = Path(__file__).resolve().parents[1] / "docs/deviations.md"
 HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
 ADULT = {"dataset": "adult", "label": "synthetic", "rows": 41292}
 
@@ -46,7 +46,7 @@ def make(results: Path, names: Sequence[str]) -> Made:
         dirs=dirs,
         comparison=pd.concat([frame for frame in frames if len(frame)], ignore_index=True),
         data=[ADULT],
-        errata=DEVIATIONS,
+        errata=errata_files(),
         provenance={"seed": "7", "commit": "0123abcd"},
         environment={"versions": {"numpy": "2.0.0"}, "installed": {"numpy": "2.0.0"}},
         configuration="seed: 7\n",

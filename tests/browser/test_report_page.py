@@ -11,8 +11,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from dpsub.reproduce.report import anchors
-from dpsub.reproduce.report.numbers import cell_verdicts
+from dpsub.reproduce.published import parse_row_key
+from dpsub.reproduce.report.numbers import address, cell_verdicts
 from tests import report_run
 from tests.report_run import Made
 
@@ -51,9 +51,9 @@ class View:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     plain = report_run.make(tmp_path_factory.mktemp("results"), CHOSEN)
-    few = tmp_path_factory.mktemp("docs") / "deviations.md"
-    few.write_text(report_run.DEVIATIONS.read_text(encoding="utf-8").partition("#### E3.")[0], encoding="utf-8")
-    found = Made(plain.results, replace(plain.run, errata=few, **report_run.hostile(plain)))
+    few = tmp_path_factory.mktemp("paper") / "errata.md"
+    few.write_text(plain.run.errata[0].read_text(encoding="utf-8").partition("### E3.")[0], encoding="utf-8")
+    found = Made(plain.results, replace(plain.run, errata=[few], **report_run.hostile(plain)))
     found.write()
     return found
 
@@ -147,10 +147,10 @@ def test_numbers_are_sorted_as_numbers(view: View) -> None:
 
 
 def test_a_link_leads_to_a_cell_of_a_table(browser: Browser, made: Made) -> None:
-    address = anchors.of_row("must", "table9", "experiment=2; sampler=must_ow", "distinct_mean")
-    linked = opened(browser, made, address)
+    wanted = address("must", "table9", {"experiment": "2", "sampler": "must_ow"}, "distinct_mean")
+    linked = opened(browser, made, wanted)
     cell = linked.page.locator("td.found")
-    expect(cell).to_have_attribute("id", address)
+    expect(cell).to_have_attribute("id", wanted)
     expect(cell).to_be_in_viewport()
     expect(cell).to_be_focused()
     linked.page.context.close()
@@ -165,7 +165,7 @@ def test_a_link_opens_what_is_closed(view: View) -> None:
 def test_a_link_to_a_cell_without_a_table_leads_to_its_line(view: View, made: Made) -> None:
     hostile = made.run.comparison.iloc[-1]
     view.go("numbers?verdict=reproduced")
-    view.go(anchors.of_row(*hostile[["paper", "artefact", "row", "column"]]))
+    view.go(address(hostile["paper"], hostile["artefact"], parse_row_key(hostile["row"]), hostile["column"]))
     row = view.page.locator("tr.found")
     expect(row).to_be_in_viewport()
     expect(row).to_contain_text(report_run.HOSTILE)

@@ -16,7 +16,6 @@ from dpsub import cli
 from dpsub.amplification.survey import advisor, rates, unequal
 from dpsub.amplification.survey.advisor import FrameTable, read_frame
 from dpsub.errors import ArgumentError, DataError, UnsupportedError
-from dpsub.papers.bun.experiments.bun_designs import simulated_frame
 from dpsub.sampling import FRAME_REGISTRY, FrameSampler
 from dpsub.sampling.designs import ClusterSample, PpsCluster, RoundedRate, Stratified, Systematic
 from dpsub.sampling.frame import Frame
@@ -66,7 +65,8 @@ def test_pps_variances() -> None:
 
 
 def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> None:
-    table = simulated_frame(np.random.default_rng(2), 200, 3, 10)
+    designs = pytest.importorskip("dpsub.papers.bun.experiments.bun_designs")
+    table = designs.simulated_frame(np.random.default_rng(2), 200, 3, 10)
     found, left_out = advisor.advise(table, rate="1/10", epsilon=0.5)
     assert left_out == [] and len(found) >= 14
     for one in found:
@@ -84,7 +84,8 @@ def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> Non
 
 
 def test_the_sampler_of_a_design_draws_what_was_advised() -> None:
-    table = simulated_frame(np.random.default_rng(2), 200, 3, 10)
+    designs = pytest.importorskip("dpsub.papers.bun.experiments.bun_designs")
+    table = designs.simulated_frame(np.random.default_rng(2), 200, 3, 10)
     for one in advisor.advise(table, rate="1/10", epsilon=0.5)[0]:
         sizes = [one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)]
         assert np.mean(sizes) == pytest.approx(one.size_mean, abs=max(1e-9, 0.6 * one.size_sd)), one.design

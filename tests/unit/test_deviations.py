@@ -1,8 +1,9 @@
-"""The document of errata: its tables are current, every entry is complete, every command shows something."""
+"""The errata of the papers, and the document made of them: current, complete, and every command shows something."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,23 +11,35 @@ import pytest
 
 from dpsub.errors import DataError
 from dpsub.reproduce import artefacts, expected, published
-from dpsub.reproduce.report import errata, overview
+from dpsub.reproduce.papers import errata_files, papers
+from dpsub.reproduce.report import errata
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = ROOT / "docs/deviations.md"
-PRINTED = ROOT / "src/dpsub/papers"
-ENTRIES = errata.read(DOCUMENT)
-FILES = PRINTED.glob("*/published/*.csv")
-CELLS = Counter(" ".join(" ".join(published.read(path)["erratum"]) for path in FILES).split())
+FILES = errata_files()
+PRINTED = sorted(path for paper in papers().values() for path in (paper.folder / "published").glob("*.csv"))
+ENTRIES = errata.read(FILES)
+CELLS = Counter(" ".join(" ".join(published.read(path)["erratum"]) for path in PRINTED).split())
 VERDICTS = expected.read_expected(ROOT / "data/expected_verdicts.csv")
 
 
-def test_the_tables_are_current() -> None:
-    fresh = overview.refreshed(DOCUMENT, PRINTED, VERDICTS)
-    assert fresh == DOCUMENT.read_text(encoding="utf-8"), "run workflow/scripts/tabulate_errata.py"
+def test_the_document_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "workflow/scripts"))
+    import tabulate_errata
+
+    fresh = tabulate_errata.document(VERDICTS)
+    assert fresh == (ROOT / "docs/deviations.md").read_text(encoding="utf-8"), "run workflow/scripts/tabulate_errata.py"
     other = VERDICTS.assign(verdict=VERDICTS["verdict"].replace("fails", "holds"))
-    assert overview.refreshed(DOCUMENT, PRINTED, other) != fresh
+    assert tabulate_errata.document(other) != fresh
     assert sum(fresh.count(f"\n| [{one.name}](#{one.name.lower()}-") for one in ENTRIES) == len(ENTRIES)
+    for page in re.findall(r"\]\(([^#)]+\.md)\)", fresh):
+        assert (ROOT / "docs" / page).exists(), page
+    sys.modules.pop("tabulate_errata")
+
+
+def test_links_of_the_papers_lead_to_pages() -> None:
+    for path in FILES:
+        for page in re.findall(r"\]\(([^#)]+\.md)\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / page).exists(), f"{path}: {page}"
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -47,15 +60,15 @@ def test_an_entry_is_complete_and_its_command_shows_something(entry: errata.Erra
     assert shown > 0
 
 
-def test_faults_of_the_document_are_told(tmp_path: Path) -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    path = tmp_path / "deviations.md"
-    path.write_text(text.replace("#### E2. ", "#### E1. "), encoding="utf-8")
-    with pytest.raises(DataError, match=r"each erratum must stand once in deviations\.md, got E1 twice"):
-        errata.read(path)
-    path.write_text(text.replace("#### E2. ", "#### "), encoding="utf-8")
-    with pytest.raises(DataError, match="must stand in the document of errata, got no E2"):
-        overview.refreshed(path, PRINTED, VERDICTS)
-    path.write_text(text.replace(overview.END, ""), encoding="utf-8")
-    with pytest.raises(DataError, match="must have a line that begins with"):
-        overview.refreshed(path, PRINTED, VERDICTS)
+def test_faults_of_the_errata_are_told(tmp_path: Path) -> None:
+    first = FILES[0].read_text(encoding="utf-8")
+    name, other = (entry.name for entry in ENTRIES[:2])
+    path = tmp_path / "errata.md"
+    path.write_text(first.replace(f"### {other}. ", f"### {name}. "), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"each erratum must stand once, got {name} twice, at last in .*errata\.md"):
+        errata.read([path])
+    with pytest.raises(DataError, match=rf"got {name} twice"):
+        errata.read([FILES[0], FILES[0]])
+    path.write_text(first.replace(f"### {other}. ", "### "), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"must have an entry in errata\.md, got none for {other}"):
+        errata.document([path, *FILES[1:]], PRINTED, VERDICTS)

@@ -14,13 +14,13 @@ from dpsub.errors import DataError
 from dpsub.reproduce import artefacts, comparison
 from dpsub.reproduce.artefacts import OutputDirs
 from dpsub.reproduce.privacy import KINDS, number_kind
-from dpsub.reproduce.report import anchors, prose, tables, times
-from dpsub.reproduce.report.index import Run, write_report
-from dpsub.reproduce.report.numbers import cell_verdicts
+from dpsub.reproduce.published import parse_row_key
+from dpsub.reproduce.report import Run, page, tables, write_report
+from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.report.takeaways import Tables, read_cells
 from dpsub.reproduce.verdicts import VARIANTS
 from tests import report_run
-from tests.report_run import DEVIATIONS, HOSTILE, Made
+from tests.report_run import HOSTILE, Made
 
 CHOSEN = ("must/table2", "must/table6", "must/table8", "must/table9", "must/table10", "must/figureS4", "must/claims")
 
@@ -103,11 +103,23 @@ def test_every_printed_number_has_a_line_and_its_verdict(text: str, made: Made) 
     cells = cell_verdicts(made.run.comparison)
     shown = [value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-verdict")]
     assert Counter(value.split()[0] for value in shown) == Counter(cells["verdict"])
-    addresses = {anchors.of_row(*cell) for cell in cells[["paper", "artefact", "row", "column"]].to_numpy()}
+    keys = cells[["paper", "artefact", "row", "column"]].itertuples(index=False)
+    addresses = {address(paper, name, parse_row_key(row), column) for paper, name, row, column in keys}
     assert addresses == {value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-cell")}
     assert addresses >= {"must/table9/experiment=1/sampler=poisson/distinct_mean"}
     in_tables = {address for address in addresses if "/table6/" in address}
     assert in_tables and in_tables <= set(page.ids)
+
+
+def test_each_row_says_what_kind_of_check_it_is(text: str, made: Made) -> None:
+    row = re.compile(r'<tr data-cell.*?data-kind="(\w+)".*?<span class="what quiet">(.*?)</span>', flags=re.DOTALL)
+    rows = row.findall(text)
+    assert len(rows) == len(cell_verdicts(made.run.comparison))
+    assert all(words == CHECKS[kind][0] for kind, words in rows)
+    assert {"computed number", "computed number with Monte Carlo error", "statement", "setting", "clock time"} <= {
+        words for _, words in rows
+    }
+    assert all(f"<dt>{name}</dt><dd>" in text for name, _ in CHECKS.values())
 
 
 def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
@@ -174,15 +186,17 @@ def test_provenance_stands_at_the_foot(text: str, made: Made, tmp_path: Path) ->
         log = tmp_path / f"{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(text, encoding="utf-8")
-    assert times.stages(tmp_path) == [times.TimedStage("run_experiment/adult_logistic", 2, 20.0, 300)]
+    (stage,) = page.stages(tmp_path)
+    assert stage == {"name": "run_experiment/adult_logistic", "jobs": 2, "seconds": 20.0, "peak_mib": 300}
     timed = made.write(logs=tmp_path)
     assert "Times: 20 s in 2 jobs" in timed and "run_experiment/adult_logistic" in timed
 
 
 def test_synthetic_twins_stand_on_top(text: str, made: Made) -> None:
     assert "synthetic twins" not in text
-    page = made.write(twins=["song", "<rna>"])
-    assert "Numbers made from song, &lt;rna&gt; come from synthetic twins" in page[: page.index("Every printed number")]
+    whole = made.write(twins=["song", "<rna>"])
+    before = whole[: whole.index("Every printed number")]
+    assert "Numbers made from song, &lt;rna&gt; come from synthetic twins" in before
 
 
 def test_same_input_same_bytes(made: Made, text: str) -> None:
@@ -199,7 +213,7 @@ def test_hostile_names_stay_text(made: Made, text: str) -> None:
 
 
 def test_prose_obeys_no_html_and_loads_nothing() -> None:
-    shown = str(prose.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>"))
+    shown = str(page.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>"))
     assert "<strong>a</strong>" in shown
     assert not re.search(r"<(script|img|div|a|details)\b", shown)
 
@@ -210,7 +224,7 @@ def test_a_formula_is_drawn_and_nothing_else() -> None:
 
 
 def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:
-    for changes in ({"dirs": OutputDirs.under(tmp_path)}, {"errata": tmp_path / "none.md"}):
+    for changes in ({"dirs": OutputDirs.under(tmp_path)}, {"errata": [tmp_path / "none.md"]}):
         made.page.unlink(missing_ok=True)
         with pytest.raises(DataError, match=r"^the report needs .*, got no .*; (build|restore) "):
             made.write(**changes)
@@ -220,7 +234,7 @@ def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
     empty = pd.DataFrame(columns=list(comparison.COLUMNS))
     dirs = OutputDirs.under(tmp_path)
-    run = Run(artefacts=[], dirs=dirs, comparison=empty, data=[], errata=DEVIATIONS, provenance={})
+    run = Run(artefacts=[], dirs=dirs, comparison=empty, data=[], errata=[], provenance={})
     write_report(tmp_path / "index.html", run)
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Data:\nsimulated only." in text and "This run has no number to compare." in text

@@ -13,14 +13,13 @@ import pytest
 
 from dpsub import sampling
 from dpsub.errors import DataError, PlanError
-from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws
 from dpsub.reproduce.sweeps import by_cell, differences, store
 from dpsub.reproduce.sweeps.bundles import BASE_MIB, BASE_SECONDS, Bundle, Priced, Work, pack
 from dpsub.reproduce.sweeps.cells import Cell, Cost
 from dpsub.reproduce.sweeps.planning import SweepPlan
 from tests.sweep_grids import DRAWS, planned
 
-EXPERIMENT = DistinctDraws()
+EXPERIMENT = pytest.importorskip("dpsub.papers.fair.sweeps.distinct_draws").DistinctDraws()
 
 
 def computed(bundle: Bundle, seed: int = 1) -> list[tuple[Work, pd.DataFrame]]:

@@ -10,6 +10,7 @@ from snakemake.exceptions import WorkflowError
 
 from dpsub.reproduce import settings
 from dpsub.errors import DpsubError
+from dpsub.reproduce.papers import errata_files
 from dpsub.reproduce.plan import Plan
 
 try:

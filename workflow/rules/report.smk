@@ -15,7 +15,7 @@ REMARK = (
 # The code that shows things; what computes them runs its own jobs again.
 SHOWN_BY = [
     path
-    for folder in ("reproduce", "papers/*/artefacts", "papers/*/takeaways.py")
+    for folder in ("reproduce", "papers/*/artefacts", "papers/*/__init__.py", "papers/*/takeaways.py")
     for found in (ROOT / "src/dpsub").glob(folder)
     for path in ([found] if found.is_file() else found.rglob("*.py"))
 ]
@@ -44,7 +44,7 @@ rule write_report:
         comparison=rules.collect_comparison.output,
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
-        errata=str(ROOT / "docs/deviations.md"),
+        errata=[str(path) for path in errata_files()],
         page=sorted(shown((ROOT / "src/dpsub/reproduce/report/templates").iterdir())),
         artefacts=[path for paths in targets().values() for path in paths],
         data=[str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets(*PLAN.experiments)],
@@ -63,6 +63,6 @@ rule write_report:
         remark=REMARK,
     shell:
         "exec {START} {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
-        " --environment {input.environment:q} --config {input.config:q} --errata {input.errata:q}"
-        " --data {input.data:q} --artefacts {params.artefacts} --seed {params.seed}"
+        " --environment {input.environment:q} --config {input.config:q} --data {input.data:q}"
+        " --artefacts {params.artefacts} --seed {params.seed}"
         " --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"

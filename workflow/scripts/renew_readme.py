@@ -16,12 +16,11 @@ import one_sentence
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.reproduce.cells import overall
+from dpsub.reproduce.report.numbers import cell_verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_readme.py -->", "<!-- end of verdicts -->"
 PICTURE = "must/privacy_by_steps"
-CELL = ["paper", "artefact", "row", "column"]
 
 
 def main() -> None:
@@ -57,21 +56,12 @@ def renewed(readme: str, verdicts: pd.DataFrame) -> str:
 def tables(verdicts: pd.DataFrame) -> str:
     """Return one table: a line for each table, figure or list of claims that prints numbers, and one for each paper."""
     lines = ["| paper | table, figure, claims | printed numbers | verdicts |", "|---|---|---:|---|"]
-    for paper, cells in judged(verdicts).groupby("paper", sort=False):
+    for paper, cells in cell_verdicts(verdicts).groupby("paper", sort=False):
         names = cells.groupby("artefact", sort=False)
         if names.ngroups > 1:
             lines.append(f"| **`{paper}`** | **all** {counts(cells)}")
         lines += [f"| `{paper}` | {name} {counts(part)}" for name, part in names]
     return "\n".join([*lines, ""])
-
-
-def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a printed number: paper, artefact, overall verdict."""
-    cells: dict[tuple[str, ...], list[dict]] = {}
-    for row in verdicts[[*CELL, "variant", "verdict"]].to_dict("records"):
-        cells.setdefault(tuple(row[name] for name in CELL), []).append(row)
-    rows = [(*key[:2], overall(judgements)) for key, judgements in cells.items()]
-    return pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
 
 
 def counts(part: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""Print the compared cells that an erratum is about: ``show_erratum.py E3``."""
+"""Print an erratum and the compared cells that it is about: ``show_erratum.py E3``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 import pandas as pd
 from one_sentence import run
 
-from dpsub.errors import ArgumentError, DataError
+from dpsub import checks
+from dpsub.errors import DataError
+from dpsub.reproduce.papers import errata_files
+from dpsub.reproduce.report import errata
 
 SHOWN = ["artefact", "row", "column", "printed", "variant", "value", "verdict", "note"]
 
@@ -18,13 +21,16 @@ def main() -> None:
     parser.add_argument("erratum", help="identifier in docs/deviations.md, such as E3")
     parser.add_argument("--comparison", type=Path, default=Path("results/comparison.csv"))
     arguments = parser.parse_args()
+    known = {one.name: one for one in errata.read(errata_files())}
+    entry = known[checks.one_of("erratum", arguments.erratum, known)]
+    print(f"{entry.name}. {entry.title}\n\n{entry.text}\n")
     if not arguments.comparison.is_file():
-        raise DataError(f"there is no {arguments.comparison}; run `make reproduce` first")
-    table = pd.read_csv(arguments.comparison, dtype={"erratum": str}, keep_default_na=True)
-    about = table[table["erratum"].fillna("").str.split(r"[ ,;]+").map(lambda names: arguments.erratum in names)]
+        raise DataError(f"its cells need a run, got no {arguments.comparison}; run `make reproduce` first")
+    table = pd.read_csv(arguments.comparison, dtype={"erratum": str})
+    about = table[[entry.name in str(names).split() for names in table["erratum"]]]
     if about.empty:
-        known = sorted({name for text in table["erratum"].dropna() for name in str(text).split()})
-        raise ArgumentError(f"no compared cell carries {arguments.erratum}; those that do: {', '.join(known)}")
+        print(f"No compared cell carries {entry.name}; {entry.commands[-1]} shows it.")
+        return
     with pd.option_context("display.max_rows", None, "display.max_colwidth", 70, "display.width", 250):
         print(about[SHOWN].fillna("").to_string(index=False))
 

@@ -1,6 +1,6 @@
-"""Write the tables at the top of docs/deviations.md: every erratum, the printed numbers it is about, their verdicts.
+"""Write docs/deviations.md from the errata of the papers: tables of all of them with their verdicts, then the entries.
 
-By hand, after a change to the document, to printed numbers or to expected verdicts:
+By hand, after a change to an errata.md, to printed numbers or to expected verdicts:
     python workflow/scripts/tabulate_errata.py
 """
 
@@ -10,22 +10,28 @@ import argparse
 from pathlib import Path
 
 import one_sentence
+import pandas as pd
 
 from dpsub.reproduce import expected
+from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.records import replace_file
-from dpsub.reproduce.report import overview
+from dpsub.reproduce.report import errata
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def document(verdicts: pd.DataFrame) -> str:
+    """Return the document for the papers that are there."""
+    printed = [path for paper in papers().values() for path in sorted((paper.folder / "published").glob("*.csv"))]
+    return errata.document(errata_files(), printed, verdicts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--document", type=Path, default=ROOT / "docs/deviations.md")
-    parser.add_argument("--published", type=Path, default=ROOT / "src/dpsub/papers")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs/deviations.md")
     parser.add_argument("--expected", type=Path, default=ROOT / "data/expected_verdicts.csv")
     options = parser.parse_args()
-    text = overview.refreshed(options.document, options.published, expected.read_expected(options.expected))
-    replace_file(options.document, text.encode())
+    replace_file(options.output, document(expected.read_expected(options.expected)).encode())
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 By hand, after a run:
     python workflow/scripts/write_report.py --results results --output results/report/index.html \
         --artefacts must/table9 --comparison results/comparison.csv --environment results/run/environment.json \
-        --config results/run/config.yaml --errata docs/deviations.md --seed 1
+        --config results/run/config.yaml --seed 1
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import one_sentence
 
 from dpsub.reproduce import artefacts, comparison, report, settings
 from dpsub.reproduce.artefact import OutputDirs
+from dpsub.reproduce.papers import errata_files
 
 
 def twins(config: Path) -> list[str]:
@@ -31,7 +32,6 @@ def main() -> None:
     parser.add_argument("--comparison", required=True, type=Path)
     parser.add_argument("--environment", required=True, type=Path, help="versions, from describe_run.py")
     parser.add_argument("--config", required=True, type=Path, help="the whole configuration, from describe_run.py")
-    parser.add_argument("--errata", required=True, type=Path, help="docs/deviations.md")
     parser.add_argument("--data", nargs="*", type=Path, default=[], help="descriptions (JSON) of prepared data sets")
     parser.add_argument("--seed", required=True)
     parser.add_argument("--configuration", default="", help="digest of the configuration")
@@ -44,7 +44,7 @@ def main() -> None:
         dirs=OutputDirs.under(options.results),
         comparison=comparison.read(options.comparison),
         data=[json.loads(path.read_text(encoding="utf-8")) for path in options.data],
-        errata=options.errata,
+        errata=errata_files(),
         provenance={
             "seed": options.seed,
             "commit": environment["commit"],

@@ -15,6 +15,7 @@ from dpsub.reproduce import published as printed_numbers
 from dpsub.reproduce.cells import table_cells
 from dpsub.reproduce.comparison import VALUE_COLUMNS, compare
 from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.papers import of_module
 from dpsub.reproduce.privacy import number_kind
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.rendering import latex, markdown
@@ -63,7 +64,7 @@ class Artefact(ABC):
     Class attributes
     ----------------
     paper : str
-        Key of the paper ("must").
+        Key of the paper ("must"): the folder in which the class stands.
     name : str
         Name within the paper ("table8"); the registry knows it as "must/table8".
     kind : {"table", "figure", "claims"}
@@ -78,13 +79,17 @@ class Artefact(ABC):
         Where each value stands in the printed table.
     """
 
-    paper: ClassVar[str] = "must"
+    paper: ClassVar[str]
     name: ClassVar[str]
     kind: ClassVar[str]
     caption: ClassVar[str]
     experiments: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = False
     layout: ClassVar[Layout] = Layout()
+
+    def __init_subclass__(cls) -> None:
+        if paper := of_module(cls.__module__):
+            cls.paper = paper
 
     @property
     def identifier(self) -> str:

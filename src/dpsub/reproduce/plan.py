@@ -18,8 +18,7 @@ from dpsub.data import known
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import artefacts, experiments, provenance, settings
 from dpsub.reproduce.artefact import Artefact, OutputDirs
-
-MAIN_PAPER = "must"
+from dpsub.reproduce.papers import papers
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Product:
     @property
     def target(self) -> str:
         """Name by which the user asks for it: "table8" for the main paper, "balle_table1" for others."""
-        paper, name = self.artefact.paper, self.artefact.name
-        return name if paper == MAIN_PAPER else f"{paper}_{name}"
+        paper, name = papers()[self.artefact.paper], self.artefact.name
+        return name if paper.rank == 0 else f"{paper.key}_{name}"
 
 
 class Plan:
@@ -72,7 +71,7 @@ class Plan:
         configured = set(self.config["experiments"])
         folders = OutputDirs.under(self.results)
         made = [kind() for kind in artefacts.REGISTRY.members().values()]
-        made.sort(key=lambda artefact: (artefact.paper != MAIN_PAPER, artefact.paper, _natural(artefact.name)))
+        made.sort(key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
         known = [Product(artefact, folders.files(artefact)) for artefact in made]
         if self.config["artefacts"] is None:
             return tuple(product for product in known if configured.issuperset(product.artefact.experiments))

@@ -11,16 +11,6 @@ WHOLE = 1 - 1e-6
 """A ratio from here on is 1 up to the tolerance of the linear programme."""
 
 
-class BalleTakeaways(Takeaways):
-    """What holds, what is attained, and what is tight for a design."""
-
-    name = "balle"
-
-    def sentences(self, tables: Tables) -> list[str]:
-        parts = (counted_claims, bounds, attained, tight, poisson_substitution)
-        return [text for text in (part(tables) for part in parts) if text]
-
-
 def bounds(tables: Tables) -> str:
     """Say which theorems of Table 1 no enumerated mechanism exceeds."""
     found = {row: tables.number("claims", "holds", "stated", claim=row) for row in TABLE1}
@@ -92,3 +82,6 @@ def _least_ratio(tables: Tables) -> pd.Series:
 
 def _theorems(numbers: list[str]) -> str:
     return f"Theorem{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, bounds, attained, tight, poisson_substitution))

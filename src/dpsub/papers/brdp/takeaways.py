@@ -7,16 +7,6 @@ import math
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims
 
 
-class BrdpTakeaways(Takeaways):
-    """Guarantees, composition, sampling, and when recycling pays."""
-
-    name = "brdp"
-
-    def sentences(self, tables: Tables) -> list[str]:
-        parts = (counted_claims, guarantees, composition, sampling)
-        return [text for text in (part(tables) for part in parts) if text]
-
-
 def guarantees(tables: Tables) -> str:
     """Say how far the exact delta lies from the promised one."""
     cells = tables.rows("statements", "value", statement="P3", case="*")
@@ -62,3 +52,6 @@ def sampling(tables: Tables) -> str:
         "**Sampling.** Algorithm 4 finds rates below 1 because it calibrates to the sensitivity of all records; with "
         "the sensitivity that the rescaled statistic has, all records are best in every case tried (figure 6)."
     )
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, guarantees, composition, sampling))

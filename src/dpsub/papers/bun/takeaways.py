@@ -7,16 +7,6 @@ import math
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims, listed
 
 
-class BunTakeaways(Takeaways):
-    """Random sizes, rounding, clusters, designs that cost privacy, and allocations at one promise."""
-
-    name = "bun"
-
-    def sentences(self, tables: Tables) -> list[str]:
-        parts = (counted_claims, random_sizes, loose, designs, allocations)
-        return [text for text in (part(tables) for part in parts) if text]
-
-
 def random_sizes(tables: Tables) -> str:
     """Say whether the bounds for random sizes are bounds."""
     where = {"statement": "T3.1 upper"}
@@ -103,3 +93,6 @@ def allocations(tables: Tables) -> str:
         "**Allocations at one promise.** Variance of the estimated mean with the noise that each rule needs, worst of "
         f"three populations: {'; '.join(parts)}. The relation protected differs between rules."
     )
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, random_sizes, loose, designs, allocations))

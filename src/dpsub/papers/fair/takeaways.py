@@ -13,21 +13,12 @@ from dpsub.reproduce.report.takeaways import Tables, Takeaways
 PAPER = "fair"
 
 
-class FairTakeaways(Takeaways):
-    """What to use at equal proved privacy."""
+def sentences(tables: Tables) -> list[str]:
+    return [_sentence(one) for one in statements(tables)]
 
-    name = PAPER
-    introduction = (
-        "Every sampler at the same target for all steps together, with noise that is proved to meet it when a record "
-        "is replaced. The words of each statement follow from the numbers below it. They hold for the tasks, sizes, "
-        "step sizes and seeds of this run, and say nothing beyond them; step sizes are the same for all samplers."
-    )
 
-    def sentences(self, tables: Tables) -> list[str]:
-        return [_sentence(one) for one in statements(tables)]
-
-    def evidence(self, tables: Tables) -> Mapping[str, pd.DataFrame]:
-        return {_sentence(one): pd.DataFrame(map(_line, one.evidence)) for one in statements(tables)}
+def evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
+    return {_sentence(one): pd.DataFrame(map(_line, one.evidence)) for one in statements(tables)}
 
 
 def _sentence(statement: Statement) -> str:
@@ -40,3 +31,14 @@ def _line(cell: Evidence) -> dict[str, str]:
         "quantity": cell.column.replace("_", " "), "variant": cell.source.replace("_", " "),
         "number": f"{cell.value:.6g}",
     }  # fmt: skip
+
+
+TAKEAWAYS = Takeaways(
+    parts=(sentences,),
+    introduction=(
+        "Every sampler at the same target for all steps together, with noise that is proved to meet it when a record "
+        "is replaced. The words of each statement follow from the numbers below it. They hold for the tasks, sizes, "
+        "step sizes and seeds of this run, and say nothing beyond them; step sizes are the same for all samplers."
+    ),
+    evidence=evidence,
+)

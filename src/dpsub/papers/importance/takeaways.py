@@ -7,16 +7,6 @@ import math
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims, listed
 
 
-class ImportanceTakeaways(Takeaways):
-    """Noise scales, costs by mode, canaries, and what a delta buys."""
-
-    name = "importance"
-
-    def sentences(self, tables: Tables) -> list[str]:
-        parts = (counted_claims, canaries, savings, modes, delta)
-        return [text for text in (part(tables) for part in parts) if text]
-
-
 def canaries(tables: Tables) -> str:
     """Say which promises draws refute."""
     cells = tables.rows("audit", "flagged", attack="*")
@@ -81,3 +71,6 @@ def delta(tables: Tables) -> str:
     parts = [f"{cell['rigorous']:.3g} times smaller for d = {cell['d']} at a pure epsilon of {cell['epsilon']}"
              for _, cell in cells.iterrows()]  # fmt: skip
     return f"**Delta.** Proved epsilons of noisy sums of 10 rounds, at the configured delta, are {listed(parts)}."
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, canaries, savings, modes, delta))

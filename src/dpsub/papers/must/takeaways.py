@@ -12,19 +12,6 @@ from dpsub.reproduce.report.takeaways import Tables, Takeaways
 REFERENCE = "poisson"
 
 
-class MustTakeaways(Takeaways):
-    """Noise, composed privacy, prediction, utility at one epsilon per query, cost and bias."""
-
-    name = "must"
-
-    def sentences(self, tables: Tables) -> list[str]:
-        parts = (
-            composed_privacy, proved_privacy, noise_for_equal_privacy, prediction, equal_epsilon, per_query_delta, cost,
-            bias,
-        )  # fmt: skip
-        return [text for text in (part(tables) for part in parts) if text]
-
-
 def composed_privacy(tables: Tables) -> str:
     """Compare the noise saved with the privacy spent, in the units in which the pair is defined."""
     samplers = _printed(tables, "table8", "sigma_times_m")
@@ -246,3 +233,8 @@ def _two_digits(bound: float, rounding: str) -> str:
 
 def _unknown(*numbers: float) -> bool:
     return any(not math.isfinite(number) for number in numbers)
+
+
+TAKEAWAYS = Takeaways(parts=(
+    composed_privacy, proved_privacy, noise_for_equal_privacy, prediction, equal_epsilon, per_query_delta, cost, bias,
+))  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsub.reproduce.report.index import Run, write_report
-from dpsub.reproduce.report.takeaways import REGISTRY, Takeaways
+from dpsub.reproduce.report.page import Run, write_report
+from dpsub.reproduce.report.takeaways import Takeaways
 
-__all__ = ["REGISTRY", "Run", "Takeaways", "write_report"]
+__all__ = ["Run", "Takeaways", "write_report"]

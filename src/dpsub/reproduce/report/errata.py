@@ -1,24 +1,42 @@
-"""The errata of all papers, from the document in which they are written."""
+"""The errata: one file a paper, and the document that is made of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsub.errors import DataError
+import pandas as pd
 
-_HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
+from dpsub.errors import DataError
+from dpsub.reproduce import published
+from dpsub.reproduce.names import escape_markdown
+from dpsub.reproduce.report.numbers import CELL, MEANINGS, cell_verdicts
+
+PARTS = ("claim", "evidence", "corrected", "effect")
+_HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"([A-Z]{1,2})([1-9]\d*)\. (.+)")
 _TEST = re.compile(r"^ {4}(\S.* -m pytest \S+ -k )([a-z]+)(\d+)(_?)\b", re.MULTILINE)
-PARTS = ("claim", "evidence", "corrected", "effect")
 _PART = re.compile(r"^- \*\*([^*]+?)\.\*\*", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]+\)")
+_FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of documentation
+_INTRODUCTION = """\
+# Deviations and errata
+
+<!-- made by workflow/scripts/tabulate_errata.py from src/dpsub/papers/*/errata.md, printed numbers and verdicts -->
+
+Where the papers, their tables and their statements contradict themselves or what we compute: one entry an erratum,
+each with the claim, the evidence, the corrected value, what follows from it, and the command that shows it. The
+identifiers stand in `results/comparison.csv` and in the report (`results/report/index.html`), which lists the compared
+cells of each entry.
+"""
 
 
 @dataclass(frozen=True)
 class Erratum:
-    """One entry: its identifier ("BL5"), its title and its text in Markdown, and the commands that show it."""
+    """One entry: identifier ("BL5"), title, text in Markdown without links to pages, and the commands that show it."""
 
     name: str
     title: str
@@ -33,50 +51,97 @@ class Erratum:
         return {part for part in PARTS if part in heads}
 
 
-def read(path: Path) -> list[Erratum]:
-    """Return the errata in the order of the document.
+def read(paths: Iterable[Path]) -> list[Erratum]:
+    """Return the errata of some papers in the order of their files.
 
-    An entry is a heading of level 4 such as "#### BL5. Title", in a chapter of level 2. Its commands are those of its
-    item "**Command.**". Where it has none, the first `pytest` command in its chapter, which ends in the test of one
-    erratum (`-k e03`, `-k bl5_`), is written for it in the same way.
+    An entry is a heading of level 3 such as "### BL5. Title"; the heading of level 1 names its chapter. Its commands
+    are those of its item "**Command.**". Where it has none, the first `pytest` command in its file, which ends in the
+    test of one erratum (`-k e03`, `-k bl5_`), is written for it in the same way.
 
     Raises
     ------
     DataError
-        If there is no such document, or an identifier comes twice.
+        If a file is missing, or an identifier comes twice.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise DataError(f"the report needs the document of errata, got no {path}; restore it") from None
-    found = list(_entries(text))
-    names = [one.name for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"each erratum must stand once in {path.name}, got {name} twice; remove one")
-    return found
+    found: dict[str, Erratum] = {}
+    for path in paths:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise DataError(f"the report needs the errata of each paper, got no {path}; restore it") from None
+        for one in _entries(text):
+            if one.name in found:
+                raise DataError(f"each erratum must stand once, got {one.name} twice, at last in {path}; remove one")
+            found[one.name] = one
+    return list(found.values())
 
 
 def _entries(text: str) -> Iterator[Erratum]:
     headings = list(_HEADING.finditer(text))
-    chapter = command = ""
+    example = _TEST.search(text)
     for heading, following in zip(headings, [*headings[1:], None], strict=True):
-        body = text[heading.end() : following.start() if following else len(text)].strip()
-        if heading[1] == "##":
-            chapter = heading[2]
-            command = ""
-        if (test := _TEST.search(body)) and heading[1] != "####":
-            command = test[0].strip()
-        entry = _ENTRY.fullmatch(heading[2])
-        if heading[1] == "####" and entry:
+        entry = _ENTRY.fullmatch(heading[2]) if heading[1] == "###" else None
+        if entry:
             letters, number, title = entry.groups()
+            body = text[heading.end() : following.start() if following else len(text)].strip()
             own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
-            commands = tuple(own or _commands(letters, number, command))
-            yield Erratum(letters + number, title, body, chapter, commands)
+            commands = own or [f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"]
+            if not own and example:
+                width = len(example[3]) if example[3].startswith("0") else 1
+                commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
+            yield Erratum(letters + number, title, _LINK.sub(r"\1", body), headings[0][2], tuple(commands))
 
 
-def _commands(letters: str, number: str, example: str) -> Iterator[str]:
-    yield f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"
-    if test := _TEST.match(f"    {example}"):
-        width = len(test[3]) if test[3].startswith("0") else 1
-        yield f"{test[1]}{letters.lower()}{number.zfill(width)}{test[4]}"
+def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFrame) -> str:
+    """Return the document of errata, docs/deviations.md: an introduction, a table a paper, and a chapter a paper.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        The errata of the papers.
+    printed : iterable of Path
+        Files of printed numbers.
+    verdicts : DataFrame
+        Expected verdicts, as `dpsub.reproduce.expected.read_expected` returns them.
+
+    Raises
+    ------
+    DataError
+        If printed numbers name an erratum that the files lack.
+    """
+    listed = read(files)
+    about = _verdicts_by_erratum(printed, verdicts, {one.name for one in listed})
+    lines = [_INTRODUCTION]
+    for chapter in dict.fromkeys(one.chapter for one in listed):
+        lines += [f"**{chapter}**\n", "| erratum | about | printed numbers and statements |", "| --- | --- | --- |"]
+        for one in listed:
+            if one.chapter == chapter:
+                title, place = one.title.replace("|", "\\|"), _anchor(f"{one.name}. {one.title}")
+                lines.append(f"| [{one.name}](#{place}) | {title} | {_counted(about.get(one.name, Counter()))} |")
+        lines.append("")
+    chapters = [path.read_text(encoding="utf-8").replace(_FROM_A_PAPER, "](") for path in files]
+    return "\n".join([*lines, *(re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE) for text in chapters)])
+
+
+def _verdicts_by_erratum(printed: Iterable[Path], verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
+    """Return how many printed numbers with which verdict each erratum is about."""
+    judged = cell_verdicts(verdicts).set_index(CELL)["verdict"].to_dict()
+    found: dict[str, Counter[str]] = {}
+    for path in printed:
+        for row in published.read(path).to_dict("records"):
+            for name in row["erratum"].split():
+                if name not in known:
+                    raise DataError(f"an erratum of {path.name} must have an entry in errata.md, got none for {name}")
+                verdict = judged.get(tuple(row[field] for field in CELL)) or "not yet judged"
+                found.setdefault(name, Counter())[verdict] += 1
+    return found
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor that GitHub and the documentation site give to a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _counted(verdicts: Counter[str]) -> str:
+    order = [name for name in dict.fromkeys([*MEANINGS, *sorted(verdicts)]) if verdicts[name]]
+    return ", ".join(f"{verdicts[name]} {escape_markdown(name.replace('_', ' '))}" for name in order) or "none"

@@ -1,4 +1,5 @@
-"""Every printed number as one line: ours next to it in every variant, the verdict, and what it can be filtered by."""
+"""Every printed number as one line: ours next to it in every variant, the verdict, what it can be filtered by, and its
+address in the page: #must/table8/sampler=wor/accuracy."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import pandas as pd
 
@@ -14,7 +16,6 @@ from dpsub.reproduce.cells import overall
 from dpsub.reproduce.digits import with_error
 from dpsub.reproduce.names import display
 from dpsub.reproduce.published import parse_row_key
-from dpsub.reproduce.report import anchors
 from dpsub.reproduce.verdicts import VARIANTS
 
 MEANINGS = {
@@ -31,9 +32,41 @@ MEANINGS = {
     "structure_only": "a figure's property",
     "shown": "values of other variants stand next to it and are not judged",
 }
+CHECKS = {
+    "exact": ("computed number", "does our value round into the printed one's half-unit interval?"),
+    "monte_carlo": ("computed number with Monte Carlo error", "do the two agree within both errors and the rounding?"),
+    "extreme": ("computed extreme of draws", "does the printed one lie in the interval that the exact law gives?"),
+    "real_data": ("computed number on data", "do the two agree within the error over our seeds, on the real data?"),
+    "claim": ("statement", "is a predicate, which stands in code, true of our numbers?"),
+    "setting": ("setting", "what the paper fixed, compared with the configuration of this run"),
+    "timing": ("clock time", "shown side by side, never judged"),
+    "structure": ("structure only", "a figure without printed numbers: are the named properties there?"),
+}
+"""What is done with a printed number of each kind: its name, and the question that is asked."""
 GOOD = ("reproduced", "within_error", "holds")
 BAD = ("differs", "fails")
 CELL = ["paper", "artefact", "row", "column"]
+
+
+def address(paper: str, artefact: str, fields: Mapping[str, str], column: str) -> str:
+    """Return the address of one cell, without the sign #; safe as an attribute and as a link whatever the names are.
+
+    Parameters
+    ----------
+    paper, artefact : str
+        "must", "table8".
+    fields : mapping
+        Fields of the row key; empty ones don't count.
+    column : str
+        The quantity.
+    """
+    parts = [value if name == "claim" else f"{name}={value}" for name, value in fields.items() if value]
+    return "/".join(quote(part, safe="=.,:()+*'") for part in (paper, artefact, *parts, column))
+
+
+def filtered(**chosen: str) -> str:
+    """Return the address of the list of printed numbers, reduced to those that have these properties."""
+    return f"numbers?{urlencode(chosen)}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +88,8 @@ class Line:
         The fields of its row key, as they are shown.
     values : mapping
         Ours by variant.
+    check : str
+        What kind of check it is, the first words of an entry of `CHECKS`.
     verdicts : tuple of str
         The verdict of the cell, and "shown" if values stand next to it that are not judged.
     anchor : str
@@ -68,6 +103,7 @@ class Line:
     printed: Value
     values: Mapping[str, Value]
     kind: str
+    check: str
     verdict: str
     verdicts: tuple[str, ...]
     errata: tuple[str, ...]
@@ -80,13 +116,10 @@ class Line:
         return f"{self.paper}/{self.artefact}"
 
 
-def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a printed number: its key, overall verdict and erratum."""
-    rows = [
-        {**{name: cell[0][name] for name in (*CELL, "erratum")}, "verdict": overall(cell)}
-        for cell in _cells(comparison)
-    ]
-    return pd.DataFrame(rows, columns=[*CELL, "verdict", "erratum"])
+def cell_verdicts(judged: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a printed number, its key and its overall verdict, from one row a number and variant."""
+    rows = [(*cell, overall(part)) for cell, part in _cells(judged[[*CELL, "variant", "verdict"]])]
+    return pd.DataFrame(rows, columns=[*CELL, "verdict"])
 
 
 def lines(
@@ -104,13 +137,21 @@ def lines(
         Label of the data behind an artefact by its identifier; "simulated" where it is not given.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
-    return [_line(cell, known, data_labels) for cell in _cells(comparison)]
+    return [_line(judgements, known, data_labels) for _, judgements in _cells(comparison)]
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
     """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none has."""
     every = [line.verdict for line in found]
     return {name: every.count(name) for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
+
+
+def _cells(judged: pd.DataFrame) -> list[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    """Return the key of each printed number and its rows, one a variant, in the order of the table."""
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in judged.to_dict("records"):
+        found.setdefault(tuple(row[name] for name in CELL), []).append({str(key): row[key] for key in row})
+    return list(found.items())
 
 
 def _line(judgements: list[dict[str, Any]], known: Mapping[str, Artefact], data_labels: Mapping[str, str]) -> Line:
@@ -124,26 +165,27 @@ def _line(judgements: list[dict[str, Any]], known: Mapping[str, Artefact], data_
         return artefact.number_kind(key["column"], variant) if artefact and not setting else ""
 
     values = {row["variant"]: _value(row, key["printed"], kind(row["variant"])) for row in judgements}
-    values = {name: values[name] for name in VARIANTS if name in values and values[name].text}
-    shown = any(row["verdict"] == "shown" for row in judgements)
     fields = parse_row_key(key["row"])
+    notes = [part for row in judgements for part in str(row["note"]).split("; ") if part]
     return Line(
         paper=key["paper"], artefact=key["artefact"], quantity=display("column", key["column"], plain=True),
         cell=", ".join(display(name, value, plain=True) for name, value in fields.items()),
         printed=Value(key["printed"], _number(key["printed"]), kind("printed")),
-        values=values, kind=key["kind"], verdict=verdict, verdicts=(verdict, *(["shown"] if shown else [])),
-        errata=tuple(key["erratum"].split()), note=_notes(judgements),
-        anchor=anchors.of_cell(key["paper"], key["artefact"], fields, key["column"]),
+        values={name: values[name] for name in VARIANTS if name in values and values[name].text},
+        kind=key["kind"], check=CHECKS[key["kind"]][0], verdict=verdict,
+        verdicts=(verdict, "shown") if any(row["verdict"] == "shown" for row in judgements) else (verdict,),
+        errata=tuple(key["erratum"].split()), note="; ".join(dict.fromkeys(notes)),
+        anchor=address(key["paper"], key["artefact"], fields, key["column"]),
         data=data_labels.get(place, "simulated"),
     )  # fmt: skip
 
 
 def _value(row: Mapping[str, Any], printed: str, kind: str) -> Value:
+    order = "" if math.isnan(row["value"]) else repr(row["value"])
     if row["kind"] == "claim":
-        text = {1.0: "yes", 0.0: "no"}.get(row["value"], "")
-        return Value(text, "" if math.isnan(row["value"]) else repr(row["value"]))
+        return Value({1.0: "yes", 0.0: "no"}.get(row["value"], ""), order)
     text = with_error(row["value"], math.nan, row["lower"], row["upper"], printed)
-    return Value(text, "" if math.isnan(row["value"]) else repr(row["value"]), kind if text else "")
+    return Value(text, order, kind if text else "")
 
 
 def _number(text: str) -> str:
@@ -151,16 +193,3 @@ def _number(text: str) -> str:
         return repr(float(text))
     except ValueError:
         return ""
-
-
-def _notes(judgements: list[dict[str, Any]]) -> str:
-    parts = [part for row in judgements for part in str(row["note"]).split("; ") if part]
-    return "; ".join(dict.fromkeys(parts))
-
-
-def _cells(comparison: pd.DataFrame) -> list[list[dict[str, Any]]]:
-    """Return the rows of each printed number, one a variant, in the order of the comparison."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in comparison.to_dict("records"):
-        found.setdefault(tuple(row[name] for name in CELL), []).append({str(key): row[key] for key in row})
-    return list(found.values())

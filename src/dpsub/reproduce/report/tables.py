@@ -14,10 +14,9 @@ from markupsafe import Markup
 from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.cells import AS_DONE, key_fields, variants_of
 from dpsub.reproduce.digits import usual, with_error
-from dpsub.reproduce.layout import Layout, Panel, place
+from dpsub.reproduce.layout import Layout, place
 from dpsub.reproduce.names import display, variant_name
-from dpsub.reproduce.report import anchors
-from dpsub.reproduce.report.numbers import BAD
+from dpsub.reproduce.report.numbers import BAD, address
 
 PRINTED = "printed"
 
@@ -74,89 +73,71 @@ class Block:
     groups: list[Group]
 
 
-def blocks(artefact: Artefact, cells: pd.DataFrame) -> list[Block]:
+def blocks(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
     """Return the panels of a table; claims, which have no layout in the paper, come one a line.
 
     Parameters
     ----------
     artefact : Artefact
         Not a figure.
-    cells : DataFrame
-        As `dpsub.reproduce.report.takeaways.read_cells` returns them.
+    table : DataFrame
+        Its cells, as `dpsub.reproduce.report.takeaways.read_cells` returns them.
     """
     layout = Layout(stub=("claim", "column"), heads=()) if artefact.kind == "claims" else artefact.layout
-    writer = _Writer(artefact, cells)
-    fields = [{name: value for name, value in cell.items() if isinstance(value, str)} for cell in writer.cells]
-    return [_block(layout, panel, writer) for panel in place(layout, fields)]
+    cells = [{str(name): value for name, value in cell.items()} for cell in table.to_dict("records")]
+    usual_form = {str(name): usual(part[PRINTED]) for name, part in table.groupby("column")}
+    variants, keys = (PRINTED, *variants_of(table)), key_fields(table)
 
-
-def _block(layout: Layout, panel: Panel, writer: _Writer) -> Block:
-    groups = []
-    for labels, positions in panel.lines:
-        anchored: set[int] = set()
-        rows = []
-        for variant in (PRINTED, *writer.variants):
-            entries = [writer.entry(position, variant, anchored) for position in positions]
+    def rows(positions: Iterable[int | None]) -> list[Row]:
+        found, anchored = [], set()
+        for variant in variants:
+            entries = []
+            for position in positions:
+                cell = None if position is None else cells[position]
+                text = _text(artefact, cell, variant, usual_form) if cell else ""
+                if not cell or not text:
+                    entries.append(Entry())
+                    continue
+                fields = {} if position in anchored else {name: str(cell[name]) for name in keys}
+                anchor = "" if position in anchored else address(artefact.paper, artefact.name, fields, cell["column"])
+                anchored.add(position)
+                mark = _mark(variant, str(cell["verdict"]))
+                kind = "" if cell["verdict"] == "used" else artefact.number_kind(cell["column"], variant)
+                entries.append(Entry(text, kind, mark, tuple(str(cell["erratum"]).split()) if mark else (), anchor))
             if any(entry.text for entry in entries):
-                rows.append(Row(PRINTED if variant == PRINTED else variant_name(variant), variant, entries))
-        if rows:
-            groups.append(Group(_shown(layout.stub, labels), rows))
-    return Block(
-        title=", ".join(filter(None, _shown(layout.panels, panel.labels))),
-        stub=["quantity" if name == "column" else name.replace("_", " ") for name in layout.stub],
-        heads=[" ".join(filter(None, _shown(layout.heads, head))) or "value" for head in panel.heads],
-        groups=groups,
-    )
+                found.append(Row(PRINTED if variant == PRINTED else variant_name(variant), variant, entries))
+        return found
+
+    made = []
+    for panel in place(layout, [{k: v for k, v in cell.items() if isinstance(v, str)} for cell in cells]):
+        groups = [Group(_shown(layout.stub, labels), rows(positions)) for labels, positions in panel.lines]
+        made.append(Block(
+            title=", ".join(filter(None, _shown(layout.panels, panel.labels))),
+            stub=["quantity" if name == "column" else name.replace("_", " ") for name in layout.stub],
+            heads=[" ".join(filter(None, _shown(layout.heads, head))) or "value" for head in panel.heads],
+            groups=[group for group in groups if group.rows],
+        ))  # fmt: skip
+    return made
+
+
+def formula(text: str) -> Markup:
+    """Return a formula in LaTeX as MathML, which browsers draw without help."""
+    return Markup(convert(text))
 
 
 def _shown(names: Iterable[str], values: Iterable[str]) -> list[str]:
     return [display(name, value, plain=True) for name, value in zip(names, values, strict=True)]
 
 
-class _Writer:
-    """The cells of a table as entries."""
-
-    def __init__(self, artefact: Artefact, cells: pd.DataFrame) -> None:
-        self.artefact = artefact
-        self.variants = variants_of(cells)
-        self.cells: list[dict[str, Any]] = [
-            {str(name): value for name, value in cell.items()} for cell in cells.to_dict("records")
-        ]
-        self._fields = key_fields(cells)
-        self._templates = {str(name): usual(part["printed"]) for name, part in cells.groupby("column")}
-
-    def entry(self, position: int | None, variant: str, anchored: set[int]) -> Entry:
-        """Return what a cell holds in one variant; its address goes to the first entry that has a text."""
-        if position is None:
-            return Entry()
-        cell = self.cells[position]
-        text = self._text(cell, variant)
-        if not text:
-            return Entry()
-        anchor = ""
-        if position not in anchored:
-            anchored.add(position)
-            fields = {name: str(cell[name]) for name in self._fields}
-            anchor = anchors.of_cell(self.artefact.paper, self.artefact.name, fields, cell["column"])
-        mark = _mark(variant, str(cell["verdict"]))
-        errata = tuple(str(cell["erratum"]).split()) if mark else ()
-        kind = "" if cell["verdict"] == "used" else self.artefact.number_kind(cell["column"], variant)
-        return Entry(text, kind, mark, errata, anchor)
-
-    def _text(self, cell: dict[str, Any], variant: str) -> str:
-        printed, column = str(cell["printed"]), str(cell["column"])
-        if variant == PRINTED:
-            return formula(printed) if column.endswith("_formula") and printed else printed
-        names = (variant, *(f"{variant}_{extra}" for extra in ("standard_error", "lower", "upper")))
-        value, error, lower, upper = (float(cell.get(name, math.nan)) for name in names)
-        if self.artefact.kind == "claims" and column == "holds":
-            return {1.0: "yes", 0.0: "no"}.get(value, "")
-        return with_error(value, error, lower, upper, printed or self._templates.get(column, ""))
-
-
-def formula(text: str) -> Markup:
-    """Return a formula in LaTeX as MathML, which browsers draw without help."""
-    return Markup(convert(text))
+def _text(artefact: Artefact, cell: dict[str, Any], variant: str, usual_form: dict[str, str]) -> str:
+    printed, column = str(cell[PRINTED]), str(cell["column"])
+    if variant == PRINTED:
+        return formula(printed) if column.endswith("_formula") and printed else printed
+    names = (variant, *(f"{variant}_{extra}" for extra in ("standard_error", "lower", "upper")))
+    value, error, lower, upper = (float(cell.get(name, math.nan)) for name in names)
+    if artefact.kind == "claims" and column == "holds":
+        return {1.0: "yes", 0.0: "no"}.get(value, "")
+    return with_error(value, error, lower, upper, printed or usual_form.get(column, ""))
 
 
 def _mark(variant: str, verdict: str) -> str:

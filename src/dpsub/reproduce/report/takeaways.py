@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.registry import Registry
 from dpsub.reproduce.cells import EXTRAS, key_fields
+from dpsub.reproduce.papers import PACKAGE, Paper
 from dpsub.reproduce.verdicts import VARIANTS
 
 NUMBERS = {name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))}
@@ -72,19 +72,40 @@ class Tables:
             return float("nan")
 
 
-class Takeaways(ABC):
-    """The sentences of one paper; `name` is the paper's key, `introduction` what must be known before reading them."""
+def _no_evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
+    return {}
 
-    name: ClassVar[str]
-    introduction: ClassVar[str] = ""
 
-    @abstractmethod
+@dataclass(frozen=True)
+class Takeaways:
+    """What to conclude from one paper, found as `TAKEAWAYS` in the module `takeaways` of its folder.
+
+    Parameters
+    ----------
+    parts : sequence of functions
+        Each writes a paragraph in Markdown, "" if this run lacks the numbers, or a list of paragraphs.
+    introduction : str
+        What must be known before reading them.
+    evidence : function
+        Returns by paragraph a table of the numbers that it rests on; none by default.
+    """
+
+    parts: Sequence[Callable[[Tables], str | list[str]]]
+    introduction: str = ""
+    evidence: Callable[[Tables], Mapping[str, pd.DataFrame]] = _no_evidence
+
     def sentences(self, tables: Tables) -> list[str]:
-        """Return paragraphs in Markdown; one whose numbers this run lacks is left out."""
+        """Return the paragraphs for which this run has the numbers."""
+        written = [part(tables) for part in self.parts]
+        return [text for found in written for text in ([found] if isinstance(found, str) else found) if text]
 
-    def evidence(self, tables: Tables) -> Mapping[str, pd.DataFrame]:
-        """Return by sentence a table of the numbers that it rests on; none by default."""
-        return {}
+
+def of_paper(paper: Paper) -> Takeaways | None:
+    """Return what to conclude from a paper, None if its folder has no module `takeaways`."""
+    if not (paper.folder / "takeaways.py").exists():
+        return None
+    found: Takeaways = importlib.import_module(f"{PACKAGE}.{paper.key}.takeaways").TAKEAWAYS
+    return found
 
 
 def listed(names: Iterable[str]) -> str:
@@ -107,6 +128,3 @@ def counted_claims(tables: Tables) -> str:
     # BN2 before BN10
     names = sorted({name for names in failing["erratum"] for name in names.split()}, key=lambda x: (len(x), x))
     return f"{text} ({', '.join(names)})." if names else f"{text}."
-
-
-REGISTRY: Registry[Takeaways] = Registry("dpsub.papers", Takeaways, "summary of a paper", inside="takeaways")

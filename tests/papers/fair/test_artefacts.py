@@ -16,7 +16,7 @@ from dpsub.papers.fair.advice import Statement, statements
 from dpsub.papers.fair.artefacts.noise_sizes import NoiseSizes, sections
 from dpsub.papers.fair.artefacts.paired import groups, p_value, proportion
 from dpsub.papers.fair.artefacts.pareto import points
-from dpsub.papers.fair.takeaways import FairTakeaways
+from dpsub.papers.fair.takeaways import TAKEAWAYS
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.figures import styled
@@ -170,9 +170,9 @@ def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:
 
 
 def test_the_report_gets_statements_with_their_numbers(made: Tables) -> None:
-    sentences = FairTakeaways().sentences(made)
-    evidence = FairTakeaways().evidence(made)
+    sentences = TAKEAWAYS.sentences(made)
+    evidence = TAKEAWAYS.evidence(made)
     assert len(sentences) == 9 and list(evidence) == sentences
     assert [len(table) for table in evidence.values()] == [len(one.evidence) for one in statements(made)]
     assert set(evidence[sentences[0]]["table"]) == {"fair/winners"}
-    assert FairTakeaways().sentences(Tables({})) == []
+    assert TAKEAWAYS.sentences(Tables({})) == []

@@ -1,4 +1,4 @@
-"""One test an erratum of Fay et al.: what docs/deviations.md says, shown by a computation."""
+"""One test an erratum of Fay et al.: what errata.md says, shown by a computation."""
 
 from __future__ import annotations
 

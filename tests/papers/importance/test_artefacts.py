@@ -15,7 +15,7 @@ import pytest
 from dpsub.errors import ArgumentError, DataError, PlanError
 from dpsub.papers.importance.artefacts.claims import NUMBERS
 from dpsub.papers.importance.artefacts.statements import STATEMENTS, always_worst
-from dpsub.papers.importance.takeaways import ImportanceTakeaways
+from dpsub.papers.importance.takeaways import TAKEAWAYS
 from dpsub.reproduce import comparison, published
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
@@ -246,10 +246,10 @@ def test_the_report_has_a_sentence_from_each_table(records: Frames, tmp_path: Pa
     for name in ("claims", "audit", "noise_scales", "costs", "gain"):
         artefact = REGISTRY.get(f"importance/{name}")()
         cells[name] = read_cells(build(artefact, records, printed_rows(artefact), OutputDirs.under(tmp_path))["csv"])
-    text = " ".join(ImportanceTakeaways().sentences(Tables(cells)))
+    text = " ".join(TAKEAWAYS.sentences(Tables(cells)))
     for words in ("2 fail as printed", "Canaries", "released code (", "times the noise of core-set", "Delta."):
         assert words in text
-    assert ImportanceTakeaways().sentences(Tables({})) == []
+    assert TAKEAWAYS.sentences(Tables({})) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One test an erratum of the main paper: what docs/deviations.md says, shown by a computation.
+"""One test an erratum of the main paper: what errata.md says, shown by a computation.
 
 Errata that need the full experiments (E8) or concern drawings alone (E17) are shown by `results/comparison.csv` and
 by the figures; all others are here.
@@ -30,7 +30,7 @@ from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import settings_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CONFIG3 = settings_of("adult_logistic")
 
 
@@ -77,8 +77,8 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
 
 def _printed_in_e02() -> list[list[str]]:
     """Return the lines of the table in the entry E2 of the document."""
-    text = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
-    entry = text[text.index("#### E2.") : text.index("#### E3.")]
+    text = (ROOT / "src/dpsub/papers/must/errata.md").read_text(encoding="utf-8")
+    entry = text[text.index("### E2.") : text.index("### E3.")]
     lines = [line.strip().strip("|").split("|") for line in entry.splitlines() if line.strip().startswith("|")]
     return [[cell.strip() for cell in line] for line in lines[2:]]
 

@@ -16,7 +16,7 @@ from dpsub.reproduce import comparison, published
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "src/dpsub/papers"
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
 NAMES = sorted(name for name in CONFIG if name.startswith("balle_"))
@@ -67,12 +67,6 @@ def test_every_claim_has_a_verdict_and_each_that_fails_an_erratum(records: Frame
     consistent = frame[frame["variant"] == "consistent"].set_index("row")["value"]
     assert (consistent.drop("B006") == 1).all()
     assert consistent["B006"] == 0
-
-
-def test_errata_of_the_claims_are_documented() -> None:
-    text = (ROOT / "docs" / "deviations.md").read_text()
-    named = {name for names in published.load("balle", "claims", FOLDER)["erratum"] for name in names.split()}
-    assert all(f"#### {name}." in text for name in named | {f"BL{number}" for number in range(1, 13)})
 
 
 def changed(records: Frames, name: str, column: str, change: Any, **where: object) -> Frames:
