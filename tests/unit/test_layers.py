@@ -56,7 +56,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("reproduce.records", "snakemake.utils", "snakemake"),
         ("papers.must.artefacts.table8", "dpsub.learning", "records"),
         ("reproduce.figures.style", "dpsub.reproduce.experiment", "figures"),
-        ("data.sources", "dpsub.noise", "data"),
+        ("data.fetch", "dpsub.noise", "data"),
         ("reproduce.records", "dpsub.papers.brdp", "papers"),
         ("papers.brdp.takeaways", "dpsub.papers.bun.takeaways", "apart"),
     ],
