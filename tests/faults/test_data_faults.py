@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.data import adult, dataset, fetch
+import dpsub.data
+from dpsub.data import adult, dataset, fetch, individuals
 from dpsub.data.dataset import Obtained, checksum
 from dpsub.errors import ArgumentError, DataError
+from dpsub.registry import Registry
 
 ROOT = Path(__file__).parents[2]
 LINE = "{}, {}, {}, HS-grad, 9, {}, {}, Husband, White, {}, {}, {}, 40, United-States, {}"
@@ -222,6 +225,21 @@ def test_each_data_set_that_is_known_stands_in_the_table_of_sources():
     for name, kind in dataset.REGISTRY.members().items():
         assert {(kind.source or name, file) for files in kind.files.values() for file in files} <= known
         assert set(kind.files) <= set(dataset.LABELS)
+
+
+def test_the_data_set_of_the_manual_is_known_by_its_file_alone(tmp_path, monkeypatch):
+    page = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(# src/dpsub/data/salaries\.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "salaries.py").write_text(code)
+    monkeypatch.setattr(dpsub.data, "__path__", [*dpsub.data.__path__, str(tmp_path)])
+    kind = Registry("dpsub.data", dataset.DataSet, "data set").get("salaries")
+    (tmp_path / "salaries.csv").write_text("40.5\n61\n")
+    for obtained, rows in (
+        (Obtained({}, "synthetic", reason="no file"), 500),
+        (Obtained({"salaries.csv": tmp_path / "salaries.csv"}, "real"), 2),
+    ):
+        assert kind().make(obtained, tmp_path / "salaries.parquet") == rows
+        assert individuals.load(tmp_path / "salaries.parquet").label == obtained.label
 
 
 @pytest.mark.parametrize(
