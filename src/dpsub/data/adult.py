@@ -247,18 +247,12 @@ class AdultData:
     X_test: np.ndarray
     y_test: np.ndarray
     label: str
-    feature_names: tuple[str, ...] = FEATURES
 
 
 def write(table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, str], n_train: int = N_TRAIN) -> None:
     """Write a prepared `table`, whose first `n_train` rows are the training part, as `dataset.write_table` does.
 
-    Raises
-    ------
-    ArgumentError
-        If the label is unknown or `n_train` leaves no row for the test part.
-    DataError
-        If the table has other columns, or a value is NaN or out of range.
+    ArgumentError if no row is left for the test part; DataError if a column or a value is not what it must be.
     """
     checks.integer("n_train", n_train, at_least=1, at_most=len(table) - 1, at_most_name="rows - 1")
     _check(table)
@@ -278,8 +272,8 @@ def write(table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, 
 def load(path: Path) -> AdultData:
     """Return the prepared data at `path`; DataError if they are not what :func:`write` wrote."""
     table, facts = dataset.read_table(path, label=str, n_train=int)
-    n_train = facts["n_train"]
     _check(table)
+    n_train = facts["n_train"]
     X, y = table[list(FEATURES)].to_numpy(dtype=float), table[TARGET].to_numpy(dtype=np.int64)
     data = AdultData(X[:n_train].copy(), y[:n_train].copy(), X[n_train:].copy(), y[n_train:].copy(), facts["label"])
     for part in (data.X_train, data.y_train, data.X_test, data.y_test):
