@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bz2
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,31 +23,45 @@ COLUMNS = (*(f"x{i}" for i in range(1, N_FEATURES + 1)), TARGET)
 _ONE_HOT = 10  # the first features mark one of ten phases; in every tenth-or-so record all of them are zero
 
 
-def prepare(path: Path) -> pd.DataFrame:
-    """Return the records of the compressed file of "label index:value ..." lines, in its order; shape (49990, 23).
+def libsvm(lines: Iterable[str], n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels, shape (n,), and features, shape (n, d), of "label index:value ..." lines.
 
-    Features are as they are in the file, the label is 0 or 1. DataError if the file is damaged or another one.
+    Indices count from 1, and what is not given is 0; ValueError if a line is none such.
     """
-    values = np.zeros((N_RECORDS, N_FEATURES + 1))
-    count = 0
+    labels, rows = [], []
+    for number, line in enumerate(lines, start=1):
+        label, *entries = line.split()
+        row = [0.0] * n_features
+        for entry in entries:
+            index, found, value = entry.partition(":")
+            if not found or not 1 <= int(index) <= n_features:
+                raise ValueError(f"line {number} has the entry {entry!r}")
+            row[int(index) - 1] = float(value)
+        labels.append(float(label))
+        rows.append(row)
+    return np.array(labels), np.array(rows).reshape(-1, n_features)
+
+
+def prepare(path: Path) -> pd.DataFrame:
+    """Return the records of the compressed file, in its order; shape (49990, 23), the label is 0 or 1.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged or holds other records than expected.
+    """
     try:
         with bz2.open(path, "rt", encoding="ascii") as lines:
-            for count, line in enumerate(lines, start=1):
-                label, *entries = line.split()
-                row = values[count - 1]
-                row[-1] = float(label) > 0
-                for entry in entries:
-                    index, _, value = entry.partition(":")
-                    row[int(index) - 1] = float(value)
-    except (OSError, EOFError, ValueError, IndexError) as problem:
+            labels, features = libsvm(lines, N_FEATURES)
+    except (OSError, EOFError, ValueError) as problem:
         raise DataError(f"{path} must hold {N_RECORDS} lines of 'label index:value ...', got: {problem}") from None
-    positive = int(values[:, -1].sum())
-    if (count, positive) != (N_RECORDS, N_POSITIVE):
+    found = (len(labels), int((labels > 0).sum()))
+    if found != (N_RECORDS, N_POSITIVE):
         raise DataError(
-            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {count} and {positive}; "
+            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {found[0]} and {found[1]}; "
             "restore the original file"
         )
-    return pd.DataFrame(values, columns=list(COLUMNS)).astype({TARGET: "int64"})
+    return pd.DataFrame(features, columns=list(COLUMNS[:-1])).assign(**{TARGET: (labels > 0).astype("int64")})
 
 
 def stand_in() -> pd.DataFrame:

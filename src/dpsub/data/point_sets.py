@@ -301,25 +301,14 @@ class KddProtein(Points):
 
 
 class Rna(Points):
-    """Lines of "label index:value ..."; indices from 1, what is not given is 0."""
+    """Three files in the format of LIBSVM."""
 
     name = "rna"
     files: ClassVar = {"real": ("cod-rna", "cod-rna.t", "cod-rna.r")}
 
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        return np.concatenate([self._of(paths[file], 8) for file in self.files["real"]])
-
-    def _of(self, path: Path, n_features: int) -> np.ndarray:
-        rows = []
-        for number, line in enumerate(path.read_text(encoding="ascii").splitlines(), start=1):
-            row = [0.0] * n_features
-            for entry in line.split()[1:]:
-                index, found, value = entry.partition(":")
-                if not found or not 1 <= int(index) <= n_features:
-                    raise ValueError(f"line {number} has the entry {entry!r}")
-                row[int(index) - 1] = float(value)
-            rows.append(row)
-        return np.array(rows).reshape(-1, n_features)
+        texts = [paths[file].read_text(encoding="ascii") for file in self.files["real"]]
+        return np.concatenate([ijcnn1.libsvm(text.splitlines(), 8)[1] for text in texts])
 
 
 class Song(Points):
