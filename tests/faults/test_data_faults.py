@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.data import adult, adult_raw, fetch, sources
+import dpsub.data
+from dpsub.data import adult, dataset, fetch, individuals
+from dpsub.data.dataset import Obtained, checksum
 from dpsub.errors import ArgumentError, DataError
+from dpsub.registry import Registry
 
 ROOT = Path(__file__).parents[2]
 LINE = "{}, {}, {}, HS-grad, 9, {}, {}, Husband, White, {}, {}, {}, 40, United-States, {}"
@@ -40,8 +44,7 @@ def files(tmp_path):
     good = {"adult.data": lines(N_DATA, ""), "adult.test": ["|1x3 Cross validator", *lines(N_TEST, ".")]}
     for name, content in good.items():
         (tmp_path / name).write_text("\n".join(content) + "\n\n")
-    parts = [adult_raw.read(tmp_path / name) for name in ("adult.test", "adult.data")]
-    table = adult.unscaled(pd.concat(parts))
+    table = adult.unscaled(pd.concat([adult.read_raw(tmp_path / name) for name in ("adult.test", "adult.data")]))
     expected = adult.Acceptance(
         from_test=N_TEST, from_data=N_DATA, first_fnlwgt=1000, n_train=14,
         positives_train=int(table["income"].iloc[:14].sum()), positives_test=int(table["income"].iloc[14:].sum()),
@@ -122,106 +125,134 @@ def test_a_missing_file_is_named(files):
 # -- where files are looked for ---------------------------------------------------------------------------------------
 
 
+BODY, OTHER = b"1, 2, 3\n4, 5, 6\n", b"1, 2, 3\n4, 5, 7\n"  # one bit of the last digit
+FILES = {"real": ("a.csv", "b.csv"), "subset": ("c.csv",)}
+
+
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """A table of sources without addresses, and a function that puts a file into a folder."""
+    """A table of sources without addresses, and functions that put files into a folder and look for them."""
     monkeypatch.delenv("DPSUB_DATA", raising=False)
-    body = b"1, 2, 3\n"
-    (tmp_path / "body").write_bytes(body)
     table = tmp_path / "SOURCES.csv"
+    (tmp_path / "body").write_bytes(BODY)
     with table.open("w", newline="") as out:
-        writer = csv.writer(out)
-        writer.writerow(sources.COLUMNS)
-        for name in ("a.csv", "b.csv"):
-            writer.writerow(["toy", name, "", "none", sources.checksum(tmp_path / "body"), len(body), "with, comma"])
+        csv.writer(out).writerows(
+            [fetch.COLUMNS]
+            + [
+                ["toy", f"{name}.csv", "", "none", checksum(tmp_path / "body"), len(BODY), "with, comma"]
+                for name in "abc"
+            ]
+        )
 
-    def put(folder: str, *names: str, content: bytes = body) -> Path:
+    def put(folder: str, *names: str, content: bytes = BODY) -> Path:
         (tmp_path / folder / "toy").mkdir(parents=True, exist_ok=True)
         for name in names:
-            (tmp_path / folder / "toy" / name).write_bytes(content)
+            (tmp_path / folder / "toy" / f"{name}.csv").write_bytes(content)
         return tmp_path / folder
 
-    def obtain(**options) -> fetch.Obtained:
-        return fetch.obtain("toy", **{"sources": table, "raw": tmp_path / "raw", "fallback": "error", **options})
+    def obtain(dataset: str = "toy", files=FILES, **options) -> Obtained:
+        return fetch.obtain(
+            dataset, files, **{"sources": table, "raw": tmp_path / "raw", "fallback": "error", **options}
+        )
 
     return put, obtain, monkeypatch, table
 
 
 def test_the_environment_goes_before_the_folder_and_the_folder_before_raw(places):
     put, obtain, monkeypatch, _ = places
-    for name in ("environment", "folder", "raw"):
-        put(name, "a.csv", "b.csv")
-    monkeypatch.setenv("DPSUB_DATA", str(put("environment")))
-    found = [obtain(folder=put("folder"))]
+    environment, folder, raw = (put(name, "a", "b") for name in ("environment", "folder", "raw"))
+    (raw.parent / "others" / "another").mkdir(parents=True)
+    monkeypatch.setenv("DPSUB_DATA", str(environment))
+    found = [obtain(folder=folder)]
     monkeypatch.delenv("DPSUB_DATA")
-    found += [obtain(folder=put("folder")), obtain()]
-    assert [one.paths["a.csv"].parts[-3] for one in found] == ["environment", "folder", "raw"]
+    found += [obtain(folder=folder), obtain(), obtain(folder=raw.parent / "others")]
+    assert [one.paths["a.csv"].parts[-3] for one in found] == ["environment", "folder", "raw", "raw"]
     assert {one.label for one in found} == {"real"}
 
 
-def test_a_folder_without_this_data_set_is_passed_over(places):
-    put, obtain, _, _ = places
-    other = put("raw", "a.csv", "b.csv").parent / "others"
-    (other / "another").mkdir(parents=True)
-    assert obtain(folder=other).paths["b.csv"].parts[-3] == "raw"
+def test_original_files_go_before_a_part_of_them_which_is_labelled(places):
+    put, obtain, *_ = places
+    assert (obtain(folder=put("mine", "c")).label, obtain(folder=put("mine", "a")).label) == ("subset", "subset")
+    assert obtain(folder=put("mine", "b")).label == "real"
 
 
 def test_a_folder_that_does_not_exist_or_lacks_a_file_stops(places):
     put, obtain, monkeypatch, _ = places
     with pytest.raises(DataError, match=r"the data folder must be an existing folder, got .*nowhere"):
         obtain(folder=put("raw").parent / "nowhere")
-    monkeypatch.setenv("DPSUB_DATA", str(put("half", "a.csv")))
+    monkeypatch.setenv("DPSUB_DATA", str(put("half", "a")))
     with pytest.raises(DataError, match=r"DPSUB_DATA must hold all files of toy, got no .*b\.csv"):
         obtain()
-    assert obtain(files=["a.csv"]).label == "real"
 
 
 @pytest.mark.parametrize("place", ["folder", "raw"])
 @pytest.mark.parametrize("fallback", fetch.FALLBACKS)
-def test_a_wrong_checksum_stops_whatever_the_fallback(places, place, fallback):
-    put, obtain, _, _ = places
-    put(place, "a.csv", "b.csv")
-    put(place, "a.csv", content=b"1, 2, 7\n")  # one bit of the last digit
-    found = sources.checksum(put(place) / "toy" / "a.csv")
-    with pytest.raises(DataError, match=rf"a\.csv must have the SHA-256 sum [0-9a-f]{{64}} \(8 bytes\), got {found}"):
-        obtain(fallback=fallback, **({"folder": put("folder")} if place == "folder" else {}))
-
-
-@pytest.mark.parametrize("content", [b"4, 5, 6\n1, 2, 3\n", b"3, 2, 1\n6, 5, 4\n"], ids=["rows", "columns"])
-def test_a_reordered_file_is_refused_by_its_checksum(places, content):
-    put, obtain, _, table = places
-    good = b"1, 2, 3\n4, 5, 6\n"
-    put("raw", "a.csv", "b.csv", content=good)
-    found = sources.checksum(put("raw") / "toy" / "a.csv")
-    text = table.read_text()
-    (old,) = {line.split(",")[4] for line in text.splitlines()[1:]}
-    table.write_text(text.replace(old, found).replace(",8,", f",{len(good)},"))
-    assert obtain().label == "real"
-    put("raw", "a.csv", content=content)
-    with pytest.raises(DataError, match=r"a\.csv must have the SHA-256 sum"):
-        obtain()
+@pytest.mark.parametrize(
+    "content", [OTHER, b"4, 5, 6\n1, 2, 3\n", b"3, 2, 1\n6, 5, 4\n", BODY[:-3]], ids=["bit", "rows", "columns", "cut"]
+)
+def test_a_wrong_checksum_stops_whatever_the_fallback(places, place, fallback, content):
+    put, obtain, *_ = places
+    put(place, "a", "b")
+    bad = put(place, "a", content=content) / "toy" / "a.csv"
+    rule = (
+        rf"a\.csv must have the SHA-256 sum [0-9a-f]{{64}} \(16 bytes\), got {checksum(bad)} \({len(content)} bytes\)"
+    )
+    options = {"folder": put("folder")} if place == "folder" else {}
+    with pytest.raises(DataError, match=rule):
+        obtain(fallback=fallback, **options)
+    if place == "raw":  # also when the others have to be downloaded
+        (put(place) / "toy" / "b.csv").unlink()
+        with pytest.raises(DataError, match=rule):
+            obtain(fallback=fallback)
 
 
 def test_unknown_data_sets_and_files_are_named(places):
-    _, obtain, _, table = places
-    with pytest.raises(ArgumentError, match="unknown data set 'toyy'; did you mean 'toy'"):
-        sources.of("toyy", table)
-    with pytest.raises(ArgumentError, match=r"unknown file of toy 'c\.csv'; did you mean"):
-        obtain(files=["c.csv"])
-    with pytest.raises(ArgumentError, match="unknown fallback 'synthetik'; did you mean 'synthetic'"):
-        obtain(fallback="synthetik")
+    _, obtain, *_ = places
+    for options, message in (
+        ({"dataset": "toyy"}, "unknown data set 'toyy'; did you mean 'toy'"),
+        ({"files": {"real": ("d.csv",)}}, r"unknown file of toy 'd\.csv'; did you mean"),
+        ({"fallback": "synthetik"}, "unknown fallback 'synthetik'; did you mean 'synthetic'"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            obtain(**options)
+    with pytest.raises(ArgumentError, match="unknown data set 'adullt'; did you mean 'adult'"):
+        dataset.REGISTRY.get("adullt")
+
+
+def test_each_data_set_that_is_known_stands_in_the_table_of_sources():
+    known = {(source.dataset, source.file) for source in fetch.read_sources(ROOT / "data/SOURCES.csv")}
+    assert {"adult", "gowalla", "pose"} < set(dataset.REGISTRY.names())
+    for name, kind in dataset.REGISTRY.members().items():
+        assert {(kind.source or name, file) for files in kind.files.values() for file in files} <= known
+        assert set(kind.files) <= set(dataset.LABELS)
+
+
+def test_the_data_set_of_the_manual_is_known_by_its_file_alone(tmp_path, monkeypatch):
+    page = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(# src/dpsub/data/salaries\.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "salaries.py").write_text(code)
+    monkeypatch.setattr(dpsub.data, "__path__", [*dpsub.data.__path__, str(tmp_path)])
+    kind = Registry("dpsub.data", dataset.DataSet, "data set").get("salaries")
+    (tmp_path / "salaries.csv").write_text("40.5\n61\n")
+    for obtained, rows in (
+        (Obtained({}, "synthetic", reason="no file"), 500),
+        (Obtained({"salaries.csv": tmp_path / "salaries.csv"}, "real"), 2),
+    ):
+        assert kind().make(obtained, tmp_path / "salaries.parquet") == rows
+        assert individuals.load(tmp_path / "salaries.parquet").label == obtained.label
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("dataset,", "data set,", "must have the columns dataset,file,urls"),
-        (",8,", ",eight,", "bytes in line 2 of .* must be a whole number, got 'eight'"),
-        (",8,", ",0,", "bytes of a.csv must be positive"),
+        (",16,", ",sixteen,", "bytes in line 2 of .* must be a whole number, got 'sixteen'"),
+        (",16,", ",0,", "bytes of a.csv must be positive"),
         ("b.csv", "a.csv", "must name every file once, got toy/a.csv twice"),
         ("a.csv", "../a.csv", "file must be a plain file name, got '../a.csv'"),
         (",none,", ",none,0", "sha256 of a.csv must be 64 lower-case hexadecimal digits"),
         ("a.csv,", "a.csv,ftp://x/a", "must start with http:// or https://, got 'ftp://x/a'"),
+        (",16,", ",,", "bytes in line 2 of .* must be a whole number, got ''"),
         (',"with, comma"', ",with, comma", "line 2 of .* must have 7 fields; quote"),
     ],
 )
@@ -234,7 +265,7 @@ def test_a_wrong_table_of_sources_is_refused(places, old, new, message):
 
 def test_a_missing_table_of_sources_is_named(tmp_path):
     with pytest.raises(DataError, match=r"the table of sources .* must be readable, got: No such file"):
-        sources.read(tmp_path / "none.csv")
+        fetch.read_sources(tmp_path / "none.csv")
 
 
 # -- the prepared table -----------------------------------------------------------------------------------------------
@@ -303,7 +334,7 @@ def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
 
 def script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     surroundings = {key: value for key, value in os.environ.items() if key != "DPSUB_DATA"} | environment
-    command = [sys.executable, str(ROOT / "workflow/scripts/prepare_adult.py"), *arguments]
+    command = [sys.executable, str(ROOT / "workflow/scripts/prepare_data.py"), "--dataset", "adult", *arguments]
     return subprocess.run(command, env=surroundings, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,24 +53,24 @@ def refused(done: subprocess.CompletedProcess[str]) -> None:
 
 def test_prepared_data(small_disk: Path, tmp_path: Path) -> None:
     ballast, output = fill(small_disk, leave=100_000), small_disk / "interim/adult.parquet"
-    job = ("--raw", tmp_path / "raw", "--no-download", "--output", output)
-    refused(script("prepare_adult", *job))
+    job = ("--dataset", "adult", "--raw", tmp_path / "raw", "--no-download", "--output", output)
+    refused(script("prepare_data", *job))
     assert left_in(small_disk) == []
     ballast.unlink()
     subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True, timeout=30)
-    done = script("prepare_adult", *job)
+    done = script("prepare_data", *job)
     assert done.returncode == 0, done.stderr
     assert adult.load(output).label == "synthetic"
 
 
 def test_prepared_points(small_disk: Path) -> None:
     ballast, output = fill(small_disk, leave=100_000), small_disk / "song.npy"
-    facts = {"dataset": "song", "label": "synthetic", "n_original": 9, "radius": 1.0, "mean_square": 1.0}
+    points = point_sets.PointSet("song", "synthetic", np.ones((100_000, 2)), 9, 1.0, 1.0)
     with pytest.raises(OSError, match="No space left on device"):
-        point_sets.write(np.ones((100_000, 2)), output, facts)
+        point_sets.write(points, output)
     assert left_in(small_disk) == []
     ballast.unlink()
-    point_sets.write(np.ones((1000, 2)), output, facts)
+    point_sets.write(replace(points, points=points.points[:1000]), output)
     assert point_sets.load(output).points.shape == (1000, 2)
     np.save(small_disk / "plain.npy", np.ones((1000, 2), dtype=np.float32), allow_pickle=False)
     assert output.read_bytes() == (small_disk / "plain.npy").read_bytes()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsub.data import adult_gains, fetch, gowalla, individuals
+from dpsub.data import adult, adult_gains, gowalla, individuals
 from dpsub.errors import ArgumentError, DataError
 
 SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
@@ -27,14 +27,14 @@ def originals(dataset: str, files: tuple[str, ...]) -> list[Path]:
 
 
 def test_adult_as_published() -> None:
-    table = adult_gains.prepare(*originals("adult", adult_gains.FILES))
+    table = adult_gains.prepare(*originals("adult", adult.FILES))
     values = table["value"].to_numpy()
     assert len(values) == 45222 and values.sum() == pytest.approx(49808.883)
     assert (values > 0).mean() == pytest.approx(0.0838, abs=5e-5) and values.max() == pytest.approx(99.999)
 
 
 def test_gowalla_of_new_york_city() -> None:
-    table = gowalla.prepare(*originals(gowalla.SOURCE, gowalla.FILES))
+    table = gowalla.prepare(*originals("gowalla_nyc", (gowalla.FILE,)))
     days = table["value"].to_numpy()
     assert len(days) == 7115 and days.max() < 520  # February 2009 to October 2010
     # the quantiles from which the stand-in is drawn
@@ -80,19 +80,6 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         gowalla.prepare(broken)
     with pytest.raises(DataError, match="must be readable"):
         adult_gains.prepare(tmp_path / "adult.data", tmp_path / "adult.test")
-
-
-def test_another_file_under_the_name_is_refused_and_none_gives_a_stand_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(fetch.ENVIRONMENT_VARIABLE, raising=False)
-    found = fetch.obtain(gowalla.SOURCE, sources=SOURCES, raw=tmp_path / "raw")
-    assert found.label == "synthetic" and "no address of gowalla_events.csv.gz is known" in found.reason
-    place = tmp_path / gowalla.SOURCE / gowalla.FILES[0]
-    place.parent.mkdir()
-    place.write_bytes(b"another file")
-    with pytest.raises(DataError, match="must have the SHA-256 sum 82bde513"):
-        fetch.obtain(gowalla.SOURCE, sources=SOURCES, raw=tmp_path / "raw", folder=tmp_path)
 
 
 def test_subsets_are_disjoint_and_as_many_as_there_are_values_for() -> None:

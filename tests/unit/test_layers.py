@@ -57,7 +57,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("reproduce.records", "snakemake.utils", "snakemake"),
         (f"papers.{PAPERS[0]}.artefacts.__init__", "dpsub.learning", "records"),
         ("reproduce.figures.style", "dpsub.reproduce.experiment", "figures"),
-        ("data.sources", "dpsub.noise", "data"),
+        ("data.fetch", "dpsub.noise", "data"),
         ("reproduce.records", f"dpsub.papers.{PAPERS[0]}", "papers"),
         (f"papers.{PAPERS[0]}.takeaways", f"dpsub.papers.{PAPERS[1]}.takeaways", "apart"),
     ],

@@ -28,15 +28,10 @@ def test_linear_data_sets_follow_the_model():
     for i, rng in enumerate(rngs(0, 1)):
         np.testing.assert_array_equal(X[i, :, 1:], rng.standard_normal((40, 2)))
         np.testing.assert_allclose(y[i] - 1 - 0.5 * X[i, :, 1] - 0.2 * X[i, :, 2], rng.standard_normal(40), atol=1e-14)
-    alone_X, alone_y = linear_datasets(40, (1, 0.5, 0.2), rngs(1))
-    np.testing.assert_array_equal(X[1], alone_X[0])
-    np.testing.assert_array_equal(y[1], alone_y[0])
-
-
-def test_an_intercept_alone_is_a_model():
-    X, y = linear_datasets(7, [2.0], rngs(0))
-    assert (X == 1).all()
-    assert y.shape == (1, 7)
+    for both, alone in zip((X, y), linear_datasets(40, (1, 0.5, 0.2), rngs(1)), strict=True):
+        np.testing.assert_array_equal(both[1], alone[0])
+    X, y = linear_datasets(7, [2.0], rngs(0))  # an intercept alone is a model
+    assert (X == 1).all() and y.shape == (1, 7)
 
 
 @pytest.mark.parametrize(

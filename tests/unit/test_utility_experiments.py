@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpsub import sampling
-from dpsub.data import adult, synthetic_adult
+from dpsub.data import adult
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.sampling.frame import Frame, Sample
 from dpsub.streams import stream
@@ -209,7 +209,7 @@ ADULT_SIZES: dict[str, Any] = {"m": 30, "b": 50, "iterations": 25, "epsilon_ampl
 
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
-    return adult.scaled(synthetic_adult.generate())
+    return adult.scaled(adult.stand_in())
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,6 @@ EXPECTED = {
     "linear_regression": 16.0,
     "peer_bounds": 17.0,
     "peer_times": 16.0,
-    "prepare_data": 5.0,
     "proved_composition": 34.0,
     "proved_noise": 36.0,
     "proved_steps": 24.0,

@@ -12,7 +12,6 @@ import one_sentence  # before what takes time: Ctrl-C then ends all of it quietl
 # isort: split
 import argparse
 import contextlib
-import importlib
 import os
 import shutil
 import signal
@@ -33,7 +32,8 @@ import summary
 from progress import Progress, duration, sentence_in
 
 from dpsub import checks
-from dpsub.data import fetch, point_sources
+from dpsub.data import fetch
+from dpsub.data.dataset import REGISTRY
 from dpsub.errors import PlanError
 from dpsub.reproduce import lock, settings
 from dpsub.reproduce.plan import Plan
@@ -125,16 +125,13 @@ def check_data(plan: Plan) -> None:
     table, raw = ROOT / "data/SOURCES.csv", Path("data/raw")
     folder = Path(chosen["folder"]) if chosen["folder"] else None
     for name in plan.data_sets(*plan.experiments):
-        if name in point_sources.ORIGINS:
-            point_sources.find(name, sources_table=table, raw=raw, folder=folder, download=False, fallback="synthetic")
-            continue
-        module = importlib.import_module(f"dpsub.data.{name}")
+        data_set = REGISTRY.get(name)
         fetch.obtain(
-            getattr(module, "SOURCE", name),  # two data sets may come from one source
+            data_set.source or name,
+            data_set.files,
             sources=table,
             raw=raw,
             folder=folder,
-            files=module.FILES,
             download=False,
             fallback="synthetic",
         )

@@ -1,24 +1,64 @@
-"""Adult (census income, 1994) as the main paper's third experiment uses it: 41,292 records, 13 features, one label."""
+"""Adult (census income, 1994) as the main paper's third experiment uses it: 41,292 records, 13 features, one label.
+
+The stand-in has the same schema, size, label counts and documented marginals, but invented people.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsub.data import adult_raw
-from dpsub.data.adult_table import COLUMNS, FEATURES, N_TRAIN, TARGET, AdultData, load, write
+from dpsub import checks, streams
+from dpsub.data import dataset
+from dpsub.data.dataset import DataSet, Obtained
 from dpsub.errors import DataError
 
-__all__ = [
-    "COLUMNS", "FEATURES", "FILES", "N_TRAIN", "TARGET", "Acceptance", "AdultData",
-    "digest", "load", "prepare", "scaled", "unscaled", "write",
-]  # fmt: skip
-
 FILES = ("adult.data", "adult.test")
+FIELDS = (
+    "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship", "race",
+    "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "income",
+)  # fmt: skip
+NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+CATEGORIES: dict[str, tuple[str, ...]] = {
+    "workclass": (
+        "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov", "Without-pay",
+        "Never-worked",
+    ),
+    "education": (
+        "Bachelors", "Some-college", "11th", "HS-grad", "Prof-school", "Assoc-acdm", "Assoc-voc", "9th", "7th-8th",
+        "12th", "Masters", "1st-4th", "10th", "Doctorate", "5th-6th", "Preschool",
+    ),
+    "marital_status": (
+        "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed", "Married-spouse-absent",
+        "Married-AF-spouse",
+    ),
+    "occupation": (
+        "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial", "Prof-specialty",
+        "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical", "Farming-fishing", "Transport-moving",
+        "Priv-house-serv", "Protective-serv", "Armed-Forces",
+    ),
+    "relationship": ("Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried"),
+    "race": ("White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"),
+    "sex": ("Female", "Male"),
+    "income": ("<=50K", ">50K"),
+}  # fmt: skip
+"""Values of the categorical fields as adult.names lists them; the country is only compared with United-States."""
+MISSING = "?"
+MAY_BE_MISSING = ("workclass", "occupation", "native_country")
+FEATURES = (
+    "age", "workclass_private", "fnlwgt", "education_num", "married", "white", "male", "capital_gain", "capital_loss",
+    "hours_per_week", "occupation_professional", "occupation_office", "occupation_worker",
+)  # fmt: skip
+TARGET = "income"
+COLUMNS = (*FEATURES, TARGET)
+N_TRAIN = 30969
+N_TEST = 10323
 _MARRIED = ("Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent")
 # Everybody else (Other-service, Handlers-cleaners, Priv-house-serv) is the reference group.
 _OCCUPATIONS = {
@@ -28,16 +68,68 @@ _OCCUPATIONS = {
 }
 
 
+def read_raw(path: Path) -> pd.DataFrame:
+    """Return the records of one raw file in file order, numeric fields as int64; the index holds their line numbers.
+
+    Empty lines and the comment line that opens adult.test (it starts with "|") are passed over, and the dot that ends
+    its income field is removed. The marker "?" of a missing category is kept.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, is not text, or a line has another number of fields, a field that must be a whole
+        number is none (NaN and blanks included), or a category is not among those of adult.names.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="ascii")
+    except OSError as problem:
+        raise DataError(f"{path} must be readable, got: {problem.strerror}; put the original file there") from None
+    except UnicodeDecodeError as problem:
+        raise DataError(f"{path} must be ASCII text, got another byte at {problem.start}; it is damaged") from None
+    if text.lstrip().startswith("<"):
+        raise DataError(f"{path} must hold comma-separated records, got a web page; put the original file there")
+    lines = pd.Series(text.split("\n"), dtype="str")
+    lines.index += 1
+    lines = lines[(lines.str.strip() != "") & ~lines.str.startswith("|")]
+    if lines.empty:
+        raise DataError(f"{path} must hold records, got none; put the original file there")
+    fields = lines.str.count(",") + 1
+    if (wrong := fields != len(FIELDS)).any():
+        raise DataError(
+            f"every line of {path} must have {len(FIELDS)} fields, got {fields[wrong].iloc[0]} in line "
+            f"{wrong.idxmax()}; it is truncated or lacks a column: put the original file there"
+        )
+    table = lines.str.split(",", expand=True).apply(lambda column: column.str.strip())
+    table.columns = pd.Index(FIELDS)
+    table["income"] = table["income"].str.rstrip(".")
+    for name in NUMERIC:
+        whole = table[name].str.fullmatch(r"[0-9]{1,9}")
+        if not whole.all():
+            _refuse(path, name, "a whole number", table[name], ~whole)
+        table[name] = table[name].astype("int64")
+    for name, categories in CATEGORIES.items():
+        known = table[name].isin((*categories, MISSING) if name in MAY_BE_MISSING else categories)
+        if not known.all():
+            _refuse(path, name, "a category that adult.names lists", table[name], ~known)
+    return table
+
+
+def _refuse(path: Path, name: str, rule: str, values: pd.Series, bad: pd.Series) -> None:
+    line, value = bad.idxmax(), values[bad].iloc[0]
+    raise DataError(f"{name} must be {rule}, got {value!r} in line {line} of {path}; put the original file there")
+
+
 @dataclass(frozen=True)
 class Acceptance:
     """What the prepared records must be; the defaults describe the original files.
 
-    Parameters
+    Attributes
     ----------
     from_test, from_data : int
         Records kept from adult.test and from adult.data.
     first_fnlwgt : int
-        ``fnlwgt`` of the first record of adult.data, found at 0-based row `from_test`.
+        Of the first record of adult.data, found at 0-based row `from_test`.
     n_train : int
         The first `n_train` rows are the training part.
     positives_train, positives_test : int
@@ -61,13 +153,6 @@ def prepare(data_path: Path, test_path: Path, *, expected: Acceptance | None = N
     The order of the parts, the grouping of occupations and the maxima over all rows (those of the test part included)
     are as in the main paper's processed file.
 
-    Parameters
-    ----------
-    data_path, test_path : Path
-        The raw files adult.data and adult.test.
-    expected : Acceptance, optional
-        What to check; the original files by default.
-
     Returns
     -------
     DataFrame, shape (41292, 14)
@@ -77,22 +162,21 @@ def prepare(data_path: Path, test_path: Path, *, expected: Acceptance | None = N
     Raises
     ------
     DataError
-        If a file is damaged (see :func:`dpsub.data.adult_raw.read`), or the records are not those expected: a
-        file is truncated, reordered or altered.
+        If a file is damaged, or the records are not those `expected`: truncated, reordered or altered.
 
     References
     ----------
     must, Section 4.2.3.
     """
-    parts = [_kept(adult_raw.read(path)) for path in (test_path, data_path)]
+    parts = [complete(read_raw(path)).query("native_country == 'United-States'") for path in (test_path, data_path)]
     table = unscaled(pd.concat(parts, ignore_index=True))
     _accept(table, n_test_part=len(parts[0]), expected=expected or Acceptance())
     return scaled(table)
 
 
-def _kept(records: pd.DataFrame) -> pd.DataFrame:
-    complete = (records[list(adult_raw.MAY_BE_MISSING)] != adult_raw.MISSING).all(axis=1)
-    return records[complete & (records["native_country"] == "United-States")]
+def complete(records: pd.DataFrame) -> pd.DataFrame:
+    """Return the raw `records` without a missing category."""
+    return records[(records[list(MAY_BE_MISSING)] != MISSING).all(axis=1)]
 
 
 def unscaled(records: pd.DataFrame) -> pd.DataFrame:
@@ -104,19 +188,13 @@ def unscaled(records: pd.DataFrame) -> pd.DataFrame:
         "male": records["sex"] == "Male",
         TARGET: records["income"] == ">50K",
         **{name: records["occupation"].isin(group) for name, group in _OCCUPATIONS.items()},
-        **{name: records[name] for name in adult_raw.NUMERIC},
+        **{name: records[name] for name in NUMERIC},
     }
     return pd.DataFrame({name: columns[name].astype("int64") for name in COLUMNS})
 
 
 def scaled(table: pd.DataFrame) -> pd.DataFrame:
-    """Divide every feature of an unscaled `table` by its maximum over all rows.
-
-    Raises
-    ------
-    DataError
-        If a feature is nowhere positive, so that its maximum cannot be divided by.
-    """
+    """Divide every feature of an unscaled `table` by its maximum over all rows; DataError if that is 0."""
     maxima = table[list(FEATURES)].max()
     if (flat := maxima <= 0).any():
         raise DataError(f"every feature must be positive somewhere, got only zeros in {flat.idxmax()}")
@@ -132,28 +210,188 @@ def digest(table: pd.DataFrame) -> str:
 def _accept(table: pd.DataFrame, *, n_test_part: int, expected: Acceptance) -> None:
     """Raise unless `table` holds the records that are expected; the most telling sentence comes first."""
     train, test = table[TARGET].iloc[: expected.n_train], table[TARGET].iloc[expected.n_train :]
-    counts = (
-        ("adult.test must give {} complete United States records", expected.from_test, n_test_part),
-        ("adult.data must give {} complete United States records", expected.from_data, len(table) - n_test_part),
+    first = next(iter(table["fnlwgt"].iloc[n_test_part:]), None)
+    cut, changed, n_data_part = (
+        "it is truncated",
+        "a value or the order of the records differs",
+        len(table) - n_test_part,
     )
-    for rule, wanted, found in counts:
-        if found != wanted:
-            raise DataError(f"{rule.format(wanted)}, got {found}; it is truncated or altered: restore it")
-    first = int(table["fnlwgt"].iloc[n_test_part])
-    if first != expected.first_fnlwgt:
-        raise DataError(
-            f"the first record of adult.data must have fnlwgt {expected.first_fnlwgt}, got {first}; "
-            "the records are reordered: restore the original file"
-        )
-    positives = (
-        ("the training part must hold {} incomes above 50K", expected.positives_train, int(train.sum())),
-        ("the test part must hold {} incomes above 50K", expected.positives_test, int(test.sum())),
-    )
-    for rule, wanted, found in positives:
-        if found != wanted:
-            raise DataError(f"{rule.format(wanted)}, got {found}; records are altered or reordered: restore them")
-    if (found_digest := digest(table)) != expected.digest:
-        raise DataError(
-            f"the prepared records must have the SHA-256 sum {expected.digest}, got {found_digest}; "
-            "a value or the order of the records differs: restore the original files"
-        )
+    for rule, wanted, got, reason in (
+        ("adult.test must give {} complete United States records", expected.from_test, n_test_part, cut),
+        ("adult.data must give {} complete United States records", expected.from_data, n_data_part, cut),
+        ("the first record of adult.data must have fnlwgt {}", expected.first_fnlwgt, first, changed),
+        ("the training part must hold {} incomes above 50K", expected.positives_train, train.sum(), changed),
+        ("the test part must hold {} incomes above 50K", expected.positives_test, test.sum(), changed),
+        ("the prepared records must have the SHA-256 sum {}", expected.digest, digest(table), changed),
+    ):
+        if got != wanted:
+            raise DataError(f"{rule.format(wanted)}, got {got}; {reason}: restore the original file")
+
+
+@dataclass(frozen=True, eq=False)
+class AdultData:
+    """Training and test part; the matrices have no column for the intercept and cannot be written to.
+
+    Attributes
+    ----------
+    X_train, X_test : ndarray, shape (30969, 13) and (10323, 13)
+        Features in [0, 1].
+    y_train, y_test : ndarray of int64, shape (30969,) and (10323,)
+        1 for an income above 50K, else 0.
+    label : str
+        "real", or "synthetic" for the stand-in.
+    """
+
+    X_train: np.ndarray
+    y_train: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    label: str
+
+
+def write(table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, str], n_train: int = N_TRAIN) -> None:
+    """Write a prepared `table`, whose first `n_train` rows are the training part, as `dataset.write_table` does.
+
+    ArgumentError if no row is left for the test part; DataError if a column or a value is not what it must be.
+    """
+    checks.integer("n_train", n_train, at_least=1, at_most=len(table) - 1, at_most_name="rows - 1")
+    _check(table)
+    target = table[TARGET]
+    description = {
+        "dataset": "adult",
+        "label": label,
+        "rows": len(table),
+        "n_train": n_train,
+        "positives_train": int(target.iloc[:n_train].sum()),
+        "positives_test": int(target.iloc[n_train:].sum()),
+        "sources": dict(sources),
+    }
+    dataset.write_table(table, path, description)
+
+
+def load(path: Path) -> AdultData:
+    """Return the prepared data at `path`; DataError if they are not what :func:`write` wrote."""
+    table, facts = dataset.read_table(path, label=str, n_train=int)
+    _check(table)
+    n_train = facts["n_train"]
+    X, y = table[list(FEATURES)].to_numpy(dtype=float), table[TARGET].to_numpy(dtype=np.int64)
+    data = AdultData(X[:n_train].copy(), y[:n_train].copy(), X[n_train:].copy(), y[n_train:].copy(), facts["label"])
+    for part in (data.X_train, data.y_train, data.X_test, data.y_test):
+        part.setflags(write=False)
+    return data
+
+
+def _check(table: pd.DataFrame) -> None:
+    if tuple(table.columns) != COLUMNS:
+        columns = ", ".join(map(str, table.columns))
+        raise DataError(f"the prepared table must have the columns {', '.join(COLUMNS)}, got {columns}")
+    inside = ((table >= 0) & (table <= 1)).all()  # False for NaN
+    if not inside.all():
+        raise DataError(f"every value of the prepared table must lie in [0, 1], got another one in {inside.idxmin()}")
+    if not table[TARGET].isin((0, 1)).all():
+        raise DataError(f"{TARGET} must be 0 or 1 in every row, got another value; prepare the data again")
+
+
+# Summary statistics of the 41,292 prepared records of the original files (both parts together). Rates and shares are
+# relative frequencies; a quantile table holds numpy.quantile(values, LEVELS) (linear interpolation), rounded to whole
+# units (fnlwgt: hundreds); for capital gain and loss the table is that of the positive values, at MONEY_LEVELS.
+POSITIVES = (7766, 2682)  # incomes above 50K in the training and in the test part
+MALE_RATE = 0.674
+WHITE_RATE = 0.880
+MARRIED_RATE = (0.162, 0.624)  # given female, male
+LEVELS = (0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
+AGE = (  # given not married, married
+    (17, 17, 18, 20, 22, 25, 28, 32, 36, 41, 46, 54, 60, 72, 90),
+    (17, 22, 26, 29, 32, 36, 39, 42, 45, 49, 53, 59, 64, 73, 90),
+)
+HOURS = (  # given female, male
+    (1, 8, 15, 20, 30, 35, 40, 40, 40, 40, 40, 50, 55, 70, 99),
+    (1, 10, 20, 30, 40, 40, 40, 40, 40, 45, 50, 60, 60, 80, 99),
+)
+FNLWGT = (13500, 27100, 38800, 62300, 104400, 127900, 155700, 176700, 194300, 216700, 257100, 324800, 376100, 505000,
+          1490400)  # fmt: skip
+EDUCATION_NUM = (  # shares of 1..16, in ten-thousandths
+    5, 13, 32, 157, 127, 271, 360, 122, 3347, 2256, 447, 340, 1687, 554, 170, 112,
+)  # fmt: skip
+EDUCATION_BANDS = (9, 10, 11, 13, 14)  # lower ends of the bands from the second on
+OCCUPATION = (  # shares of professional, office, worker, other (in thousandths) given the band of education_num
+    (49, 172, 460, 319), (103, 287, 420, 190), (194, 409, 240, 157), (266, 383, 255, 96), (555, 328, 77, 40),
+    (848, 115, 24, 13),
+)  # fmt: skip
+PRIVATE_RATE = (0.602, 0.744, 0.774, 0.850)  # given the occupation group
+MONEY_LEVELS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.94, 0.95, 1)
+GAIN_RATE = (0.048, 0.066, 0.068, 0.089, 0.119, 0.187)  # share of positive values given the band of education_num
+GAIN = (114, 2407, 3137, 4101, 5013, 7298, 7688, 8614, 15024, 15024, 99999, 99999, 99999)
+LOSS_RATE = (0.030, 0.038, 0.041, 0.045, 0.067, 0.098)
+LOSS = (155, 1509, 1628, 1740, 1876, 1887, 1902, 1977, 2001, 2258, 2415, 2415, 4356)
+# Maximum-likelihood logistic regression of income on the scaled features, training part; in the order of FEATURES.
+COEFFICIENTS = (2.37, 0.22, 1.30, 4.47, 2.47, 0.16, 0.24, 31.70, 3.01, 2.63, 1.54, 1.08, 0.66)
+
+ROOT = 1996  # one fixed stream: the stand-in is a data set, not a part of the randomness of an experiment
+
+
+def stand_in() -> pd.DataFrame:
+    """Return the stand-in before division by the maxima, always the same; shape (41292, 14), int64.
+
+    Features are drawn along a chain: sex, married given sex, age given married, hours given sex, education,
+    occupation, capital gain and loss given education, workclass given occupation; race and weight are independent.
+    Income follows the logistic model P(income > 50K | x) = S(a + x' beta) with the coefficients above. Instead of
+    fixing a, the records with the largest x' beta + e (e standard logistic) of each part are the positive ones, as
+    many as in the original.
+    """
+    n = N_TRAIN + N_TEST
+    rng = streams.stream(ROOT, experiment="synthetic_adult", cell={}, role="data", replicate=0)
+
+    def chance(rate: np.ndarray | float) -> np.ndarray:
+        return (rng.random(n) < rate).astype(np.int64)
+
+    def quantile(levels: tuple[float, ...], tables: tuple[tuple[int, ...], ...], group: np.ndarray | int) -> np.ndarray:
+        level = rng.random(n)
+        values = np.array([np.interp(level, levels, table) for table in tables])
+        return np.rint(values[group, np.arange(n)]).astype(np.int64)
+
+    male = chance(MALE_RATE)
+    married = chance(np.array(MARRIED_RATE)[male])
+    education = 1 + np.searchsorted(_cumulated(EDUCATION_NUM), rng.random(n), side="right")
+    band = np.digitize(education, EDUCATION_BANDS)
+    shares = np.array([_cumulated(row) for row in OCCUPATION])[band]
+    occupation = (rng.random((n, 1)) >= shares).sum(axis=1)
+    columns = {
+        "age": quantile(LEVELS, AGE, married),
+        "workclass_private": chance(np.array(PRIVATE_RATE)[occupation]),
+        "fnlwgt": quantile(LEVELS, (FNLWGT,), 0),
+        "education_num": education,
+        "married": married,
+        "white": chance(WHITE_RATE),
+        "male": male,
+        "capital_gain": chance(np.array(GAIN_RATE)[band]) * quantile(MONEY_LEVELS, (GAIN,), 0),
+        "capital_loss": chance(np.array(LOSS_RATE)[band]) * quantile(MONEY_LEVELS, (LOSS,), 0),
+        "hours_per_week": quantile(LEVELS, HOURS, male),
+        "occupation_professional": (occupation == 0).astype(np.int64),
+        "occupation_office": (occupation == 1).astype(np.int64),
+        "occupation_worker": (occupation == 2).astype(np.int64),
+    }
+    features = pd.DataFrame({name: columns[name] for name in FEATURES})
+    latent = (features / features.max()).to_numpy() @ np.array(COEFFICIENTS) + rng.logistic(size=n)
+    income = np.zeros(n, dtype=np.int64)
+    for part, positives in zip((slice(None, N_TRAIN), slice(N_TRAIN, None)), POSITIVES, strict=True):
+        threshold = np.sort(latent[part])[-positives]
+        income[part] = latent[part] >= threshold
+    return features.assign(**{TARGET: income})
+
+
+def _cumulated(shares: tuple[int, ...]) -> np.ndarray:
+    """Return the upper ends of the intervals of [0, 1) that belong to the classes, the last one left out."""
+    return np.cumsum(shares)[:-1] / sum(shares)
+
+
+class Adult(DataSet):
+    """Features and income."""
+
+    name = "adult"
+    files: ClassVar = {"real": FILES}
+
+    def make(self, obtained: Obtained, path: Path) -> int:
+        table = prepare(*(obtained.paths[name] for name in FILES)) if obtained.paths else scaled(stand_in())
+        write(table, path, label=obtained.label, sources=obtained.sha256)
+        return len(table)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 
 from dpsub import streams
-from dpsub.data import adult_raw, synthetic_adult
+from dpsub.data import adult, individuals
+from dpsub.data.dataset import DataSet, Obtained
 from dpsub.data.individuals import VALUE
 from dpsub.errors import DataError
 
-SOURCE = "adult"
-FILES = ("adult.data", "adult.test")
-N_RECORDS = 45222
-TOTAL_GAIN = 49_808_883  # dollars over all records
+N_RECORDS = 45222  # complete records of all countries
+TOTAL_GAIN = 49_808_883  # dollars over all of them
 UNIT = 1000.0  # dollars
 
 
 def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
-    """Return the complete records of both files with `VALUE`, their capital gain in thousands of dollars.
+    """Return `VALUE` of each complete record of both files: its capital gain in thousands of dollars.
 
     The paper queries a "growth income", which is no attribute of the data; the capital gain is what comes closest.
 
@@ -32,8 +32,7 @@ def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
     ----------
     brdp, Section 8.1.
     """
-    records = pd.concat([adult_raw.read(path) for path in (data_path, test_path)], ignore_index=True)
-    records = records[(records[list(adult_raw.MAY_BE_MISSING)] != adult_raw.MISSING).all(axis=1)]
+    records = adult.complete(pd.concat([adult.read_raw(path) for path in (data_path, test_path)], ignore_index=True))
     found = (len(records), int(records["capital_gain"].sum()))
     if found != (N_RECORDS, TOTAL_GAIN):
         raise DataError(
@@ -45,6 +44,19 @@ def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
 
 def stand_in() -> pd.DataFrame:
     """Return a stand-in of the same size: capital gains of invented people, drawn with replacement."""
-    people = synthetic_adult.generate()["capital_gain"].to_numpy(dtype=float)
-    rng = streams.stream(synthetic_adult.ROOT, experiment="synthetic_adult_gains", cell={}, role="data", replicate=0)
+    people = adult.stand_in()["capital_gain"].to_numpy(dtype=float)
+    rng = streams.stream(adult.ROOT, experiment="synthetic_adult_gains", cell={}, role="data", replicate=0)
     return pd.DataFrame({VALUE: rng.choice(people, N_RECORDS) / UNIT})
+
+
+class AdultGains(DataSet):
+    """Capital gains."""
+
+    name, source = "adult_gains", "adult"
+    files: ClassVar = {"real": adult.FILES}
+
+    def make(self, obtained: Obtained, path: Path) -> int:
+        table = prepare(*(obtained.paths[name] for name in adult.FILES)) if obtained.paths else stand_in()
+        individuals.write(table, path, dataset=self.name, label=obtained.label, sources=obtained.sha256,
+                          events=len(table), attributes=len(adult.FIELDS))  # fmt: skip
+        return len(table)

@@ -44,15 +44,12 @@ class Described:
 
     def faults(self, *, n_original: int, n: int, d: int, radius: float, mean_square: float) -> list[str]:
         """Return what of a prepared data set differs from the paper's Table 1, as "rule, got value"."""
-        found = [
-            f"{quantity} must be {wanted}, got {got}"
-            for quantity, wanted, got in (
-                ("rows before the removal of outliers", self.n_original, n_original),
-                ("rows after it", self.n, n),
-                ("columns", self.d, d),
-            )
-            if wanted != got
-        ]
+        counts = (
+            ("rows before the removal of outliers", self.n_original, n_original),
+            ("rows after it", self.n, n),
+            ("columns", self.d, d),
+        )
+        found = [f"{quantity} must be {wanted}, got {got}" for quantity, wanted, got in counts if wanted != got]
         for quantity, printed, value in (
             ("the largest norm", self.printed_radius, radius),
             ("the mean squared norm", self.printed_mean_square, mean_square),
@@ -80,11 +77,5 @@ EIGHT: dict[str, Described] = {
 
 
 def of(name: str) -> Described:
-    """Return the description of a data set.
-
-    Raises
-    ------
-    ArgumentError
-        If there is none of this name.
-    """
+    """Return the description of a data set; ArgumentError if there is none of this name."""
     return EIGHT[checks.one_of("data set", name, EIGHT)]

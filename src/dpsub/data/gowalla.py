@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dpsub import streams
+from dpsub.data import individuals
+from dpsub.data.dataset import DataSet, Obtained
 from dpsub.data.individuals import VALUE
 from dpsub.errors import DataError
 
-SOURCE = "gowalla_nyc"
-FILES = ("gowalla_events.csv.gz",)
+FILE = "gowalla_events.csv.gz"
 FIELDS = ("user", "time", "latitude", "longitude", "place")
 N_CHECKINS, N_USERS = 138_957, 7_115
 SECONDS_A_DAY = 86_400.0
@@ -25,13 +27,9 @@ ROOT = 2011  # one fixed stream: the stand-in is a data set, not a part of the r
 
 
 def prepare(path: Path) -> pd.DataFrame:
-    """Return each user's `VALUE`: days from the first to the last check-in, in the order of user numbers.
+    """Return each user's `VALUE`, days from first to last check-in, in the order of user numbers; shape (7115, 1).
 
     The paper queries a total duration of check-ins, which the data do not record.
-
-    Returns
-    -------
-    DataFrame, shape (7115, 1)
 
     Raises
     ------
@@ -62,3 +60,16 @@ def stand_in() -> pd.DataFrame:
     """Return a stand-in of 10,000 invented users whose durations have the quantiles of the file."""
     rng = streams.stream(ROOT, experiment="synthetic_gowalla", cell={}, role="data", replicate=0)
     return pd.DataFrame({VALUE: np.interp(rng.random(N_STAND_IN), LEVELS, DAYS)})
+
+
+class Gowalla(DataSet):
+    """One city of the published file."""
+
+    name, source = "gowalla", "gowalla_nyc"
+    files: ClassVar = {"subset": (FILE,)}
+
+    def make(self, obtained: Obtained, path: Path) -> int:
+        table = prepare(obtained.paths[FILE]) if obtained.paths else stand_in()
+        individuals.write(table, path, dataset=self.name, label=obtained.label, sources=obtained.sha256,
+                          events=N_CHECKINS if obtained.paths else len(table), attributes=len(FIELDS))  # fmt: skip
+        return len(table)

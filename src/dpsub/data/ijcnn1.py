@@ -3,58 +3,65 @@
 from __future__ import annotations
 
 import bz2
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dpsub import checks, streams
-from dpsub.data import prepared
-from dpsub.data.sources import LABELS
+from dpsub import streams
+from dpsub.data import dataset
+from dpsub.data.dataset import DataSet, Obtained
 from dpsub.errors import DataError
 
-FILES = ("ijcnn1.trn.bz2",)
+FILE = "ijcnn1.trn.bz2"
 N_RECORDS, N_FEATURES, N_POSITIVE = 49990, 22, 4853
 TARGET = "positive"
 COLUMNS = (*(f"x{i}" for i in range(1, N_FEATURES + 1)), TARGET)
 _ONE_HOT = 10  # the first features mark one of ten phases; in every tenth-or-so record all of them are zero
 
 
-def prepare(path: Path) -> pd.DataFrame:
-    """Return the records of the compressed file of "label index:value ..." lines, in its order.
+def libsvm(lines: Iterable[str], n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels, shape (n,), and features, shape (n, d), of "label index:value ..." lines.
 
-    Returns
-    -------
-    DataFrame, shape (49990, 23)
-        Features as they are in the file, label 0 or 1.
+    Indices count from 1, and what is not given is 0; ValueError if a line is none such.
+    """
+    labels, rows = [], []
+    for number, line in enumerate(lines, start=1):
+        label, *entries = line.split()
+        row = [0.0] * n_features
+        for entry in entries:
+            index, found, value = entry.partition(":")
+            if not found or not 1 <= int(index) <= n_features:
+                raise ValueError(f"line {number} has the entry {entry!r}")
+            row[int(index) - 1] = float(value)
+        labels.append(float(label))
+        rows.append(row)
+    return np.array(labels), np.array(rows).reshape(-1, n_features)
+
+
+def prepare(path: Path) -> pd.DataFrame:
+    """Return the records of the compressed file, in its order; shape (49990, 23), the label is 0 or 1.
 
     Raises
     ------
     DataError
         If the file is damaged or holds other records than expected.
     """
-    values = np.zeros((N_RECORDS, N_FEATURES + 1))
-    count = 0
     try:
         with bz2.open(path, "rt", encoding="ascii") as lines:
-            for count, line in enumerate(lines, start=1):
-                label, *entries = line.split()
-                row = values[count - 1]
-                row[-1] = float(label) > 0
-                for entry in entries:
-                    index, _, value = entry.partition(":")
-                    row[int(index) - 1] = float(value)
-    except (OSError, EOFError, ValueError, IndexError) as problem:
+            labels, features = libsvm(lines, N_FEATURES)
+    except (OSError, EOFError, ValueError) as problem:
         raise DataError(f"{path} must hold {N_RECORDS} lines of 'label index:value ...', got: {problem}") from None
-    positive = int(values[:, -1].sum())
-    if (count, positive) != (N_RECORDS, N_POSITIVE):
+    found = (len(labels), int((labels > 0).sum()))
+    if found != (N_RECORDS, N_POSITIVE):
         raise DataError(
-            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {count} and {positive}; "
+            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {found[0]} and {found[1]}; "
             "restore the original file"
         )
-    return pd.DataFrame(values, columns=list(COLUMNS)).astype({TARGET: "int64"})
+    return pd.DataFrame(features, columns=list(COLUMNS[:-1])).assign(**{TARGET: (labels > 0).astype("int64")})
 
 
 def stand_in() -> pd.DataFrame:
@@ -72,21 +79,26 @@ def stand_in() -> pd.DataFrame:
 
 
 def write(table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, str]) -> None:
-    """Write a prepared `table` and its description; see `dpsub.data.prepared`."""
-    checks.one_of("label", label, LABELS)
-    description = {"dataset": "ijcnn1", "label": label, "rows": len(table), "sources": dict(sorted(sources.items()))}
-    prepared.write(table, path, description)
+    """Write a prepared `table` as `dataset.write_table` does."""
+    description = {"dataset": "ijcnn1", "label": label, "rows": len(table), "sources": dict(sources)}
+    dataset.write_table(table, path, description)
 
 
 def load(path: Path) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return features, shape (49990, 22), labels in {0, 1}, and the label of the data.
-
-    Raises
-    ------
-    DataError
-        If the files are missing or not what :func:`write` wrote.
-    """
-    table, facts = prepared.read(path, label=str)
+    """Return features, shape (49990, 22), labels in {0, 1}, and the label of the data; DataError as `read_table`."""
+    table, facts = dataset.read_table(path, label=str)
     if tuple(table.columns) != COLUMNS:
         raise DataError(f"{path} must have the columns {', '.join(COLUMNS)}, got others; prepare the data again")
     return table[list(COLUMNS[:-1])].to_numpy(dtype=float), table[TARGET].to_numpy(dtype=float), facts["label"]
+
+
+class Ijcnn1(DataSet):
+    """Features and label; `dpsub.data.point_sets.from_ijcnn1` makes points of them."""
+
+    name = "ijcnn1"
+    files: ClassVar = {"real": (FILE,)}
+
+    def make(self, obtained: Obtained, path: Path) -> int:
+        table = prepare(obtained.paths[FILE]) if obtained.paths else stand_in()
+        write(table, path, label=obtained.label, sources=obtained.sha256)
+        return len(table)

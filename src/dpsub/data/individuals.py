@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.data import prepared
-from dpsub.data.sources import LABELS
+from dpsub.data import dataset as stored
 from dpsub.errors import DataError
 
 VALUE = "value"
@@ -41,44 +40,21 @@ def write(
     table: pd.DataFrame, path: Path, *, dataset: str, label: str, sources: Mapping[str, str], events: int,
     attributes: int,
 ) -> None:  # fmt: skip
-    """Write a `table` with the column `VALUE` and its description; see `dpsub.data.prepared`.
-
-    Raises
-    ------
-    ArgumentError
-        If the label is unknown.
-    DataError
-        If a value is negative or not finite.
-    """
-    checks.one_of("label", label, LABELS)
+    """Write a `table` with the column `VALUE`; DataError if a value is negative or not finite."""
     _check(table, path)
-    description = {"dataset": dataset, "label": label, "rows": len(table), "events": events,
-                   "attributes": attributes, "sources": dict(sorted(sources.items()))}  # fmt: skip
-    prepared.write(table, path, description)
+    stored.write_table(table, path, {"dataset": dataset, "label": label, "rows": len(table), "events": events,
+                                     "attributes": attributes, "sources": dict(sources)})  # fmt: skip
 
 
 def load(path: Path) -> Individuals:
-    """Return the prepared values and what is known of them.
-
-    Raises
-    ------
-    DataError
-        If the files are missing or not what :func:`write` wrote.
-    """
-    table, facts = prepared.read(path, label=str, events=int, attributes=int)
+    """Return the prepared values and what is known of them; DataError if the files are not what :func:`write` wrote."""
+    table, facts = stored.read_table(path, label=str, events=int, attributes=int)
     _check(table, path)
     return Individuals(table[VALUE].to_numpy(dtype=float), **facts)
 
 
 def disjoint_subsets(values: np.ndarray, size: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return disjoint random subsets of `values`: `count` of them, or as many of `size` as there are values for.
-
-    Parameters
-    ----------
-    values : ndarray, shape (individuals,)
-    size, count : int
-        At least 1.
-    rng : numpy.random.Generator
 
     Returns
     -------

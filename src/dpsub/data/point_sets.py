@@ -1,25 +1,56 @@
-"""Data sets to be clustered on disk: an array that is mapped into memory, and a description of what was checked."""
+"""Points to be clustered: rows around their mean without the outermost ones, and stand-ins with the paper's norms."""
 
 from __future__ import annotations
 
 import io
+import math
+import warnings
+import zipfile
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
+from scipy import optimize
 
-from dpsub import checks
-from dpsub.data import described, ijcnn1, prepared, raw_points, twins
-from dpsub.data.centred import Centred, centred, squared_norms
-from dpsub.data.point_sources import ORIGINS, FoundFile
-from dpsub.data.sources import LABELS, checksum
+from dpsub import checks, streams
+from dpsub.data import dataset, described, ijcnn1
+from dpsub.data.dataset import DataSet, Obtained
+from dpsub.data.described import Described
 from dpsub.errors import DataError
 
-NAMES = tuple(ORIGINS)
-SUFFIX = ".npy"
+PERCENTILE = 97.5
+SENTINEL = -999.0
+TWIN_ROWS = 20_000  # at most, of a stand-in that is prepared
+CLUSTERS = 40
+LARGE = 5  # the first clusters, about half of the rows, are the group "large"
+_TAIL = 1.2  # sizes fall like j^-1.2
+_SPREAD = 0.35  # standard deviation within a cluster over that between centres
+_ROUNDS = 30
+_ROWS_AT_ONCE = 65536
+
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    """Rows around their mean; statistics in double precision, taken before the rounding of the rows.
+
+    Attributes
+    ----------
+    points : ndarray of float32, shape (n, d)
+    radius, mean_square : float
+        Largest l2 norm and mean squared l2 norm after the second centring.
+    kept : ndarray of bool, shape (n_original,)
+        Which of the original rows stay.
+    """
+
+    points: np.ndarray
+    radius: float
+    mean_square: float
+    kept: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,69 +93,95 @@ class PointSet:
         return described.of(self.name).title
 
 
-def prepare(name: str, found: FoundFile, *, twin_rows: int) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the centred rows of a data set and their description.
+def squared_norms(points: np.ndarray) -> np.ndarray:
+    """Return squared l2 norms of the rows, accumulated in double precision; shape (n,)."""
+    found = np.empty(len(points))
+    for start in range(0, len(points), _ROWS_AT_ONCE):
+        block = points[start : start + _ROWS_AT_ONCE].astype(float, copy=False)
+        found[start : start + len(block)] = np.einsum("ij,ij->i", block, block)
+    return found
 
-    Parameters
+
+def centred(matrix: np.ndarray) -> Centred:
+    """Remove the outermost rows of a matrix of shape (n, d) and centre the others; features are not scaled.
+
+    Rows stay if their distance to the mean is strictly below the `PERCENTILE` of all distances (linear interpolation);
+    then their own mean is subtracted.
+
+    Raises
+    ------
+    DataError
+        If the matrix is empty, has a number that is not finite, or all its rows are alike.
+
+    Warns
+    -----
+    UserWarning
+        If equal distances at the limit change how many rows stay, or rows of -999 (a mark for "unknown") do.
+
+    References
     ----------
-    name : str
-        One of `NAMES`.
-    found : Found
-        Its files; without any, a stand-in of at most `twin_rows` rows is made.
-    twin_rows : int
+    importance, Section 5 and Table 1.
+    """
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+        raise DataError(f"points must be a table of numbers, got {matrix.ndim} axes of type {matrix.dtype}")
+    if 0 in matrix.shape:
+        raise DataError(f"points must have at least a row and a column, got the shape {matrix.shape}")
+    values = matrix.astype(float)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0].tolist()
+        got = f"{values[row, column]} in row {row + 1}, column {column + 1}"
+        raise DataError(f"points must be finite, got {got}; remove or mend the row")
+    marked = int((values == SENTINEL).all(axis=1).sum())
+    values -= values.mean(axis=0)
+    distances = np.sqrt(squared_norms(values))
+    kept = distances < float(np.percentile(distances, PERCENTILE))
+    if not kept.any():
+        raise DataError(f"points must differ, got {len(values)} rows at one distance from their mean")
+    if kept.sum() != (expected := int(np.floor(len(values) * PERCENTILE / 100))):
+        text = f"ties at the {PERCENTILE:g} percentile: {int(kept.sum())} rows stay, not {expected}"
+        warnings.warn(text, stacklevel=2)
+    if marked > 1:
+        warnings.warn(f"{marked} rows consist of {SENTINEL:g} only, a mark for unknown values", stacklevel=2)
+    values = values[kept]
+    values -= values.mean(axis=0)
+    squares = squared_norms(values)
+    mean_square = float(squares.mean())
+    if mean_square == 0:
+        raise DataError(f"points must differ, got {len(values)} equal rows")
+    return Centred(values.astype(np.float32), float(np.sqrt(squares.max())), mean_square, kept)
+
+
+def accepted(name: str, label: str, matrix: np.ndarray, groups: np.ndarray | None = None) -> PointSet:
+    """Return the centred rows of `matrix`, with the groups of those that stay.
 
     Raises
     ------
     DataError
         If complete files do not give the paper's Table 1, or a part of them has another number of columns.
     """
-    paper = described.of(name)
-    if not found.paths:
-        points, _ = twins.twin(paper, twin_rows)
-        squares = squared_norms(points)
-        numbers = {"radius": float(np.sqrt(squares.max())), "mean_square": float(squares.mean())}
-        facts = {**_facts(name, "synthetic", points), "n_original": len(points), **numbers}
-        return points, {**facts, "checked": "", "reason": found.reason}
-    result = centred(raw_points.read(name, found.paths))
-    _accept(name, found.label, result)
-    unknown = [file for file, path in found.paths.items() if path.is_file() and file not in found.sha256]
-    sums = {**found.sha256, **{file: checksum(found.paths[file]) for file in unknown}}
-    return result.points, {
-        **_facts(name, found.label, result.points),
-        "n_original": result.n_original,
-        "radius": result.radius,
-        "mean_square": result.mean_square,
-        "checked": "Table 1" if found.label == "real" else "checksum",
-        "sources": dict(sorted(sums.items())),
-    }
-
-
-def _facts(name: str, label: str, points: np.ndarray) -> dict[str, Any]:
-    return {"dataset": name, "label": label, "rows": len(points), "columns": points.shape[1]}
-
-
-def _accept(name: str, label: str, result: Centred) -> None:
-    paper = described.of(name)
+    paper, result = described.of(name), centred(matrix)
     n, d = result.points.shape
+    found = PointSet(name, label, result.points, len(matrix), result.radius, result.mean_square,
+                     None if groups is None else groups[result.kept])  # fmt: skip
     if label == "real":
-        faults = paper.faults(n_original=result.n_original, n=n, d=d, radius=result.radius,
-                              mean_square=result.mean_square)  # fmt: skip
+        faults = paper.faults(n_original=len(matrix), n=n, d=d, radius=found.radius, mean_square=found.mean_square)
     else:
         faults = [f"columns must be {paper.d}, got {d}"] if d != paper.d else []
     if faults:
         raise DataError(f"{name} must be the data of Table 1: {'; '.join(faults)}; restore the original files")
+    return found
 
 
-def write(points: np.ndarray, path: Path, facts: Mapping[str, Any]) -> None:
-    """Write rows (NumPy format, single precision) and their description with the checksum next to them.
-
-    Both files get their names only when they are complete.
-    """
-    checks.one_of("label", facts["label"], LABELS)
-    rows, head = np.ascontiguousarray(points, dtype=np.float32), io.BytesIO()
+def write(found: PointSet, path: Path, **facts: Any) -> None:
+    """Write the rows (NumPy format, single precision) and, with more `facts`, their description, as `dataset.write`."""
+    rows, head = np.ascontiguousarray(found.points, dtype=np.float32), io.BytesIO()
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(rows))
+    description = {
+        "dataset": found.name, "label": found.label, "rows": len(rows), "columns": rows.shape[1],
+        "n_original": found.n_original, "radius": found.radius, "mean_square": found.mean_square,
+    }  # fmt: skip
     # not np.save, which forgets why a disk did not take the rows
-    prepared.write_pair(Path(path), [head.getvalue(), rows.data.cast("B")], facts)
+    dataset.write([head.getvalue(), rows.data.cast("B")], path, {**description, **facts})
 
 
 def load(path: Path) -> PointSet:
@@ -135,8 +192,7 @@ def load(path: Path) -> PointSet:
     DataError
         If the files are missing or do not belong together.
     """
-    path = Path(path)
-    facts = prepared.description(path, dataset=str, label=str, n_original=int, radius=float, mean_square=float)
+    facts = dataset.describe(path, dataset=str, label=str, n_original=int, radius=float, mean_square=float)
     try:
         points = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError):
@@ -145,27 +201,169 @@ def load(path: Path) -> PointSet:
     return PointSet(facts.pop("dataset"), facts.pop("label"), points, **facts)
 
 
+def from_ijcnn1(path: Path, rows: int) -> PointSet:
+    """Return ijcnn1, with its two classes as groups; where the file is a stand-in, the twin scaled to Table 1."""
+    features, positive, label = ijcnn1.load(path)
+    if label != "real":
+        return stand_in("ijcnn1", rows)
+    return accepted("ijcnn1", label, features, np.where(positive > 0, "positive class", "negative class"))
+
+
 def stand_in(name: str, rows: int) -> PointSet:
     """Return a synthetic twin of at most `rows` rows; its groups are the rows of large and of small clusters."""
-    points, large = twins.twin(described.of(name), rows)
+    points, large = twin(described.of(name), rows)
     squares = squared_norms(points)
     groups = np.where(large, "large clusters", "small clusters")
     radius, mean_square = float(np.sqrt(squares.max())), float(squares.mean())
     return PointSet(name, "synthetic", points, len(points), radius, mean_square, groups)
 
 
-def from_ijcnn1(path: Path, rows: int) -> PointSet:
-    """Return ijcnn1, with its two classes as groups; where the file is a stand-in, the twin scaled to Table 1.
+def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points that resemble a data set in what the privacy accounting and the cost see of it.
 
-    Raises
-    ------
-    DataError
-        If the real file does not give the paper's Table 1.
+    A Gaussian mixture with heavy-tailed cluster sizes and a falling spectrum; then norms are raised to a power and
+    scaled, direction by direction, until largest norm and mean squared norm around the mean are those of Table 1.
+
+    Returns
+    -------
+    points : ndarray of float32, shape (n, d)
+        Centred; n is `rows`, or the paper's number of rows if that is smaller.
+    large : ndarray of bool, shape (n,)
+        Whether the row belongs to one of the five largest clusters.
     """
-    features, positive, label = ijcnn1.load(path)
-    if label != "real":
-        return stand_in("ijcnn1", rows)
-    result = centred(features)
-    _accept("ijcnn1", label, result)
-    groups = np.where(positive[result.kept] > 0, "positive class", "negative class")
-    return PointSet("ijcnn1", label, result.points, result.n_original, result.radius, result.mean_square, groups)
+    n = min(checks.integer("rows", rows, at_least=100), paper.n)
+    before = math.ceil(n / (PERCENTILE / 100)) + 1
+    rng = streams.stream(
+        paper.n_original, experiment="synthetic_points", cell={"name": paper.name}, role="data", replicate=n
+    )
+    spectrum = np.arange(1, paper.d + 1) ** -0.4
+    chances = np.arange(1, CLUSTERS + 1) ** -_TAIL
+    cluster = rng.choice(CLUSTERS, size=before, p=chances / chances.sum())
+    centres = rng.standard_normal((CLUSTERS, paper.d)) * spectrum
+    first = centred(centres[cluster] + _SPREAD * spectrum * rng.standard_normal((before, paper.d)))
+    points = first.points[:n].astype(float)
+    share = paper.mean_square / paper.radius**2
+    for _ in range(_ROUNDS):
+        points -= points.mean(axis=0)
+        norms = np.sqrt(squared_norms(points))
+        relative = norms / norms.max()
+        power = optimize.brentq(lambda p, t=relative: float(np.mean(t ** (2 * p))) - share, 0.01, 100)
+        if abs(power - 1) < 1e-7:
+            break
+        points *= (paper.radius * relative**power / norms)[:, None]
+    return points.astype(np.float32), (cluster[first.kept] < LARGE)[:n]
+
+
+class Points(DataSet):
+    """A data set of the importance-sampling paper; where no file is published with a checksum, Table 1 is the check."""
+
+    suffix = ".npy"
+
+    @abstractmethod
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        """Return the features in the raw files, shape (n, d), labels and identifiers left out."""
+
+    def read(self, paths: Mapping[str, Path]) -> np.ndarray:
+        """Return `features`; DataError if a file cannot be read as what it should be."""
+        try:
+            return self.features(paths)
+        except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, pd.errors.ParserError) as problem:
+            names, reason = ", ".join(map(str, paths.values())), " ".join(str(problem).split())[:200]
+            rule = f"{names} must hold the {self.name} data"
+            raise DataError(f"{rule}, got: {reason}; restore the original file") from None
+
+    def make(self, obtained: Obtained, path: Path) -> int:
+        if obtained.paths:
+            found = accepted(self.name, obtained.label, self.read(obtained.paths))
+            checked = "Table 1" if found.label == "real" else "checksum"
+            write(found, path, checked=checked, sources=obtained.sha256)
+        else:
+            found = stand_in(self.name, TWIN_ROWS)
+            write(found, path, checked="", reason=obtained.reason)
+        return len(found.points)
+
+
+def from_text(source: Any, *, separator: str = ",", skip: int = 0) -> np.ndarray:
+    """Return a table of numbers without header; a file that ends with .gz or .xz is decompressed."""
+    return pd.read_csv(source, sep=separator, header=None, skiprows=skip, dtype=np.float64).to_numpy()
+
+
+class KddProtein(Points):
+    """Block, example and class stand before the 74 features; in the recovered part a flag does."""
+
+    name = "kdd_protein"
+    files: ClassVar = {"real": ("bio_train.dat",), "partial": ("kdd_protein_recovered.csv.xz",)}
+
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        if "bio_train.dat" in paths:
+            return from_text(paths["bio_train.dat"], separator="\t")[:, 3:77]
+        return from_text(paths["kdd_protein_recovered.csv.xz"])[:, 1:]
+
+
+class Rna(Points):
+    """Three files in the format of LIBSVM."""
+
+    name = "rna"
+    files: ClassVar = {"real": ("cod-rna", "cod-rna.t", "cod-rna.r")}
+
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        texts = [paths[file].read_text(encoding="ascii") for file in self.files["real"]]
+        return np.concatenate([ijcnn1.libsvm(text.splitlines(), 8)[1] for text in texts])
+
+
+class Song(Points):
+    """The year of the song stands before the 90 features; not in the subsample."""
+
+    name = "song"
+    files: ClassVar = {"real": ("YearPredictionMSD.txt.zip",), "subsample": ("song_uniform_subsample.csv.xz",)}
+
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        if "song_uniform_subsample.csv.xz" in paths:
+            return from_text(paths["song_uniform_subsample.csv.xz"])
+        with zipfile.ZipFile(paths["YearPredictionMSD.txt.zip"]) as archive:
+            return from_text(io.BytesIO(archive.read("YearPredictionMSD.txt")))[:, 1:]
+
+
+class Covertype(Points):
+    """The cover type stands behind the 54 features."""
+
+    name = "covertype"
+    files: ClassVar = {"real": ("covtype.data.gz",)}
+
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        return from_text(paths["covtype.data.gz"])[:, :54]
+
+
+class MiniBoone(Points):
+    """One line of counts comes first."""
+
+    name = "miniboone"
+    files: ClassVar = {"real": ("MiniBooNE_PID.txt",)}
+
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        return from_text(paths["MiniBooNE_PID.txt"], separator=r"\s+", skip=1)
+
+
+class Fma(Points):
+    """Three lines of names come first, and a track's number before its features."""
+
+    name = "fma"
+    files: ClassVar = {"real": ("fma_metadata.zip",)}
+
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        with zipfile.ZipFile(paths["fma_metadata.zip"]) as archive:
+            table = io.BytesIO(archive.read("fma_metadata/features.csv"))
+        return pd.read_csv(table, header=[0, 1, 2], index_col=0).to_numpy(dtype=np.float64)
+
+
+class Pose(Points):
+    """One file a pose, a joint a line; the first one, the root, is the origin of the others."""
+
+    name = "pose"
+    files: ClassVar = {"real": ("POSE",)}
+
+    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
+        files = sorted(paths["POSE"].glob("*.csv"))
+        if not files:
+            raise ValueError("no .csv file in the folder")
+        return np.stack([np.loadtxt(file, delimiter=",", ndmin=2)[1:].reshape(-1) for file in files])

@@ -10,18 +10,9 @@ from dpsub import checks
 
 
 def normal_datasets(n: int, rngs: Iterable[np.random.Generator]) -> np.ndarray:
-    """Draw one data set of `n` independent N(0, 1) values from each generator.
+    """Draw one data set of `n` independent N(0, 1) values from each generator; shape (replicates, n).
 
-    Parameters
-    ----------
-    n : int
-        Records of a data set, at least 1.
-    rngs : iterable of numpy.random.Generator
-        One stream (role "data") per replicate, so that a data set does not depend on which others are drawn with it.
-
-    Returns
-    -------
-    ndarray, shape (replicates, n)
+    One stream (role "data") a replicate: a data set does not depend on which others are drawn with it.
 
     References
     ----------
@@ -34,18 +25,9 @@ def normal_datasets(n: int, rngs: Iterable[np.random.Generator]) -> np.ndarray:
 def linear_datasets(
     n: int, beta: Iterable[float], rngs: Iterable[np.random.Generator]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw one regression data set y = beta_0 + beta_1 x_1 + beta_2 x_2 + e from each generator.
+    """Draw one regression data set y = beta_0 + beta_1 x_1 + ... + e of `n` records from each generator.
 
     The predictors and the errors are independent N(0, 1); each stream gives the predictors record by record, then e.
-
-    Parameters
-    ----------
-    n : int
-        Records of a data set, at least 1.
-    beta : iterable of float
-        Intercept and slopes; any number of slopes.
-    rngs : iterable of numpy.random.Generator
-        One stream (role "data") per replicate.
 
     Returns
     -------

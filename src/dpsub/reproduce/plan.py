@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsub import checks
-from dpsub.data import known
+from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import artefacts, experiments, provenance, settings
 from dpsub.reproduce.artefact import Artefact, OutputDirs
@@ -129,7 +129,7 @@ class Plan:
     def data_file(self, data_set: str) -> Path:
         """Return the prepared file of a data set; each results folder has its own, as its configuration may differ."""
         tag = re.sub(r"[^A-Za-z0-9._-]+", "-", str(self.results)).strip("-") or "results"
-        return Path("data/interim") / tag / f"{data_set}{known.suffix_of(data_set)}"
+        return Path("data/interim") / tag / f"{data_set}{DATA_SETS.get(data_set).suffix}"
 
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""

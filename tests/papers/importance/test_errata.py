@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dpsub.data import described, twins
-from dpsub.data.centred import squared_norms
+from dpsub.data import described
+from dpsub.data.point_sets import squared_norms, twin
 from dpsub.errors import ArgumentError
 from dpsub.importance import samplers
 from dpsub.importance.audit import audit_first_centres, audit_noise
@@ -33,7 +33,7 @@ def facts(name: str) -> DataFacts:
 
 @pytest.fixture(scope="module")
 def song() -> tuple[DataFacts, np.ndarray]:
-    points, _ = twins.twin(described.of("song"), 2000)
+    points, _ = twin(described.of("song"), 2000)
     return DataFacts.of(points), np.sqrt(squared_norms(points))
 
 

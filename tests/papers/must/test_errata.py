@@ -15,7 +15,7 @@ import dpsub
 from dpsub import noise, sampling
 from dpsub.accounting import algorithm1, pairs
 from dpsub.amplification import amplified_epsilon, amplify, category
-from dpsub.data import adult, synthetic_adult
+from dpsub.data import adult
 from dpsub.errors import ArgumentError
 from dpsub.learning import descent
 from dpsub.learning.descent import binary_metrics
@@ -45,7 +45,7 @@ def _printed(artefact: str, row: str, column: str) -> float:
 
 
 def test_e01_the_label_among_the_predictors_lifts_the_accuracy() -> None:
-    table = adult.scaled(synthetic_adult.generate())
+    table = adult.scaled(adult.stand_in())
     features = table[list(adult.FEATURES)].to_numpy(float)
     label = table[adult.TARGET].to_numpy(float)
     accuracy = {}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub.data import centred
+from dpsub.data.point_sets import PERCENTILE
 from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
 
 
@@ -29,7 +29,7 @@ class ImportanceData(OnPointSets):
         self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
     ) -> pd.DataFrame:
         rows = [
-            (0, one.name, one.label, one.n_original, *one.points.shape, one.radius, one.mean_square, centred.PERCENTILE)
+            (0, one.name, one.label, one.n_original, *one.points.shape, one.radius, one.mean_square, PERCENTILE)
             for one in each(settings, data)
         ]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

@@ -1,0 +1,137 @@
+"""What a data set is: its raw files, what it may be called, and the prepared file with a description next to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpsub import checks
+from dpsub.errors import DataError
+from dpsub.registry import Registry
+
+LABELS = ("real", "synthetic", "subsample", "partial", "subset")
+"""What data may be: the published file, a generated stand-in, or a named part of the published file."""
+
+
+@dataclass(frozen=True)
+class Obtained:
+    """Raw files that are what they should be, or the news that a stand-in is needed.
+
+    Attributes
+    ----------
+    paths, sha256 : dict
+        Files and their SHA-256 sums by name; empty if `label` is "synthetic".
+    label : str
+        One of `LABELS`: what everything made from them must be called.
+    reason : str
+        Why there are no files, for the user; empty if there are.
+    """
+
+    paths: dict[str, Path]
+    label: str
+    sha256: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+
+class DataSet(ABC):
+    """A data set that a job prepares; a module of this package that defines one makes it known.
+
+    Attributes
+    ----------
+    name : str
+        As experiments name it.
+    source : str
+        Its folder and its name in data/SOURCES.csv; `name` if empty.
+    files : mapping of str to tuple of str
+        The raw files by what they make the data (a label): the original ones first, then what may take their place.
+    suffix : str
+        Of the prepared file.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str] = ""
+    files: ClassVar[Mapping[str, tuple[str, ...]]]
+    suffix: ClassVar[str] = ".parquet"
+
+    @abstractmethod
+    def make(self, obtained: Obtained, path: Path) -> int:
+        """Write the prepared data, or the stand-in if there are no raw files, to `path`; return the number of rows."""
+
+
+REGISTRY: Registry[DataSet] = Registry("dpsub.data", DataSet, "data set")
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 sum of the file at `path` as 64 lower-case hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_table(table: pd.DataFrame, path: Path, description: Mapping[str, Any]) -> None:
+    """Write `table` to `path` (Parquet) as :func:`write` does; the same table gives the same bytes."""
+    write([table.to_parquet(None, index=False, compression="zstd")], path, description)
+
+
+def write(pieces: Iterable[bytes | memoryview], path: Path, description: Mapping[str, Any]) -> None:
+    """Write `pieces`, one after the other, to `path`, and `description`, with their checksum, next to it (JSON).
+
+    Both files get their names only when they are complete, so that no interruption leaves a pair that :func:`describe`
+    accepts; what cannot be completed is removed, as on a full disk.
+
+    Raises
+    ------
+    ArgumentError
+        If the description's label is none of `LABELS`.
+    """
+    checks.one_of("label", description["label"], LABELS)
+    path, beside = Path(path), Path(path).with_suffix(".json")
+    unfinished, draft = (one.with_name(f".{one.name}.unfinished") for one in (path, beside))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with unfinished.open("wb") as out:
+            for piece in pieces:
+                out.write(piece)
+        facts = {**description, "sha256": checksum(unfinished)}
+        draft.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        os.replace(draft, beside)
+        os.replace(unfinished, path)
+    finally:
+        draft.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
+
+
+def read_table(path: Path, **facts: type) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the table at `path` and the named facts of its description, as :func:`describe` does."""
+    known = describe(path, **facts)
+    return pd.read_parquet(path), known
+
+
+def describe(path: Path, **facts: type) -> dict[str, Any]:
+    """Return the named facts, as the types given, of the description of the prepared file at `path`.
+
+    Raises
+    ------
+    DataError
+        If the file or its description is missing, or the two do not belong together.
+    """
+    path, beside = Path(path), Path(path).with_suffix(".json")
+    try:
+        told: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
+        known = {name: kind(told[name]) for name, kind in facts.items()}
+        expected, found = str(told["sha256"]), checksum(path)
+    except OSError as problem:
+        rule = f"{path} and its description must be readable"
+        raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{beside} must describe {path.name}, got something else; prepare the data again") from None
+    if found != expected:
+        raise DataError(f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again")
+    return known
