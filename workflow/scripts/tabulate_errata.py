@@ -11,9 +11,9 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub.reproduce import expected
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import overview
+from dpsub.reproduce.verdicts import read_expected
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,10 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--document", type=Path, default=ROOT / "docs/deviations.md")
-    parser.add_argument("--published", type=Path, default=ROOT / "src/dpsub/papers")
-    parser.add_argument("--expected", type=Path, default=ROOT / "data/expected_verdicts.csv")
+    parser.add_argument("--papers", type=Path, default=ROOT / "src/dpsub/papers")
     options = parser.parse_args()
-    text = overview.refreshed(options.document, options.published, expected.read_expected(options.expected))
+    text = overview.refreshed(options.document, options.papers, read_expected(options.papers))
     replace_file(options.document, text.encode())
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from dpsub.reproduce.artefact import Artefact
-from dpsub.reproduce.cells import overall
+from dpsub.reproduce.artefact import Artefact, printed_rows
 from dpsub.reproduce.digits import with_error
 from dpsub.reproduce.names import display
-from dpsub.reproduce.published import parse_row_key
+from dpsub.reproduce.published import row_texts
 from dpsub.reproduce.report import anchors
-from dpsub.reproduce.verdicts import VARIANTS
+from dpsub.reproduce.verdicts import CELL, VARIANTS, overall
 
 MEANINGS = {
     "reproduced": "our number rounds to the printed one",
@@ -33,7 +32,6 @@ MEANINGS = {
 }
 GOOD = ("reproduced", "within_error", "holds")
 BAD = ("differs", "fails")
-CELL = ["paper", "artefact", "row", "column"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Line:
 def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return one row a printed number: its key, overall verdict and erratum."""
     rows = [
-        {**{name: cell[0][name] for name in (*CELL, "erratum")}, "verdict": overall(cell)}
+        {**{name: cell[0][name] for name in (*CELL, "erratum")}, "verdict": _overall(cell)}
         for cell in _cells(comparison)
     ]
     return pd.DataFrame(rows, columns=[*CELL, "verdict", "erratum"])
@@ -104,7 +102,8 @@ def lines(
         Label of the data behind an artefact by its identifier; "simulated" where it is not given.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
-    return [_line(cell, known, data_labels) for cell in _cells(comparison)]
+    shown = {(name, row): text for name, artefact in known.items() for row, text in _shown(artefact)}
+    return [_line(cell, known, shown, data_labels) for cell in _cells(comparison)]
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
@@ -113,11 +112,26 @@ def counts(found: Iterable[Line]) -> dict[str, int]:
     return {name: every.count(name) for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
 
 
-def _line(judgements: list[dict[str, Any]], known: Mapping[str, Artefact], data_labels: Mapping[str, str]) -> Line:
+def _shown(artefact: Artefact) -> Iterator[tuple[str, str]]:
+    """Yield the rows that the paper prints, each with the words in which its key fields are shown."""
+    printed = printed_rows(artefact)
+    keys = printed[list(artefact.keys)].drop_duplicates()
+    for row, fields in zip(row_texts(keys, artefact.keys), keys.to_dict("records"), strict=True):
+        yield row, ", ".join(display(str(name), text, plain=True) for name, text in fields.items() if text)
+
+
+def _overall(judgements: list[dict[str, Any]]) -> str:
+    return overall({row["variant"]: row["verdict"] for row in judgements})
+
+
+def _line(
+    judgements: list[dict[str, Any]], known: Mapping[str, Artefact], shown_rows: Mapping[tuple[str, str], str],
+    data_labels: Mapping[str, str],
+) -> Line:  # fmt: skip
     key = judgements[0]
     place = f"{key['paper']}/{key['artefact']}"
     artefact = known.get(place)
-    verdict = overall(judgements)
+    verdict = _overall(judgements)
     setting = key["kind"] == "setting"  # chosen by the paper, so it is no number about privacy
 
     def kind(variant: str) -> str:
@@ -126,14 +140,13 @@ def _line(judgements: list[dict[str, Any]], known: Mapping[str, Artefact], data_
     values = {row["variant"]: _value(row, key["printed"], kind(row["variant"])) for row in judgements}
     values = {name: values[name] for name in VARIANTS if name in values and values[name].text}
     shown = any(row["verdict"] == "shown" for row in judgements)
-    fields = parse_row_key(key["row"])
     return Line(
         paper=key["paper"], artefact=key["artefact"], quantity=display("column", key["column"], plain=True),
-        cell=", ".join(display(name, value, plain=True) for name, value in fields.items()),
+        cell=shown_rows.get((place, key["row"]), key["row"]),
         printed=Value(key["printed"], _number(key["printed"]), kind("printed")),
         values=values, kind=key["kind"], verdict=verdict, verdicts=(verdict, *(["shown"] if shown else [])),
         errata=tuple(key["erratum"].split()), note=_notes(judgements),
-        anchor=anchors.of_cell(key["paper"], key["artefact"], fields, key["column"]),
+        anchor=anchors.of_row(*(key[name] for name in CELL)),
         data=data_labels.get(place, "simulated"),
     )  # fmt: skip
 

@@ -11,13 +11,12 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.reproduce import published
-from dpsub.reproduce.cells import overall
 from dpsub.reproduce.names import escape_markdown
 from dpsub.reproduce.report import errata
 from dpsub.reproduce.report.numbers import MEANINGS
+from dpsub.reproduce.verdicts import CELL, overall_by_cell
 
 BEGIN, END = "<!-- errata: ", "<!-- end of errata -->"
-_KEY = ("paper", "artefact", "row", "column")
 
 
 def refreshed(document: Path, printed: Path, verdicts: pd.DataFrame) -> str:
@@ -30,7 +29,7 @@ def refreshed(document: Path, printed: Path, verdicts: pd.DataFrame) -> str:
     printed : Path
         Folder of printed numbers.
     verdicts : DataFrame
-        Expected verdicts, as `dpsub.reproduce.expected.read_expected` returns them.
+        Expected verdicts, as `dpsub.reproduce.verdicts.read_expected` returns them.
 
     Raises
     ------
@@ -49,16 +48,16 @@ def refreshed(document: Path, printed: Path, verdicts: pd.DataFrame) -> str:
 
 def _by_erratum(printed: Path, verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
     """Return how many printed numbers with which verdict each erratum is about."""
-    judged: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for row in verdicts.to_dict("records"):
-        judged.setdefault(tuple(row[name] for name in _KEY), []).append({str(k): str(v) for k, v in row.items()})
+    judged = overall_by_cell(verdicts)
     found: dict[str, Counter[str]] = {}
     for path in sorted(printed.glob("*/published/*.csv")):
-        for row in published.read(path).to_dict("records"):
+        table = published.load(path.parents[1].name, path.stem, printed)
+        table["row"] = published.row_texts(table, published.key_names(table))
+        for row in table.to_dict("records"):
             for name in row["erratum"].split():
                 if name not in known:
                     raise DataError(f"an erratum of {path.name} must stand in the document of errata, got no {name}")
-                verdict = overall(judged.get(tuple(row[field] for field in _KEY), [])) or "not yet judged"
+                verdict = judged.get(tuple(row[field] for field in CELL)) or "not yet judged"
                 found.setdefault(name, Counter())[verdict] += 1
     return found
 

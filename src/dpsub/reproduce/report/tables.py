@@ -12,12 +12,14 @@ from latex2mathml.converter import convert
 from markupsafe import Markup
 
 from dpsub.reproduce.artefact import Artefact
-from dpsub.reproduce.cells import AS_DONE, key_fields, variants_of
+from dpsub.reproduce.cells import variants_of
 from dpsub.reproduce.digits import usual, with_error
 from dpsub.reproduce.layout import Layout, Panel, place
 from dpsub.reproduce.names import display, variant_name
+from dpsub.reproduce.published import key_names, row_texts
 from dpsub.reproduce.report import anchors
 from dpsub.reproduce.report.numbers import BAD
+from dpsub.reproduce.verdicts import AS_DONE
 
 PRINTED = "printed"
 
@@ -122,7 +124,7 @@ class _Writer:
         self.cells: list[dict[str, Any]] = [
             {str(name): value for name, value in cell.items()} for cell in cells.to_dict("records")
         ]
-        self._fields = key_fields(cells)
+        self._rows = row_texts(cells, key_names(cells))
         self._templates = {str(name): usual(part["printed"]) for name, part in cells.groupby("column")}
 
     def entry(self, position: int | None, variant: str, anchored: set[int]) -> Entry:
@@ -136,8 +138,7 @@ class _Writer:
         anchor = ""
         if position not in anchored:
             anchored.add(position)
-            fields = {name: str(cell[name]) for name in self._fields}
-            anchor = anchors.of_cell(self.artefact.paper, self.artefact.name, fields, cell["column"])
+            anchor = anchors.of_row(self.artefact.paper, self.artefact.name, self._rows[position], cell["column"])
         mark = _mark(variant, str(cell["verdict"]))
         errata = tuple(str(cell["erratum"]).split()) if mark else ()
         kind = "" if cell["verdict"] == "used" else self.artefact.number_kind(cell["column"], variant)
