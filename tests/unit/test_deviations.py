@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsub.errors import DataError
-from dpsub.reproduce import artefacts, expected, published
+from dpsub.reproduce import artefacts, published, verdicts
 from dpsub.reproduce.report import errata, overview
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,8 +17,9 @@ DOCUMENT = ROOT / "docs/deviations.md"
 PRINTED = ROOT / "src/dpsub/papers"
 ENTRIES = errata.read(DOCUMENT)
 FILES = PRINTED.glob("*/published/*.csv")
-CELLS = Counter(" ".join(" ".join(published.read(path)["erratum"]) for path in FILES).split())
-VERDICTS = expected.read_expected(ROOT / "data/expected_verdicts.csv")
+TABLES = [published.load(path.parents[1].name, path.stem) for path in FILES]
+CELLS = Counter(" ".join(" ".join(table["erratum"]) for table in TABLES).split())
+VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
 
 
 def test_the_tables_are_current() -> None:
