@@ -98,7 +98,7 @@ def test_rmse_of_a_coefficient_is_bias_and_spread(records: Records) -> None:
     values = with_rows(made("must/table7").values(records)).set_index(["row", "column", "variant"])["value"]
     cell = records["linear_regression"].query("variant == 'stated' and sampler == 'wor' and epsilon_amplified == 0.01")
     errors = cell["error_beta1"]
-    row = "epsilon_amplified=0.01; sampler=wor; coefficient=beta1"
+    row = "sampler=wor; coefficient=beta1; epsilon_amplified=0.01"
     assert values[row, "bias", "stated"] == pytest.approx(errors.mean())
     assert values[row, "rmse", "stated"] ** 2 == pytest.approx(errors.mean() ** 2 + errors.var(ddof=0))
 
@@ -308,7 +308,7 @@ def test_formulas_stand_in_table_2(records: Records, tmp_path: Path) -> None:
     artefact = made("must/table2")
     files = build(artefact, records, printed_rows(artefact), OutputDirs.under(tmp_path))
     assert r"| $\frac{b}{n}(1-(1-\frac{1}{b})^m)$ |" in files["md"].read_text()
-    values = artefact.values(records).set_index(["row", "column"])["value"]
+    values = with_rows(artefact.values(records)).set_index(["row", "column"])["value"]
     assert values["sampler=must_wo", "eta"] == pytest.approx(values["sampler=wr", "eta"], rel=1e-13)
     assert values["sampler=wor", "eta"] == pytest.approx(24 / 60)
     assert values[:, "departure"].max() < 1e-14

@@ -230,7 +230,7 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         if keys != [key for key in artefact.keys if key in keys]:
             raise DataError(f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
                             f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}")
-        frame = found.reindex(columns=columns).fillna(dict.fromkeys(artefact.keys, ""))
+        frame = found.assign(**{key: "" for key in artefact.keys if key not in keys})[columns]
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for place in artefact.declared():
         if place not in known:
@@ -355,8 +355,8 @@ def all_values(
     for key in published.key_names(values):
         if key not in artefact.keys:
             raise DataError(f"{artefact.identifier} must declare its key {key!r}, got {', '.join(artefact.keys)}")
-    columns = [*artefact.keys, *VALUE_COLUMNS, "configured"]
-    return values.reindex(columns=columns).fillna(dict.fromkeys(artefact.keys, ""))
+    values = values.assign(**{key: "" for key in artefact.keys if key not in values.columns})
+    return values.fillna(dict.fromkeys(artefact.keys, ""))[[*artefact.keys, *VALUE_COLUMNS, "configured"]]
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:

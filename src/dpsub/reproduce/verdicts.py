@@ -203,12 +203,13 @@ def compare(
     for variant in JUDGED:
         family = (table["variant"] == variant) & answers["p_value"].notna()
         answers.loc[family, "agrees"] = ~holm(answers.loc[family, "p_value"].to_numpy(dtype=float))
-    stated = set(table.loc[(table["variant"] == "stated") & answers["agrees"].eq(True), "number"])
-    for position, agrees in answers["agrees"].dropna().items():
-        kind, variant, number = table.loc[position, ["kind", "variant", "number"]]  # type: ignore[index]
-        agree, only_as_done, differ = WORDS[kind]
-        alone = variant == "as_done" and number not in stated
-        answers.loc[position, "verdict"] = (only_as_done if alone else agree) if agrees else differ  # type: ignore[index]
+    agrees = answers.pop("agrees")
+    stated = set(table.loc[(table["variant"] == "stated") & agrees.eq(True), "number"])
+    alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)
+    answers["verdict"] = [
+        verdict if pd.isna(agree) else WORDS[kind][int(only) if agree else 2]
+        for verdict, agree, kind, only in zip(answers["verdict"], agrees, table["kind"], alone, strict=True)
+    ]
     last = answers["verdict"] == "not_compared"  # there the reason comes first
     pairs = zip(table["note"].where(~last, answers["words"]), answers["words"].where(~last, table["note"]), strict=True)
     answers["note"] = ["; ".join(filter(None, pair)) for pair in pairs]
