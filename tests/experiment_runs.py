@@ -45,10 +45,8 @@ def rounds_to(value: float, printed: str) -> bool:
 def printed_cells(artefact: str, *columns: str) -> list[tuple[dict[str, str], str, str, str]]:
     """Return (fields of the row, column, printed text, errata) of the printed numbers in these columns."""
     frame = published.load("must", artefact)
-    frame = frame[frame["column"].isin(columns)]
+    keys = published.key_names(frame)
     return [
-        (published.parse_row_key(row), column, text, errata)
-        for row, column, text, errata in zip(
-            frame["row"], frame["column"], frame["printed"], frame["erratum"].fillna(""), strict=True
-        )
+        ({key: row[key] for key in keys if row[key]}, row["column"], row["printed"], row["erratum"])
+        for row in frame[frame["column"].isin(columns)].to_dict("records")
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpsub.reproduce import artefacts, comparison
+from dpsub.reproduce import artefacts, verdicts
 from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
 from dpsub.reproduce.papers import errata_files
 from dpsub.reproduce.report import Run, write_report
@@ -40,7 +40,7 @@ def make(results: Path, names: Sequence[str]) -> Made:
     """Build artefacts below `results`."""
     dirs, records = OutputDirs.under(results), made_up_records.everything()
     chosen = [artefacts.REGISTRY.get(name)() for name in names]
-    frames = [comparison.read(build(one, records, printed_rows(one), dirs)["comparison"]) for one in chosen]
+    frames = [verdicts.read(build(one, records, printed_rows(one), dirs)["comparison"]) for one in chosen]
     run = Run(
         artefacts=chosen,
         dirs=dirs,

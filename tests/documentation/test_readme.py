@@ -14,12 +14,12 @@ import yaml
 
 import dpsub
 from dpsub.errors import DataError
-from dpsub.reproduce.report.numbers import CELL
+from dpsub.reproduce import verdicts
 from dpsub.sampling import REGISTRY
 from tests.documentation.console import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-VERDICTS = pd.read_csv(ROOT / "data/expected_verdicts.csv", dtype=str)
+VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
 PICTURE = ROOT / "docs/pictures/privacy_by_steps"
 
 

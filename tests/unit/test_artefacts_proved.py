@@ -7,11 +7,12 @@ import math
 import pandas as pd
 import pytest
 
-from dpsub.reproduce import artefacts, published
-from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce import artefacts
+from dpsub.reproduce.artefact import Artefact, Records, all_values
 from dpsub.reproduce.artefacts import printed_rows
-from dpsub.reproduce.comparison import compare
+from dpsub.reproduce.verdicts import compare
 from tests.unit import made_up_records
+from tests.unit.rows import with_rows
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def made(name: str) -> Artefact:
 
 def test_table8_has_attack_proof_and_pair_in_the_rigorous_rows(records: Records) -> None:
     values = made("must/table8").values(records)
-    found = values[values["variant"] == "rigorous"].set_index(["row", "column"])
+    found = with_rows(values[values["variant"] == "rigorous"]).set_index(["row", "column"])
     wor = found.loc["sampler=wor"]
     assert wor["value"]["delta_c_lower"] == pytest.approx(0.02)
     assert wor["value"]["delta_c_upper"] == pytest.approx(0.04)
@@ -39,7 +40,7 @@ def test_table8_has_attack_proof_and_pair_in_the_rigorous_rows(records: Records)
 
 
 def test_nothing_is_proved_for_poisson_as_it_was_run(records: Records) -> None:
-    values = made("must/table8").values(records).set_index(["row", "column", "variant"])
+    values = with_rows(made("must/table8").values(records)).set_index(["row", "column", "variant"])
     upper = values.loc[("sampler=poisson", "delta_c_upper", "rigorous")]
     assert upper["value"] == 1
     assert upper["note"].startswith("nothing is proved, add_remove")
@@ -50,7 +51,7 @@ def test_nothing_is_proved_for_poisson_as_it_was_run(records: Records) -> None:
 
 def test_rigorous_rows_of_table8_are_shown_and_not_judged(records: Records) -> None:
     artefact = made("must/table8")
-    shown = compare(printed_rows(artefact), artefact.values(records), artefact.labels(records))
+    shown = compare(printed_rows(artefact), all_values(artefact, records), artefact.keys, artefact.labels(records))
     rigorous = shown[(shown["variant"] == "rigorous") & shown["column"].str.startswith("delta_c")]
     assert len(rigorous) == 10
     assert set(rigorous["verdict"]) == {"shown"}
@@ -58,14 +59,14 @@ def test_rigorous_rows_of_table8_are_shown_and_not_judged(records: Records) -> N
 
 def test_figure_s2_values_hold_all_methods(records: Records) -> None:
     values = made("must/figureS2").values(records)
-    methods = {published.parse_row_key(row)["method"] for row in values["row"]}
+    methods = set(values["method"])
     assert methods == {"printed", "as_done", "cell_mass", "paper_pair", "attack_and_proof"}
-    row = "sampler=must_ow; method=attack_and_proof; n_compositions=400"
-    assert list(values[values["row"] == row]["value"]) == pytest.approx([0.02, 0.04])
+    row = values.query("sampler == 'must_ow' and method == 'attack_and_proof' and n_compositions == '400'")
+    assert list(row["value"]) == pytest.approx([0.02, 0.04])
 
 
 def test_noise_is_set_against_that_of_wor(records: Records) -> None:
-    values = made("must/noise_at_equal_privacy").values(records).set_index(["row", "column"])["value"]
+    values = with_rows(made("must/noise_at_equal_privacy").values(records)).set_index(["row", "column"])["value"]
     row = "target_epsilon=4; sampler=must_ow; adjacency=substitute"
     assert values[row, "noise_proved"] == pytest.approx(3)
     assert values[row, "noise_refuted"] == pytest.approx(2.9)
@@ -74,7 +75,7 @@ def test_noise_is_set_against_that_of_wor(records: Records) -> None:
 
 
 def test_peers_are_shown_with_their_widths_and_what_lies_below_an_attack(records: Records) -> None:
-    values = made("must/peer_bounds").values(records).set_index(["row", "column"])
+    values = with_rows(made("must/peer_bounds").values(records)).set_index(["row", "column"])
     poisson = "sampler=poisson; adjacency=add_remove; n=10000; m=100; noise_multiplier=1; n_compositions=1000; tool="
     assert values.loc[(f"{poisson}peer", "width"), "value"] == pytest.approx(0.03)
     absent = values.loc[(f"{poisson}absent", "upper")]
@@ -82,6 +83,6 @@ def test_peers_are_shown_with_their_widths_and_what_lies_below_an_attack(records
     assert absent["note"].startswith("absent is not installed")
     below = values[values["note"].str.endswith("below what an attack attains")]
     assert [row.rpartition("tool=")[2] for row, _ in below.index] == ["peer"]
-    times = made("must/peer_times").values(records).set_index(["row", "column"])["value"]
+    times = with_rows(made("must/peer_times").values(records)).set_index(["row", "column"])["value"]
     assert times[f"{poisson}peer", "times_ours"] == pytest.approx(10)
     assert (f"{poisson}absent", "seconds") not in times.index

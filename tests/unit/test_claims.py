@@ -15,9 +15,10 @@ from dpsub.papers.must.artefacts.claims import claims_values
 from dpsub.papers.must.artefacts.statements_amplification import AMPLIFICATION
 from dpsub.papers.must.artefacts.statements_noise import NOISE_AND_COMPOSITION
 from dpsub.papers.must.artefacts.statements_utility import UTILITY
-from dpsub.reproduce import comparison, published
+from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.verdicts import NOT_REAL, compare
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = published.load("must", "claims", ROOT / "src/dpsub/papers")
@@ -127,7 +128,7 @@ def values(records: Frames) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def verdicts(values: pd.DataFrame) -> pd.DataFrame:
-    return comparison.compare(PUBLISHED, values, ("real",))
+    return compare(PUBLISHED, values, ("claim",), ("real",))
 
 
 def stated(records: Frames, row: str) -> float:
@@ -138,13 +139,13 @@ def stated(records: Frames, row: str) -> float:
 
 def test_every_claim_gets_a_verdict(verdicts: pd.DataFrame) -> None:
     frame = verdicts
-    assert set(frame["row"]) == set(PUBLISHED["row"])
+    assert set(frame["row"]) == set(PUBLISHED["claim"])
     assert not (frame["verdict"] == "not_compared").any()
 
 
 def test_every_value_belongs_to_a_printed_claim(values: pd.DataFrame) -> None:
-    known = set(zip(PUBLISHED["row"], PUBLISHED["column"], strict=True))
-    assert set(zip(values["row"], values["column"], strict=True)) <= known
+    known = set(zip(PUBLISHED["claim"], PUBLISHED["column"], strict=True))
+    assert set(zip(values["claim"], values["column"], strict=True)) <= known
 
 
 def test_statements_hold_or_fail_as_known(verdicts: pd.DataFrame) -> None:
@@ -166,7 +167,7 @@ def test_numbers_of_the_text(verdicts: pd.DataFrame) -> None:
 
 
 def test_thresholds_against_independent_roots(values: pd.DataFrame) -> None:
-    found = values[values["variant"] == "stated"].set_index("row")["value"]
+    found = values[values["variant"] == "stated"].set_index("claim")["value"]
     roots = {"laplace_WR": 0.0376, "laplace_MUST.OW": 0.0572, "laplace_MUST.WW": 0.0642,
              "gaussian_WR": 0.0353, "gaussian_MUST.OW": 0.0596, "gaussian_MUST.WW": 0.0691}  # fmt: skip
     for name, root in roots.items():
@@ -295,7 +296,7 @@ def test_statements_that_fail_can_hold(records: Frames) -> None:
 
 
 def test_a_run_without_records_says_which_are_lacking() -> None:
-    frame = comparison.compare(PUBLISHED, claims_values({}), ())
+    frame = compare(PUBLISHED, claims_values({}), ("claim",))
     lacking = frame[frame["verdict"] == "not_compared"]
     assert lacking["note"].str.startswith("this run has no stated records of ").all()
     assert set(frame["verdict"]) == {"not_compared", "used", "reported", "holds", "fails", "differs"}
@@ -303,15 +304,15 @@ def test_a_run_without_records_says_which_are_lacking() -> None:
 
 def test_a_reduced_run_says_what_is_lacking(records: Frames) -> None:
     fewer = records["amplification_grid"].query("sampler != 'must_ww'")
-    reduced = claims_values({**records, "amplification_grid": fewer}).set_index("row")
+    reduced = claims_values({**records, "amplification_grid": fewer}).set_index("claim")
     assert reduced["value"].isna()["table3_epsilon_order"]
     assert reduced.loc["table3_epsilon_order", "note"] == "this run has no records of sampler must_ww"
 
 
 def test_a_stand_in_for_adult_is_never_compared(records: Frames) -> None:
     made_up = {**records, "adult_logistic": records["adult_logistic"].assign(data="synthetic")}
-    frame = comparison.compare(PUBLISHED, claims_values(made_up), ("synthetic",))
-    excused = frame[frame["note"].str.startswith(comparison.NOT_REAL)]
+    frame = compare(PUBLISHED, claims_values(made_up), ("claim",), ("synthetic",))
+    excused = frame[frame["note"].str.startswith(NOT_REAL)]
     assert set(excused["row"]) == {"adult_records", "adult_train", "adult_test", "table8_ow_best"}
     assert set(excused["verdict"]) == {"not_compared"}
 

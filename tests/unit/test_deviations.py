@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpsub.errors import DataError
-from dpsub.reproduce import artefacts, expected, published
+from dpsub.reproduce import artefacts, published, verdicts
 from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.report import errata
 
@@ -18,8 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = errata_files()
 PRINTED = sorted(path for paper in papers().values() for path in (paper.folder / "published").glob("*.csv"))
 ENTRIES = errata.read(FILES)
-CELLS = Counter(" ".join(" ".join(published.read(path)["erratum"]) for path in PRINTED).split())
-VERDICTS = expected.read_expected(ROOT / "data/expected_verdicts.csv")
+TABLES = [published.load(path.parents[1].name, path.stem) for path in PRINTED]
+CELLS = Counter(" ".join(" ".join(table["erratum"]) for table in TABLES).split())
+VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
 
 
 def test_the_document_is_current(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from dpsub.reproduce.figures import figure_bytes, finish, new, sampler_style, st
 from dpsub.reproduce.labels import sampler_label
 from dpsub.sampling import REGISTRY as SAMPLERS
 from tests.unit import made_up_records
+from tests.unit.rows import with_rows
 
 DIAGRAMS = ("must/figure1", "must/figure2", "must/figure3")
 FIGURES = tuple(
@@ -129,7 +130,7 @@ def test_figure4_has_the_printed_ranges_and_the_recorded_points(records: dict[st
 
 
 def test_figure4_values_know_strong_amplification(records: dict[str, pd.DataFrame]) -> None:
-    values = made("must/figure4").values(records).set_index(["row", "column"])["value"]
+    values = with_rows(made("must/figure4").values(records)).set_index(["row", "column"])["value"]
     assert values["ratio=1; mechanism=gaussian; sampler=wor", "never_weak"] == 1
     assert values["ratio=1; mechanism=gaussian; sampler=must_ww", "never_weak"] == 0
 
@@ -142,7 +143,7 @@ def test_figure5_and_s1_show_the_same_surfaces(records: dict[str, pd.DataFrame])
     assert [axes.get_xlabel() for axes in panels(flat)[3:]] == ["m"] * 3
     assert panels(flat)[0].get_xlim() == (10, 15)
     assert panels(flat)[0].get_ylim() == (16, 23)
-    values = made("must/figure5").values(records).set_index(["row", "column"])["value"]
+    values = with_rows(made("must/figure5").values(records)).set_index(["row", "column"])["value"]
     assert values["sampler=must_ow; quantity=eta; mechanism=laplace", "rises_with_m"] == 1
     assert values["sampler=must_ow; quantity=delta_difference; mechanism=laplace", "rises_with_b"] == 0
 

@@ -39,12 +39,11 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_descriptions_are_the_printed_table() -> None:
-    printed = published.load("importance", "table1").set_index(["row", "column"])["printed"]
+    printed = published.load("importance", "table1").set_index(["dataset", "column"])["printed"]
     for one in described.EIGHT.values():
-        row = published.row_key(dataset=one.title)
         expected = {"n_original": str(one.n_original), "n": str(one.n), "d": str(one.d),
                     "radius": one.printed_radius, "mean_square": one.printed_mean_square}  # fmt: skip
-        assert {name: printed[row, name] for name in expected} == expected
+        assert {name: printed[one.title, name] for name in expected} == expected
         assert one.n == int(np.floor(0.975 * one.n_original))
 
 

@@ -103,7 +103,7 @@ def test_tables_and_figures_have_it() -> None:
     }
     for name, column in (("must/table2", "eta"), ("must/table9", "law_mean"), ("must/figure4", "largest_difference")):
         values = artefacts.REGISTRY.get(name)().values(records)
-        found = values[values["row"].str.endswith("sampler=drawn") & (values["column"] == column)]
+        found = values[(values["sampler"] == "drawn") & (values["column"] == column)]
         assert len(found) and found["value"].notna().all(), name
     figure, plotted = artefacts.REGISTRY.get("must/figure4")().draw(records)  # type: ignore[union-attr]
     assert list(plotted["sampler"].unique()) == ["wor", "must_ow", "drawn"], "Poisson has the curve of WOR"

@@ -1,18 +1,23 @@
-"""Printed numbers: what the files hold, what a printed text says, row keys, the converter."""
+"""Printed numbers: what the files hold, what a printed text says, key columns."""
 
 from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsub.errors import ArgumentError, DataError
 from dpsub.reproduce import published
+from dpsub.reproduce.artefact import Artefact, OutputDirs, Records, all_values, build, printed_rows, values_frame
+from dpsub.reproduce.layout import Layout
+from tests.unit.rows import with_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "src/dpsub/papers"
@@ -26,7 +31,7 @@ def kinds(artefact: str) -> Counter[str]:
 
 
 def one(artefact: str, row: str, column: str) -> dict[str, object]:
-    frame = published.load("must", artefact, FOLDER)
+    frame = with_rows(published.load("must", artefact, FOLDER))
     found = frame[(frame["row"] == row) & (frame["column"] == column)]
     assert len(found) == 1
     return {str(name): value for name, value in found.iloc[0].to_dict().items()}
@@ -155,42 +160,92 @@ def test_a_text_that_is_no_number_is_refused(text: str) -> None:
         published.parse_printed(text)
 
 
-def test_row_keys_are_in_the_shortest_form_and_read_back() -> None:
-    key = published.row_key(ratio=0.25, sampler="must_ow", b=np.float64(10.0), epsilon=np.int64(2))
-    assert key == "ratio=0.25; sampler=must_ow; b=10; epsilon=2"
-    assert published.parse_row_key(key) == {"ratio": "0.25", "sampler": "must_ow", "b": "10", "epsilon": "2"}
-    assert published.row_key(epsilon_amplified=0.0005) == "epsilon_amplified=0.0005"
+def test_numbers_in_keys_have_one_form_on_both_sides() -> None:
+    for value, text in ((0.25, "0.25"), (np.float64(10.0), "10"), (np.int64(2), "2"), ("0.050", "0.05"), ("wr", "wr"),
+                        ("1e-05", "1e-05"), (1e-5, "1e-05"), ("left, middle", "left, middle"), ("", "")):  # fmt: skip
+        assert published.key_text(value) == text
+    with pytest.raises(ArgumentError, match="a number in a key must be finite, got nan; leave the field out"):
+        published.key_text(float("nan"))
 
 
-@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.floats(-1e9, 1e9), min_size=1))
-def test_row_keys_lose_no_number(fields: dict[str, float]) -> None:
-    read = published.parse_row_key(published.row_key(**fields))
-    assert {name: float(text) for name, text in read.items()} == fields
+@given(st.floats(-1e9, 1e9))
+def test_a_key_loses_no_number(value: float) -> None:
+    assert float(published.key_text(value)) == value
+    assert published.key_text(repr(value)) == published.key_text(value)
 
 
-def test_the_identifier_of_a_claim_is_a_row_key() -> None:
-    assert published.parse_row_key("s8_threshold_laplace_WR") == {"claim": "s8_threshold_laplace_WR"}
+def test_a_row_is_written_from_its_keys_without_those_that_it_lacks() -> None:
+    assert published.row_text({"ratio": "0.25", "sampler": "must_ow", "b": ""}) == "ratio=0.25; sampler=must_ow"
+    assert published.row_text({"claim": "s8_threshold_laplace_WR"}) == "s8_threshold_laplace_WR"
 
 
-@pytest.mark.parametrize("text", ["a=1;b=2", "a=", "=1", "a=1; a=2", "a=1; b"])
-def test_a_malformed_row_key_is_refused(text: str) -> None:
-    with pytest.raises(ArgumentError, match="a row key must"):
-        published.parse_row_key(text)
+def test_every_key_is_spelled_in_its_one_form() -> None:
+    for path in FOLDER.glob("*/published/*.csv"):
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        for name in published.key_names(frame):
+            assert all(published.key_text(text) == text for text in frame[name]), (path.name, name)
 
 
-def test_a_value_that_would_break_a_row_key_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="without '=' and ';', got sampler = 'a;b'"):
-        published.row_key(sampler="a;b")
-    with pytest.raises(ArgumentError, match="must be finite, got b = nan"):
-        published.row_key(b=float("nan"))
+class Made(Artefact):
+    """A table of a made-up paper."""
+
+    paper, name, kind, caption, keys = "made", "table1", "table", "A table.", ("sampler", "b")
+    layout = Layout()
+
+    def values(self, records: Records) -> pd.DataFrame:
+        return values_frame([{"sampler": "wr", "b": 10, "column": "n", "variant": "stated", "value": 7.0}])
 
 
-def test_every_row_key_is_spelled_canonically() -> None:
-    for artefact in COUNTS:
-        for row in published.load("must", artefact, FOLDER)["row"]:
-            fields = published.parse_row_key(row)
-            numbers = {name: text if name in NAMES else float(text) for name, text in fields.items()}
-            assert published.row_key(**numbers) == row
+HEADER = "column,printed,kind,replicates,spread,status,erratum,note"
 
 
-NAMES = ("sampler", "mechanism", "parameter", "coefficient")
+def folder(tmp_path: Path, header: str, *lines: str) -> Path:
+    place = tmp_path / "made" / "published"
+    place.mkdir(parents=True)
+    (place / "table1.csv").write_text("\n".join([f"{header},{HEADER}", *lines]) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("header", ["sampler,size", "b,sampler"])
+def test_a_key_that_the_artefact_does_not_declare_is_refused(tmp_path: Path, header: str) -> None:
+    place = folder(tmp_path, header, "wr,10,n,7,exact,,,as_printed,,")
+    with pytest.raises(DataError, match=r"keys of made/published/table1.csv must be of sampler, b, in that order, got"):
+        printed_rows(Made(), place)
+
+
+def test_a_declared_number_without_a_printed_row_is_refused(tmp_path: Path) -> None:
+    place = folder(tmp_path, "sampler", "wr,n,7,exact,,,as_printed,,")
+
+    class Declaring(Made):
+        name = "table1"
+        settings: ClassVar = {("wor", "", "n"): "experiment.n"}
+
+    with pytest.raises(DataError, match="what made/table1 declares must be printed, got no row wor, , n in made/"):
+        printed_rows(Declaring(), place)
+
+
+def test_a_value_with_an_undeclared_key_is_refused() -> None:
+    class Narrow(Made):
+        name, keys = "table1", ("sampler",)
+
+    with pytest.raises(DataError, match="made/table1 must declare its key 'b', got sampler"):
+        all_values(Narrow(), {})
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(7, "used"), (8, "differs")])
+def test_a_setting_is_compared_with_the_configured_one(tmp_path: Path, n: int, verdict: str) -> None:
+    place = folder(tmp_path, "sampler", "wor,n,7,setting,,,as_printed,,", "wr,n,7,exact,,,as_printed,,")
+
+    class Configured(Made):
+        name = "table1"
+        settings: ClassVar = {("wor", "", "n"): "study.sizes.n"}
+
+    settings = {"study": {"sizes": {"n": n}}}
+    files = build(Configured(), {}, printed_rows(Configured(), place), OutputDirs.under(tmp_path), settings=settings)
+    found = pd.read_csv(files["comparison"])
+    assert found["row"].tolist() == ["sampler=wor", "sampler=wr"]
+    assert found["verdict"].tolist() == [verdict, "not_compared"]
+    assert found["value"][0] == n
+    with pytest.raises(DataError, match=r"made/table1 must name a setting that is there, got 'study.sizes.n'"):
+        all_values(Configured(), {}, {"study": {"n": n}})
+    assert len(all_values(Configured(), {}, {})) == 1  # a run without the experiment has nothing to compare

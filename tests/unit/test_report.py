@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 from dpsub.errors import DataError
-from dpsub.reproduce import artefacts, comparison
+from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefacts import OutputDirs
 from dpsub.reproduce.privacy import KINDS, number_kind
 from dpsub.reproduce.published import parse_row_key
 from dpsub.reproduce.report import Run, page, tables, write_report
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.report.takeaways import Tables, read_cells
-from dpsub.reproduce.verdicts import VARIANTS
+from dpsub.reproduce.verdicts import COLUMNS, VARIANTS
 from tests import report_run
 from tests.report_run import HOSTILE, Made
 
@@ -232,7 +232,7 @@ def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:
 
 
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
-    empty = pd.DataFrame(columns=list(comparison.COLUMNS))
+    empty = pd.DataFrame(columns=list(COLUMNS))
     dirs = OutputDirs.under(tmp_path)
     run = Run(artefacts=[], dirs=dirs, comparison=empty, data=[], errata=[], provenance={})
     write_report(tmp_path / "index.html", run)

@@ -17,7 +17,7 @@ from tests.workflow.runs import ROOT
 
 HOSTILE = "Prüfung of \"a\" 'name' & $(touch executed) `touch executed` ; \u202eRTL"
 RESULTS = "Erg \"ebnis\" 'x' &lt; \\; touch executed #"
-PARTS = ("Snakefile", "config.yaml", "data/SOURCES.csv", "data/expected_verdicts.csv", "docs", "src",
+PARTS = ("Snakefile", "config.yaml", "data/SOURCES.csv", "docs", "src",
          "workflow")  # fmt: skip
 NOWHERE = "/proc/nowhere"
 """A folder that nobody can make."""

@@ -4,6 +4,8 @@ REQUIRED INPUTS: the records of the artefact's experiments, its printed numbers 
 OUTPUTS: <results>/tables, <results>/figures, <results>/comparison; clock times in <results>/run/timings
 """
 
+import json
+
 from dpsub.reproduce import published
 
 
@@ -18,7 +20,7 @@ def records_of(wildcards):
 def printed_numbers(wildcards):
     """Return the files of printed numbers that the artefact is compared with, or quotes."""
     artefact = product_of(wildcards).artefact
-    names = {artefact.name, *(name for name, _, _ in artefact.quotes().values())}
+    names = {artefact.name, *(quote.artefact for quote in artefact.quotes())}
     folder = ROOT / "src/dpsub/papers"
     known = published.artefacts(artefact.paper, folder)
     return [str(folder / artefact.paper / "published" / f"{name}.csv") for name in sorted(names) if name in known]
@@ -76,12 +78,13 @@ rule build_table:
         name=lambda wildcards: wildcards.artefact,
         published=str(ROOT / "src/dpsub/papers"),
         results=RESULTS,
+        settings=lambda wildcards: json.dumps(PLAN.settings_of(product_of(wildcards).artefact), sort_keys=True),
         digests=lambda wildcards: [
             f"{name}={PLAN.config_digest(name)}" for name in product_of(wildcards).artefact.experiments
         ],
     shell:
         "exec {START} {params.script:q} --artefact {params.name} --published {params.published:q}"
-        " --results {params.results:q} --records {input.records:q} --configurations {params.digests:q} > {log:q} 2>&1"
+        " --results {params.results:q} --settings {params.settings:q} --records {input.records:q} --configurations {params.digests:q} > {log:q} 2>&1"
 
 
 use rule build_table as build_timing_table with:

@@ -1,6 +1,6 @@
 """Every printed number next to ours, and the verdicts against those that are known.
 
-REQUIRED INPUTS: <results>/comparison/<paper>/<artefact>.csv, data/expected_verdicts.csv
+REQUIRED INPUTS: <results>/comparison/<paper>/<artefact>.csv, src/dpsub/papers/<paper>/expected_verdicts.csv
 OUTPUTS: <results>/comparison.csv, <results>/run/verdicts.txt
 """
 
@@ -15,7 +15,7 @@ rule collect_comparison:
     localrule: True
     params:
         script=script("collect_comparison.py"),
-        code=code("collect_comparison.py", "dpsub.reproduce.comparison"),
+        code=code("collect_comparison.py", "dpsub.reproduce.verdicts"),
     shell:
         "exec {START} {params.script:q} --output {output:q} {input:q} > {log:q} 2>&1"
 
@@ -23,7 +23,7 @@ rule collect_comparison:
 rule check_verdicts:
     input:
         comparison=rules.collect_comparison.output,
-        expected=str(ROOT / "data/expected_verdicts.csv"),
+        expected=sorted(map(str, (ROOT / "src/dpsub/papers").glob("*/expected_verdicts.csv"))),
     output:
         f"{RESULTS}/run/verdicts.txt",
     log:
@@ -31,8 +31,9 @@ rule check_verdicts:
     localrule: True
     params:
         script=script("check_verdicts.py"),
-        code=code("check_verdicts.py", "dpsub.reproduce.expected"),
+        code=code("check_verdicts.py", "dpsub.reproduce.verdicts"),
         mode=PLAN.config["verdicts"],
+        papers=str(ROOT / "src/dpsub/papers"),
     shell:
-        "exec {START} {params.script:q} --comparison {input.comparison:q} --expected {input.expected:q}"
+        "exec {START} {params.script:q} --comparison {input.comparison:q} --papers {params.papers:q}"
         " --mode {params.mode} --output {output:q} > {log:q} 2>&1"

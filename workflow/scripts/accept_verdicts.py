@@ -6,23 +6,22 @@ import argparse
 from pathlib import Path
 
 import one_sentence
-import pandas as pd
 
-from dpsub.reproduce import comparison, expected
+from dpsub.reproduce import verdicts
 
 
 def main() -> None:
-    """Write the file and say what it holds."""
+    """Write the file of each paper that was compared and say what changed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--comparison", type=Path, required=True, help="comparison.csv of the run")
-    parser.add_argument("--expected", type=Path, required=True, help="data/expected_verdicts.csv, written again")
+    parser.add_argument("--papers", type=Path, required=True, help="folder of the papers, with expected verdicts")
     options = parser.parse_args()
-    there = options.expected.exists()
-    present = expected.read_expected(options.expected) if there else pd.DataFrame(columns=expected.COLUMNS)
-    accepted = expected.from_comparison(comparison.read(options.comparison), present)
-    changes = expected.changes_on_acceptance(accepted, present)
-    comparison.write(accepted, options.expected)
-    print(f"{options.expected}: {len(accepted)} verdicts, {changes} of them new, changed or gone")
+    found, present = verdicts.read(options.comparison), verdicts.read_expected(options.papers)
+    accepted = verdicts.accepted(found, present)
+    changes = verdicts.expected_changes(found, present[present["paper"].isin(found["paper"])])
+    for path in verdicts.write_expected(accepted, options.papers):
+        print(path)
+    print(f"{len(accepted)} verdicts, {len(changes)} of them new, changed or gone")
 
 
 if __name__ == "__main__":

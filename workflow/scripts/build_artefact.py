@@ -8,6 +8,7 @@ By hand:
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import one_sentence
@@ -26,6 +27,7 @@ def main() -> None:
     parser.add_argument("--artefact", required=True, metavar="PAPER/NAME")
     parser.add_argument("--records", nargs="*", type=Path, default=[], help="all parts of all variants")
     parser.add_argument("--published", required=True, type=Path, help="folder of printed numbers")
+    parser.add_argument("--settings", type=json.loads, default={}, help="of experiments, by name, as JSON")
     parser.add_argument("--results", required=True, type=Path, help="results folder")
     parser.add_argument(
         "--configurations",
@@ -42,6 +44,8 @@ def main() -> None:
         records.gather(options.records, config_digests=digests),
         base.printed_rows(artefact, options.published),
         base.OutputDirs.under(options.results),
+        settings=options.settings,
+        quoted=base.quoted_rows(artefact, options.published),
     )
 
 

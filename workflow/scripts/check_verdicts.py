@@ -8,7 +8,7 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub.reproduce import comparison, expected
+from dpsub.reproduce import verdicts
 from dpsub.reproduce.records import replace_file
 
 
@@ -16,17 +16,17 @@ def main() -> None:
     """Print every change as a line of a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--comparison", type=Path, required=True, help="comparison.csv of the run")
-    parser.add_argument("--expected", type=Path, required=True, help="data/expected_verdicts.csv")
+    parser.add_argument("--papers", type=Path, required=True, help="folder of the papers, with expected verdicts")
     parser.add_argument("--mode", choices=("enforce", "report"), default="enforce")
     parser.add_argument("--output", type=Path, help="also write the table to this file")
     options = parser.parse_args()
-    found = comparison.read(options.comparison)
-    changes = expected.expected_changes(found, expected.read_expected(options.expected))
-    text = expected.as_text(changes, compared=len(found))
+    found = verdicts.read(options.comparison)
+    changes = verdicts.expected_changes(found, verdicts.read_expected(options.papers))
+    text = verdicts.as_text(changes, compared=len(found))
     print(text)
     if options.output:
         replace_file(options.output, f"{text}\n".encode())
-    if changes and options.mode == "enforce":
+    if len(changes) and options.mode == "enforce":
         sys.exit(1)
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import one_sentence
 import pandas as pd
 
-from dpsub.reproduce import comparison
 from dpsub.reproduce.artefact import csv_bytes
 from dpsub.reproduce.records import replace_file
+from dpsub.reproduce.verdicts import COLUMNS, read
 
 
 def main() -> None:
@@ -21,8 +21,8 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()
-    frames = [frame for path in options.files if not (frame := comparison.read(path)).empty]
-    whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(comparison.COLUMNS))
+    frames = [frame for path in options.files if not (frame := read(path)).empty]
+    whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
     replace_file(options.output, csv_bytes(whole))
 
 

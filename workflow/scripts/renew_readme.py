@@ -2,7 +2,7 @@
 
     python workflow/scripts/renew_readme.py [--verdicts results/comparison.csv] [--results results]
 
-Verdicts are those of data/expected_verdicts.csv unless another file with such columns is named.
+Verdicts are those that src/dpsub/papers expects unless a comparison is named.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ import one_sentence
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.reproduce.report.numbers import cell_verdicts
+from dpsub.reproduce.verdicts import overall_by_cell, read_expected
 
 ROOT = Path(__file__).resolve().parents[2]
+PAPERS = ROOT / "src/dpsub/papers"
 BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_readme.py -->", "<!-- end of verdicts -->"
 PICTURE = "must/privacy_by_steps"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--verdicts", type=Path, default=ROOT / "data/expected_verdicts.csv")
+    parser.add_argument("--verdicts", type=Path, help="comparison.csv of a run")
     parser.add_argument("--results", type=Path, help="a results folder that has the figure of the picture")
     parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
     options = parser.parse_args()
     text = options.readme.read_text(encoding="utf-8")
-    options.readme.write_text(renewed(text, pd.read_csv(options.verdicts, dtype=str)), encoding="utf-8")
+    verdicts = pd.read_csv(options.verdicts, dtype=str) if options.verdicts else read_expected(PAPERS)
+    options.readme.write_text(renewed(text, verdicts), encoding="utf-8")
     if options.results:
         for form in ("png", "csv"):
             figure = options.results / "figures" / f"{PICTURE}.{form}"
@@ -56,12 +58,18 @@ def renewed(readme: str, verdicts: pd.DataFrame) -> str:
 def tables(verdicts: pd.DataFrame) -> str:
     """Return one table: a line for each table, figure or list of claims that prints numbers, and one for each paper."""
     lines = ["| paper | table, figure, claims | printed numbers | verdicts |", "|---|---|---:|---|"]
-    for paper, cells in cell_verdicts(verdicts).groupby("paper", sort=False):
+    for paper, cells in judged(verdicts).groupby("paper", sort=False):
         names = cells.groupby("artefact", sort=False)
         if names.ngroups > 1:
             lines.append(f"| **`{paper}`** | **all** {counts(cells)}")
         lines += [f"| `{paper}` | {name} {counts(part)}" for name, part in names]
     return "\n".join([*lines, ""])
+
+
+def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a printed number: paper, artefact, overall verdict."""
+    rows = [(*cell[:2], verdict) for cell, verdict in overall_by_cell(verdicts).items()]
+    return pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
 
 
 def counts(part: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from progress import duration
 
-from dpsub.reproduce import comparison
+from dpsub.reproduce import verdicts
 from dpsub.reproduce.plan import Plan
 from dpsub.reproduce.report.numbers import cell_verdicts
 
@@ -38,7 +38,7 @@ def lines(plan: Plan, *, made: int, seconds: float) -> list[str]:
 def _verdicts(path: Path) -> list[str]:
     if not path.exists():
         return []
-    cells = cell_verdicts(comparison.read(path))
+    cells = cell_verdicts(verdicts.read(path))
     found = []
     for paper, rows in cells.groupby("paper", sort=False):
         listed = ", ".join(f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items())

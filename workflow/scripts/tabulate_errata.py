@@ -12,10 +12,10 @@ from pathlib import Path
 import one_sentence
 import pandas as pd
 
-from dpsub.reproduce import expected
 from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import errata
+from dpsub.reproduce.verdicts import read_expected
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,9 +29,9 @@ def document(verdicts: pd.DataFrame) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=ROOT / "docs/deviations.md")
-    parser.add_argument("--expected", type=Path, default=ROOT / "data/expected_verdicts.csv")
+    parser.add_argument("--papers", type=Path, default=ROOT / "src/dpsub/papers")
     options = parser.parse_args()
-    replace_file(options.output, document(expected.read_expected(options.expected)).encode())
+    replace_file(options.output, document(read_expected(options.papers)).encode())
 
 
 if __name__ == "__main__":

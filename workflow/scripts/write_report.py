@@ -14,7 +14,7 @@ from pathlib import Path
 
 import one_sentence
 
-from dpsub.reproduce import artefacts, comparison, report, settings
+from dpsub.reproduce import artefacts, report, settings, verdicts
 from dpsub.reproduce.artefact import OutputDirs
 from dpsub.reproduce.papers import errata_files
 
@@ -42,7 +42,7 @@ def main() -> None:
     run = report.Run(
         artefacts=[artefacts.REGISTRY.get(name)() for name in options.artefacts],
         dirs=OutputDirs.under(options.results),
-        comparison=comparison.read(options.comparison),
+        comparison=verdicts.read(options.comparison),
         data=[json.loads(path.read_text(encoding="utf-8")) for path in options.data],
         errata=errata_files(),
         provenance={

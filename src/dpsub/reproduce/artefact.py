@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.reproduce import published as printed_numbers
+from dpsub.reproduce import published
 from dpsub.reproduce.cells import table_cells
-from dpsub.reproduce.comparison import VALUE_COLUMNS, compare
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.papers import of_module
 from dpsub.reproduce.privacy import number_kind
+from dpsub.reproduce.published import key_text
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.rendering import latex, markdown
+from dpsub.reproduce.verdicts import COLUMNS, VALUE_COLUMNS, compare
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,32 +31,53 @@ NUMERIC = ("value", "standard_error", "replicates", "lower", "upper")
 
 
 def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
-    """Return the values of an artefact in their fixed columns; what a row does not give is NaN, or "" for the note.
+    """Return the values of an artefact in their fixed columns; what a row does not give is NaN, or "" for a text.
 
     Parameters
     ----------
     rows : iterable of mappings
-        Each with `row`, `column`, `variant`, `value` and any of the other `VALUE_COLUMNS`.
+        Each with its key fields, `column`, `variant`, `value` and any of the other `VALUE_COLUMNS`.
 
     Returns
     -------
     DataFrame
-        Columns `VALUE_COLUMNS`, in the order of `rows`.
+        The key fields as they come up, each as `key_text` writes it, then `VALUE_COLUMNS`, in the order of `rows`.
 
     Raises
     ------
     DataError
-        If one (row, column, variant) comes twice.
+        If one combination of keys, column and variant comes twice.
     """
-    frame = pd.DataFrame([{"note": "", **row} for row in rows], columns=list(VALUE_COLUMNS))
+    rows = list(rows)
+    keys = list(dict.fromkeys(name for row in rows for name in row if name not in VALUE_COLUMNS))
+    texts = [{name: key_text(row[name]) if name in row else "" for name in keys} for row in rows]
+    frame = pd.DataFrame([{"note": "", **row, **text} for row, text in zip(rows, texts, strict=True)],
+                         columns=[*keys, *VALUE_COLUMNS])  # fmt: skip
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
-    key = ["row", "column", "variant"]
-    twice = frame[frame.duplicated(key)]
-    if len(twice):
-        row, column, variant = twice.iloc[0][key]
-        raise DataError(f"each value of an artefact comes once, got {row!r}, {column!r}, {variant!r} twice; "
+    for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
+        place = ", ".join(row[[*keys, "column", "variant"]])
+        raise DataError(f"each value of an artefact comes once, got {place} twice; "
                         "look for records of two runs in one folder")
     return frame
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A printed number of another artefact that stands in this table too.
+
+    Parameters
+    ----------
+    place : mapping
+        Key fields and `column` under which it stands here.
+    artefact : str
+        Name of the other artefact, of the same paper.
+    source : mapping
+        Key fields and `column` that it has there.
+    """
+
+    place: Mapping[str, str]
+    artefact: str
+    source: Mapping[str, str]
 
 
 class Artefact(ABC):
@@ -75,6 +97,11 @@ class Artefact(ABC):
         Experiments whose records it reads.
     timed : bool
         True if its values are clock times, which differ from run to run and are kept apart.
+    keys : tuple of str
+        Names of the key fields that tell its values apart, as they follow each other in its tables.
+    settings : mapping
+        What the paper fixed and prints: (value of each key, then the column) -> place in the configuration, such as
+        "composition.table8.n_compositions"; compared with the configured setting itself.
     layout : Layout
         Where each value stands in the printed table.
     """
@@ -85,6 +112,8 @@ class Artefact(ABC):
     caption: ClassVar[str]
     experiments: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = False
+    keys: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[Mapping[tuple[str, ...], str]] = {}
     layout: ClassVar[Layout] = Layout()
 
     def __init_subclass__(cls) -> None:
@@ -98,15 +127,19 @@ class Artefact(ABC):
 
     @abstractmethod
     def values(self, records: Records) -> pd.DataFrame:
-        """Return the numbers that can be compared with printed ones, in the columns `VALUE_COLUMNS`."""
+        """Return the numbers that can be compared with printed ones, as `values_frame` makes them."""
 
-    def formulas(self) -> Mapping[tuple[str, str], str]:
-        """Return formulas in LaTeX that stand in the table like printed values, by (row, column)."""
-        return {}
+    def formulas(self) -> Sequence[Mapping[str, str]]:
+        """Return formulas in LaTeX that stand in the table like printed values: key fields, `column`, `printed`."""
+        return ()
 
-    def quotes(self) -> Mapping[tuple[str, str], tuple[str, str, str]]:
-        """Return which printed numbers of other artefacts stand in this table: (row, column) -> their full key."""
-        return {}
+    def quotes(self) -> Sequence[Quote]:
+        """Return which printed numbers of other artefacts stand in this table."""
+        return ()
+
+    def declared(self) -> Iterable[tuple[str, ...]]:
+        """Return what must be printed, as (value of each key, column): by default the settings."""
+        return self.settings
 
     def number_kind(self, column: str, variant: str) -> str:
         """Return what the numbers of a quantity are, a key of `dpsub.reproduce.privacy.KINDS`, "" if not of privacy.
@@ -186,14 +219,77 @@ class OutputDirs:
 
 
 def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
-    """Return the printed numbers of `artefact`, and of others that it quotes; empty if the paper prints none."""
-    names = [artefact.name, *sorted({name for name, _, _ in artefact.quotes().values()})]
-    known = printed_numbers.artefacts(artefact.paper, folder)
-    frames = [printed_numbers.load(artefact.paper, name, folder) for name in dict.fromkeys(names) if name in known]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(printed_numbers.COLUMNS))
+    """Return the printed numbers of `artefact` in the columns paper, artefact, its keys, `published.FIELDS`.
+
+    Raises
+    ------
+    DataError
+        If the file has a key that the artefact does not declare, or lacks a number that it does.
+    """
+    name = f"{artefact.paper}/published/{artefact.name}.csv"
+    columns = list(dict.fromkeys(["paper", "artefact", *artefact.keys, *published.FIELDS]))
+    frame = pd.DataFrame(columns=columns)
+    if artefact.name in published.artefacts(artefact.paper, folder):
+        found = published.load(artefact.paper, artefact.name, folder)
+        keys = published.key_names(found)
+        if keys != [key for key in artefact.keys if key in keys]:
+            raise DataError(f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
+                            f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}")
+        frame = found.assign(**{key: "" for key in artefact.keys if key not in keys})[columns]
+    known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
+    for place in artefact.declared():
+        if place not in known:
+            raise DataError(f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
+                            f"in {name}; add the row, or correct the declaration")
+    return frame
 
 
-def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: OutputDirs) -> dict[str, Path]:
+def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
+    """Return the printed numbers that stand elsewhere in the paper, under the keys of `artefact`."""
+    rows = []
+    known = published.artefacts(artefact.paper, folder)
+    for quote in artefact.quotes():
+        if quote.artefact in known:
+            theirs = published.load(artefact.paper, quote.artefact, folder)
+            found = theirs[(theirs[list(quote.source)] == pd.Series(quote.source)).all(axis=1)]
+            rows += [{**quote.place, "printed": row["printed"], "erratum": row["erratum"]}
+                     for row in found.to_dict("records")]
+    return pd.DataFrame(rows)
+
+
+def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the configured settings that `artefact` compares with printed ones, as values of the variant `stated`.
+
+    Raises
+    ------
+    DataError
+        If an experiment that is configured has no such setting.
+    """
+    rows = []
+    for place, path in artefact.settings.items():
+        found: Any = settings
+        for name in path.split("."):
+            if found is settings and name not in found:
+                break  # this run is without the experiment
+            try:
+                found = found[int(name) if isinstance(found, list | tuple) else name]
+            except (KeyError, IndexError, ValueError, TypeError):
+                raise DataError(f"{artefact.identifier} must name a setting that is there, got {path!r}") from None
+        else:
+            fields = dict(zip((*artefact.keys, "column"), place, strict=True))
+            rows.append({**fields, "variant": "stated", "value": found})
+    return values_frame(rows).assign(configured=True)
+
+
+def build(
+    artefact: Artefact,
+    records: Records,
+    printed: pd.DataFrame,
+    dirs: OutputDirs,
+    *,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    quoted: pd.DataFrame | None = None,
+) -> dict[str, Path]:
     """Make an artefact and write its files, each under a temporary name first; the same input gives the same bytes.
 
     Parameters
@@ -202,10 +298,14 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
         What to make.
     records : mapping of str to DataFrame
         Rows of each experiment, with `variant` and `data`.
-    published : DataFrame
-        Printed numbers, as `printed_rows` returns them; rows of other artefacts are used only where quoted.
+    printed : DataFrame
+        Printed numbers, as `printed_rows` returns them.
     dirs : OutputDirs
         Where to write.
+    settings : mapping, optional
+        Settings of the artefact's experiments, by experiment.
+    quoted : DataFrame, optional
+        Printed numbers of other artefacts, as `quoted_rows` returns them.
 
     Returns
     -------
@@ -217,11 +317,11 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
     DataError
         If records are missing or contradict each other; nothing is written then.
     """
-    values, labels = artefact.values(records), artefact.labels(records)
-    own = published[published["artefact"] == artefact.name]
+    values, labels = all_values(artefact, records, settings or {}), artefact.labels(records)
     # Notes of clock times hold clock times; the comparison itself leaves their values out.
-    comparison = compare(own, values.assign(note="") if artefact.timed else values, labels)
-    content: dict[str, bytes] = {"comparison": csv_bytes(comparison)}
+    judged = values.assign(note="") if artefact.timed else values
+    comparison = compare(printed, judged, artefact.keys, labels)
+    content: dict[str, bytes] = {"comparison": csv_bytes(comparison[list(COLUMNS)])}
     if artefact.kind == "figure":
         from dpsub.reproduce.figures import (  # a table does without matplotlib, which takes long to load
             figure_bytes,
@@ -232,7 +332,8 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
             figure, numbers = artefact.draw(records)
         content |= {form: figure_bytes(figure, form) for form in FIGURE_FORMATS} | {"csv": csv_bytes(numbers)}
     else:
-        cells = table_cells(pd.concat([own, _quoted(artefact, published)]), values, comparison, artefact.formulas())
+        beside = [pd.DataFrame(artefact.formulas()), pd.DataFrame() if quoted is None else quoted]
+        cells = table_cells(artefact.keys, printed, values, comparison, *beside)
         shown = ", ".join(label for label in labels if label != "real")
         content["csv"] = csv_bytes(cells)
         layout = None if artefact.kind == "claims" else artefact.layout
@@ -244,17 +345,25 @@ def build(artefact: Artefact, records: Records, published: pd.DataFrame, dirs: O
     return files
 
 
+def all_values(
+    artefact: Artefact, records: Records, settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> pd.DataFrame:
+    """Return the values of `artefact` and its settings, with all its keys.
+
+    Raises
+    ------
+    DataError
+        If a value has a key that the artefact does not declare.
+    """
+    found = [artefact.values(records).assign(configured=False), setting_values(artefact, settings or {})]
+    values = pd.concat([frame for frame in found if len(frame)] or found[:1], ignore_index=True)
+    for key in published.key_names(values):
+        if key not in artefact.keys:
+            raise DataError(f"{artefact.identifier} must declare its key {key!r}, got {', '.join(artefact.keys)}")
+    values = values.assign(**{key: "" for key in artefact.keys if key not in values.columns})
+    return values.fillna(dict.fromkeys(artefact.keys, ""))[[*artefact.keys, *VALUE_COLUMNS, "configured"]]
+
+
 def csv_bytes(frame: pd.DataFrame) -> bytes:
     """Return `frame` as CSV with shortest round-trip floats."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
-
-
-def _quoted(artefact: Artefact, published: pd.DataFrame) -> pd.DataFrame:
-    """Return the printed numbers that stand elsewhere in the paper, under the keys of `artefact`."""
-    found = {tuple(row[name] for name in ("artefact", "row", "column")): row for row in published.to_dict("records")}
-    rows = [
-        {**found[source], "row": row, "column": column}
-        for (row, column), source in artefact.quotes().items()
-        if source in found
-    ]
-    return pd.DataFrame(rows, columns=published.columns)

@@ -17,7 +17,7 @@ from dpsub import checks
 from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import artefacts, experiments, provenance, settings
-from dpsub.reproduce.artefact import Artefact, OutputDirs
+from dpsub.reproduce.artefact import Artefact, OutputDirs, printed_rows
 from dpsub.reproduce.papers import papers
 
 
@@ -71,6 +71,8 @@ class Plan:
         configured = set(self.config["experiments"])
         folders = OutputDirs.under(self.results)
         made = [kind() for kind in artefacts.REGISTRY.members().values()]
+        for artefact in made:
+            printed_rows(artefact)  # refuses what nothing could be compared with
         made.sort(key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
         known = [Product(artefact, folders.files(artefact)) for artefact in made]
         if self.config["artefacts"] is None:
@@ -130,6 +132,11 @@ class Plan:
         """Return the prepared file of a data set; each results folder has its own, as its configuration may differ."""
         tag = re.sub(r"[^A-Za-z0-9._-]+", "-", str(self.results)).strip("-") or "results"
         return Path("data/interim") / tag / f"{data_set}{DATA_SETS.get(data_set).suffix}"
+
+    def settings_of(self, artefact: Artefact) -> dict[str, Any]:
+        """Return the settings that are compared with what the paper printed, by experiment."""
+        names = {path.split(".")[0] for path in artefact.settings.values()} & set(self.config["experiments"])
+        return {name: settings.of_experiment(self.config, name) for name in sorted(names)}
 
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""

@@ -61,7 +61,7 @@ class Statement:
     def answers(self, records: Frames) -> Iterator[dict[str, Any]]:
         """Yield a row of a values frame for each variant; where `stated` lacks records, its row says why."""
         for variant in self.variants:
-            base = {"row": self.row, "column": self.column, "variant": variant}
+            base = {"claim": self.row, "column": self.column, "variant": variant}
             try:
                 frames = {name: of_variant(records, name, variant) for name in self.needs}
                 frames |= {name: of_variant(records, *place) for name, place in self.shared.items()}

@@ -1,8 +1,9 @@
-"""Printed numbers of the papers: as text, so that the last place is known, one row each."""
+"""Printed numbers of the papers: as text, so that the last place is known, one row each, found by their key columns."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -12,10 +13,7 @@ import pandas as pd
 
 from dpsub.errors import ArgumentError, DataError
 
-COLUMNS = (
-    "paper", "artefact", "row", "column", "printed", "kind", "replicates", "spread", "status", "erratum", "note",
-)  # fmt: skip
-KEY = ("paper", "artefact", "row", "column")
+FIELDS = ("column", "printed", "kind", "replicates", "spread", "status", "erratum", "note")
 KINDS = ("exact", "monte_carlo", "extreme", "claim", "real_data", "timing", "setting", "structure")
 STATUSES = ("as_printed", "suspect")
 WORDED_KINDS = ("claim", "timing", "structure")  # these may print a statement instead of a number
@@ -65,45 +63,31 @@ def parse_printed(text: str) -> Printed:
     return Printed(value, Decimal(1).scaleb(exponent))
 
 
-def row_key(**fields: object) -> str:
-    """Return the key of a row, "field=value; field=value" in the order given, numbers in their shortest form.
+def key_text(value: object) -> str:
+    """Return the one form in which a key field is compared: a text as it is, a number in its shortest form.
 
     Raises
     ------
     ArgumentError
-        If a name or a text contains "=" or ";", or a number is not finite.
+        If a number is not finite.
     """
-    return "; ".join(f"{name}={_shortest(name, value)}" for name, value in fields.items())
-
-
-def parse_row_key(text: str) -> dict[str, str]:
-    """Return the fields of a row key; a text without "=" (the identifier of a claim) is the field "claim".
-
-    Raises
-    ------
-    ArgumentError
-        If a part is not "field=value" or a field comes twice.
-    """
-    if "=" not in text:
-        return {"claim": text}
-    parts = [part.split("=") for part in text.split("; ")]
-    if any(len(part) != 2 or not part[0] or not part[1] for part in parts):
-        raise ArgumentError(f"a row key must read 'field=value; field=value', got {text!r}")
-    fields = {part[0]: part[1] for part in parts}
-    if len(fields) != len(parts):
-        raise ArgumentError(f"a row key must name each field once, got {text!r}")
-    return fields
-
-
-def _shortest(name: str, value: object) -> str:
-    if isinstance(value, str):
-        if "=" in value or ";" in value or not value:
-            raise ArgumentError(f"a value in a row key must be a text without '=' and ';', got {name} = {value!r}")
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return value
     number = float(value)  # type: ignore[arg-type]
     if not np.isfinite(number):
-        raise ArgumentError(f"a number in a row key must be finite, got {name} = {number}; leave the field out")
+        raise ArgumentError(f"a number in a key must be finite, got {number}; leave the field out")
     return str(int(number)) if number.is_integer() else repr(number)
+
+
+def row_text(fields: Mapping[str, str]) -> str:
+    """Return key fields as one text, "sampler=wr; b=10", without those that are empty; a claim is its identifier."""
+    return "; ".join(text if name == "claim" else f"{name}={text}" for name, text in fields.items() if text)
+
+
+def row_texts(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Return `row_text` of each row of `frame`, its fields in the order of `keys`."""
+    rows = frame[list(keys)].itertuples(index=False, name=None)
+    return [row_text(dict(zip(keys, row, strict=True))) for row in rows]
 
 
 def default_folder() -> Path:
@@ -144,75 +128,75 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns `COLUMNS`; `replicates` and `spread` are floats (NaN where they do not apply), the rest is text.
-        `replicates` and `spread` are the paper's repetitions and standard deviation behind a mean. In an exact row
-        printed as a bare "0", `spread` is the resolution below which the paper's method could not tell a number
-        from zero.
+        Columns `paper`, `artefact`, the keys of the file, then `FIELDS`; `replicates` and `spread` are floats (NaN
+        where they do not apply), the rest is text. `replicates` and `spread` are the paper's repetitions and standard
+        deviation behind a mean. In an exact row printed as a bare "0", `spread` is the resolution below which the
+        paper's method could not tell a number from zero.
 
     Raises
     ------
     DataError
-        If the file is missing or malformed.
+        If the file is missing or breaks a rule; the sentence names file and line.
     """
     path = (folder or default_folder()) / paper / "published" / f"{artefact}.csv"
-    frame = read(path)
-    for name, expected in (("paper", paper), ("artefact", artefact)):
-        for other in frame.loc[frame[name] != expected, name].head(1):
-            raise DataError(f"{path.name} must hold rows of {name} {expected!r} only, got {other!r}; move the row")
+    frame = read_csv(path, "printed numbers must be in a file, got no {path}; see src/dpsub/papers")
+    keys = key_names(frame)
+    if not keys or tuple(frame.columns[len(keys) :]) != FIELDS:
+        have = ", ".join(frame.columns)
+        raise DataError(f"{path.name} must have its keys and then the columns {', '.join(FIELDS)}, got {have}")
+    frame = frame.assign(**{name: frame[name].map(key_text) for name in keys})
+    for wrong, rule, name in _rules(frame, keys):
+        for position in frame.index[wrong][:1]:
+            got = "an empty field" if not (text := str(frame.at[position, name])) else repr(text)
+            raise DataError(f"{path.name}, line {position + 2}: {rule}, got {got}; mend the row")
+    place = [*keys, "column"]
+    for _, row in frame[frame.duplicated(place)].head(1).iterrows():
+        text = row_text(row[keys].to_dict())
+        raise DataError(f"{path.name} must hold each printed number once, got {text!r}, {row['column']!r} twice")
+    frame = frame.assign(**{name: pd.to_numeric(frame[name]).astype(float) for name in ("replicates", "spread")})
+    frame.insert(0, "paper", paper)
+    frame.insert(1, "artefact", artefact)
     return frame
 
 
-def read(path: Path) -> pd.DataFrame:
-    """Return the validated content of one file of printed numbers.
+def key_names(frame: pd.DataFrame) -> list[str]:
+    """Return the key columns of printed numbers, of values or of cells: what stands before `column`."""
+    names = list(frame.columns)
+    before = names[: names.index("column")] if "column" in names else []
+    return [name for name in before if name not in ("paper", "artefact")]
+
+
+def read_csv(path: Path, missing: str) -> pd.DataFrame:
+    """Return a CSV file as text; a file that is not there is refused in the words of `missing`.
 
     Raises
     ------
     DataError
-        If the file is missing or breaks a rule; the sentence names file and row.
+        If the file is missing or no CSV file.
     """
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError:
-        raise DataError(f"printed numbers must be in a file, got no {path}; see src/dpsub/papers") from None
+        raise DataError(missing.format(path=path)) from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DataError(f"{path.name} must be a CSV file, got {error}; restore it") from None
-    if tuple(frame.columns) != COLUMNS:
-        raise DataError(f"{path.name} must have the columns {', '.join(COLUMNS)}, got {', '.join(frame.columns)}")
-    for position, row in enumerate(frame.to_dict("records"), start=2):
-        fault = _fault({str(name): str(value) for name, value in row.items()})
-        if fault:
-            raise DataError(f"{path.name}, line {position}: {fault}; mend the row")
-    twice = frame[frame.duplicated(list(KEY))]
-    if len(twice):
-        row, column = twice.iloc[0][["row", "column"]]
-        raise DataError(f"{path.name} must hold each printed number once, got {row!r}, {column!r} twice; remove one")
-    numbers = {name: [float(text) if text else np.nan for text in frame[name]] for name in ("replicates", "spread")}
-    return frame.assign(**numbers)
 
 
-def _fault(row: dict[str, str]) -> str:
-    """Return what is wrong with a row as rule and finding, "" if nothing is."""
-    kind = row["kind"]
-    for name in ("paper", "artefact", "row", "column", "printed"):
-        if not row[name]:
-            return f"{name} must be given, got an empty field"
-    if kind not in KINDS:
-        return f"kind must be one of {', '.join(KINDS)}, got {kind!r}"
-    if row["status"] not in STATUSES:
-        return f"status must be one of {', '.join(STATUSES)}, got {row['status']!r}"
-    if not _ERRATUM.fullmatch(row["erratum"]):
-        return f"erratum must be like E3 or E4 E5, got {row['erratum']!r}"
-    if row["status"] == "suspect" and not row["erratum"]:
-        return "a suspect number must name its erratum, got none"
-    if kind not in WORDED_KINDS and not _NUMBER.fullmatch(row["printed"]):
-        return f"a number of kind {kind} must be printed like 0.050 or 5.73e-05, got {row['printed']!r}"
+def _rules(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[pd.Series, str, str]]:
+    """Yield which rows break a rule, the rule, and the column that shows it."""
+    kind, number = frame["kind"], frame["printed"].str.fullmatch(_NUMBER)
+    yield (frame[list(keys)] == "").all(axis=1), "a row must have a key", keys[0]
+    for name in ("column", "printed"):
+        yield frame[name] == "", f"{name} must be given", name
+    yield ~kind.isin(KINDS), f"kind must be one of {', '.join(KINDS)}", "kind"
+    yield ~frame["status"].isin(STATUSES), f"status must be one of {', '.join(STATUSES)}", "status"
+    yield ~frame["erratum"].str.fullmatch(_ERRATUM), "erratum must be like E3 or E4 E5", "erratum"
+    nameless = (frame["status"] == "suspect") & (frame["erratum"] == "")
+    yield nameless, "a suspect number must name its erratum", "erratum"
+    worded = kind.isin(WORDED_KINDS)
+    yield ~worded & ~number, "a number of this kind must be printed like 0.050 or 5.73e-05", "printed"
     for name in ("replicates", "spread"):
-        if row[name] and not (_NUMBER.fullmatch(row[name]) and float(row[name]) > 0):
-            return f"{name} must be a number above 0 or empty, got {row[name]!r}"
-    if kind in ("monte_carlo", "extreme") and not row["replicates"]:
-        return f"a number of kind {kind} must have replicates, got none"
-    try:
-        parse_row_key(row["row"])
-    except ArgumentError as error:
-        return str(error)
-    return ""
+        above = frame[name].str.fullmatch(_NUMBER) & ~frame[name].str.fullmatch(r"-.*|[+]?0+(\.0+)?([eE].*)?")
+        yield (frame[name] != "") & ~above, f"{name} must be a number above 0 or empty", name
+    lone = kind.isin(("monte_carlo", "extreme")) & (frame["replicates"] == "")
+    yield lone, "a number of kind monte_carlo or extreme must have replicates", "replicates"

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpsub.reproduce.cells import AS_DONE, key_fields, variants_of
+from dpsub.reproduce.cells import variants_of
 from dpsub.reproduce.digits import usual, with_error
 from dpsub.reproduce.layout import Layout, Panel, place
 from dpsub.reproduce.names import display, escape_latex, escape_markdown, variant_name
+from dpsub.reproduce.published import key_names
+from dpsub.reproduce.verdicts import AS_DONE
 
 LEGEND = "≠ differs from the printed number; ≈ agrees only as done."
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # shrink wide tables to the text width
@@ -82,14 +84,14 @@ def _long_latex(caption: str, cells: pd.DataFrame) -> str:
 
 
 def _list_heads(cells: pd.DataFrame) -> list[str]:
-    fields = [field.replace("_", " ") for field in key_fields(cells)]
+    fields = [field.replace("_", " ") for field in key_names(cells)]
     return [*fields, "quantity", "printed", *map(variant_name, variants_of(cells)), "verdict"]
 
 
 def _listed(cells: pd.DataFrame, *, latex: bool) -> list[list[str]]:
     records, write = _writer(cells, latex=latex, marks=False)
     escape = escape_latex if latex else escape_markdown
-    fields, variants = key_fields(cells), variants_of(cells)
+    fields, variants = key_names(cells), variants_of(cells)
     lines = []
     for position, cell in enumerate(records):
         shown = [display(name, str(cell[name]), latex=latex) for name in (*fields, "column")]

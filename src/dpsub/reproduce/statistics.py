@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,10 +92,12 @@ def _values(values: np.ndarray) -> np.ndarray:
     return x
 
 
-def estimate_row(row: str, column: str, variant: str, estimate: Estimate, note: str = "") -> dict[str, Any]:
-    """Return one row of a values frame from an estimate."""
+def estimate_row(
+    keys: Mapping[str, object], column: str, variant: str, estimate: Estimate, note: str = ""
+) -> dict[str, Any]:
+    """Return one row of a values frame from its key fields and an estimate."""
     return {
-        "row": row,
+        **keys,
         "column": column,
         "variant": variant,
         "value": estimate.value,

@@ -1,21 +1,33 @@
-"""The rules by which a reproduced number is judged against a printed one, kind by kind."""
+"""The comparison of printed numbers with ours: the rule of each kind of number, the verdicts, the expected ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from dpsub import checks
-from dpsub.errors import ArgumentError
-from dpsub.reproduce.published import Printed
+from dpsub.errors import ArgumentError, DataError
+from dpsub.reproduce.published import Printed, parse_printed, read_csv, row_texts
 
 VARIANTS = ("stated", "as_done", "consistent", "rigorous")
 JUDGED = ("stated", "as_done")
 LEVEL = 0.01  # of the family of one artefact, by Holm's procedure
+COLUMNS = (
+    "paper", "artefact", "row", "column", "printed", "kind", "variant", "value", "lower", "upper", "verdict", "erratum",
+    "note",
+)  # fmt: skip
+KEY = ("paper", "artefact", "row", "column", "variant")
+CELL = KEY[:-1]
+VALUE_COLUMNS = ("column", "variant", "value", "standard_error", "replicates", "lower", "upper", "note")
+EXPECTED = "expected_verdicts.csv"  # in the folder of each paper
+AS_DONE = "_as_done"
 
 # kind -> (verdict if it agrees, verdict if only `as_done` agrees, verdict if it does not agree)
 WORDS = {
@@ -25,7 +37,10 @@ WORDS = {
     "extreme": ("within_error", "within_error_as_done", "differs"),
     "claim": ("holds", "reproduced_as_done", "fails"),
 }
-UNJUDGED = {"timing": "reported", "setting": "used", "structure": "structure_only"}
+UNJUDGED = {"timing": "reported", "structure": "structure_only"}
+NOT_REAL = "not the real data"  # begins the note of what is not compared because a stand-in was used
+TIMINGS = "clock times are in the run's folder of timings"
+REDUCED = "no value in this run, which may be of reduced size"
 
 
 def rounds_into(value: float, printed: Printed, zero: float = 0.0) -> bool:
@@ -132,12 +147,274 @@ def holm(p_values: Sequence[float], level: float = LEVEL) -> np.ndarray:
     return rejected
 
 
-def word(kind: str, variant: str, agrees: bool, stated_agrees: bool) -> str:
-    """Return the verdict of a judged cell.
+def compare(
+    published: pd.DataFrame, values: pd.DataFrame, keys: Sequence[str], data_labels: Collection[str] = ()
+) -> pd.DataFrame:
+    """Compare the printed numbers of one artefact with ours.
 
-    A cell that agrees only as done says so; its row of the variant `stated` says that it differs.
+    Rules (design, section 6): an exact number must round into the printed one's half-unit interval; a Monte Carlo
+    number, or one on real data, must lie within both standard errors and the rounding of it, judged by Holm's procedure
+    at 1 % over the artefact; an extreme must lie in the interval that our row gives from the exact law; a claim must
+    have the value 1; a setting must be the one that we use. `stated` and `as_done` are judged, others are shown.
+
+    Parameters
+    ----------
+    published : DataFrame
+        Columns `paper`, `artefact`, `keys`, `dpsub.reproduce.published.FIELDS`.
+    values : DataFrame
+        Columns `keys` and `VALUE_COLUMNS`, at most one row for each keys, column and variant. A row without value says
+        in its note why there is none. Rows that the paper does not print are ignored. The column `configured`, if
+        there, says which values are settings of the configuration, which any record of this run was made with.
+    keys : sequence of str
+        The key columns of the artefact, in the order in which `row` names them.
+    data_labels : collection of str
+        Labels of the data behind `values`; empty where all data are simulated. Numbers on real data are compared only
+        if every label is "real".
+
+    Returns
+    -------
+    DataFrame
+        Columns `COLUMNS`, then `keys`, in the order of `published`, variants in the order of `VARIANTS`.
+
+    Raises
+    ------
+    DataError
+        If the values lack columns, come twice, or name an unknown variant.
     """
-    agree, only_as_done, differ = WORDS[kind]
-    if not agrees:
-        return differ
-    return only_as_done if variant == "as_done" and not stated_agrees else agree
+    place = [*keys, "column"]
+    _check(values, place)
+    if isinstance(data_labels, str):
+        raise ArgumentError(f"data_labels must be a list of labels, got the text {data_labels!r}; put it in a list")
+    if published.empty:
+        return pd.DataFrame(columns=list(dict.fromkeys([*COLUMNS, *keys])))
+    stand_in = ", ".join(sorted(label for label in data_labels if label and label != "real"))
+    printed = published.assign(row=row_texts(published, keys), number=range(len(published)))
+    ours = values.rename(columns={"note": "our_note", "replicates": "our_replicates"})
+    ours = ours.assign(configured=values.get("configured", False))
+    found = printed.merge(ours, on=place, validate="one_to_many").assign(computed=True)
+    judged = found.loc[found["variant"].isin(JUDGED), "number"]
+    lacking = printed[~printed["number"].isin(judged)].assign(variant="stated", computed=False)
+    table = pd.concat([lacking, found], ignore_index=True).reindex(columns=found.columns)
+    rank = table["variant"].map({name: position for position, name in enumerate(VARIANTS)})
+    table = table.assign(rank=rank).sort_values(["number", "rank"], ignore_index=True)
+    cells = [_judge({str(name): value for name, value in row.items()}, stand_in) for row in table.to_dict("records")]
+    answers = pd.DataFrame(cells, columns=["value", "lower", "upper", "verdict", "agrees", "p_value", "words"])
+    answers = answers.astype({"verdict": object, "agrees": object})
+    for variant in JUDGED:
+        family = (table["variant"] == variant) & answers["p_value"].notna()
+        answers.loc[family, "agrees"] = ~holm(answers.loc[family, "p_value"].to_numpy(dtype=float))
+    agrees = answers.pop("agrees")
+    stated = set(table.loc[(table["variant"] == "stated") & agrees.eq(True), "number"])
+    alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)
+    answers["verdict"] = [
+        verdict if pd.isna(agree) else WORDS[kind][int(only) if agree else 2]
+        for verdict, agree, kind, only in zip(answers["verdict"], agrees, table["kind"], alone, strict=True)
+    ]
+    last = answers["verdict"] == "not_compared"  # there the reason comes first
+    pairs = zip(table["note"].where(~last, answers["words"]), answers["words"].where(~last, table["note"]), strict=True)
+    answers["note"] = ["; ".join(filter(None, pair)) for pair in pairs]
+    kept = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
+    return pd.concat([kept, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
+
+
+def _check(values: pd.DataFrame, place: list[str]) -> None:
+    needed = [*place[:-1], *VALUE_COLUMNS]
+    missing = [name for name in needed if name not in values.columns]
+    if missing:
+        raise DataError(f"values must have the columns {', '.join(needed)}, got none named {', '.join(missing)}")
+    for variant in set(values["variant"]) - set(VARIANTS):
+        raise DataError(f"a variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    for _, row in values[values.duplicated([*place, "variant"])].head(1).iterrows():
+        raise DataError(f"each value must come once, got {', '.join(row[[*place, 'variant']])} twice; remove one")
+
+
+def _judge(row: Mapping[str, Any], stand_in: str) -> dict[str, Any]:
+    """Return what follows from a printed number and ours alone: Monte Carlo numbers get a p-value, others a verdict."""
+    kind, note = row["kind"], "" if pd.isna(row["our_note"]) else str(row["our_note"])
+    value, lower, upper = (float(row[name]) for name in ("value", "lower", "upper"))
+    answer: dict[str, Any] = {"value": value, "lower": lower, "upper": upper, "words": note}
+    if kind == "timing":
+        return {"verdict": UNJUDGED[kind], "words": note or TIMINGS}
+    if kind == "real_data" and stand_in:
+        answer["words"] = "; ".join(filter(None, (f"{NOT_REAL} but {stand_in}", note)))
+    if kind == "structure":
+        return {**answer, "verdict": UNJUDGED[kind]}
+    if math.isnan(value):
+        if kind == "setting" and not row["computed"]:  # nothing says what we use: it is taken to be the paper's
+            return {**answer, "value": float(parse_printed(row["printed"]).value), "verdict": "used"}
+        return {**answer, "verdict": "not_compared", "words": answer["words"] or REDUCED}
+    if kind == "setting":
+        if rounds_into(value, parse_printed(row["printed"])):
+            return {**answer, "verdict": "used"}
+        verdict = "differs" if row["configured"] is True else "not_compared"  # records may be of reduced size
+        return {**answer, "verdict": verdict, "words": f"this run uses {value:g}"}
+    if kind in ("monte_carlo", "real_data"):
+        return _weigh(row, answer)
+    if row["variant"] not in JUDGED:
+        return {**answer, "verdict": "shown"}
+    if kind == "claim":
+        return {**answer, "agrees": value == 1}
+    number = parse_printed(row["printed"])
+    if kind == "extreme":
+        return {**answer, "agrees": lower <= float(number.value) <= upper}
+    zero = 0.0 if math.isnan(row["spread"]) else row["spread"]
+    return {**answer, "agrees": rounds_into(value, number, zero)}
+
+
+def _weigh(row: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Give a Monte Carlo number its interval and, where it is judged, its p-value."""
+    column, value, words = row["column"], answer["value"], answer["words"]
+    error, replicates = float(row["standard_error"]), float(row["our_replicates"])
+    if math.isnan(error) and (column == "sd" or column.endswith("_sd")) and replicates >= 2:
+        error = spread_error(value, replicates)
+    if math.isnan(answer["lower"]) and math.isnan(answer["upper"]):
+        answer |= {"lower": value - 1.96 * error, "upper": value + 1.96 * error}
+    if row["variant"] not in JUDGED:
+        return {**answer, "verdict": "shown"}
+    if words.startswith(NOT_REAL):
+        return {**answer, "verdict": "not_compared"}
+    if math.isnan(error):
+        reason = "no standard error: this run has too few replicates"
+        return {**answer, "verdict": "not_compared", "words": reason}
+    theirs = 1.0 if math.isnan(row["replicates"]) else row["replicates"]
+    their_error = paper_error(error, replicates, theirs, row["spread"])
+    z, p_value = two_sided_p(value, parse_printed(row["printed"]), error, their_error)
+    if z > 0:
+        words = "; ".join(filter(None, (words, f"z = {z:.2g}")))
+    return {**answer, "p_value": p_value, "words": words}
+
+
+def overall(by_variant: Mapping[str, str]) -> str:
+    """Return the verdict of a cell from those of its variants: `stated`, or as done where only that agrees."""
+    if by_variant.get("as_done", "").endswith(AS_DONE):
+        return by_variant["as_done"]
+    return by_variant.get("stated") or by_variant.get("as_done", "")
+
+
+def overall_by_cell(table: pd.DataFrame, cell: Sequence[str] = CELL) -> dict[tuple[str, ...], str]:
+    """Return the verdict of each cell of a comparison, or of expected verdicts, by the columns `cell`."""
+    found: dict[tuple[str, ...], dict[str, str]] = {}
+    for *place, variant, verdict in table[[*cell, "variant", "verdict"]].itertuples(index=False, name=None):
+        found.setdefault(tuple(place), {})[variant] = verdict
+    return {place: overall(by_variant) for place, by_variant in found.items()}
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return a comparison: columns `COLUMNS`, three of them numbers.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or has other columns.
+    """
+    frame = _read(path, COLUMNS)
+    return frame.assign(**{name: pd.to_numeric(frame[name]).astype(float) for name in ("value", "lower", "upper")})
+
+
+def read_expected(papers: Path) -> pd.DataFrame:
+    """Return the verdict that each printed number is known to get, from the folders of the papers.
+
+    Returns
+    -------
+    DataFrame
+        Columns `KEY` and `verdict`, as text.
+
+    Raises
+    ------
+    DataError
+        If a file has other columns.
+    """
+    frames = []
+    for path in sorted(papers.glob(f"*/{EXPECTED}")):
+        frames.append(_read(path, (*KEY[1:], "verdict")))
+        frames[-1].insert(0, "paper", path.parent.name)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*KEY, "verdict"], dtype=str)
+
+
+def write_expected(accepted: pd.DataFrame, papers: Path) -> list[Path]:
+    """Write expected verdicts into the folder of each paper that `accepted` has rows of; return the files."""
+    files = []
+    for paper, rows in accepted.groupby("paper", sort=False):
+        files.append(papers / str(paper) / EXPECTED)
+        files[-1].parent.mkdir(parents=True, exist_ok=True)
+        rows.drop(columns="paper").to_csv(files[-1], index=False, lineterminator="\n")
+    return files
+
+
+def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+    frame = read_csv(path, "verdicts must be in a file, got no {path}; run the comparison first")
+    if tuple(frame.columns) != columns:
+        raise DataError(f"{path.name} must have the columns {', '.join(columns)}, got {', '.join(frame.columns)}")
+    return frame
+
+
+def _excused(found: pd.DataFrame) -> pd.Series:
+    """Return which rows a stand-in for the real data kept from being compared."""
+    return (found["verdict"] == "not_compared") & found["note"].str.startswith(NOT_REAL)
+
+
+def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFrame:
+    """Return the verdicts of a comparison that differ from the expected ones.
+
+    What could not be compared because a stand-in replaced the real data is accepted in place of any verdict.
+
+    Parameters
+    ----------
+    found : DataFrame
+        A comparison.
+    expected : DataFrame
+        As `read_expected` returns it.
+
+    Returns
+    -------
+    DataFrame
+        For each change the columns `KEY`, `expected`, `found` ("" where a side has no such row) and `note`.
+    """
+    excused = found.loc[_excused(found), list(CELL)].drop_duplicates().assign(excused=True)
+    both = found[[*KEY, "verdict", "note"]].merge(expected, "outer", list(KEY), suffixes=("_found", "_expected"))
+    both = both.merge(excused, "left", list(CELL))
+    missing = both["verdict_found"].isna()
+    stand_in = both["excused"].notna() & (missing | (both["verdict_found"] == "not_compared"))
+    both["note"] = both["note"].mask(missing, "the comparison has no such row")
+    both = both.rename(columns={"verdict_found": "found", "verdict_expected": "expected"})
+    both = both.fillna({"found": "", "expected": ""})
+    return both.loc[(both["found"] != both["expected"]) & ~stand_in, [*KEY, "expected", "found", "note"]]
+
+
+def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
+    """Return the verdicts of a comparison as the expected ones.
+
+    Numbers that a stand-in kept from being compared have none: some data sets cannot be obtained by everybody.
+
+    Parameters
+    ----------
+    found : DataFrame
+        A comparison.
+    present : DataFrame
+        The verdicts expected so far.
+
+    Raises
+    ------
+    DataError
+        If a stand-in replaced data on which a number was judged before: it would never be judged again.
+    """
+    excused = _excused(found)
+    judged = set(present[list(CELL)].itertuples(index=False, name=None))
+    lost = sum(key in judged for key in found.loc[excused, list(CELL)].itertuples(index=False, name=None))
+    if lost:
+        raise DataError(
+            f"expected verdicts must come from a run on the real data, got {lost} numbers not compared; "
+            "provide the data and run again"
+        )
+    return found.loc[~excused, [*KEY, "verdict"]].astype(str)
+
+
+def as_text(changes: pd.DataFrame, compared: int) -> str:
+    """Return changes as a table in plain text, one line each, under a line that counts them."""
+    if changes.empty:
+        return f"all {compared} verdicts are as expected"
+    lines = [tuple(changes.columns), *changes.replace("", "-").itertuples(index=False, name=None)]
+    widths = [max(len(line[position]) for line in lines) for position in range(len(changes.columns))]
+    table = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    head = f"{len(changes)} verdicts changed ({compared} compared); if they are right, run accept_verdicts.py"
+    return "\n".join([head, *table])

@@ -12,9 +12,11 @@ import pytest
 import yaml
 
 from dpsub.errors import ArgumentError
-from dpsub.reproduce import comparison, published
+from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.verdicts import compare
+from tests.unit.rows import with_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "src/dpsub/papers"
@@ -53,7 +55,7 @@ def records() -> Frames:
 
 def verdicts(records: Frames) -> pd.DataFrame:
     values = REGISTRY.get("balle/claims")().values(records)
-    return comparison.compare(published.load("balle", "claims", FOLDER), values)
+    return compare(published.load("balle", "claims", FOLDER), values, ("claim",))
 
 
 def test_every_claim_has_a_verdict_and_each_that_fails_an_erratum(records: Frames) -> None:
@@ -143,7 +145,7 @@ def test_a_failing_claim_holds_with_the_corrected_numbers(records: Frames, row: 
 def test_every_claim_is_tried_with_a_planted_fault() -> None:
     bounds = {"B015", "B016", "B017", "B018", "B019", "B020", "B021", "B022", "B024", "B030", "B031", "B032", "B042"}
     panels = {"B035", "B036", "B037", "B038", "B039"}
-    rows = set(published.load("balle", "claims", FOLDER)["row"])
+    rows = set(published.load("balle", "claims", FOLDER)["claim"])
     assert rows == set(CHECKS) | bounds | panels | FAILING | {"B006"}
 
 
@@ -166,11 +168,11 @@ def test_a_planted_fault_breaks_the_property_of_a_panel(records: Frames, panel: 
     faulty["balle_curves"]["log_delta"] = np.log(faulty["balle_curves"]["delta"].clip(lower=1e-300))
     wrong = figure.values(faulty)
     assert (right["value"] == 1).all()
-    assert wrong.loc[wrong["row"].str.startswith(f"panel={panel};"), "value"].tolist() == [0]
+    assert wrong.loc[wrong["panel"] == panel, "value"].tolist() == [0]
 
 
 def test_figures_and_tables_are_written_the_same_way_twice(records: Frames, tmp_path: Path) -> None:
-    nothing = pd.DataFrame(columns=list(published.COLUMNS))
+    nothing = pd.DataFrame(columns=["paper", "artefact", *published.FIELDS])
     for name in ("figure1", "noise_efficiency", "table1", "optimum"):
         artefact = REGISTRY.get(f"balle/{name}")()
         first, second = (build(artefact, records, nothing, OutputDirs.under(tmp_path / run)) for run in ("a", "b"))
@@ -181,7 +183,7 @@ def test_figures_and_tables_are_written_the_same_way_twice(records: Frames, tmp_
 
 
 def test_table1_says_what_is_attained(records: Frames) -> None:
-    values = REGISTRY.get("balle/table1")().values(records).set_index(["row", "column"])["value"]
+    values = with_rows(REGISTRY.get("balle/table1")().values(records)).set_index(["row", "column"])["value"]
     share = values.xs("attained_at_positive_epsilon", level="column")
     full = {row.split(";")[0].removeprefix("theorem=") for row, value in share.items() if value > 1 - 1e-9}
     assert full == {"Theorem 8", "Theorem 9", "Theorem 10", "Theorem 11", "Theorem 2 on triples",

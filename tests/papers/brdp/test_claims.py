@@ -13,11 +13,12 @@ from dpsub.data import adult_gains, gowalla, individuals
 from dpsub.errors import ArgumentError
 from dpsub.papers.brdp.artefacts.statements import FACTOR, STATEMENTS, TABLE1
 from dpsub.papers.brdp.takeaways import TAKEAWAYS
-from dpsub.reproduce import comparison, published
+from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from dpsub.reproduce.figures.style import styled
 from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.verdicts import compare
 from tests.experiment_runs import CONFIG, settings_of
 
 PANELS = [panel for panel in settings_of("brdp_adult")["panels"] if panel["panel"] in "aef"]
@@ -74,7 +75,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Frames:
 
 def verdicts(records: Frames) -> pd.DataFrame:
     values = REGISTRY.get("brdp/claims")().values(records)
-    found = comparison.compare(published.load("brdp", "claims"), values, ("synthetic",))
+    found = compare(published.load("brdp", "claims"), values, ("claim",), ("synthetic",))
     return found[found["variant"] == "stated"]
 
 
@@ -95,7 +96,7 @@ def test_every_claim_has_a_verdict(records: Frames) -> None:
 
 
 def test_printed_numbers_of_table_1_are_those_of_the_published_rows() -> None:
-    rows = published.load("brdp", "claims").set_index("row")["printed"]
+    rows = published.load("brdp", "claims").set_index("claim")["printed"]
     for method, cells in TABLE1.items():
         for delta, printed in zip(("1e-5", "1e-10"), cells, strict=True):
             assert f"({printed};" in rows[f"T1.{method}.eps.{delta}"]

@@ -10,9 +10,10 @@ import pytest
 
 from dpsub.papers.bun.artefacts.claims import ALLOCATION
 from dpsub.papers.bun.artefacts.statements import KEPT, STATEMENTS
-from dpsub.reproduce import comparison, published
+from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.verdicts import compare
 from tests.experiment_runs import CONFIG, settings_of
 
 NAMES = ("bun_bounds", "bun_random_size", "bun_size_tests", "bun_neyman", "bun_designs")
@@ -43,7 +44,7 @@ def records() -> Frames:
 
 def verdicts(records: Frames) -> pd.DataFrame:
     values = REGISTRY.get("bun/claims")().values(records)
-    return comparison.compare(published.load("bun", "claims"), values)
+    return compare(published.load("bun", "claims"), values, ("claim",))
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,7 @@ NUMBERS = {
 
 def test_every_claim_is_tried_with_a_planted_fault() -> None:
     statements = {statement.row for statement in (*STATEMENTS, *ALLOCATION)}
-    assert statements | set(NUMBERS) == set(published.load("bun", "claims")["row"])
+    assert statements | set(NUMBERS) == set(published.load("bun", "claims")["claim"])
     assert statements == (set(KEPT) - FAILING) | set(FAULTS) | FAILING
 
 

@@ -16,11 +16,14 @@ from dpsub.errors import ArgumentError, DataError, PlanError
 from dpsub.papers.importance.artefacts.claims import NUMBERS
 from dpsub.papers.importance.artefacts.statements import STATEMENTS, always_worst
 from dpsub.papers.importance.takeaways import TAKEAWAYS
-from dpsub.reproduce import comparison, published
+from dpsub.reproduce import published
+from dpsub.reproduce.artefact import all_values
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.verdicts import compare
 from tests.experiment_runs import CONFIG, settings_of
+from tests.unit.rows import with_rows
 
 Frames = dict[str, pd.DataFrame]
 SETS = {"data": [], "twins": ["song", "ijcnn1"], "twin_rows": 1000}
@@ -84,7 +87,7 @@ def as_real(records: Frames) -> Frames:
 
 def verdicts(records: Frames) -> pd.DataFrame:
     values = REGISTRY.get("importance/claims")().values(records)
-    found = comparison.compare(published.load("importance", "claims"), values)
+    found = compare(published.load("importance", "claims"), values, ("claim",))
     return found[found["variant"] == "stated"].set_index(["row", "column"])
 
 
@@ -154,7 +157,7 @@ def test_a_missing_epsilon_is_told_and_failing_claims_could_hold(records: Frames
 
 
 def test_statements_and_numbers_cover_the_published_claims() -> None:
-    kinds = published.load("importance", "claims").set_index("row")["kind"]
+    kinds = published.load("importance", "claims").set_index("claim")["kind"]
     asked = {statement.row for statement in STATEMENTS} | {row for row, _ in NUMBERS}
     assert set(kinds.index) - asked == {"c19", "c24", "c25", "c27", "c28", "c35"}
     assert {statement.row for statement in STATEMENTS} == set(kinds.index[kinds == "claim"])
@@ -181,7 +184,7 @@ def test_artefacts_are_built_twice_alike(records: Frames, name: str, tmp_path: P
 
 def test_the_tables_of_times_reproduce_the_shares_drawn(records: Frames) -> None:
     artefact = REGISTRY.get("importance/table2")()
-    found = comparison.compare(published.load("importance", "table2"), artefact.values(records).assign(note=""))
+    found = compare(printed_rows(artefact), all_values(artefact, records).assign(note=""), artefact.keys)
     exact = found[(found["kind"] == "exact") & found["row"].str.contains("Song") & found["value"].notna()]
     assert len(exact) >= 6 and set(exact["verdict"]) == {"reproduced"}
     assert set(found.loc[found["kind"] == "timing", "verdict"]) == {"reported"}
@@ -189,7 +192,8 @@ def test_the_tables_of_times_reproduce_the_shares_drawn(records: Frames) -> None
 
 def test_published_times_add_up() -> None:
     for name in ("table2", "table3"):
-        cells = published.load("importance", name).pivot(index="row", columns="column", values="printed").astype(float)
+        printed = with_rows(published.load("importance", name))
+        cells = printed.pivot(index="row", columns="column", values="printed").astype(float)
         parts = cells[["t_weights", "t_sampling", "t_dp_lloyd"]].sum(axis=1)
         assert (abs(parts - cells["t_total"]) <= 0.0101).all()
         offset = (cells["rel_total_time"] - cells["m_over_n_percent"]).drop(cells.index[cells["t_weights"].isna()])
@@ -205,7 +209,7 @@ def test_table_1_judges_the_papers_data_only(records: Frames) -> None:
     both = pd.concat([frame[frame["dataset"] != "ijcnn1"], paper], ignore_index=True)
     for radius, verdict in ((1.5113, "within_error"), (1.516, "differs")):
         both.loc[both["dataset"] == "ijcnn1", "radius"] = radius
-        found = comparison.compare(published.load("importance", "table1"), artefact.values({"importance_data": both}))
+        found = compare(printed_rows(artefact), artefact.values({"importance_data": both}), artefact.keys)
         by_row = found.set_index(["row", "column"])
         assert by_row.loc[("dataset=Ijcnn1", "radius"), "verdict"] == verdict
         assert by_row.loc[("dataset=Song", "radius"), "verdict"] == "not_compared"

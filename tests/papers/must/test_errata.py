@@ -29,6 +29,7 @@ from dpsub.reproduce import published
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import settings_of
+from tests.unit.rows import with_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG3 = settings_of("adult_logistic")
@@ -39,7 +40,7 @@ def _law(name: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
 
 
 def _printed(artefact: str, row: str, column: str) -> float:
-    table = published.load("must", artefact)
+    table = with_rows(published.load("must", artefact))
     (text,) = table.loc[(table["row"] == row) & (table["column"] == column), "printed"]
     return float(text)
 

@@ -13,7 +13,8 @@ import pandas as pd
 from dpsub.errors import DataError
 from dpsub.reproduce import published
 from dpsub.reproduce.names import escape_markdown
-from dpsub.reproduce.report.numbers import CELL, MEANINGS, cell_verdicts
+from dpsub.reproduce.report.numbers import MEANINGS
+from dpsub.reproduce.verdicts import CELL, overall_by_cell
 
 PARTS = ("claim", "evidence", "corrected", "effect")
 _HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
@@ -102,7 +103,7 @@ def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFr
     printed : iterable of Path
         Files of printed numbers.
     verdicts : DataFrame
-        Expected verdicts, as `dpsub.reproduce.expected.read_expected` returns them.
+        Expected verdicts, as `dpsub.reproduce.verdicts.read_expected` returns them.
 
     Raises
     ------
@@ -125,10 +126,12 @@ def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFr
 
 def _verdicts_by_erratum(printed: Iterable[Path], verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
     """Return how many printed numbers with which verdict each erratum is about."""
-    judged = cell_verdicts(verdicts).set_index(CELL)["verdict"].to_dict()
+    judged = overall_by_cell(verdicts)
     found: dict[str, Counter[str]] = {}
     for path in printed:
-        for row in published.read(path).to_dict("records"):
+        table = published.load(path.parents[1].name, path.stem)
+        table["row"] = published.row_texts(table, published.key_names(table))
+        for row in table.to_dict("records"):
             for name in row["erratum"].split():
                 if name not in known:
                     raise DataError(f"an erratum of {path.name} must have an entry in errata.md, got none for {name}")

@@ -4,19 +4,18 @@ address in the page: #must/table8/sampler=wor/accuracy."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import pandas as pd
 
-from dpsub.reproduce.artefact import Artefact
-from dpsub.reproduce.cells import overall
+from dpsub.reproduce.artefact import Artefact, printed_rows
 from dpsub.reproduce.digits import with_error
 from dpsub.reproduce.names import display
-from dpsub.reproduce.published import parse_row_key
-from dpsub.reproduce.verdicts import VARIANTS
+from dpsub.reproduce.published import row_texts
+from dpsub.reproduce.verdicts import CELL, VARIANTS, overall
 
 MEANINGS = {
     "reproduced": "our number rounds to the printed one",
@@ -45,23 +44,21 @@ CHECKS = {
 """What is done with a printed number of each kind: its name, and the question that is asked."""
 GOOD = ("reproduced", "within_error", "holds")
 BAD = ("differs", "fails")
-CELL = ["paper", "artefact", "row", "column"]
 
 
-def address(paper: str, artefact: str, fields: Mapping[str, str], column: str) -> str:
+def address(paper: str, artefact: str, row: str, column: str) -> str:
     """Return the address of one cell, without the sign #; safe as an attribute and as a link whatever the names are.
 
     Parameters
     ----------
     paper, artefact : str
         "must", "table8".
-    fields : mapping
-        Fields of the row key; empty ones don't count.
+    row : str
+        As `dpsub.reproduce.published.row_texts` writes it.
     column : str
         The quantity.
     """
-    parts = [value if name == "claim" else f"{name}={value}" for name, value in fields.items() if value]
-    return "/".join(quote(part, safe="=.,:()+*'") for part in (paper, artefact, *parts, column))
+    return "/".join(quote(part, safe="=.,:()+*'") for part in (paper, artefact, *row.split("; "), column))
 
 
 def filtered(**chosen: str) -> str:
@@ -116,10 +113,13 @@ class Line:
         return f"{self.paper}/{self.artefact}"
 
 
-def cell_verdicts(judged: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a printed number, its key and its overall verdict, from one row a number and variant."""
-    rows = [(*cell, overall(part)) for cell, part in _cells(judged[[*CELL, "variant", "verdict"]])]
-    return pd.DataFrame(rows, columns=[*CELL, "verdict"])
+def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a printed number: its key, overall verdict and erratum."""
+    rows = [
+        {**{name: cell[0][name] for name in (*CELL, "erratum")}, "verdict": _overall(cell)}
+        for cell in _cells(comparison)
+    ]
+    return pd.DataFrame(rows, columns=[*CELL, "verdict", "erratum"])
 
 
 def lines(
@@ -137,7 +137,8 @@ def lines(
         Label of the data behind an artefact by its identifier; "simulated" where it is not given.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
-    return [_line(judgements, known, data_labels) for _, judgements in _cells(comparison)]
+    shown = {(name, row): text for name, artefact in known.items() for row, text in _shown(artefact)}
+    return [_line(cell, known, shown, data_labels) for cell in _cells(comparison)]
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
@@ -146,36 +147,50 @@ def counts(found: Iterable[Line]) -> dict[str, int]:
     return {name: every.count(name) for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
 
 
-def _cells(judged: pd.DataFrame) -> list[tuple[tuple[str, ...], list[dict[str, Any]]]]:
-    """Return the key of each printed number and its rows, one a variant, in the order of the table."""
+def _cells(judged: pd.DataFrame) -> list[list[dict[str, Any]]]:
+    """Return the rows of each printed number, one a variant, in the order of the table."""
     found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in judged.to_dict("records"):
         found.setdefault(tuple(row[name] for name in CELL), []).append({str(key): row[key] for key in row})
-    return list(found.items())
+    return list(found.values())
 
 
-def _line(judgements: list[dict[str, Any]], known: Mapping[str, Artefact], data_labels: Mapping[str, str]) -> Line:
+def _shown(artefact: Artefact) -> Iterator[tuple[str, str]]:
+    """Yield the rows that the paper prints, each with the words in which its key fields are shown."""
+    printed = printed_rows(artefact)
+    keys = printed[list(artefact.keys)].drop_duplicates()
+    for row, fields in zip(row_texts(keys, artefact.keys), keys.to_dict("records"), strict=True):
+        yield row, ", ".join(display(str(name), text, plain=True) for name, text in fields.items() if text)
+
+
+def _overall(judgements: list[dict[str, Any]]) -> str:
+    return overall({row["variant"]: row["verdict"] for row in judgements})
+
+
+def _line(
+    judgements: list[dict[str, Any]], known: Mapping[str, Artefact], shown_rows: Mapping[tuple[str, str], str],
+    data_labels: Mapping[str, str],
+) -> Line:  # fmt: skip
     key = judgements[0]
     place = f"{key['paper']}/{key['artefact']}"
     artefact = known.get(place)
-    verdict = overall(judgements)
+    verdict = _overall(judgements)
     setting = key["kind"] == "setting"  # chosen by the paper, so it is no number about privacy
 
     def kind(variant: str) -> str:
         return artefact.number_kind(key["column"], variant) if artefact and not setting else ""
 
     values = {row["variant"]: _value(row, key["printed"], kind(row["variant"])) for row in judgements}
-    fields = parse_row_key(key["row"])
     notes = [part for row in judgements for part in str(row["note"]).split("; ") if part]
     return Line(
         paper=key["paper"], artefact=key["artefact"], quantity=display("column", key["column"], plain=True),
-        cell=", ".join(display(name, value, plain=True) for name, value in fields.items()),
+        cell=shown_rows.get((place, key["row"]), key["row"]),
         printed=Value(key["printed"], _number(key["printed"]), kind("printed")),
         values={name: values[name] for name in VARIANTS if name in values and values[name].text},
         kind=key["kind"], check=CHECKS[key["kind"]][0], verdict=verdict,
         verdicts=(verdict, "shown") if any(row["verdict"] == "shown" for row in judgements) else (verdict,),
         errata=tuple(key["erratum"].split()), note="; ".join(dict.fromkeys(notes)),
-        anchor=address(key["paper"], key["artefact"], fields, key["column"]),
+        anchor=address(*(key[name] for name in CELL)),
         data=data_labels.get(place, "simulated"),
     )  # fmt: skip
 

@@ -12,11 +12,13 @@ from latex2mathml.converter import convert
 from markupsafe import Markup
 
 from dpsub.reproduce.artefact import Artefact
-from dpsub.reproduce.cells import AS_DONE, key_fields, variants_of
+from dpsub.reproduce.cells import variants_of
 from dpsub.reproduce.digits import usual, with_error
 from dpsub.reproduce.layout import Layout, place
 from dpsub.reproduce.names import display, variant_name
+from dpsub.reproduce.published import key_names, row_texts
 from dpsub.reproduce.report.numbers import BAD, address
+from dpsub.reproduce.verdicts import AS_DONE
 
 PRINTED = "printed"
 
@@ -86,7 +88,7 @@ def blocks(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
     layout = Layout(stub=("claim", "column"), heads=()) if artefact.kind == "claims" else artefact.layout
     cells = [{str(name): value for name, value in cell.items()} for cell in table.to_dict("records")]
     usual_form = {str(name): usual(part[PRINTED]) for name, part in table.groupby("column")}
-    variants, keys = (PRINTED, *variants_of(table)), key_fields(table)
+    variants, texts = (PRINTED, *variants_of(table)), row_texts(table, key_names(table))
 
     def rows(positions: Iterable[int | None]) -> list[Row]:
         found, anchored = [], set()
@@ -98,8 +100,9 @@ def blocks(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
                 if not cell or not text:
                     entries.append(Entry())
                     continue
-                fields = {} if position in anchored else {name: str(cell[name]) for name in keys}
-                anchor = "" if position in anchored else address(artefact.paper, artefact.name, fields, cell["column"])
+                anchor = ""
+                if position not in anchored:
+                    anchor = address(artefact.paper, artefact.name, texts[position], str(cell["column"]))
                 anchored.add(position)
                 mark = _mark(variant, str(cell["verdict"]))
                 kind = "" if cell["verdict"] == "used" else artefact.number_kind(cell["column"], variant)

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.reproduce.cells import EXTRAS, key_fields
+from dpsub.reproduce.cells import EXTRAS
 from dpsub.reproduce.papers import PACKAGE, Paper
+from dpsub.reproduce.published import key_names
 from dpsub.reproduce.verdicts import VARIANTS
 
 NUMBERS = {name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))}
@@ -55,7 +56,7 @@ class Tables:
         if frame is None:
             return pd.DataFrame(columns=["column", "printed", "verdict"])
         chosen = frame["column"] == column
-        for name in key_fields(frame):
+        for name in key_names(frame):
             wanted = fields.get(name, "")
             chosen &= (frame[name] != "") if wanted == "*" else (frame[name] == wanted)
         missing = [name for name, wanted in fields.items() if name not in frame.columns and wanted]

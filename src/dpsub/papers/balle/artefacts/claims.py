@@ -24,6 +24,7 @@ class Claims(Artefact):
         "with the corrections of the deviations; the note gives the numbers that decide."
     )
     experiments = ("balle_profiles", "balle_couplings", "balle_enumeration", "balle_curves")
+    keys = ("claim",)
     layout = Layout(stub=("claim",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -34,7 +35,7 @@ class Claims(Artefact):
 def _largest_delta(records: Records) -> Iterator[dict[str, Any]]:
     """Theorem 3: delta of the Laplace mechanism from theta on."""
     for variant in VARIANTS:
-        base = {"row": "B006", "column": "delta", "variant": variant}
+        base = {"claim": "B006", "column": "delta", "variant": variant}
         try:
             frame = pick(of_variant(records, PROFILES, variant), check="laplace_zero")
         except LackingError as reason:

@@ -10,7 +10,6 @@ from dpsub.papers.balle.artefacts.figure_properties import CURVES, PROPERTIES
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter, sampler_style
 from dpsub.reproduce.predicates import LackingError, of_variant
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,12 +38,13 @@ class Figure1(Artefact):
         "(e) Laplace under WR with white-box and black-box groups."
     )
     experiments = ("balle_curves",)
+    keys = ("panel", "property")
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return whether the properties of each panel hold."""
         rows = []
         for row, (panel, ask) in PROPERTIES.items():
-            base = {"row": row_key(panel=panel, property=row), "column": "holds", "variant": "stated"}
+            base = {"panel": panel, "property": row, "column": "holds", "variant": "stated"}
             try:
                 answer = ask({CURVES: of_variant(records, CURVES, "stated")})
                 rows.append({**base, "value": float(answer.holds), "note": f"{STATUS}; {answer.note}"})

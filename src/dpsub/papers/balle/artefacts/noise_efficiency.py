@@ -8,7 +8,6 @@ import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +30,7 @@ class NoiseEfficiency(Artefact):
         "does not depend on epsilon. Sampling never pays for itself in noise."
     )
     experiments = ("balle_noise",)
+    keys = ("epsilon",)
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return, for each epsilon, the efficiency at the smallest rate and whether it rises with the rate up to 1."""
@@ -39,7 +39,7 @@ class NoiseEfficiency(Artefact):
             curve = curve.sort_values("rate")
             rises = (curve["efficiency"].diff().dropna() > 0).all() and curve["efficiency"].max() <= 1
             rows += [
-                {"row": row_key(epsilon=epsilon), "column": column, "variant": "rigorous", "value": float(value)}
+                {"epsilon": epsilon, "column": column, "variant": "rigorous", "value": float(value)}
                 for column, value in (("efficiency_at_the_smallest_rate", curve["efficiency"].iloc[0]),
                                       ("efficiency_rises_to_1", rises))
             ]  # fmt: skip

@@ -8,7 +8,6 @@ import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 ROUNDING = 1e-14  # a bound below this is 0
 
@@ -25,16 +24,18 @@ class Optimum(Artefact):
         "bound is tight for the design. Evaluated at base epsilon 0, epsilon0/2 and epsilon0. Empty: both are 0."
     )
     experiments = ("balle_optimum",)
+    keys = ("theorem", "n", "rate", "epsilon0", "delta0", "epsilon", "m")
     layout = Layout(panels=("epsilon0", "delta0"), stub=("theorem", "n", "rate", "m"), heads=("epsilon", "column"))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "balle_optimum").to_dict("records"):
             poisson = record["size"] < 1
-            row = row_key(
-                theorem=record["theorem"], n=record["n"], **{"rate" if poisson else "m": record["size"]},
-                epsilon0=record["epsilon0"], delta0=record["delta0"], epsilon=record["share"] * record["epsilon0"],
-            )  # fmt: skip
+            row = {
+                "theorem": record["theorem"], "n": record["n"], "rate" if poisson else "m": record["size"],
+                "epsilon0": record["epsilon0"], "delta0": record["delta0"],
+                "epsilon": record["share"] * record["epsilon0"],
+            }  # fmt: skip
             zero = record["bound"] <= ROUNDING
             numbers = {
                 "bound": 0.0 if zero else record["bound"],
@@ -43,7 +44,7 @@ class Optimum(Artefact):
             }
             note = f"worst direction: {record['direction']}, duality gap {abs(record['dual'] - record['optimum']):.0e}"
             rows += [
-                {"row": row, "column": column, "variant": record["variant"], "value": value, "note": note}
+                {**row, "column": column, "variant": record["variant"], "value": value, "note": note}
                 for column, value in numbers.items()
             ]
         return values_frame(rows)

@@ -9,7 +9,6 @@ import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 SUM = r"\sum_{k=1}^m \binom{m}{k} n^{-k} (1-\frac{1}{n})^{m-k} \delta_k(\epsilon)"
 # theorem -> eta, delta'
@@ -54,17 +53,19 @@ class Table1(Artefact):
         "(n/k - 1)/(1 - gamma))), the tight form of Theorem 14."
     )
     experiments = ("balle_bounds", "balle_enumeration")
+    keys = ("theorem", "sampler", "base_relation", "relation", "sampling_rate", "mechanism", "groups",
+            "epsilon_amplified")  # fmt: skip
     layout = Layout(
         panels=("sampling_rate", "mechanism", "groups"), stub=("theorem", "sampler", "base_relation", "relation"),
         heads=("epsilon_amplified", "column"),
     )  # fmt: skip
 
-    def formulas(self) -> dict[tuple[str, str], str]:
-        return {
-            (_key(theorem), column): formula
+    def formulas(self) -> list[dict[str, str]]:
+        return [
+            {**_key(theorem), "column": column, "printed": formula}
             for theorem, pair in FORMULAS.items()
             for column, formula in zip(("eta_formula", "delta_amplified_formula"), pair, strict=True)
-        }
+        ]
 
     def values(self, records: Records) -> pd.DataFrame:
         tiny = self.needed(records, "balle_enumeration", variants=("consistent",))
@@ -72,9 +73,9 @@ class Table1(Artefact):
         return values_frame([*_tightness(tiny), *_evaluated(grid)])
 
 
-def _key(theorem: str, **more: object) -> str:
+def _key(theorem: str, **more: str) -> dict[str, str]:
     sampler, base, result = RELATIONS[theorem]
-    return row_key(theorem=theorem, sampler=sampler, base_relation=base, relation=result, **more)
+    return {"theorem": theorem, "sampler": sampler, "base_relation": base, "relation": result, **more}
 
 
 def _tightness(tiny: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -91,7 +92,7 @@ def _tightness(tiny: pd.DataFrame) -> Iterator[dict[str, Any]]:
             ("attained_at_positive_epsilon", positive),
         ):
             yield {
-                "row": _key(theorem), "column": column, "variant": "rigorous",
+                **_key(theorem), "column": column, "variant": "rigorous",
                 "value": float(share[rows].max()), "note": f"largest exact/bound of {int(rows.sum())} points",
             }  # fmt: skip
 
@@ -103,8 +104,8 @@ def _evaluated(grid: pd.DataFrame) -> Iterator[dict[str, Any]]:
             continue
         place = {name: record[name] for name in ("sampling_rate", "mechanism", "groups")}
         if target == grid["epsilon_amplified"].min():
-            yield {"row": _key(theorem, **place), "column": "eta", "variant": "stated", "value": record["eta"]}
+            yield {**_key(theorem, **place), "column": "eta", "variant": "stated", "value": record["eta"]}
         yield {
-            "row": _key(theorem, **place, epsilon_amplified=target), "column": "delta_amplified", "variant": "stated",
+            **_key(theorem, **place, epsilon_amplified=target), "column": "delta_amplified", "variant": "stated",
             "value": record["delta_amplified"],
         }  # fmt: skip

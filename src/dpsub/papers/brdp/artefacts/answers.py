@@ -10,7 +10,6 @@ import pandas as pd
 from dpsub.papers.brdp.artefacts.styles import OURS, SHORT, STYLES, line, scientific
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,9 +30,9 @@ class _Answers(Artefact):
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, self.experiment).to_dict("records"):
-            row = row_key(panel=record["panel"], epsilon=record["epsilon"], method=record["method"])
+            row = {"panel": record["panel"], "epsilon": record["epsilon"], "method": record["method"]}
             columns = ["acceptance", "sampling_rate", "exact_delta", *(["drawn"] if record["view"] == "box" else [])]
-            rows += [{"row": row, "column": name, "variant": "stated", "value": record[name]} for name in columns]
+            rows += [{**row, "column": name, "variant": "stated", "value": record[name]} for name in columns]
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -106,6 +105,7 @@ class Figure7(_Answers):
     name = "figure7"
     experiment = "brdp_adult"
     experiments = ("brdp_adult",)
+    keys = ("panel", "epsilon", "method")
     caption = (
         "Six methods on subsets of 1,000 Adult records (capital gain in 1000 dollars, clipped to [0, 22] or [0, 12]; "
         "count: gain above 0). Left: 1,000 answers a subset, less the true one; boxes hold 50 %, whiskers 95 %, on an "
@@ -122,6 +122,7 @@ class Figure8(_Answers):
     name = "figure8"
     experiment = "brdp_gowalla"
     experiments = ("brdp_gowalla",)
+    keys = ("panel", "epsilon", "method")
     caption = (
         "As Figure 7, on check-ins of Gowalla (days from a user's first to last check-in, clipped to [0, 22] or [0, "
         "12]; count: more than 150 days). Where the full file cannot be obtained, users of one city stand for it (seven"

@@ -12,7 +12,6 @@ from dpsub.papers.brdp.artefacts.styles import GAUSSIAN, LAPLACE, STYLES, line, 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,14 +36,14 @@ class RecyclingMap(Artefact):
         "over the best of these."
     )
     experiments = ("brdp_map",)
+    keys = ("n_compositions", "epsilon", "bound", "method")
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "brdp_map")
         rows = []
         for record in frame[frame["topic"] == "map"].to_dict("records"):
-            row = row_key(n_compositions=record["n_compositions"], epsilon=record["epsilon"], bound=record["bound"],
-                          method=record["method"])  # fmt: skip
-            rows.append({"row": row, "column": "acceptance", "variant": "rigorous", "value": record["acceptance"]})
+            row = {name: record[name] for name in ("n_compositions", "epsilon", "bound", "method")}
+            rows.append({**row, "column": "acceptance", "variant": "rigorous", "value": record["acceptance"]})
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -92,12 +91,13 @@ class Frontier(Artefact):
         "noise with the same kernel."
     )
     experiments = ("brdp_map",)
+    keys = ("n_compositions", "method")
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self._frame(records).to_dict("records"):
-            row = row_key(n_compositions=record["n_compositions"], method=record["method"])
-            rows.append({"row": row, "column": "acceptance", "variant": "rigorous", "value": record["acceptance"]})
+            row = {"n_compositions": record["n_compositions"], "method": record["method"]}
+            rows.append({**row, "column": "acceptance", "variant": "rigorous", "value": record["acceptance"]})
         return values_frame(rows)
 
     def _frame(self, records: Records) -> pd.DataFrame:
@@ -134,11 +134,12 @@ class RecycledAudit(Artefact):
         "that was asked for (dashed). A lower end above the dashed line refutes the guarantee by experiment."
     )
     experiments = ("brdp_audit",)
+    keys = ("case",)
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for position, record in enumerate(self.needed(records, "brdp_audit").to_dict("records"), start=1):
-            base = {"row": row_key(case=f"{position} {_case(record)}")}
+            base = {"case": f"{position} {_case(record)}"}
             rows.append({**base, "column": "delta", "variant": "stated", "value": record["claimed"]})
             rows.append({**base, "column": "delta", "variant": "rigorous", "value": record["exact"],
                          "lower": record["lower"], "upper": record["upper"]})  # fmt: skip
@@ -190,12 +191,13 @@ class Statements(Artefact):
         "draws."
     )
     experiments = ("brdp_checks",)
+    keys = ("statement", "case")
     layout = Layout(stub=("statement", "case"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "brdp_checks").to_dict("records"):
-            row = row_key(statement=record["statement"], case=record["case"].replace("=", " "))
-            rows += [{"row": row, "column": "value", "variant": variant, "value": record[name]}
+            row = {"statement": record["statement"], "case": record["case"].replace("=", " ")}
+            rows += [{**row, "column": "value", "variant": variant, "value": record[name]}
                      for variant, name in (("stated", "claimed"), ("rigorous", "true"))]  # fmt: skip
         return values_frame(rows)

@@ -68,6 +68,7 @@ class Claims(Artefact):
     )
     experiments = ("brdp_noise", "brdp_rates", "brdp_acceptance", "brdp_composition", "brdp_sampling", "brdp_adult",
                    "brdp_gowalla", "brdp_table1", "brdp_checks")  # fmt: skip
+    keys = ("claim",)
     layout = Layout(stub=("claim",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -79,7 +80,7 @@ class Claims(Artefact):
 
 def _used(records: Frames) -> Iterator[dict[str, Any]]:
     for row, column, (experiment, field, fields) in _settings():
-        base = {"row": row, "column": column, "variant": "stated"}
+        base = {"claim": row, "column": column, "variant": "stated"}
         try:
             yield {**base, "value": statements.setting(records, experiment, field, **fields)}
         except LackingError as reason:

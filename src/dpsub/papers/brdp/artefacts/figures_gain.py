@@ -9,7 +9,6 @@ import pandas as pd
 from dpsub.papers.brdp.artefacts.styles import GAUSSIAN, LAPLACE, OURS, STYLES, line, remark, scientific
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,12 +35,13 @@ class Figure4(Artefact):
         f"stated one. {OURS}delta and the range of epsilon."
     )
     experiments = ("brdp_acceptance",)
+    keys = ("sensitivity", "epsilon", "method")
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "brdp_acceptance").to_dict("records"):
-            row = row_key(sensitivity=record["sensitivity"], epsilon=record["epsilon"], method=record["method"])
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+            row = {"sensitivity": record["sensitivity"], "epsilon": record["epsilon"], "method": record["method"]}
+            rows += [{**row, "column": name, "variant": record["variant"], "value": record[name]}
                      for name in ("acceptance", "exact_delta")]  # fmt: skip
         return values_frame(rows)
 
@@ -80,12 +80,13 @@ class Figure5(Artefact):
         f"all that exact accounting allows. {OURS}delta and the range of T."
     )
     experiments = ("brdp_composition",)
+    keys = ("kernel", "method", "n_compositions")
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "brdp_composition").to_dict("records"):
-            row = row_key(kernel=record["kernel"], method=record["method"], n_compositions=record["n_compositions"])
-            rows.append({"row": row, "column": "epsilon", "variant": record["variant"], "value": record["upper"],
+            row = {"kernel": record["kernel"], "method": record["method"], "n_compositions": record["n_compositions"]}
+            rows.append({**row, "column": "epsilon", "variant": record["variant"], "value": record["upper"],
                          "lower": record["lower"], "upper": record["upper"]})  # fmt: skip
         return values_frame(rows)
 
@@ -129,12 +130,13 @@ class Figure6(Artefact):
         f"of 1 can have; it is the paper's. {OURS}D = 1 (sum, count) and 22 / |X| (average), bounds 3 and 0.3, |X|."
     )
     experiments = ("brdp_sampling",)
+    keys = ("query", "n", "rule")
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "brdp_sampling").to_dict("records"):
-            row = row_key(query=record["query"], n=record["n"], rule=record["rule"])
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+            row = {"query": record["query"], "n": record["n"], "rule": record["rule"]}
+            rows += [{**row, "column": name, "variant": record["variant"], "value": record[name]}
                      for name in ("sampling_rate", "claimed", "acceptance", "exact_delta")]  # fmt: skip
         return values_frame(rows)
 

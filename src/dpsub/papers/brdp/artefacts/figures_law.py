@@ -10,7 +10,6 @@ import pandas as pd
 from dpsub.papers.brdp.artefacts.styles import GAUSSIAN, LAPLACE, OURS, STYLES, remark, scientific
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,13 +30,14 @@ class Figure2(Artefact):
         f"epsilon stands in the panel. {OURS}sensitivity 1."
     )
     experiments = ("brdp_noise",)
+    keys = ("method", "quantity")
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "brdp_noise")
         rows = []
         for record in frame[frame["topic"] == "summary"].to_dict("records"):
-            row = row_key(method=record["method"], quantity=record["quantity"])
-            rows += [{"row": row, "column": name, "variant": "stated", "value": record[name]}
+            row = {"method": record["method"], "quantity": record["quantity"]}
+            rows += [{**row, "column": name, "variant": "stated", "value": record[name]}
                      for name in ("value", "law")]  # fmt: skip
         return values_frame(rows)
 
@@ -82,12 +82,13 @@ class Figure3(Artefact):
         f"guarantee lies at or below 1). {OURS}the three deltas."
     )
     experiments = ("brdp_rates",)
+    keys = ("delta", "epsilon_y", "method")
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "brdp_rates").to_dict("records"):
-            row = row_key(delta=record["delta"], epsilon_y=record["epsilon_y"], method=record["method"])
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+            row = {"delta": record["delta"], "epsilon_y": record["epsilon_y"], "method": record["method"]}
+            rows += [{**row, "column": name, "variant": record["variant"], "value": record[name]}
                      for name in ("rate", "exact_delta")]  # fmt: skip
         return values_frame(rows)
 

@@ -8,7 +8,6 @@ import pandas as pd
 from dpsub.papers.brdp.artefacts.styles import OURS, SHORT
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 RATIOS = {("BRDP/DP", "lap"): ("lap_br", "lap_dp"), ("BRDP/DP", "gau"): ("gau_br", "gau_dp"),
           ("SMP/BRDP", "lap"): ("lap_smp", "lap_br"), ("SMP/BRDP", "gau"): ("gau_smp", "gau_br")}  # fmt: skip
@@ -30,13 +29,14 @@ class Table1(Artefact):
         "query, and a count over 1,000 records for the sampling rate."
     )
     experiments = ("brdp_table1",)
+    keys = ("method", "accountant", "delta")
     layout = Layout(panels=("column",), stub=("method", "accountant"), heads=("delta",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "brdp_table1").to_dict("records"):
-            row = row_key(method=SHORT[record["method"]], accountant=record["conversion"], delta=record["delta"])
-            base = {"row": row, "variant": record["variant"]}
+            row = {"method": SHORT[record["method"]], "accountant": record["conversion"], "delta": record["delta"]}
+            base = {**row, "variant": record["variant"]}
             note = f"acceptance {record['acceptance']:.4g}, q {record['rate']:.4g}, p {record['sampling_rate']:.4g}"
             ends = {"lower": record["lower"], "upper": record["upper"]} if record["variant"] == "rigorous" else {}
             rows.append({**base, "column": "epsilon", "value": record["upper"], **ends, "note": note})
@@ -56,23 +56,24 @@ class Table1Times(Artefact):
         "at T = 1000 that stand next to the printed 5.14, 5.74, 63.8 and 66.6 (unit not stated)."
     )
     experiments = ("brdp_times",)
+    keys = ("method", "task", "n_compositions")
     layout = Layout(panels=("column",), stub=("method",), heads=("task", "n_compositions"))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "brdp_times")
         rows = []
         for record in frame.to_dict("records"):
-            row = row_key(method=SHORT[record["method"]], task=record["task"], n_compositions=record["n_compositions"])
-            rows.append({"row": row, "column": "seconds", "variant": "stated", "value": record["seconds"]})
+            row = {"method": SHORT[record["method"]], **{name: record[name] for name in ("task", "n_compositions")}}
+            rows.append({**row, "column": "seconds", "variant": "stated", "value": record["seconds"]})
         for (method, task), part in frame.groupby(["method", "task"]):
             if part["n_compositions"].nunique() > 1:
                 slope = np.polyfit(np.log(part["n_compositions"]), np.log(part["seconds"]), 1)[0]
-                row = row_key(method=SHORT[str(method)], task=str(task))
-                rows.append({"row": row, "column": "log_log_slope", "variant": "stated", "value": float(slope)})
+                row = {"method": SHORT[str(method)], "task": str(task)}
+                rows.append({**row, "column": "log_log_slope", "variant": "stated", "value": float(slope)})
         whole = runtimes(frame)
         for (name, kernel), (top, bottom) in RATIOS.items():
             if {top, bottom} <= set(whole.index):
-                rows.append({"row": row_key(method=f"{name}, {kernel}"), "column": "quotient", "variant": "stated",
+                rows.append({"method": f"{name}, {kernel}", "column": "quotient", "variant": "stated",
                              "value": float(whole[top] / whole[bottom])})  # fmt: skip
         return values_frame(rows)
 

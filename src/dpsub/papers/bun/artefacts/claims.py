@@ -27,6 +27,7 @@ class Claims(Artefact):
         "that was tried, 0 where it fails in some; the note gives the numbers that decide."
     )
     experiments = ("bun_bounds", "bun_random_size", "bun_size_tests", "bun_neyman")
+    keys = ("claim",)
     layout = Layout(stub=("claim",), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
@@ -68,10 +69,10 @@ def _number(
     records: Frames, row: str, column: str, variant: str, read: Callable[[Frames, str], float]
 ) -> Iterator[dict[str, Any]]:
     try:
-        yield {"row": row, "column": column, "variant": variant, "value": read(records, variant)}
+        yield {"claim": row, "column": column, "variant": variant, "value": read(records, variant)}
     except LackingError as reason:
         if variant == "stated":
-            yield {"row": row, "column": column, "variant": variant, "note": str(reason)}
+            yield {"claim": row, "column": column, "variant": variant, "note": str(reason)}
 
 
 def _reader(experiment: str, field: str, fields: dict[str, object]) -> Callable[[Frames, str], float]:

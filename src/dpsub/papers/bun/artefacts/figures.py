@@ -9,7 +9,6 @@ import pandas as pd
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,12 +78,13 @@ class Figure2(Artefact):
         "mechanisms that are 0.01-DP under substitution as well. Left: sigma on a linear axis; right: logarithmic."
     )
     experiments = ("bun_random_size",)
+    keys = ("sigma",)
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "bun_random_size").to_dict("records"):
-            row = row_key(sigma=record["sigma"])
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+            row = {"sigma": record["sigma"]}
+            rows += [{**row, "column": name, "variant": record["variant"], "value": record[name]}
                      for name in ("lower", "upper")]  # fmt: skip
         return values_frame(rows)
 

@@ -8,7 +8,6 @@ import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 COLUMNS = {
     "advice": ("lower", "upper", "exact", "size_mean", "size_sd", "sampling", "total", "base", "total_at_target"),
@@ -29,6 +28,7 @@ class TableAdvice(Artefact):
         "rules for a mean at one promise, the worst of three populations. Empty: unknown, or none."
     )
     experiments = ("bun_designs",)
+    keys = ("topic", "epsilon", "design")
     layout = Layout(panels=("topic", "epsilon"), stub=("design",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -39,9 +39,9 @@ class TableAdvice(Artefact):
                 "total": record["sampling"] + record["noise"],
                 "total_at_target": record["sampling"] + record["noise_at_target"],
             }
-            row = row_key(topic=record["topic"], epsilon=record["epsilon"], design=record["design"])
+            row = {"topic": record["topic"], "epsilon": record["epsilon"], "design": record["design"]}
             note = "; ".join(part for part in (record["relation"], record["note"]) if part)
-            rows += [{"row": row, "column": name, "variant": record["variant"], "note": note,
+            rows += [{**row, "column": name, "variant": record["variant"], "note": note,
                       "value": numbers[name] if math.isfinite(numbers[name]) and numbers[name] >= 0 else math.nan}
                      for name in COLUMNS[record["topic"]]]  # fmt: skip
         return values_frame(rows)

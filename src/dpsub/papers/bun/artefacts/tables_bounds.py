@@ -7,7 +7,6 @@ import pandas as pd
 from dpsub.papers.bun.artefacts.grid import standing
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 
 class TableA(Artefact):
@@ -21,6 +20,7 @@ class TableA(Artefact):
         "epsilon-DP mechanisms (rigorous), certified by a linear programme or equal to one."
     )
     experiments = ("bun_bounds",)
+    keys = ("statement", "case", "epsilon")
     layout = Layout(panels=("statement",), stub=("case", "epsilon"), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
@@ -31,8 +31,8 @@ class TableA(Artefact):
         for record in self.needed(records, "bun_bounds").to_dict("records"):
             if record["statement"].endswith("programme"):
                 continue
-            row = row_key(statement=record["statement"], case=record["case"], epsilon=record["epsilon"])
-            rows.append({"row": row, "column": record["side"], "variant": record["variant"], "value": record["bound"]})
+            row = {"statement": record["statement"], "case": record["case"], "epsilon": record["epsilon"]}
+            rows.append({**row, "column": record["side"], "variant": record["variant"], "value": record["bound"]})
         return values_frame(rows)
 
 
@@ -42,6 +42,7 @@ class _Standings(Artefact):
     paper = "bun"
     kind = "table"
     experiments = ("bun_bounds",)
+    keys = ("statement",)
     layout = Layout(stub=("statement",), heads=("column",))
 
     def _lines(self, records: Records, columns: tuple[str, ...]) -> pd.DataFrame:
@@ -52,7 +53,7 @@ class _Standings(Artefact):
             found = standing(part)
             shares = {"cases": found.cases, "right": found.right / found.cases, "tight": found.tight / found.cases,
                       "smallest_ratio": found.smallest, "largest_ratio": found.largest}  # fmt: skip
-            rows += [{"row": row_key(statement=statement), "column": column, "variant": variant,
+            rows += [{"statement": statement, "column": column, "variant": variant,
                       "value": shares[column], "note": found.worst} for column in columns]  # fmt: skip
         return values_frame(rows)
 

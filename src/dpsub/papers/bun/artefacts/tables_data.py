@@ -6,7 +6,6 @@ import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 
 class TableC(Artefact):
@@ -21,15 +20,16 @@ class TableC(Artefact):
         "the loss; rigorous: the best advantage again)."
     )
     experiments = ("bun_size_tests",)
+    keys = ("difference", "epsilon")
     layout = Layout(panels=("column",), stub=("difference",), heads=("epsilon",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "bun_size_tests")
         rows = []
         for record in frame[frame["topic"] == "jump"].to_dict("records"):
-            row = row_key(difference=record["difference"], epsilon=record["epsilon"])
+            row = {"difference": record["difference"], "epsilon": record["epsilon"]}
             columns = ("limit",) if record["variant"] != "stated" else ("advantage", "laplace_count", "limit")
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+            rows += [{**row, "column": name, "variant": record["variant"], "value": record[name]}
                      for name in columns]  # fmt: skip
         return values_frame(rows)
 
@@ -47,14 +47,15 @@ class TableD(Artefact):
         "integers that sum to m."
     )
     experiments = ("bun_neyman",)
+    keys = ("topic", "stratum")
     layout = Layout(panels=("topic",), stub=("stratum",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "bun_neyman").to_dict("records"):
-            row = row_key(topic=record["topic"], stratum=record["stratum"])
+            row = {"topic": record["topic"], "stratum": record["stratum"]}
             found = {"before": record["before"], "after": record["after"], "change": record["after"] - record["before"]}
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": value}
+            rows += [{**row, "column": name, "variant": record["variant"], "value": value}
                      for name, value in found.items()]  # fmt: skip
         return values_frame(rows)
 

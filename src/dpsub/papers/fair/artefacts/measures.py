@@ -11,7 +11,6 @@ from dpsub.papers.fair.artefacts.paired import proportion, with_interval
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 from dpsub.reproduce.statistics import estimate_row
 
 MEANS = ("accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "interval_width", "gradients")
@@ -35,6 +34,7 @@ class Measures(Artefact):
         "upper epsilon says what its noise is worth."
     )
     experiments = ("fair_comparison",)
+    keys = ("dataset", "sampler", "epsilon")
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
@@ -46,7 +46,7 @@ class Measures(Artefact):
         for (variant, dataset, _, sampler), part in frame.groupby(KEY, sort=False, dropna=False):
             epsilon = float(part["target_epsilon"].iloc[0])
             target = {} if math.isnan(epsilon) else {"epsilon": epsilon}
-            row = row_key(dataset=str(dataset), **target, sampler=str(sampler))
+            row = {"dataset": str(dataset), **target, "sampler": str(sampler)}
             for measure in MEANS:
                 found = part[measure].dropna().to_numpy()
                 if found.size:
@@ -55,7 +55,7 @@ class Measures(Artefact):
             if part["covered"].notna().all():
                 rows.append(estimate_row(row, "coverage", str(variant), proportion(part["covered"].to_numpy())))
             rows += [
-                {"row": row, "column": name, "variant": variant, "value": float(part[name].iloc[0])}
+                {**row, "column": name, "variant": variant, "value": float(part[name].iloc[0])}
                 for name in PRIVACY
                 if part[name].notna().all()
             ]

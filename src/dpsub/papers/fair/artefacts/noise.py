@@ -7,7 +7,6 @@ import pandas as pd
 from dpsub.papers.fair.artefacts.labels import proved_of_noise
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 COLUMNS = ("noise_multiplier", "necessary", "epsilon_lower", "epsilon_upper", "epsilon_add_remove", "noise_add_remove")
 
@@ -26,6 +25,7 @@ class Noise(Artefact):
         "is proved of the same noise when a record is added or removed, and the noise that this weaker relation needs."
     )
     experiments = ("fair_noise",)
+    keys = ("dataset", "epsilon", "steps", "sampler", "m", "b")
     layout = Layout(panels=("dataset", "epsilon", "steps"), stub=("sampler", "m", "b"), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
@@ -37,10 +37,10 @@ class Noise(Artefact):
             ["variant", "dataset", "target_epsilon", "steps", "sampler", "m", "b"]
         ).to_dict("records"):  # fmt: skip
             first_stage = {"b": record["b"]} if record["b"] else {}
-            row = row_key(dataset=record["dataset"], epsilon=record["target_epsilon"], steps=record["steps"],
-                          sampler=record["sampler"], m=record["m"], **first_stage)  # fmt: skip
+            row = {"dataset": record["dataset"], "epsilon": record["target_epsilon"],
+                   **{name: record[name] for name in ("steps", "sampler", "m")}, **first_stage}  # fmt: skip
             for column in COLUMNS:
                 value = float(record[column])
                 if value == value and (column != "necessary" or value > 0):
-                    rows.append({"row": row, "column": column, "variant": record["variant"], "value": value})
+                    rows.append({**row, "column": column, "variant": record["variant"], "value": value})
         return values_frame(rows)

@@ -12,7 +12,6 @@ from dpsub.papers.fair.artefacts.paired import NONPRIVATE, Group, first_measure,
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, panel_letter
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,11 +69,12 @@ class Pareto(Artefact):
         "has a smaller loss, beyond the 95 % interval of the paired difference."
     )
     experiments = ("fair_comparison",)
+    keys = ("dataset", "epsilon", "sampler")
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "fair_comparison", variants=("rigorous",))
         return values_frame([
-            {"row": row_key(dataset=row["dataset"], epsilon=row["epsilon"], sampler=row["sampler"]),
+            {"dataset": row["dataset"], "epsilon": row["epsilon"], "sampler": row["sampler"],
              "column": "on_front", "variant": "rigorous", "value": float(row["on_front"])}
             for row in points(frame).to_dict("records")
         ])  # fmt: skip

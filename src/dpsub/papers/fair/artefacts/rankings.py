@@ -13,7 +13,6 @@ from dpsub.papers.fair.artefacts.paired import REFERENCE, Group, groups
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, panel_letter
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,6 +69,7 @@ class Rankings(Artefact):
         "samplers are told apart; pairs reversed: how many of these the rigorous comparison tells apart the other way."
     )
     experiments = EXPERIMENTS
+    keys = ("dataset", "epsilon", "sampler")
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -81,17 +81,17 @@ class Rankings(Artefact):
         for group in found:
             shown, ranks = group.separated(), group.ranks()
             for sampler in group.samplers:
-                row = row_key(dataset=group.dataset, epsilon=group.epsilon, sampler=sampler)
-                rows.append({"row": row, "column": "rank", "variant": group.variant, "value": ranks[sampler]})
-            row = row_key(dataset=group.dataset, epsilon=group.epsilon)
-            rows.append({"row": row, "column": "pairs_separated", "variant": group.variant,
+                row = {"dataset": group.dataset, "epsilon": group.epsilon, "sampler": sampler}
+                rows.append({**row, "column": "rank", "variant": group.variant, "value": ranks[sampler]})
+            row = {"dataset": group.dataset, "epsilon": group.epsilon}
+            rows.append({**row, "column": "pairs_separated", "variant": group.variant,
                          "value": sum(shown.values())})  # fmt: skip
             if group.variant != "rigorous" and (group.dataset, group.epsilon) in proved:
                 other = proved[group.dataset, group.epsilon]
                 turned = [(a, b) for a, b in itertools.permutations(group.samplers, 2)
                           if shown[a, b] and other.get((b, a), False)]  # fmt: skip
                 note = "; ".join(f"{label_of(b)} now before {label_of(a)}" for a, b in turned)
-                rows.append({"row": row, "column": "pairs_reversed", "variant": group.variant,
+                rows.append({**row, "column": "pairs_reversed", "variant": group.variant,
                              "value": len(turned), "note": note})  # fmt: skip
         return values_frame(rows)
 

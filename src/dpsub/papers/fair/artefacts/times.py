@@ -6,7 +6,6 @@ import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 
 class Times(Artefact):
@@ -20,6 +19,7 @@ class Times(Artefact):
         "seed at a time, median of several runs), next to the distinct gradients that it evaluates."
     )
     experiments = ("fair_times",)
+    keys = ("dataset", "sampler")
     timed = True
     layout = Layout(panels=("dataset",), stub=("sampler",), heads=("column",))
 
@@ -27,10 +27,10 @@ class Times(Artefact):
         frame = self.needed(records, "fair_times")
         rows = []
         for (variant, dataset, sampler), part in frame.groupby(["variant", "dataset", "sampler"], sort=False):
-            row = row_key(dataset=str(dataset), sampler=str(sampler))
+            row = {"dataset": str(dataset), "sampler": str(sampler)}
             found = {
                 "microseconds_per_step": 1e6 * float(part["seconds_per_step"].mean()),
                 "gradients_expected": float(part["gradients_expected"].iloc[0]),
             }
-            rows += [{"row": row, "column": name, "variant": variant, "value": value} for name, value in found.items()]
+            rows += [{**row, "column": name, "variant": variant, "value": value} for name, value in found.items()]
         return values_frame(rows)

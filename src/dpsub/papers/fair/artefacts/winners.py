@@ -11,7 +11,6 @@ from dpsub.papers.fair.artefacts.paired import REFERENCE, Group, first_measure, 
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 from dpsub.reproduce.statistics import estimate_row
 
 
@@ -30,6 +29,7 @@ class Winners(Artefact):
         "of a block at 5 %; more than one 1 in a block is a tie."
     )
     experiments = ("fair_comparison",)
+    keys = ("dataset", "epsilon", "sampler")
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -45,13 +45,13 @@ def _rows(group: Group) -> list[dict[str, Any]]:
     best = [name for name in group.samplers if ranks[name] == 1]
     tie = f"the best: {listed(map(label_of, best))}" + (", not told apart" if len(best) > 1 else "")
     for sampler in group.samplers:
-        row = row_key(dataset=group.dataset, epsilon=group.epsilon, sampler=sampler)
+        row = {"dataset": group.dataset, "epsilon": group.epsilon, "sampler": sampler}
         loss = with_interval(statistics.mean(group.losses[sampler].to_numpy()))
         note = first_measure(group.dataset).replace("_", " ")
         rows.append(estimate_row(row, "loss", group.variant, loss, note))
         if sampler != REFERENCE and REFERENCE in group.samplers:
             difference = group.difference(sampler)
             rows.append(estimate_row(row, "difference_to_poisson", group.variant, difference))
-        rows.append({"row": row, "column": "among_the_best", "variant": group.variant,
+        rows.append({**row, "column": "among_the_best", "variant": group.variant,
                      "value": float(ranks[sampler] == 1), "note": tie})  # fmt: skip
     return rows

@@ -10,7 +10,6 @@ import pandas as pd
 from dpsub.papers.importance.artefacts.labels import TITLES, OnData, not_real
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 
 class Gain(Artefact):
@@ -26,6 +25,7 @@ class Gain(Artefact):
         "1 of a record whose Gaussian noise has the shift mu at weight 1."
     )
     experiments = ("importance_gain",)
+    keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -36,10 +36,10 @@ class Gain(Artefact):
                 fields |= {"dataset": TITLES[record["dataset"]], "mode": record["mode"]}
             fields["sampler"] = record["sampler"]
             fields |= {"mu": record["mu"]} if record["topic"] == "gaussian" else {"d": record["d"]}
-            row = row_key(**fields, epsilon=record["pure"])
+            row = {**fields, "epsilon": record["pure"]}
             found = ({"weight": record["proved"]} if record["topic"] == "gaussian"
                      else {"proved": record["proved"], "gain": record["pure"] / record["proved"]})  # fmt: skip
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": value}
+            rows += [{**row, "column": name, "variant": record["variant"], "value": value}
                      for name, value in found.items()]  # fmt: skip
         return values_frame(rows)
 
@@ -57,6 +57,7 @@ class CanaryAuditTable(Artefact):
         "centres that do not depend on the data. flagged = 1: the draws refute the promise."
     )
     experiments = ("importance_audit",)
+    keys = ("attack",)
     layout = Layout(stub=("attack",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -65,7 +66,7 @@ class CanaryAuditTable(Artefact):
             note = f"{record['event']}: {record['hits_with']} and {record['hits_without']} of {record['draws']} draws"
             found = {"promised": record["promised"], "shown": record["lower"],
                      "flagged": float(record["lower"] > record["promised"])}  # fmt: skip
-            rows += [{"row": row_key(attack=record["attack"]), "column": name, "variant": record["variant"],
+            rows += [{"attack": record["attack"], "column": name, "variant": record["variant"],
                       "value": value, "note": note.replace("=", "")} for name, value in found.items()]  # fmt: skip
         return values_frame(rows)
 
@@ -83,21 +84,22 @@ class Coreset(OnData):
         "constant."
     )
     experiments = ("importance_coreset",)
+    keys = ("dataset", "kind", "m")
     layout = Layout(panels=("dataset",), stub=("kind", "m"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "importance_coreset")
         rows = []
         for (variant, dataset, kind, m), part in frame.groupby(["variant", "dataset", "kind", "m"], sort=False):
-            row = row_key(dataset=TITLES[str(dataset)], kind=kind, m=m)
+            row = {"dataset": TITLES[str(dataset)], "kind": kind, "m": m}
             note = not_real(str(part["data_label"].iloc[0]))
             for name in ("random", "fitted"):
                 value, count = float(part[name].mean()), len(part)
                 error = float(part[name].std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
-                rows.append({"row": row, "column": name, "variant": variant, "value": value, "standard_error": error,
+                rows.append({**row, "column": name, "variant": variant, "value": value, "standard_error": error,
                              "replicates": count, "note": note})  # fmt: skip
             worst = part[["random", "fitted"]].max(axis=1) * np.sqrt(part["m"])
-            rows.append({"row": row, "column": "deviation_times_root", "variant": variant, "value": float(worst.mean()),
+            rows.append({**row, "column": "deviation_times_root", "variant": variant, "value": float(worst.mean()),
                          "note": note})  # fmt: skip
         return values_frame(rows)
 
@@ -112,6 +114,7 @@ class GroupLosses(OnData):
         "the share of the group within 10 % of the largest loss of all records."
     )
     experiments = ("importance_losses",)
+    keys = ("dataset", "sampler", "group")
     layout = Layout(panels=("dataset",), stub=("sampler", "group"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -120,11 +123,11 @@ class GroupLosses(OnData):
         rows = []
         key = ["variant", "dataset", "sampler", "group"]
         for (variant, dataset, sampler, group), part in frame.groupby(key, sort=False):
-            row = row_key(dataset=TITLES[str(dataset)], sampler=sampler, group=group)
+            row = {"dataset": TITLES[str(dataset)], "sampler": sampler, "group": group}
             quantiles = zip(part["place"], part["value"], strict=True)
             found = {f"quantile_{100 * place:g}": value for place, value in quantiles}
             found |= {"mean_rate": float(part["weight"].iloc[0]), "near_largest": float(part["loss"].iloc[0])}
             note = not_real(str(part["data_label"].iloc[0]))
-            rows += [{"row": row, "column": name, "variant": variant, "value": value, "note": note}
+            rows += [{**row, "column": name, "variant": variant, "value": value, "note": note}
                      for name, value in found.items()]  # fmt: skip
         return values_frame(rows)

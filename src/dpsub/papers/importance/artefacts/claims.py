@@ -30,6 +30,7 @@ class Claims(OnData):
         "algorithm. Statements on data are judged on the paper's data only."
     )
     experiments = (DATA, SUMS, NOISE, COSTS, PROFILES)
+    keys = ("claim",)
     layout = Layout(stub=("claim",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -122,7 +123,7 @@ NUMBERS: dict[tuple[str, str], Read] = {
 
 def _numbers(records: Frames) -> Iterator[dict[str, Any]]:
     for (row, column), read in NUMBERS.items():
-        base = {"row": row, "column": column, "variant": "stated"}
+        base = {"claim": row, "column": column, "variant": "stated"}
         try:
             yield {**base, "value": read(records)}
         except LackingError as reason:

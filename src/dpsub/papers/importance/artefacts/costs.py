@@ -10,7 +10,6 @@ import pandas as pd
 from dpsub.papers.importance.artefacts.labels import TITLES, OnData, not_real
 from dpsub.reproduce.artefact import Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 EXPERIMENT = "importance_clustering"
 CELL = ["variant", "dataset", "sampler", "m_paper", "epsilon"]
@@ -38,6 +37,7 @@ class Costs(OnData):
         "consistent: the repaired algorithm. Without epsilon: no noise. Empty: no such size meets the target."
     )
     experiments = (EXPERIMENT,)
+    keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -49,7 +49,7 @@ class Costs(OnData):
             fields |= {"m": cell["m_paper"]} if cell["m_paper"] else {}
             fields |= {"epsilon": cell["epsilon"]} if private else {}
             failed = f"{cell['failed']} of {cell['repeats']} runs without a result" if cell["failed"] else ""
-            rows.append({"row": row_key(**fields), "column": "cost", "variant": cell["variant"],
+            rows.append({**fields, "column": "cost", "variant": cell["variant"],
                          "value": cell["median"], "lower": cell["lower"], "upper": cell["upper"],
                          "replicates": cell["repeats"],
                          "note": "; ".join(filter(None, (not_real(cell["data_label"]), failed)))})  # fmt: skip

@@ -12,7 +12,6 @@ from dpsub.papers.importance.artefacts.costs import EXPERIMENT, summary
 from dpsub.papers.importance.artefacts.labels import APPENDIX, MAIN, MODES, SAMPLERS, TITLES, OnData, not_real, title_of
 from dpsub.reproduce.artefact import Records, values_frame
 from dpsub.reproduce.figures import finish, new, panel_letter
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +32,7 @@ class _CostFigure(OnData):
 
     kind = "figure"
     experiments = (EXPERIMENT,)
+    keys = ("panel",)
     datasets: ClassVar[tuple[str, ...]]
     across: ClassVar[str]  # what the horizontal axis shows
 
@@ -53,7 +53,7 @@ class _CostFigure(OnData):
             note = ", ".join(f"{SAMPLERS[name]['label']} below uniform in {count} of {len(wide)} cells"
                              for name, count in better.items())  # fmt: skip
             label = not_real(str(part["data_label"].iloc[0]))
-            rows.append({"row": row_key(panel=TITLES[str(dataset)]), "column": "panel", "variant": variant,
+            rows.append({"panel": TITLES[str(dataset)], "column": "panel", "variant": variant,
                          "value": better.get("core", 0) / len(wide),
                          "note": "; ".join(filter(None, (label, note)))})  # fmt: skip
         return values_frame(rows)

@@ -30,6 +30,7 @@ class Figure1(OnData):
         "stated in the text; they are those of the configuration."
     )
     experiments = ("importance_losses",)
+    keys = ("panel",)
 
     def values(self, records: Records) -> pd.DataFrame:
         return values_frame([])

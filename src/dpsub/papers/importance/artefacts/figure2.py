@@ -9,7 +9,6 @@ import pandas as pd
 from dpsub.papers.importance.artefacts.labels import SAMPLERS
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import finish, new, panel_letter
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,19 +37,20 @@ class Figure2(Artefact):
         "twice their size."
     )
     experiments = ("importance_sums",)
+    keys = ("rule", "sampler", "scale", "panel")
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         frame = self.needed(records, "importance_sums")
         for record in frame[frame["topic"] == "curve"].to_dict("records"):
-            row = row_key(rule=record["rule"], sampler=record["sampler"], scale=round(record["scale"], 6))
+            row = {"rule": record["rule"], "sampler": record["sampler"], "scale": round(record["scale"], 6)}
             found: dict[str, dict[str, Any]] = {
                 "mse": {"value": record["mse"], "standard_error": record["mse_error"], "replicates": record["runs"]},
                 "mse_exact": {"value": record["mse_exact"]},
                 "max_loss": {"value": record["max_loss"]},
                 "m": {"value": record["m"]},
             }
-            rows += [{"row": row, "column": name, "variant": record["variant"], **value}
+            rows += [{**row, "column": name, "variant": record["variant"], **value}
                      for name, value in found.items()]  # fmt: skip
         return values_frame(rows)
 

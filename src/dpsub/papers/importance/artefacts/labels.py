@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsub.data.described import EIGHT
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.comparison import NOT_REAL
+from dpsub.reproduce.verdicts import NOT_REAL
 
 SAMPLERS: dict[str, dict[str, Any]] = {
     "unif": {"label": "uniform", "color": "#0072B2", "marker": "o", "linestyle": "-"},

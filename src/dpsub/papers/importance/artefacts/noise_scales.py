@@ -12,7 +12,6 @@ from dpsub.papers.importance.artefacts.labels import SAMPLERS, TITLES, OnData, n
 from dpsub.reproduce.artefact import Records, values_frame
 from dpsub.reproduce.figures import finish, new, panel_letter
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,6 +33,7 @@ class NoiseScales(OnData):
         "named. Empty: no such size meets the target."
     )
     experiments = (EXPERIMENT,)
+    keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "data"), stub=("sampler", "m", "epsilon"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -42,8 +42,8 @@ class NoiseScales(OnData):
             fields = {"dataset": TITLES[cell["dataset"]], "sampler": cell["sampler"]}
             fields |= {"m": cell["m_paper"]} if cell["m_paper"] else {}
             note = "" if cell["data_label"] == "table1" else not_real(cell["data_label"])
-            key = row_key(**fields, epsilon=cell["epsilon"])
-            rows += [{"row": key, "column": name, "variant": cell["variant"], "value": cell[name], "note": note}
+            key = {**fields, "epsilon": cell["epsilon"]}
+            rows += [{**key, "column": name, "variant": cell["variant"], "value": cell[name], "note": note}
                      for name in COLUMNS]  # fmt: skip
         return values_frame(rows)
 

@@ -7,7 +7,6 @@ import pandas as pd
 from dpsub.papers.importance.artefacts.labels import TITLES, OnData, not_real
 from dpsub.reproduce.artefact import Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 COLUMNS = ("n_original", "n", "d", "radius", "mean_square")
 
@@ -24,14 +23,15 @@ class Table1(OnData):
         "file) are shown and not compared."
     )
     experiments = ("importance_data",)
+    keys = ("dataset",)
     layout = Layout(stub=("dataset",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self.needed(records, "importance_data").to_dict("records"):
-            row, note = row_key(dataset=TITLES[record["dataset"]]), not_real(record["data_label"])
+            row, note = {"dataset": TITLES[record["dataset"]]}, not_real(record["data_label"])
             # no error: the numbers are computed from the file, and must round to the printed ones
-            rows += [{"row": row, "column": name, "variant": record["variant"], "value": float(record[name]),
+            rows += [{**row, "column": name, "variant": record["variant"], "value": float(record[name]),
                       "standard_error": 0.0, "replicates": 1, "note": note} for name in COLUMNS]  # fmt: skip
         return values_frame(rows)
 

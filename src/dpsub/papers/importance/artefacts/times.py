@@ -10,7 +10,6 @@ from dpsub.papers.importance.artefacts.labels import APPENDIX, MAIN, SAMPLERS, T
 from dpsub.reproduce.artefact import Records, values_frame
 from dpsub.reproduce.figures import finish, new, panel_letter
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +39,7 @@ class _Times(OnData):
 
     kind = "table"
     experiments = (EXPERIMENT,)
+    keys = ("dataset", "sampler", "m", "backend")
     timed = True
     datasets: ClassVar[tuple[str, ...]]
     layout = Layout(panels=("dataset", "backend"), stub=("sampler", "m"), heads=("column",))
@@ -53,7 +53,7 @@ class _Times(OnData):
             fields |= {} if full else {"m": cell["m_paper"]}
             fields |= {"backend": "loop"} if loop else {}
             columns = ("t_dp_lloyd", "t_total") if full else (*PARTS, "t_total")
-            rows += [{"row": row_key(**fields), "column": name, "variant": "stated", "value": cell[name],
+            rows += [{**fields, "column": name, "variant": "stated", "value": cell[name],
                       "note": cell["data_label"]}
                      for name in (*columns, "rel_total_time", "m_over_n_percent")]  # fmt: skip
         return values_frame(rows)
@@ -95,6 +95,7 @@ class Figure5(OnData):
     kind = "figure"
     timed = True
     experiments = (EXPERIMENT,)
+    keys = ("panel",)
     caption = (
         "Time of weights, sampling and DP-Lloyd over that of full data against the expected size (percent), by data "
         "set and sampler; dotted: the share of the records that is drawn. Last panel: parts of the relative time at "

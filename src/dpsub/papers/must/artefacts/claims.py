@@ -36,6 +36,7 @@ class Claims(Artefact):
         "amplification_grid", "amplification_crossings", "design_surface", "noise_calibration", "composition",
         "proved_composition", "subset_statistics", "linear_regression", "adult_logistic", "distinct_counts",
     )  # fmt: skip
+    keys = ("claim",)
     layout = Layout(stub=("claim",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -71,7 +72,7 @@ def _thresholds(records: Frames) -> Iterator[dict[str, Any]]:
     """Section S8: delta above which delta' < delta, as roots (stated) and as last grid points (as done)."""
     for mechanism in ("laplace", "gaussian"):
         for sampler in MULTISETS:
-            base = {"row": f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "column": "delta_threshold"}
+            base = {"claim": f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "column": "delta_threshold"}
             for variant in ("stated", "as_done"):
                 try:
                     crossings = of_variant(records, "amplification_crossings", variant)
@@ -84,7 +85,7 @@ def _thresholds(records: Frames) -> Iterator[dict[str, Any]]:
 
 def _stated(records: Frames, row: str, column: str, number: Callable[[Frames], float]) -> dict[str, Any]:
     """Return a row of the variant `stated`, without value and with the reason where records are lacking."""
-    base = {"row": row, "column": column, "variant": "stated"}
+    base = {"claim": row, "column": column, "variant": "stated"}
     try:
         return {**base, "value": number(records)}
     except LackingError as reason:
@@ -185,15 +186,15 @@ def _constants() -> Iterator[dict[str, Any]]:
     """Numbers that need no records."""
     inside = 100 * math.erf(BOUND / math.sqrt(2))
     yield {
-        "row": "exp1_cover", "column": "pct_inside_bounds_lower_limit", "variant": "stated",
+        "claim": "exp1_cover", "column": "pct_inside_bounds_lower_limit", "variant": "stated",
         "value": float(inside > 99.99), "note": f"{inside:.4f} % inside",
     }  # fmt: skip
     expected = EXAMPLE_B * -np.expm1(EXAMPLE_M * np.log1p(-1 / EXAMPLE_B))
     yield {
-        "row": "sec31_ow_distinct", "column": "gradients_computed", "variant": "stated", "value": float(expected),
+        "claim": "sec31_ow_distinct", "column": "gradients_computed", "variant": "stated", "value": float(expected),
         "note": f"expectation b (1 - (1 - 1/b)^m); never more than {EXAMPLE_B}",
     }  # fmt: skip
     yield {
-        "row": "sec31_wo_sizes", "column": "holds", "variant": "stated", "value": float(EXAMPLE_B >= EXAMPLE_M),
+        "claim": "sec31_wo_sizes", "column": "holds", "variant": "stated", "value": float(EXAMPLE_B >= EXAMPLE_M),
         "note": f"b = {EXAMPLE_B} < m = {EXAMPLE_M}",
     }  # fmt: skip

@@ -9,7 +9,6 @@ import pandas as pd
 from dpsub.papers.must.artefacts.labels import in_order, without_twins
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter, sampler_style
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +28,7 @@ class Figure4(Artefact):
         "strong, above it weak. Poisson coincides with WOR, MUST.WO with WR."
     )
     experiments = ("amplification_grid",)
+    keys = ("ratio", "mechanism", "sampler")
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return, for each curve, whether it stays in the strong quadrant or on its border, and its highest point."""
@@ -37,11 +37,11 @@ class Figure4(Artefact):
         for (variant, mechanism, ratio, sampler), cell in frame.groupby(
             ["variant", "mechanism", "ratio", "sampler"], sort=False
         ):
-            row = row_key(ratio=ratio, mechanism=mechanism, sampler=sampler)
+            row = {"ratio": ratio, "mechanism": mechanism, "sampler": sampler}
             above = cell["delta_amplified"] - cell["delta"]
             rows += [
-                {"row": row, "column": "never_weak", "variant": variant, "value": float((above <= 0).all())},
-                {"row": row, "column": "largest_difference", "variant": variant, "value": float(above.max())},
+                {**row, "column": "never_weak", "variant": variant, "value": float((above <= 0).all())},
+                {**row, "column": "largest_difference", "variant": variant, "value": float(above.max())},
             ]
         return values_frame(rows)
 

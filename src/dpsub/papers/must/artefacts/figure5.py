@@ -11,7 +11,6 @@ from dpsub.errors import DataError
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
 from dpsub.reproduce.labels import sampler_label
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +52,7 @@ class Figure5(Artefact):
         "1) over the sizes of the second stage, m, and of the first, b; one row of panels a sampler."
     )
     experiments = ("design_surface",)
+    keys = ("sampler", "quantity", "mechanism")
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return the share of grid steps in m, and in b, along which each surface rises."""
@@ -61,9 +61,9 @@ class Figure5(Artefact):
         for sampler in frame["sampler"].unique():
             for mechanism, column, _ in PANELS:
                 table = surface(frame, sampler, mechanism, column).to_numpy()
-                row = row_key(sampler=sampler, quantity=column, mechanism=mechanism)
+                row = {"sampler": sampler, "quantity": column, "mechanism": mechanism}
                 rows += [
-                    {"row": row, "column": f"rises_with_{name}", "variant": "stated",
+                    {**row, "column": f"rises_with_{name}", "variant": "stated",
                      "value": float(np.mean(np.diff(table, axis=direction) > 0))}
                     for direction, name in ((1, "m"), (0, "b"))
                 ]

@@ -10,7 +10,6 @@ from dpsub.papers.must.artefacts.traces import curves, paint
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
 from dpsub.reproduce.labels import VARIANT_LABELS
-from dpsub.reproduce.published import row_key
 from dpsub.reproduce.verdicts import VARIANTS
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ class Figure6(Artefact):
         "replicates, are 95 % Student intervals."
     )
     experiments = ("linear_regression_trace",)
+    keys = ("sampler", "epsilon_amplified")
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return the mean error of each curve over the second half of its iterations."""
@@ -40,7 +40,7 @@ class Figure6(Artefact):
         rows = []
         for (variant, epsilon, sampler), error in groups.items():
             fields = {} if pd.isna(epsilon) else {"epsilon_amplified": epsilon}
-            rows.append({"row": row_key(**fields, sampler=sampler), "column": "settled_mse", "variant": variant,
+            rows.append({**fields, "sampler": sampler, "column": "settled_mse", "variant": variant,
                          "value": error})
         return values_frame(rows)
 

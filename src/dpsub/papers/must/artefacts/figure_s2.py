@@ -12,7 +12,6 @@ from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter, sampler_style
 from dpsub.reproduce.labels import sampler_label
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,14 +40,15 @@ class FigureS2(Artefact):
         "for clipped sums when one record is substituted (line with markers)."
     )
     experiments = ("composition", "proved_composition")
+    keys = ("sampler", "method", "n_compositions")
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return both bounds, keyed by sampler, method and number of compositions."""
         rows = []
         for record in self._numbers(records).to_dict("records"):
-            row = row_key(sampler=record["sampler"], method=record["method"], n_compositions=record["n_compositions"])
+            row = {"sampler": record["sampler"], "method": record["method"], "n_compositions": record["n_compositions"]}
             rows += [
-                {"row": row, "column": column, "variant": record["variant"], "value": record[column]}
+                {**row, "column": column, "variant": record["variant"], "value": record[column]}
                 for column in ("delta_lower", "delta_upper")
             ]
         return values_frame(rows)

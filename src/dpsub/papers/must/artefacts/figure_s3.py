@@ -9,7 +9,6 @@ import pandas as pd
 from dpsub.papers.must.artefacts.labels import in_order, without_twins
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter, sampler_style
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +35,7 @@ class FigureS3(Artefact):
         "coincides with WOR, MUST.WO with WR."
     )
     experiments = ("amplification_grid",)
+    keys = ("mechanism", "ratio", "sampler")
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return whether epsilon' stays below epsilon, and the share of the curve with delta' below delta."""
@@ -44,12 +44,12 @@ class FigureS3(Artefact):
         for (variant, mechanism, ratio, sampler), cell in grid.groupby(
             ["variant", "mechanism", "ratio", "sampler"], sort=False
         ):
-            row = row_key(mechanism=mechanism, ratio=ratio, sampler=sampler)
+            row = {"mechanism": mechanism, "ratio": ratio, "sampler": sampler}
             smaller = (
                 ("epsilon_smaller", float((cell["epsilon_amplified"] < cell["epsilon"]).all())),
                 ("share_delta_smaller", float((cell["delta_amplified"] < cell["delta"]).mean())),
             )
-            rows += [{"row": row, "column": name, "variant": variant, "value": value} for name, value in smaller]
+            rows += [{**row, "column": name, "variant": variant, "value": value} for name, value in smaller]
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

@@ -10,7 +10,6 @@ from dpsub.papers.must.artefacts.traces import curves, paint
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish, new, panel_letter
 from dpsub.reproduce.labels import VARIANT_LABELS
-from dpsub.reproduce.published import row_key
 from dpsub.reproduce.verdicts import VARIANTS
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ class FigureS4(Artefact):
         "(nats); bands, where there are replicates, are 95 % Student intervals."
     )
     experiments = ("adult_logistic_trace",)
+    keys = ("sampler", "quantity")
 
     def values(self, records: Records) -> pd.DataFrame:
         """Return the loss after the last iteration, and the largest gap between two curves after the first half."""
@@ -37,13 +37,13 @@ class FigureS4(Artefact):
         for variant, cell in frame.groupby("variant", sort=False):
             last = cell[cell["iteration"] == cell["iteration"].max()]
             rows += [
-                {"row": row_key(sampler=str(sampler)), "column": "final_loss", "variant": variant, "value": loss}
+                {"sampler": str(sampler), "column": "final_loss", "variant": variant, "value": loss}
                 for sampler, loss in last.groupby("sampler", sort=False)["loss"].mean().items()
             ]
             late = cell[cell["iteration"] > cell["iteration"].max() / 2]
             wide = late.groupby(["iteration", "sampler"])["loss"].mean().unstack()
             gap = (wide.max(axis=1) - wide.min(axis=1)).max()
-            rows.append({"row": row_key(quantity="curves_overlap"), "column": "largest_late_gap", "variant": variant,
+            rows.append({"quantity": "curves_overlap", "column": "largest_late_gap", "variant": variant,
                          "value": gap})
         return values_frame(rows)
 

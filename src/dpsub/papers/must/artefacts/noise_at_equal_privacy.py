@@ -12,7 +12,6 @@ from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,15 +34,16 @@ class NoiseAtEqualPrivacy(Artefact):
         "which is no guarantee. Proved numbers are rounded up, refuted ones down."
     )
     experiments = ("proved_noise",)
+    keys = ("target_epsilon", "sampler", "adjacency")
     layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = noise_records(self, records)
         rows = []
         for record in frame.to_dict("records"):
-            row = row_key(**{name: record[name] for name in ("target_epsilon", "sampler", "adjacency")})
+            row = {name: record[name] for name in ("target_epsilon", "sampler", "adjacency")}
             rows += [
-                {"row": row, "column": column, "variant": "rigorous", "value": record[source],
+                {**row, "column": column, "variant": "rigorous", "value": record[source],
                  "note": f"{record['n_compositions']} steps, delta {record['delta']:g}"}
                 for column, source in COLUMNS.items()
                 if not math.isnan(record[source])
@@ -61,6 +61,7 @@ class NoiseByTarget(Artefact):
         "is substituted; Poisson is also shown for one record added or removed. Dotted: the paper's pair, no guarantee."
     )
     experiments = ("proved_noise",)
+    keys = ("target_epsilon", "sampler", "adjacency")
 
     def values(self, records: Records) -> pd.DataFrame:
         return NoiseAtEqualPrivacy().values(records)

@@ -10,7 +10,6 @@ import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 QUESTION = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions")
 
@@ -28,6 +27,7 @@ class PeerBoundsTable(Artefact):
         "says so."
     )
     experiments = ("peer_bounds",)
+    keys = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions", "tool")
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -41,7 +41,7 @@ class PeerBoundsTable(Artefact):
                 note = f"{note}, below what an attack attains"
             ends = {"lower": record["lower"], "upper": record["upper"], "width": record["upper"] - record["lower"]}
             rows += [
-                {"row": question_key(record), "column": column, "variant": "rigorous", "value": value, "note": note}
+                {**question_key(record), "column": column, "variant": "rigorous", "value": value, "note": note}
                 for column, value in ends.items()
                 if not math.isnan(value) or (record["note"] and column == "upper")
             ]
@@ -58,6 +58,7 @@ class PeerTimesTable(Artefact):
         "for both ends of the same question."
     )
     experiments = ("peer_times",)
+    keys = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions", "tool")
     timed = True
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))
 
@@ -70,12 +71,12 @@ class PeerTimesTable(Artefact):
             unit = ours[tuple(record[name] for name in QUESTION)]
             times = {"seconds": record["seconds"], "times_ours": record["seconds"] / unit}
             rows += [
-                {"row": question_key(record), "column": column, "variant": "rigorous", "value": value}
+                {**question_key(record), "column": column, "variant": "rigorous", "value": value}
                 for column, value in times.items()
             ]
         return values_frame(rows)
 
 
-def question_key(record: Mapping[Any, Any]) -> str:
-    """Return the key of a row: the question, then the tool."""
-    return row_key(**{name: record[name] for name in (*QUESTION, "tool")})
+def question_key(record: Mapping[Any, Any]) -> dict[str, object]:
+    """Return the key fields of a row: the question, then the tool."""
+    return {name: record[name] for name in (*QUESTION, "tool")}

@@ -11,7 +11,6 @@ from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.papers.must.artefacts.rows import proved_rows
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import axis, finish
-from dpsub.reproduce.published import row_key
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,12 +28,13 @@ class PrivacyBySteps(Artefact):
         "removed. Dotted: the paper's pair, which is no guarantee and hardly tells the samplers apart."
     )
     experiments = ("proved_steps",)
+    keys = ("sampler", "adjacency", "n_compositions")
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
         for record in self._records(records).to_dict("records"):
             fields = {name: record[name] for name in ("sampler", "adjacency", "n_compositions")}
-            rows += proved_rows(row_key(**fields), "epsilon", record)
+            rows += proved_rows(fields, "epsilon", record)
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""Row keys and rows that several tables share."""
+"""Key fields and rows that several tables share."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpsub.reproduce.published import row_key
 
-
-def sampler_key(record: Mapping[Any, Any], **before: object) -> str:
-    """Return the key "sampler=...; b=..." of a record, without b where the sampler has none (b = 0)."""
+def sampler_key(record: Mapping[Any, Any], **before: object) -> dict[str, object]:
+    """Return the key fields sampler and b of a record, without b where the sampler has none (b = 0)."""
     after = {"b": int(record["b"])} if int(record["b"]) > 0 else {}
-    return row_key(**before, sampler=record["sampler"], **after)
+    return {**before, "sampler": record["sampler"], **after}
 
 
-def proved_rows(row: str, column: str, record: Mapping[Any, Any]) -> list[dict[str, Any]]:
+def proved_rows(row: Mapping[str, object], column: str, record: Mapping[Any, Any]) -> list[dict[str, Any]]:
     """Return what is refuted (`column`_lower), proved (`column`_upper) and bracketed for the paper's pair.
 
     Parameters
     ----------
-    row, column : str
-        Key of the row, and what the columns begin with ("delta_c").
+    row : mapping
+        Key fields.
+    column : str
+        What the columns begin with ("delta_c").
     record : mapping
         A record of an `AccountsExperiment`; a probability that nothing is proved of has the trivial bound 1.
     """
-    base = {"row": row, "variant": "rigorous"}
+    base = {**row, "variant": "rigorous"}
     where = f"{record['adjacency']}, noise {record['noise_multiplier']:.4g} C, {record['denominator']} denominator"
     proved, upper = record["proved"], f"proved (upper), {where}"
     if math.isnan(proved):

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 
 from dpsub.papers.must.artefacts.labels import MUST, samplers
-from dpsub.reproduce.comparison import NOT_REAL
 from dpsub.reproduce.predicates import Finding, Frames, LackingError, Statement, equal, of_variant, per_sampler, pick
+from dpsub.reproduce.verdicts import NOT_REAL
 
 ONE_STAGE = ("poisson", "wor", "wr")
 PRIVATE = (*ONE_STAGE, *MUST)

@@ -8,7 +8,6 @@ from dpsub.errors import DataError
 from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 
 class Table10(Artefact):
@@ -21,6 +20,7 @@ class Table10(Artefact):
         "Poisson is drawn by n Bernoulli trials, as the paper says; a sparse draw draws only what is taken."
     )
     experiments = ("sampling_time",)
+    keys = ("experiment", "sampler", "draw")
     timed = True
     layout = Layout(panels=("draw",), stub=("experiment",), heads=("sampler",))
 
@@ -40,6 +40,6 @@ class Table10(Artefact):
                     fields["draw"] = "sparse"
                 increase = 100 * (record["seconds"] / base.iloc[0] - 1)
                 note = f"{record['seconds'] * 1e6:.3g} microseconds a subset"
-                rows.append({"row": row_key(**fields), "column": "time_increase_percent", "variant": variant,
+                rows.append({**fields, "column": "time_increase_percent", "variant": variant,
                              "value": increase, "note": note})
-        return values_frame(sorted(rows, key=lambda row: "draw=" in str(row["row"])))
+        return values_frame(sorted(rows, key=lambda row: "draw" in row))

@@ -7,7 +7,6 @@ import pandas as pd
 
 from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.published import row_key
 
 # sampler -> (eta, delta'), delta_u being the group profile of u copies at the base epsilon
 FORMULAS = {
@@ -38,13 +37,14 @@ class Table2(Artefact):
         "over the recorded grid, in nats."
     )
     experiments = ("amplification_grid",)
+    keys = ("sampler",)
 
-    def formulas(self) -> dict[tuple[str, str], str]:
-        return {
-            (row_key(sampler=sampler), column): formula
+    def formulas(self) -> list[dict[str, str]]:
+        return [
+            {"sampler": sampler, "column": column, "printed": formula}
             for sampler, pair in FORMULAS.items()
             for column, formula in zip(("eta_formula", "delta_amplified_formula"), pair, strict=True)
-        }
+        ]
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = []
@@ -54,7 +54,7 @@ class Table2(Artefact):
             formula = np.log1p(eta * np.expm1(cell["epsilon"].to_numpy()))
             departure = float(np.max(np.abs(formula - cell["epsilon_amplified"].to_numpy())))
             rows += [
-                {"row": row_key(sampler=sampler), "column": name, "variant": variant, "value": value}
+                {"sampler": sampler, "column": name, "variant": variant, "value": value}
                 for name, value in (("eta", eta), ("departure", departure))
             ]
         return values_frame(rows)

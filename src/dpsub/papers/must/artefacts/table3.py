@@ -8,7 +8,6 @@ import pandas as pd
 from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
 
@@ -23,6 +22,7 @@ class Table3(Artefact):
         "sampler, at six base epsilons; exact values, no intervals."
     )
     experiments = ("amplification_grid",)
+    keys = ("ratio", "mechanism", "sampler", "epsilon")
     layout = Layout(panels=("ratio", "mechanism"), stub=("sampler", "column"), heads=("epsilon",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -34,14 +34,14 @@ class Table3(Artefact):
                 for count, record in enumerate(in_order(here).to_dict("records")):
                     fields = {"ratio": ratio, "mechanism": mechanism}
                     if count == 0:
-                        base = row_key(**fields, sampler="none", epsilon=epsilon)
+                        base = {**fields, "sampler": "none", "epsilon": epsilon}
                         rows += [
-                            {"row": base, "column": name, "variant": record["variant"], "value": record[name]}
+                            {**base, "column": name, "variant": record["variant"], "value": record[name]}
                             for name in ("epsilon", "delta")
                         ]
-                    row = row_key(**fields, sampler=record["sampler"], epsilon=epsilon)
+                    row = {**fields, "sampler": record["sampler"], "epsilon": epsilon}
                     rows += [
-                        {"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+                        {**row, "column": name, "variant": record["variant"], "value": record[name]}
                         for name in ("epsilon_amplified", "delta_amplified")
                     ]
         return values_frame(rows)

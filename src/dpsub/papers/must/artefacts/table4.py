@@ -20,6 +20,7 @@ class Table4(Artefact):
         "one query in experiment 1, by sampler and first-stage size b; exact values, no intervals."
     )
     experiments = ("noise_calibration",)
+    keys = ("sampler", "b")
     layout = Layout(panels=("column",), stub=("sampler",), heads=("b",))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -29,7 +30,7 @@ class Table4(Artefact):
         for record in frame.to_dict("records"):
             row, variant = sampler_key(record), record["variant"]
             note = "" if record["epsilon_valid"] else f"epsilon = {record['epsilon']:.3g} is outside the rule's range"
-            sigma = {"row": row, "variant": variant, "value": record["sigma"], "note": note}
+            sigma = {**row, "variant": variant, "value": record["sigma"], "note": note}
             rows.append({**sigma, "column": f"sigma_{record['statistic']}"})
             if record["statistic"] == "mean":
                 rows.append({**sigma, "column": "delta_amplified", "value": record["delta_amplified"]})

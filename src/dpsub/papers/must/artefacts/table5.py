@@ -22,6 +22,7 @@ class Table5(Artefact):
         "(true values 0 and 1), with standard errors, and the exact expectation of the variance estimate."
     )
     experiments = ("subset_statistics",)
+    keys = ("parameter", "sampler", "b")
     layout = Layout(panels=("parameter",), stub=("sampler", "b"), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 from dpsub.reproduce.statistics import estimate_row
 
 
@@ -24,15 +23,16 @@ class Table6(Artefact):
         "repeated data sets of the root mean squared error of the predictions in experiment 2, with standard errors."
     )
     experiments = ("noise_calibration", "linear_regression")
+    keys = ("epsilon_amplified", "sampler")
     layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column",))
 
     def values(self, records: Records) -> pd.DataFrame:
         noise = self.needed(records, "noise_calibration")
         rows = []
         for record in in_order(noise[noise["table"] == "table6"]).to_dict("records"):
-            row = row_key(epsilon_amplified=record["epsilon_amplified"], sampler=record["sampler"])
+            row = {"epsilon_amplified": record["epsilon_amplified"], "sampler": record["sampler"]}
             rows += [
-                {"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+                {**row, "column": name, "variant": record["variant"], "value": record[name]}
                 for name in ("sigma", "delta_amplified")
             ]
         for row, variant, cell in regression_cells(self.needed(records, "linear_regression")):
@@ -41,12 +41,12 @@ class Table6(Artefact):
         return values_frame(rows)
 
 
-def regression_cells(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
-    """Return (row key, variant, records) of each cell of experiment 2; the non-private one has no epsilon'."""
+def regression_cells(frame: pd.DataFrame) -> list[tuple[dict[str, object], str, pd.DataFrame]]:
+    """Return (key fields, variant, records) of each cell of experiment 2; the non-private one has no epsilon'."""
     cells = []
     groups = in_order(frame).groupby(["variant", "sampler", "epsilon_amplified"], sort=False, dropna=False)
     for (variant, sampler, _), cell in groups:
         epsilon = float(cell["epsilon_amplified"].iloc[0])
-        fields = {} if math.isnan(epsilon) else {"epsilon_amplified": epsilon}
-        cells.append((row_key(**fields, sampler=sampler), str(variant), cell))
+        fields: dict[str, object] = {} if math.isnan(epsilon) else {"epsilon_amplified": epsilon}
+        cells.append(({**fields, "sampler": sampler}, str(variant), cell))
     return cells

@@ -21,6 +21,7 @@ class Table7(Artefact):
         "sets, with standard errors."
     )
     experiments = ("linear_regression",)
+    keys = ("epsilon_amplified", "sampler", "coefficient")
     layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column", "coefficient"))
 
     def values(self, records: Records) -> pd.DataFrame:
@@ -30,5 +31,5 @@ class Table7(Artefact):
             for row, variant, cell in cells:
                 for coefficient in ("beta0", "beta1", "beta2"):
                     estimate = summary(cell[f"error_{coefficient}"].to_numpy())
-                    rows.append(estimate_row(f"{row}; coefficient={coefficient}", column, variant, estimate))
+                    rows.append(estimate_row({**row, "coefficient": coefficient}, column, variant, estimate))
         return values_frame(rows)

@@ -13,7 +13,6 @@ from dpsub.papers.must.experiments.proved_composition import PRINTED_SCALE
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import parse_row_key, row_key
 from dpsub.reproduce.statistics import estimate_row
 
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
@@ -43,21 +42,20 @@ class Table8(Artefact):
         "divided by its realised size nothing is proved. The bracket of the paper's pair is no guarantee."
     )
     experiments = ("noise_calibration", "composition", "proved_composition", "adult_logistic")
+    keys = ("sampler", "statistic", "solver")
     layout = Layout(panels=("solver", "statistic"), stub=("sampler",), heads=("column",), first=("sigma_times_m",))
 
     def values(self, records: Records) -> pd.DataFrame:
         rows = [*self._noise(records), *self._metrics(records), *self._composed(records), *self._proved(records),
                 *self._differences(records)]
         order = ranks()
-        return values_frame(
-            sorted(rows, key=lambda row: order.get(parse_row_key(str(row["row"]))["sampler"], len(order)))
-        )
+        return values_frame(sorted(rows, key=lambda row: order.get(row["sampler"], len(order))))
 
     def _noise(self, records: Records) -> list[dict[str, Any]]:
         noise = self.needed(records, "noise_calibration")
         noise = in_order(noise[noise["table"] == "table8"])
         return [
-            {"row": row_key(sampler=record["sampler"]), "column": "sigma_times_m", "variant": record["variant"],
+            {"sampler": record["sampler"], "column": "sigma_times_m", "variant": record["variant"],
              "value": record["sigma"] * record["m"]}
             for record in noise.to_dict("records")
         ]
@@ -67,7 +65,7 @@ class Table8(Artefact):
         frame = in_order(self.needed(records, "adult_logistic"))
         for (variant, solver, sampler), cell in frame.groupby(["variant", "solver", "sampler"], sort=False):
             fields = {} if solver == "dp_sgd" else {"solver": solver}
-            row = row_key(sampler=sampler, **fields)
+            row = {"sampler": sampler, **fields}
             for metric in METRICS:
                 values = cell[metric].dropna().to_numpy()
                 if values.size < len(cell):
@@ -75,11 +73,11 @@ class Table8(Artefact):
                 else:
                     note = ""
                 if values.size == 0:
-                    rows.append({"row": row, "column": metric, "variant": variant, "note": note})
+                    rows.append({**row, "column": metric, "variant": variant, "note": note})
                     continue
                 rows.append(estimate_row(row, metric, str(variant), statistics.mean(values), note))
                 if values.size > 1:
-                    spread = row_key(sampler=sampler, **fields, statistic="sd_over_seeds")
+                    spread = {"sampler": sampler, **fields, "statistic": "sd_over_seeds"}
                     rows.append(estimate_row(spread, metric, str(variant), statistics.deviation(values), note))
         return rows
 
@@ -88,7 +86,7 @@ class Table8(Artefact):
         names = {"delta_c_lower": "delta_lower", "delta_c_upper": "delta_upper"}
         extra = {"table8": {}, CONSISTENT_NOISE: {"statistic": "delta_of_the_consistent_noise"}}
         return [
-            {"row": row_key(sampler=record["sampler"], **extra[record["table"]]), "column": column,
+            {"sampler": record["sampler"], **extra[record["table"]], "column": column,
              "variant": record["variant"], "value": record[source],
              "note": f"method {record['method']}, scale {record['scale']:.4g}"}
             for record in frame[frame["table"].isin(extra)].to_dict("records")
@@ -102,7 +100,7 @@ class Table8(Artefact):
             statistic = PROVED[record["table"]]
             if record["table"] == "table8" and record["sampler"] == "poisson" and record["denominator"] == "fixed":
                 statistic = "delta_with_a_fixed_denominator"
-            row = row_key(sampler=record["sampler"], **({"statistic": statistic} if statistic else {}))
+            row = {"sampler": record["sampler"], **({"statistic": statistic} if statistic else {})}
             rows += proved_rows(row, f"{record['quantity']}_c", record)
         return rows
 
@@ -120,6 +118,6 @@ class Table8(Artefact):
                     if len(pairs) < 2:
                         continue
                     estimate = statistics.paired_difference(pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy())
-                    row = row_key(sampler=sampler, statistic="difference_to_poisson")
+                    row = {"sampler": sampler, "statistic": "difference_to_poisson"}
                     rows.append(estimate_row(row, metric, str(variant), estimate))
         return rows

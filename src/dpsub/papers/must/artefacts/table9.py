@@ -7,7 +7,6 @@ import pandas as pd
 from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 
 class Table9(Artefact):
@@ -20,14 +19,15 @@ class Table9(Artefact):
         "experiments; the intervals of the extremes hold 99.8 % of the exact law, whose mean is the law mean."
     )
     experiments = ("distinct_counts",)
+    keys = ("experiment", "sampler")
     layout = Layout(panels=("experiment",), stub=("column",), heads=("sampler",))
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = in_order(self.needed(records, "distinct_counts"), by=("variant", "experiment", "sampler"))
         rows = []
         for record in frame.to_dict("records"):
-            row = row_key(experiment=record["experiment"], sampler=record["sampler"])
-            base = {"row": row, "variant": record["variant"]}
+            row = {"experiment": record["experiment"], "sampler": record["sampler"]}
+            base = {**row, "variant": record["variant"]}
             for end in ("min", "max"):
                 bounds = {"lower": record[f"{end}_lower"], "upper": record[f"{end}_upper"]}
                 rows.append({**base, "column": f"distinct_{end}", "value": record[f"distinct_{end}"], **bounds})

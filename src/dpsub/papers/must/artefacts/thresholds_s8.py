@@ -5,10 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from dpsub.papers.must.artefacts.labels import MULTISETS, in_order
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Quote, Records, values_frame
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.published import row_key
 
 
 class ThresholdsS8(Artefact):
@@ -21,16 +20,18 @@ class ThresholdsS8(Artefact):
         "the same delta', for all pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
     )
     experiments = ("amplification_crossings",)
+    keys = ("mechanism", "kind", "sampler", "other")
     layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
 
-    def quotes(self) -> dict[tuple[str, str], tuple[str, str, str]]:
-        return {
-            (row_key(mechanism=mechanism, kind="threshold", sampler=sampler), "delta"): (
-                "claims", f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "delta_threshold",
+    def quotes(self) -> list[Quote]:
+        return [
+            Quote(
+                {"mechanism": mechanism, "kind": "threshold", "sampler": sampler, "column": "delta"}, "claims",
+                {"claim": f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "column": "delta_threshold"},
             )
             for mechanism in ("laplace", "gaussian")
             for sampler in MULTISETS
-        }
+        ]  # fmt: skip
 
     def values(self, records: Records) -> pd.DataFrame:
         frame = in_order(self.needed(records, "amplification_crossings"), by=("variant", "sampler"))
@@ -43,9 +44,9 @@ class ThresholdsS8(Artefact):
         ):
             for record in frame[frame["kind"] == kind].to_dict("records"):
                 other = {"other": record["other"]} if record["other"] else {}
-                row = row_key(mechanism=record["mechanism"], kind=kind, sampler=record["sampler"], **other)
+                row = {"mechanism": record["mechanism"], "kind": kind, "sampler": record["sampler"], **other}
                 rows += [
-                    {"row": row, "column": name, "variant": record["variant"], "value": record[name]}
+                    {**row, "column": name, "variant": record["variant"], "value": record[name]}
                     for name in columns
                 ]
         return values_frame(rows)

@@ -1,8 +1,10 @@
-"""Verdicts: each rule, Holm's procedure, rounding at the edge, what only the as-done variant gives, planted faults."""
+"""Verdicts: each rule, Holm's procedure, rounding, variants, planted faults; the expected ones and their scripts."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -16,25 +18,25 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpsub.errors import ArgumentError, DataError
-from dpsub.reproduce import comparison, published, verdicts
+from dpsub.reproduce import published, verdicts
 
 FOLDER = Path(__file__).resolve().parents[2] / "src/dpsub/papers"
 
 
 def printed(text: str, kind: str = "exact", **fields: Any) -> dict[str, Any]:
-    row = {"paper": "must", "artefact": "table", "row": "sampler=wr", "column": "mean", "printed": text, "kind": kind,
+    row = {"paper": "must", "artefact": "table", "sampler": "wr", "column": "mean", "printed": text, "kind": kind,
            "replicates": math.nan, "spread": math.nan, "status": "as_printed", "erratum": "", "note": ""}  # fmt: skip
     return {**row, **fields}
 
 
 def ours(value: float, variant: str = "stated", **fields: Any) -> dict[str, Any]:
     row = dict.fromkeys(("standard_error", "replicates", "lower", "upper"), math.nan)
-    return {"row": "sampler=wr", "column": "mean", "variant": variant, "value": value, "note": "", **row, **fields}
+    return {"sampler": "wr", "column": "mean", "variant": variant, "value": value, "note": "", **row, **fields}
 
 
 def compare(numbers: list[dict[str, Any]], values: list[dict[str, Any]], labels: tuple[str, ...] = ()) -> pd.DataFrame:
-    frame = pd.DataFrame(values, columns=list(comparison.VALUE_COLUMNS))
-    return comparison.compare(pd.DataFrame(numbers), frame, labels)
+    frame = pd.DataFrame(values, columns=["sampler", *verdicts.VALUE_COLUMNS])
+    return verdicts.compare(pd.DataFrame(numbers), frame, ("sampler",), labels)[list(verdicts.COLUMNS)]
 
 
 def verdict(number: dict[str, Any], *values: dict[str, Any], labels: tuple[str, ...] = ()) -> str:
@@ -73,7 +75,7 @@ def test_an_exact_number_must_round_into_the_printed_interval(text: str, value: 
 def test_a_clipped_zero_is_exact_up_to_the_resolution_of_the_method() -> None:
     clipped = published.load("must", "table8", FOLDER).query("column == 'delta_c_lower'").iloc[0].to_dict()
     for value, expected in ((0.0, "reproduced"), (-3e-14, "reproduced"), (8.4e-8, "differs")):
-        row = ours(value, row=clipped["row"], column="delta_c_lower")
+        row = ours(value, sampler=clipped["sampler"], column="delta_c_lower")
         assert verdict({str(name): entry for name, entry in clipped.items()}, row) == expected
 
 
@@ -174,9 +176,9 @@ def test_holm_spans_the_artefact_and_each_judged_variant_has_its_own_family() ->
     number = printed("1.0000", "monte_carlo", replicates=200, spread=1e-9)
     z = float(stats.norm.isf(0.002))  # p = 0.004: too small alone, large enough among three
     value = 1.00005 + z * 0.004
-    cells = [{**number, "row": f"sampler={name}"} for name in ("wr", "wor", "poisson")]
+    cells = [{**number, "sampler": name} for name in ("wr", "wor", "poisson")]
     assert verdict(cells[0], mean_row(value)) == "differs"
-    rows = [mean_row(value), mean_row(1.0, row="sampler=wor"), mean_row(1.0, row="sampler=poisson")]
+    rows = [mean_row(value), mean_row(1.0, sampler="wor"), mean_row(1.0, sampler="poisson")]
     assert set(compare(cells, rows)["verdict"]) == {"within_error"}
     frame = compare(cells, [*rows, mean_row(value, variant="as_done")])
     assert frame.set_index("variant")["verdict"]["as_done"] == "differs"
@@ -189,10 +191,10 @@ def test_the_false_alarm_rate_is_below_the_level() -> None:
     for _ in range(families):
         theirs = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
         mine = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
-        numbers = [printed(f"{x:.3f}", "monte_carlo", row=f"sampler={i}", replicates=200, spread=paper_sd)
+        numbers = [printed(f"{x:.3f}", "monte_carlo", sampler=str(i), replicates=200, spread=paper_sd)
                    for i, x in enumerate(theirs)]  # fmt: skip
         error = paper_sd / math.sqrt(200)
-        rows = [ours(x, row=f"sampler={i}", standard_error=error, replicates=200) for i, x in enumerate(mine)]
+        rows = [ours(x, sampler=str(i), standard_error=error, replicates=200) for i, x in enumerate(mine)]
         alarms += int((compare(numbers, rows)["verdict"] == "differs").any())
     # With the rate at 1 %, more than 17 alarms in 400 have probability 1e-6.
     assert stats.binom.sf(17, families, 0.01) < 2e-6
@@ -255,6 +257,13 @@ def test_settings_are_used_unless_the_run_uses_others() -> None:
     assert frame[["verdict", "note"]].iloc[0].tolist() == ["not_compared", "this run uses 2000"]
 
 
+@pytest.mark.parametrize(("value", "expected"), [(300000, "used"), (2000, "differs")])
+def test_a_configured_setting_is_the_printed_one_or_differs(value: int, expected: str) -> None:
+    values = pd.DataFrame([{**ours(value), "configured": True}])
+    frame = verdicts.compare(pd.DataFrame([printed("3e+05", "setting")]), values, ("sampler",))
+    assert frame[["value", "verdict"]].iloc[0].tolist() == [value, expected]
+
+
 def test_structure_is_only_structure() -> None:
     assert verdict(printed("curves", "structure")) == "structure_only"
     assert verdict(printed("curves", "structure"), ours(1.0)) == "structure_only"
@@ -311,8 +320,8 @@ def test_a_number_with_shown_variants_only_is_not_compared() -> None:
 
 
 def test_the_columns_and_the_order_of_the_rows() -> None:
-    numbers = [printed("1", row=f"sampler={name}") for name in ("wr", "poisson", "wor")]
-    frame = compare(numbers, [ours(1.0, row=f"sampler={name}") for name in ("wor", "wr", "poisson")])
+    numbers = [printed("1", sampler=name) for name in ("wr", "poisson", "wor")]
+    frame = compare(numbers, [ours(1.0, sampler=name) for name in ("wor", "wr", "poisson")])
     assert tuple(frame.columns) == (
         "paper", "artefact", "row", "column", "printed", "kind", "variant", "value", "lower", "upper", "verdict",
         "erratum", "note",
@@ -325,21 +334,116 @@ def test_the_columns_and_the_order_of_the_rows() -> None:
     [
         (lambda frame: frame.drop(columns="note"), "values must have the columns .*, got none named note"),
         (lambda frame: frame.assign(variant="stats"), "a variant must be one of stated, .*, got 'stats'"),
-        (lambda frame: pd.concat([frame, frame]), "each value must come once, got 'sampler=wr', 'mean', 'stated'"),
+        (lambda frame: pd.concat([frame, frame]), "each value must come once, got wr, mean, stated twice"),
     ],
 )
 def test_malformed_values_are_refused(change: Callable[[pd.DataFrame], pd.DataFrame], sentence: str) -> None:
-    values = pd.DataFrame([ours(1.0)], columns=list(comparison.VALUE_COLUMNS))
+    values = pd.DataFrame([ours(1.0)])
     with pytest.raises(DataError, match=sentence):
-        comparison.compare(pd.DataFrame([printed("1.0")]), change(values))
+        verdicts.compare(pd.DataFrame([printed("1.0")]), change(values), ("sampler",))
 
 
 def test_labels_are_a_collection() -> None:
     with pytest.raises(ArgumentError, match="data_labels must be a list of labels, got the text 'real'"):
-        comparison.compare(pd.DataFrame([printed("1.0")]), pd.DataFrame(columns=list(comparison.VALUE_COLUMNS)), "real")
+        verdicts.compare(pd.DataFrame([printed("1.0")]), pd.DataFrame([ours(1.0)]), ("sampler",), "real")
 
 
 def test_a_comparison_survives_its_file(tmp_path: Path) -> None:
     frame = compare([printed("0.050", note="a, b")], [ours(0.1 + 0.2), ours(1e-300, "as_done")])
-    comparison.write(frame, tmp_path / "new" / "comparison.csv")
-    pd.testing.assert_frame_equal(comparison.read(tmp_path / "new" / "comparison.csv"), frame, check_dtype=False)
+    frame.to_csv(tmp_path / "comparison.csv", index=False)
+    pd.testing.assert_frame_equal(verdicts.read(tmp_path / "comparison.csv"), frame, check_dtype=False)
+
+
+# Expected verdicts.
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
+
+
+def judgement(column: str, verdict: str, *, variant: str = "stated", note: str = "") -> dict[str, Any]:
+    fixed = {"paper": "must", "artefact": "table8", "row": "sampler=wr", "printed": "1", "kind": "real_data",
+             "value": 1.0, "lower": 0.0, "upper": 2.0, "erratum": ""}  # fmt: skip
+    return {**fixed, "column": column, "variant": variant, "verdict": verdict, "note": note}
+
+
+def run_of(*rows: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=list(verdicts.COLUMNS))
+
+
+RECORDS = [
+    judgement("accuracy", "differs"), judgement("accuracy", "within_error_as_done", variant="as_done"),
+    judgement("f1", "differs"),
+]  # fmt: skip
+RUN = run_of(*RECORDS)
+KNOWN = verdicts.accepted(RUN, pd.DataFrame(columns=[*verdicts.KEY, "verdict"]))
+
+
+def changed(run: pd.DataFrame) -> list[tuple[str, str, str, str]]:
+    changes = verdicts.expected_changes(run, KNOWN)
+    return sorted(changes[["column", "variant", "expected", "found"]].itertuples(index=False, name=None))
+
+
+def test_the_same_verdicts_are_no_change() -> None:
+    assert changed(RUN) == []
+
+
+def test_a_changed_a_new_and_a_lost_verdict_are_changes() -> None:
+    run = run_of(judgement("accuracy", "within_error"), RECORDS[1], judgement("ppv", "differs"))
+    assert changed(run) == [
+        ("accuracy", "stated", "differs", "within_error"),
+        ("f1", "stated", "differs", ""),
+        ("ppv", "stated", "", "differs"),
+    ]
+
+
+def test_a_stand_in_is_accepted_for_every_variant_of_its_numbers() -> None:
+    note = f"{verdicts.NOT_REAL} but synthetic"
+    run = run_of(judgement("accuracy", "not_compared", note=note), judgement("f1", "not_compared", note=note))
+    assert changed(run) == []
+
+
+def test_a_number_that_lost_its_value_is_a_change() -> None:
+    run = run_of(*RECORDS[:2], judgement("f1", "not_compared", note=verdicts.REDUCED))
+    assert changed(run) == [("f1", "stated", "differs", "not_compared")]
+
+
+def test_a_stand_in_takes_no_expected_verdict_away() -> None:
+    run = run_of(judgement("f1", "not_compared", note=f"{verdicts.NOT_REAL} but synthetic"))
+    with pytest.raises(DataError, match="must come from a run on the real data, got 1 numbers not compared"):
+        verdicts.accepted(run, KNOWN)
+
+
+def test_a_number_that_no_run_could_compare_has_no_expected_verdict() -> None:
+    run = run_of(*RECORDS, judgement("npv", "not_compared", note=f"{verdicts.NOT_REAL} but synthetic"))
+    accepted = verdicts.accepted(run, KNOWN)
+    assert accepted.equals(KNOWN)
+    assert verdicts.expected_changes(run, accepted).empty
+
+
+def script(name: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPTS / f"{name}.py"), *options]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+def test_accepted_verdicts_pass_and_a_change_stops_the_run(tmp_path: Path) -> None:
+    run, known, table = (tmp_path / name for name in ("verdicts.csv", "expected.csv", "verdicts.txt"))
+    RUN.to_csv(run, index=False)
+    accepted = script("accept_verdicts", "--comparison", str(run), "--papers", str(known))
+    assert accepted.returncode == 0, accepted.stderr
+    assert "3 verdicts, 3 of them new, changed or gone" in accepted.stdout
+    options = ("--comparison", str(run), "--papers", str(known), "--output", str(table))
+    assert script("check_verdicts", *options).returncode == 0
+    assert table.read_text() == "all 3 verdicts are as expected\n"
+    RUN.assign(verdict="differs").to_csv(run, index=False)
+    stopped = script("check_verdicts", *options)
+    assert stopped.returncode == 1
+    assert "1 verdicts changed (3 compared)" in stopped.stdout
+    assert "within_error_as_done  differs" in table.read_text()
+    assert script("check_verdicts", *options, "--mode", "report").returncode == 0
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    missing = str(tmp_path / "no.csv")
+    done = script("check_verdicts", "--comparison", missing, "--papers", missing, "--mode", "report")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "verdicts must be in a file, got no" in done.stderr
