@@ -50,7 +50,7 @@ def test_a_changed_verdict_changes_the_table(renew: ModuleType) -> None:
 
 def test_the_counts_are_those_of_the_cells(renew: ModuleType) -> None:
     """By another road: one verdict a printed number, as done only where `stated` fails."""
-    cells = VERDICTS.pivot_table(index=CELL, columns="variant", values="verdict", aggfunc="first")
+    cells = VERDICTS.pivot_table(index=verdicts.CELL, columns="variant", values="verdict", aggfunc="first")
     done = cells["as_done"].fillna("").str.endswith("_as_done")
     overall = cells["stated"].where(~done, cells["as_done"]).fillna(cells["as_done"])
     counts = overall.groupby(level=["paper", "artefact"]).value_counts()

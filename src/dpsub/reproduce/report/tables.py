@@ -101,7 +101,7 @@ def blocks(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
                     entries.append(Entry())
                     continue
                 anchor = ""
-                if position not in anchored:
+                if position is not None and position not in anchored:
                     anchor = address(artefact.paper, artefact.name, texts[position], str(cell["column"]))
                 anchored.add(position)
                 mark = _mark(variant, str(cell["verdict"]))
