@@ -248,7 +248,8 @@ def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = 
     """Return the records in `paths` by experiment, all parts and variants together.
 
     The rows stand in order of variants as given, then replicates, then cells, whatever the parts; the columns
-    `variant` and `data` (label of the data, "" for simulated data) come first.
+    `variant` and `data` (label of the data, "" for simulated data) come first. `attrs["settings"]` of each frame holds
+    the settings that its records were made with.
 
     Parameters
     ----------
@@ -274,10 +275,11 @@ def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = 
                 "got one from another; delete it and run again"
             )
         found[origin.experiment][origin.variant].append((origin, frame))
-    return {
-        experiment: pd.concat([_merged(parts) for parts in variants.values()], ignore_index=True)
-        for experiment, variants in found.items()
-    }
+    gathered = {}
+    for experiment, variants in found.items():
+        gathered[experiment] = pd.concat([_merged(parts) for parts in variants.values()], ignore_index=True)
+        gathered[experiment].attrs["settings"] = next(iter(variants.values()))[0][0].settings
+    return gathered
 
 
 def _merged(parts: list[tuple[Origin, pd.DataFrame]]) -> pd.DataFrame:
