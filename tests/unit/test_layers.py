@@ -54,7 +54,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("sampling.laws", "pandas", "line"),
         ("cli.law", "dpsub.reproduce.records", "line"),
         ("reproduce.records", "snakemake.utils", "snakemake"),
-        ("papers.must.artefacts.table8", "dpsub.learning", "records"),
+        ("papers.must.tables", "dpsub.learning", "records"),
         ("reproduce.figures.style", "dpsub.reproduce.experiment", "figures"),
         ("data.sources", "dpsub.noise", "data"),
         ("reproduce.records", "dpsub.papers.brdp", "papers"),

@@ -73,6 +73,8 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
     for name, wanted in fields.items():
         if callable(wanted):
             frame = frame[wanted(frame[name])]
+            if frame.empty:
+                raise LackingError(f"this run has no records of the {name} asked for")
             continue
         values = wanted if isinstance(wanted, tuple) else (wanted,)
         frame = frame[frame[name].isin(values)]
@@ -348,7 +350,8 @@ def _counts(holds: pd.Series) -> dict[str, float]:
 
 
 def _ends(found: pd.Series) -> dict[str, Any]:
-    return {"least": found.min(), "largest": found.max(), "at_largest": found.idxmax()}
+    at = found.idxmax() if found.notna().any() else ""
+    return {"least": found.min(), "largest": found.max(), "at_largest": at}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from dpsub.data import known
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import artefacts, experiments, provenance, settings
 from dpsub.reproduce.artefact import Artefact, OutputDirs
+from dpsub.reproduce.claims import Claims
+from dpsub.reproduce.tables import Table
 
 MAIN_PAPER = "must"
 
@@ -74,6 +76,10 @@ class Plan:
         made = [kind() for kind in artefacts.REGISTRY.members().values()]
         made.sort(key=lambda artefact: (artefact.paper != MAIN_PAPER, artefact.paper, _natural(artefact.name)))
         known = [Product(artefact, folders.files(artefact)) for artefact in made]
+        columns = {name: kind.columns for name, kind in experiments.REGISTRY.members().items()}
+        for artefact in made:
+            if isinstance(artefact, Table | Claims):
+                artefact.check(columns)
         if self.config["artefacts"] is None:
             return tuple(product for product in known if configured.issuperset(product.artefact.experiments))
         by_target = {product.target: product for product in known}
