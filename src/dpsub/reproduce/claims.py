@@ -260,12 +260,12 @@ def below(numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool =
 
 def near(
     numbers: Numbers, printed: float | Callable[[], float], note: str, *,
-    tolerance: float = 0.0, relative: float = 0.0, factor: float = 1.0,
+    tolerance: float = 0.0, relative: float = 0.0, factor: float = 1.0, bounds: bool = False,
 ) -> Question:
     """Ask whether the range of the numbers meets a printed one, give or take a tolerance or up to a factor.
 
-    The note's fields: `n`, `least`, `largest`, `first`, `printed`, `ratio` (first to printed). The finding has the
-    range as bounds.
+    The note's fields: `n`, `least`, `largest`, `first`, `printed`, `ratio` (first to printed). With `bounds` the
+    finding has the range as its bounds.
     """  # fmt: skip
 
     def ask(frames: Frames) -> Finding:
@@ -275,7 +275,7 @@ def near(
         holds = low <= max(said + width, said * factor) and min(said - width, said / factor) <= high
         first = float(found.iloc[0])
         text = note.format(n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said)
-        return Finding(holds, text, low, high)
+        return Finding(holds, text, low, high) if bounds else Finding(holds, text)
 
     return Question(ask, (numbers,))
 

@@ -397,7 +397,7 @@ AMPLIFICATION = (
     Claim("s8_order_flips", "Section S8", order_flips, (GRID, CROSSINGS)),
     *(Claim(f"s8_crossover_{mechanism}_{name}", "Section S8", near(
         Numbers(CROSSINGS, source, where={"kind": "crossover", "mechanism": mechanism}), printed,
-        "{n} pairwise crossovers from {least:.3f} to {largest:.3f}", tolerance=0.005), column=name)
+        "{n} pairwise crossovers from {least:.3f} to {largest:.3f}", tolerance=0.005, bounds=True), column=name)
       for mechanism, delta in (("laplace", 0.25), ("gaussian", 0.23))
       for name, source, printed in (("delta", "delta", delta), ("delta_prime", "delta_amplified", 0.10))),
     *(Claim(f"fig5_ww_{name}", "Figure 5", ordered(
