@@ -14,8 +14,8 @@ GOOD = "must,table4,sampler=wr,sigma_mean,0.12,exact,,,as_printed,,"
 
 
 def load(tmp_path: Path, *lines: str, header: str = HEADER) -> None:
-    (tmp_path / "must").mkdir()
-    (tmp_path / "must" / "table4.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    (tmp_path / "must" / "published").mkdir(parents=True)
+    (tmp_path / "must" / "published" / "table4.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
     published.load("must", "table4", tmp_path)
 
 

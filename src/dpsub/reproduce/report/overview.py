@@ -53,7 +53,7 @@ def _by_erratum(printed: Path, verdicts: pd.DataFrame, known: set[str]) -> dict[
     for row in verdicts.to_dict("records"):
         judged.setdefault(tuple(row[name] for name in _KEY), []).append({str(k): str(v) for k, v in row.items()})
     found: dict[str, Counter[str]] = {}
-    for path in sorted(printed.glob("*/*.csv")):
+    for path in sorted(printed.glob("*/published/*.csv")):
         for row in published.read(path).to_dict("records"):
             for name in row["erratum"].split():
                 if name not in known:
