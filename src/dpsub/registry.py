@@ -33,7 +33,7 @@ class Registry(Generic[T]):
     package : dotted name, whose modules are imported on first use; PlanError if two members share a name.
     base : the abstract class that members extend.
     noun : what a member is called in messages ("sampler").
-    inside : only modules with this part in their dotted name are imported; None for all.
+    inside : only modules with one of these parts in their dotted name are imported; None for all.
     key : name of a member, None for a class that is not one; default is the class attribute `name`.
     """
 
@@ -43,10 +43,11 @@ class Registry(Generic[T]):
         base: Any,
         noun: str,
         *,
-        inside: str | None = None,
+        inside: str | tuple[str, ...] | None = None,
         key: Callable[[type], str | None] = _name,
     ) -> None:
-        self._package, self._base, self._noun, self._inside, self._key = package, base, noun, inside, key
+        self._package, self._base, self._noun, self._key = package, base, noun, key
+        self._inside = (inside,) if isinstance(inside, str) else inside
         self._found: dict[str, type[T]] = {}  # members of the modules that have been loaded so far
 
     @cached_property
@@ -64,7 +65,7 @@ class Registry(Generic[T]):
     def _modules(self) -> list[str]:
         root = importlib.import_module(self._package)
         found = [info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")]
-        return [name for name in found if self._inside is None or self._inside in name.split(".")]
+        return [name for name in found if self._inside is None or {*self._inside} & {*name.split(".")}]
 
     def _defined(self, module_name: str) -> list[tuple[str, type[T]]]:
         """Names and classes of the members that one module defines."""

@@ -11,10 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsub.papers.must.artefacts.claims import claims_values
-from dpsub.papers.must.artefacts.statements_amplification import AMPLIFICATION
-from dpsub.papers.must.artefacts.statements_noise import NOISE_AND_COMPOSITION
-from dpsub.papers.must.artefacts.statements_utility import UTILITY
+from dpsub.papers.must.claims import AMPLIFICATION, NOISE_AND_COMPOSITION, UTILITY, Claims
 from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
@@ -23,6 +20,7 @@ from dpsub.reproduce.verdicts import NOT_REAL, compare
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = published.load("must", "claims", ROOT / "src/dpsub/papers")
 Frames = dict[str, pd.DataFrame]
+claims_values = Claims().values
 STATEMENTS = (*AMPLIFICATION, *NOISE_AND_COMPOSITION, *UTILITY)
 
 FAILING = {
@@ -46,6 +44,7 @@ def computed() -> Frames:
             for variant in settings["variants"]
         ]
         records[name] = pd.concat(frames, ignore_index=True)
+        records[name].attrs["settings"] = settings
     return records
 
 
@@ -66,7 +65,9 @@ def composition() -> pd.DataFrame:
         for row in rows:
             row.setdefault("delta_lower", low * row["delta"])
             row.setdefault("delta_upper", high * row["delta"])
-    return pd.DataFrame(rows).assign(data="")
+    frame = pd.DataFrame(rows).assign(data="")
+    frame.attrs["settings"] = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]["composition"]
+    return frame
 
 
 def proved_composition() -> pd.DataFrame:
@@ -133,7 +134,7 @@ def verdicts(values: pd.DataFrame) -> pd.DataFrame:
 
 def stated(records: Frames, row: str) -> float:
     """Return the value of one statement as stated: 1 if it holds."""
-    statement = next(found for found in STATEMENTS if found.row == row)
+    statement = next(found for found in STATEMENTS if found.claim == row)
     return next(answer["value"] for answer in statement.answers(records) if answer["variant"] == "stated")
 
 
@@ -256,7 +257,7 @@ def test_a_planted_counter_example_fails(records: Frames, row: str, change: Call
 
 def rigorous(records: Frames, row: str) -> dict[str, Any]:
     """Return the rigorous answer to one statement."""
-    return next(answer for statement in STATEMENTS if statement.row == row
+    return next(answer for statement in STATEMENTS if statement.claim == row
                 for answer in statement.answers(records) if answer["variant"] == "rigorous")  # fmt: skip
 
 

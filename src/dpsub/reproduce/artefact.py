@@ -273,7 +273,9 @@ def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]
                 break  # this run is without the experiment
             try:
                 found = found[int(name) if isinstance(found, list | tuple) else name]
-            except (KeyError, IndexError, ValueError, TypeError):
+            except IndexError:
+                break  # lists of a run of reduced size are shorter
+            except (KeyError, ValueError, TypeError):
                 raise DataError(f"{artefact.identifier} must name a setting that is there, got {path!r}") from None
         else:
             fields = dict(zip((*artefact.keys, "column"), place, strict=True))

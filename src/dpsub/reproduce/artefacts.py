@@ -11,6 +11,8 @@ def _identifier(member: type) -> str | None:
     return f"{member.paper}/{name}" if isinstance(name, str) else None  # type: ignore[attr-defined]
 
 
-REGISTRY: Registry[Artefact] = Registry("dpsub.papers", Artefact, "artefact", inside="artefacts", key=_identifier)
+REGISTRY: Registry[Artefact] = Registry(
+    "dpsub.papers", Artefact, "artefact", inside=("tables", "figures", "claims", "artefacts"), key=_identifier
+)
 
 __all__ = ["REGISTRY", "Artefact", "OutputDirs", "build", "printed_rows", "values_frame"]

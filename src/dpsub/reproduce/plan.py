@@ -18,7 +18,9 @@ from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import artefacts, experiments, provenance, settings
 from dpsub.reproduce.artefact import Artefact, OutputDirs, printed_rows
+from dpsub.reproduce.claims import Claims
 from dpsub.reproduce.papers import papers
+from dpsub.reproduce.tables import Table
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,10 @@ class Plan:
             printed_rows(artefact)  # refuses what nothing could be compared with
         made.sort(key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
         known = [Product(artefact, folders.files(artefact)) for artefact in made]
+        columns = {name: kind.columns for name, kind in experiments.REGISTRY.members().items()}
+        for artefact in made:
+            if isinstance(artefact, Table | Claims):
+                artefact.check(columns)
         if self.config["artefacts"] is None:
             return tuple(product for product in known if configured.issuperset(product.artefact.experiments))
         by_target = {product.target: product for product in known}

@@ -1,9 +1,8 @@
-"""What a statement of the paper's text is in code: a question to the records of one variant."""
+"""Statements of the papers whose claims are not declared yet; `dpsub.reproduce.claims` takes their place."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,25 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsub.reproduce.claims import EQUAL, Finding, Frames, LackingError, of_variant, per_sampler, pick
 from dpsub.reproduce.verdicts import VARIANTS
 
-Frames = Mapping[str, pd.DataFrame]
-EQUAL = 1e-9  # relative: two formulas of one number, evaluated in different ways
-
-
-class LackingError(Exception):
-    """The records of this run lack what a statement is about; the message is the reason."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Whether a statement holds, the numbers that say so, and the range of what was looked at where there is one."""
-
-    holds: bool
-    note: str = ""
-    lower: float = float("nan")
-    upper: float = float("nan")
-
+__all__ = ["Finding", "Frames", "LackingError", "Statement", "by_sampler", "equal", "increasing", "of_variant",
+           "per_sampler", "pick"]  # fmt: skip
 
 @dataclass(frozen=True)
 class Statement:
@@ -74,38 +59,6 @@ class Statement:
             yield {**base, "value": float(answer.holds), **bounds, "note": answer.note}
 
 
-def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
-    """Return the records of an experiment in one variant.
-
-    Raises
-    ------
-    LackingError
-        If there are none.
-    """
-    frame = records.get(experiment, pd.DataFrame({"variant": []}))
-    frame = frame[frame["variant"] == variant]
-    if frame.empty:
-        raise LackingError(f"this run has no {variant} records of {experiment}")
-    return frame
-
-
-def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
-    """Return the rows in which every field has the given value, or is one of the values of a tuple.
-
-    Raises
-    ------
-    LackingError
-        If there is none, or not every value of a tuple is found.
-    """
-    for name, wanted in fields.items():
-        values = wanted if isinstance(wanted, tuple) else (wanted,)
-        frame = frame[frame[name].isin(values)]
-        absent = [value for value in values if not (frame[name] == value).any()]
-        if absent:
-            raise LackingError(f"this run has no records of {name} {', '.join(str(value) for value in absent)}")
-    return frame
-
-
 def by_sampler(frame: pd.DataFrame, value: str, index: Sequence[str], samplers: Sequence[str]) -> pd.DataFrame:
     """Return `value` with one row for each combination of `index` and one column a sampler, complete.
 
@@ -129,8 +82,3 @@ def increasing(columns: Sequence[np.ndarray | pd.Series]) -> bool:
 def equal(a: np.ndarray | pd.Series, b: np.ndarray | pd.Series) -> bool:
     """Return whether two arrays agree up to the rounding of their formulas."""
     return bool(np.allclose(np.asarray(a), np.asarray(b), rtol=EQUAL, atol=0))
-
-
-def per_sampler(values: pd.Series, form: str = "g") -> str:
-    """Return "name value, name value", without NaN."""
-    return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if not math.isnan(value))

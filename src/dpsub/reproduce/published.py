@@ -151,7 +151,7 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
             raise DataError(f"{path.name}, line {position + 2}: {rule}, got {got}; mend the row")
     place = [*keys, "column"]
     for _, row in frame[frame.duplicated(place)].head(1).iterrows():
-        text = row_text(row[keys].to_dict())
+        text = row_text({key: str(row[key]) for key in keys})
         raise DataError(f"{path.name} must hold each printed number once, got {text!r}, {row['column']!r} twice")
     frame = frame.assign(**{name: pd.to_numeric(frame[name]).astype(float) for name in ("replicates", "spread")})
     frame.insert(0, "paper", paper)

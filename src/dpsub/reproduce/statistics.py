@@ -12,6 +12,7 @@ from scipy import special
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
+from dpsub.sampling.laws import clopper_pearson
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,20 @@ def paired_difference(values: np.ndarray, reference: np.ndarray, *, level: float
     return Estimate(
         difference.value, difference.standard_error, x.size, difference.value - half, difference.value + half
     )
+
+
+def proportion(hits: int, trials: int, *, level: float = 0.95) -> Estimate:
+    """Return hits / trials with its Clopper-Pearson interval of the given level.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no trials, or more hits than trials.
+    """
+    if not 0 <= hits <= trials or trials == 0:
+        raise ArgumentError(f"a share needs hits of at least one trial, got {hits} of {trials}; check the records")
+    lower, upper = clopper_pearson(hits, trials, level)
+    return Estimate(hits / trials, math.nan, trials, lower, upper)
 
 
 def interval(estimate: Estimate, *, level: float = 0.95) -> tuple[float, float]:

@@ -202,7 +202,8 @@ def compare(
     answers = answers.astype({"verdict": object, "agrees": object})
     for variant in JUDGED:
         family = (table["variant"] == variant) & answers["p_value"].notna()
-        answers.loc[family, "agrees"] = ~holm(answers.loc[family, "p_value"].to_numpy(dtype=float))
+        rejected = holm(answers.loc[family.to_numpy(), "p_value"].tolist())
+        answers.loc[family.to_numpy(), "agrees"] = ~rejected
     agrees = answers.pop("agrees")
     stated = set(table.loc[(table["variant"] == "stated") & agrees.eq(True), "number"])
     alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)

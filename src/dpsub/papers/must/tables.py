@@ -1,0 +1,343 @@
+"""Tables of the MUST paper, from records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub.errors import DataError
+from dpsub.papers.must.artefacts import labels
+from dpsub.papers.must.experiments.composition import CONSISTENT_NOISE
+from dpsub.papers.must.experiments.proved_composition import PRINTED_SCALE
+from dpsub.reproduce.artefact import Quote
+from dpsub.reproduce.labels import sampler_label
+from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.statistics import Estimate
+from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, mean, root_mean_square, shared
+
+TABLE3_EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
+METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
+
+# sampler -> (eta, delta'), delta_u being the group profile of u copies at the base epsilon
+FORMULAS = {
+    "poisson": (r"\gamma", r"\gamma\,\delta"),
+    "wor": (r"m/n", r"(m/n)\,\delta"),
+    "wr": (r"1-(1-\frac{1}{n})^m", r"\sum_{u=1}^m \binom{m}{u} n^{-u} (1-\frac{1}{n})^{m-u} \delta_u"),
+    "must_wo": (r"1-(1-\frac{1}{n})^m", r"\sum_{u=1}^m \binom{m}{u} n^{-u} (1-\frac{1}{n})^{m-u} \delta_u"),
+    "must_ow": (
+        r"\frac{b}{n}(1-(1-\frac{1}{b})^m)",
+        r"\frac{b}{n} \sum_{u=1}^m \binom{m}{u} b^{-u} (1-\frac{1}{b})^{m-u} \delta_u",
+    ),
+    "must_ww": (
+        r"\sum_{j=1}^b P_j (1-(1-\frac{j}{b})^m)",
+        r"\sum_{j=1}^b P_j \sum_{u=1}^m \binom{m}{u} (\frac{j}{b})^u (1-\frac{j}{b})^{m-u} \delta_u",
+    ),
+}
+
+
+class MustTable(Table):
+    """A table whose rows stand in the order of variants, then of samplers as Table 9 has them."""
+
+    paper = "must"
+    order: ClassVar[tuple[str, ...]] = ("variant", "sampler")
+    absent: ClassVar[Mapping[str, object]] = {"b": 0}
+
+    def ranks(self) -> Mapping[str, tuple[object, ...]]:
+        return {"sampler": tuple(labels.ranks())}
+
+
+def departure(group: pd.DataFrame) -> float:
+    """Return the largest |epsilon' - log(1 + eta (exp(epsilon) - 1))| over the grid, in nats."""
+    formula = np.log1p(group["eta"].iloc[0] * np.expm1(group["epsilon"].to_numpy()))
+    return float(np.max(np.abs(formula - group["epsilon_amplified"].to_numpy())))
+
+
+class Table2(MustTable):
+    """The formulas, with eta at the configured sizes and the largest departure of the recorded grid from them."""
+
+    name = "table2"
+    caption = (
+        "Inclusion probability eta and amplified delta' of each sampler, with epsilon' = log(1 + eta (exp(epsilon) - "
+        "1)) for all; P_j is the Binomial(b, 1/n) probability of j copies after the first stage, delta_u the profile "
+        "of a group of u. eta is evaluated at the configured sizes; the departure is the largest |epsilon' - formula| "
+        "over the recorded grid, in nats."
+    )
+    keys = ("sampler",)
+    parts = (Part("amplification_grid", {"eta": shared("eta"), "departure": departure}),)
+
+    def formulas(self) -> list[dict[str, str]]:
+        return [
+            {"sampler": sampler, "column": column, "printed": formula}
+            for sampler, pair in FORMULAS.items()
+            for column, formula in zip(("eta_formula", "delta_amplified_formula"), pair, strict=True)
+        ]
+
+
+class Table3(MustTable):
+    """Values of the privacy profiles that Figure 4 draws, at six points of its grid."""
+
+    name = "table3"
+    caption = (
+        "Base and amplified privacy parameters (epsilon in nats) of the Laplace and Gaussian mechanisms under each "
+        "sampler, at six base epsilons; exact values, no intervals."
+    )
+    keys = ("ratio", "mechanism", "sampler", "epsilon")
+    layout = Layout(panels=("ratio", "mechanism"), stub=("sampler", "column"), heads=("epsilon",))
+    together = ("ratio", "mechanism", "epsilon")
+    parts = (
+        Part("amplification_grid", {name: shared(name) for name in ("epsilon", "delta")},
+             where={"epsilon": TABLE3_EPSILONS}, constants={"sampler": "none"}),
+        Part("amplification_grid", {name: name for name in ("epsilon_amplified", "delta_amplified")},
+             where={"epsilon": TABLE3_EPSILONS}),
+    )  # fmt: skip
+
+
+def outside_the_rule(group: pd.DataFrame) -> str:
+    """Return the note of a noise scale whose epsilon the rule of calibration does not cover."""
+    record = group.iloc[0]
+    return "" if record["epsilon_valid"] else f"epsilon = {record['epsilon']:.3g} is outside the rule's range"
+
+
+class Table4(MustTable):
+    """What the Gaussian mechanism adds to each statistic of a subset, over the first-stage size b."""
+
+    name = "table4"
+    caption = (
+        "Scale of the Gaussian noise for the mean and the variance (in the units of each statistic) and the delta' of "
+        "one query in experiment 1, by sampler and first-stage size b; exact values, no intervals."
+    )
+    keys = ("sampler", "b")
+    layout = Layout(panels=("column",), stub=("sampler",), heads=("b",))
+    parts = tuple(
+        Part("noise_calibration", {quantity: source}, where={"table": "table4", "statistic": statistic},
+             note=outside_the_rule)
+        for quantity, source, statistic in (
+            ("sigma_mean", "sigma", "mean"), ("sigma_variance", "sigma", "variance"),
+            ("delta_amplified", "delta_amplified", "mean"),
+        )
+    )  # fmt: skip
+
+
+def expected_variance(group: pd.DataFrame) -> Estimate:
+    """Return the exact expectation of the variance estimate, which stands next to as many replicates."""
+    return Estimate(float(group["expected_variance"].iloc[0]), 0.0, len(group))
+
+
+class Table5(MustTable):
+    """Mean and spread of the estimates, with the exact expectation of the variance estimate next to them."""
+
+    name = "table5"
+    caption = (
+        "Mean and standard deviation, over repeated data sets, of the released mean and variance in experiment 1 "
+        "(true values 0 and 1), with standard errors, and the exact expectation of the variance estimate."
+    )
+    keys = ("parameter", "sampler", "b")
+    layout = Layout(panels=("parameter",), stub=("sampler", "b"), heads=("column",))
+    parts = tuple(
+        Part("subset_statistics", {"mean": mean(name), "sd": deviation(name), **more}, constants={"parameter": name})
+        for name, more in (("mean", {}), ("variance", {"expected": expected_variance}))
+    )
+
+
+class Table6(MustTable):
+    """Linear regression by noisy gradients: scale of the noise, delta' of one query, RMSE of the predictions."""
+
+    name = "table6"
+    caption = (
+        "Scale of the Gaussian noise on the mean gradient, delta' of one query, and mean and standard deviation over "
+        "repeated data sets of the root mean squared error of the predictions in experiment 2, with standard errors."
+    )
+    keys = ("epsilon_amplified", "sampler")
+    layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column",))
+    parts = (
+        Part("noise_calibration", {name: name for name in ("sigma", "delta_amplified")}, where={"table": "table6"}),
+        Part("linear_regression", {"rmse_mean": mean("rmse"), "rmse_sd": deviation("rmse")}),
+    )
+
+
+class Table7(MustTable):
+    """How far the private coefficients are from the true ones."""
+
+    name = "table7"
+    caption = (
+        "Bias and root mean squared error of the three regression coefficients in experiment 2 over repeated data "
+        "sets, with standard errors."
+    )
+    keys = ("epsilon_amplified", "sampler", "coefficient")
+    layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column", "coefficient"))
+    parts = tuple(
+        Part("linear_regression", {quantity: statistic("coefficient")},
+             each={"coefficient": {f"beta{i}": f"error_beta{i}" for i in range(3)}})
+        for quantity, statistic in (("bias", mean), ("rmse", root_mean_square))
+    )  # fmt: skip
+
+
+def undefined(metric: str) -> Callable[[pd.DataFrame], str]:
+    """Return the note that says in how many replicates a metric is undefined."""
+
+    def note(group: pd.DataFrame) -> str:
+        lacking = int(group[metric].isna().sum())
+        return f"undefined in {lacking} of {len(group)} replicates (no such predictions)" if lacking else ""
+
+    return note
+
+
+def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return what is proved under the `statistic` where it stands in Table 8, and with the pair's middle.
+
+    Of a probability that nothing is proved of the bound is 1.
+    """
+    names = {"table8": "", PRINTED_SCALE: "delta_at_the_printed_scale",
+             CONSISTENT_NOISE: "epsilon_of_the_consistent_noise"}  # fmt: skip
+    frame = frame[frame["table"].isin(names)]
+    fixed = (frame["table"] == "table8") & (frame["sampler"] == "poisson") & (frame["denominator"] == "fixed")
+    return frame.assign(
+        statistic=frame["table"].map(names).mask(fixed, "delta_with_a_fixed_denominator"),
+        says=np.where(frame["proved"].isna(), "nothing is proved", "proved (upper)"),
+        proved=frame["proved"].fillna(1.0), pair=(frame["pair_lower"] + frame["pair_upper"]) / 2,
+    )  # fmt: skip
+
+
+WHERE = "{adjacency}, noise {noise_multiplier:.4g} C, {denominator} denominator"
+
+
+class Table8(MustTable):
+    """Logistic regression by noisy gradients: noise, six test metrics over seeds, delta after all iterations.
+
+    Beyond the printed columns: standard deviations over seeds, paired differences of each sampler from Poisson, the
+    solver run to convergence, and scikit-learn's fit without privacy.
+    """
+
+    name = "table8"
+    caption = (
+        "Noise of the summed gradient, metrics on the test part and delta after all iterations at epsilon = 2 in "
+        "experiment 3; metrics are means over seeds with standard errors, and the differences from Poisson are paired "
+        "by seed, with 95 % Student intervals. The bounds of delta in the consistent rows are those of the noise as "
+        "stated, in units of the clipping bound; those of the larger consistent noise stand below. In the rigorous "
+        "rows the lower number is attained by explicit data sets (attack), the upper one is proved for clipped sums "
+        "when one record is substituted (Poisson: added or removed), for experiment 3 as it was run; for Poisson "
+        "divided by its realised size nothing is proved. The bracket of the paper's pair is no guarantee."
+    )
+    keys = ("sampler", "solver", "statistic")
+    layout = Layout(panels=("solver", "statistic"), stub=("sampler",), heads=("column",), first=("sigma_times_m",))
+    together = ("sampler",)
+    absent: ClassVar[Mapping[str, object]] = {"solver": "dp_sgd"}
+    parts = (
+        Part("noise_calibration", {"sigma_times_m": lambda group: (group["sigma"] * group["m"]).iloc[0]},
+             where={"table": "table8"}, keys={"statistic": None}),
+        Part("adult_logistic", {metric: (
+            mean(metric, drop=True, empty=True, note=undefined(metric)),
+            deviation(metric, drop=True, note=undefined(metric), keys={"statistic": "sd_over_seeds"}),
+        ) for metric in METRICS}),
+        *(Part("composition", {"delta_c_lower": "delta_lower", "delta_c_upper": "delta_upper"}, where={"table": table},
+               constants=constants, note="method {method}, scale {scale:.4g}")
+          for table, constants in (("table8", {}),
+                                   (CONSISTENT_NOISE, {"statistic": "delta_of_the_consistent_noise"}))),
+        Part("proved_composition", {
+            "{quantity}_c_lower": Column("attack", note=f"attack (lower), {WHERE}"),
+            "{quantity}_c_upper": Column("proved", note=f"{{says}}, {WHERE}"),
+            "{quantity}_c_pair": Column("pair", lower="pair_lower", upper="pair_upper", note=f"no guarantee, {WHERE}"),
+        }, prepare=with_statistic),
+        Part("adult_logistic", {metric: difference(metric, {"sampler": "poisson"}) for metric in METRICS},
+             where={"solver": "dp_sgd"}, constants={"statistic": "difference_to_poisson"}),
+    )  # fmt: skip
+
+
+class Table9(MustTable):
+    """Smallest, mean and largest number of distinct records over many subsets, next to what the exact law says."""
+
+    name = "table9"
+    caption = (
+        "Smallest, mean and largest number of distinct records over the drawn subsets, in the sizes of the three "
+        "experiments; the intervals of the extremes hold 99.8 % of the exact law, whose mean is the law mean."
+    )
+    keys = ("experiment", "sampler")
+    layout = Layout(panels=("experiment",), stub=("column",), heads=("sampler",))
+    order = ("variant", "experiment", "sampler")
+    parts = tuple(
+        Part("distinct_counts", {quantity: column}, prepare=lambda frame: frame.assign(
+            standard_error=frame["sd"] / frame["draws"] ** 0.5
+        ))
+        for quantity, column in (
+            ("distinct_min", Column("distinct_min", lower="min_lower", upper="min_upper")),
+            ("distinct_mean", Column("distinct_mean", standard_error="standard_error", replicates="draws")),
+            ("law_mean", Column("law_mean")),
+            ("distinct_max", Column("distinct_max", lower="max_lower", upper="max_upper")),
+        )
+    )  # fmt: skip
+
+
+def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return mean times, and their increase over sampling without replacement in percent.
+
+    A sparse draw of a Poisson sample is told apart where the draw by n Bernoulli trials is timed as well.
+
+    Raises
+    ------
+    DataError
+        If the time without replacement is missing or 0.
+    """
+    cell = ["variant", "experiment"]
+    means = frame.groupby([*cell, "sampler", "naive"], sort=False)["seconds"].mean().reset_index()
+    base = means[means["sampler"] == "wor"].set_index(cell)["seconds"].reindex(pd.MultiIndex.from_frame(means[cell]))
+    for experiment in means.loc[~(base > 0).to_numpy(), "experiment"].head(1):
+        raise DataError(f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without one; "
+                        "time it with more draws")
+    loop = means.groupby(cell)["naive"].transform("max").astype(bool)
+    sparse = (means["sampler"] == "poisson") & loop & ~means["naive"].astype(bool)
+    return means.assign(draw=np.where(sparse, "sparse", ""), microseconds=1e6 * means["seconds"],
+                        increase=100 * (means["seconds"] / base.to_numpy() - 1))
+
+
+class Table10(MustTable):
+    """Clock times on the machine of the run: shown next to the printed ones, never judged."""
+
+    name = "table10"
+    caption = (
+        "Increase of the time to draw one subset over sampling without replacement, in percent, on this machine. "
+        "Poisson is drawn by n Bernoulli trials, as the paper says; a sparse draw draws only what is taken."
+    )
+    timed = True
+    keys = ("experiment", "sampler", "draw")
+    layout = Layout(panels=("draw",), stub=("experiment",), heads=("sampler",))
+    order = ("variant", "experiment", "sampler")
+    together = ("draw",)
+    parts = (
+        Part("sampling_time", {"time_increase_percent": "increase"}, prepare=over_wor,
+             note="{microseconds:.3g} microseconds a subset"),
+    )  # fmt: skip
+
+    def ranks(self) -> Mapping[str, tuple[object, ...]]:
+        return {**super().ranks(), "draw": (None, "sparse")}
+
+
+class ThresholdsS8(MustTable):
+    """Exact roots next to the last points of the grid that the printed thresholds come from."""
+
+    name = "thresholds_s8"
+    caption = (
+        "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
+        "the same delta', for all pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
+    )
+    keys = ("mechanism", "kind", "sampler", "other")
+    layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
+    parts = (
+        # WOR amplifies strongly wherever delta > 0: the last such point of a grid is no threshold.
+        Part("amplification_crossings", {name: name for name in ("epsilon", "delta")},
+             where={"kind": "threshold", "sampler": lambda sampler: sampler != "wor"}),
+        Part("amplification_crossings", {name: name for name in ("epsilon", "delta", "delta_amplified")},
+             where={"kind": "crossover"}),
+    )  # fmt: skip
+
+    def quotes(self) -> list[Quote]:
+        return [
+            Quote(
+                {"mechanism": mechanism, "kind": "threshold", "sampler": sampler, "column": "delta"}, "claims",
+                {"claim": f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "column": "delta_threshold"},
+            )
+            for mechanism in ("laplace", "gaussian")
+            for sampler in labels.MULTISETS
+        ]  # fmt: skip

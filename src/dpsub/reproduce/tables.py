@@ -1,0 +1,397 @@
+"""Tables as declarations: which records, which statistic of them, under which keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpsub import checks
+from dpsub.errors import ArgumentError, DataError, PlanError
+from dpsub.reproduce import statistics
+from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.statistics import Estimate
+from dpsub.reproduce.verdicts import VARIANTS
+
+Row = dict[str, Any]
+Record = Mapping[str, Any]
+Note = str | Callable[[pd.DataFrame], str]
+Where = Mapping[str, object]
+ADDED = ("variant", "data")
+"""Columns that every experiment's records have besides those that it declares."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Numbers of one quantity: from each group of records that share their keys, one value.
+
+    Parameters
+    ----------
+    source : str or callable
+        Record column that is read, or a function of the group that gives a number or an `Estimate`.
+    statistic : callable, optional
+        Summary of the column's numbers in the group; by default the number of the group's only record.
+    lower, upper, standard_error, replicates : str
+        Record columns of the interval, the error and the repetitions, where the records themselves hold them.
+    note : str or callable, optional
+        Format string over the group's first record, or a function of the group; by default the part's.
+    keys : mapping
+        Constant key fields of this quantity alone ({"statistic": "sd_over_seeds"}).
+    drop : bool
+        Leave out NaN before the statistic is taken.
+    reference : mapping
+        Key fields of the group that this one is paired with by replicate ({"sampler": "poisson"}); the value is then
+        the mean difference. A group without such a partner, or with less than two pairs, gives no row.
+    empty : bool
+        Keep rows without a number, whose note says why.
+    """
+
+    source: str | Callable[[pd.DataFrame], float | Estimate]
+    statistic: Callable[[Any], Estimate] | None = None
+    lower: str = ""
+    upper: str = ""
+    standard_error: str = ""
+    replicates: str = ""
+    note: Note | None = None
+    keys: Mapping[str, object] = field(default_factory=dict)
+    drop: bool = False
+    reference: Mapping[str, object] = field(default_factory=dict)
+    empty: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether the number stands in one record as it is."""
+        return isinstance(self.source, str) and self.statistic is None and not self.reference
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Record columns that the declaration names."""
+        named = (self.source, self.lower, self.upper, self.standard_error, self.replicates)
+        return tuple(name for name in named if isinstance(name, str) and name)
+
+
+def mean(source: str, **more: Any) -> Column:
+    """Return the column of means over replicates, with standard errors."""
+    return Column(source, statistics.mean, **more)
+
+
+def deviation(source: str, **more: Any) -> Column:
+    """Return the column of standard deviations over replicates."""
+    return Column(source, statistics.deviation, **more)
+
+
+def root_mean_square(source: str, **more: Any) -> Column:
+    """Return the column of root mean squares over replicates."""
+    return Column(source, statistics.root_mean_square, **more)
+
+
+def shared(source: str, **more: Any) -> Column:
+    """Return the column of values that all records of a group have in common.
+
+    Its numbers are refused where the records differ.
+    """
+
+    def only(values: Any) -> Estimate:
+        if len(set(values)) > 1:
+            raise DataError(f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
+                            "add the key that tells them apart, or take a statistic")
+        return Estimate(float(values[0]), math.nan, 0)
+
+    return Column(source, only, **more)
+
+
+def least(source: str, **more: Any) -> Column:
+    """Return the column of smallest values."""
+    return Column(source, lambda values: Estimate(float(values.min()), math.nan, len(values)), **more)
+
+
+def largest(source: str, **more: Any) -> Column:
+    """Return the column of largest values."""
+    return Column(source, lambda values: Estimate(float(values.max()), math.nan, len(values)), **more)
+
+
+def difference(source: str, reference: Mapping[str, object], **more: Any) -> Column:
+    """Return the column of mean differences from the group with the fields `reference`, paired by replicate."""
+    return Column(source, reference=reference, **more)
+
+
+def share(hits: str, trials: str, *, level: float = 0.95, **more: Any) -> Column:
+    """Return the column of shares hits / trials, summed over the group, with Clopper-Pearson intervals."""
+
+    def of_group(group: pd.DataFrame) -> Estimate:
+        return statistics.proportion(int(group[hits].sum()), int(group[trials].sum()), level=level)
+
+    return Column(of_group, **more)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a table that come from the records of one experiment.
+
+    Records are filtered, ordered as the table says, and grouped by variant and by those keys of the table that are
+    columns of the records; each group gives one value of each quantity.
+
+    Parameters
+    ----------
+    experiment : str
+        Its records are read.
+    columns : mapping
+        Quantity -> record column, function of a group, or `Column`; several under one name in a tuple. A quantity
+        may be a format string over the group's first record ("{quantity}_c_lower").
+    where : mapping
+        Record column -> the value that it must have, a tuple of such values, or a predicate of the column.
+    variants : tuple of str
+        Variants of the records; by default all.
+    variant : str
+        Variant of the rows where it is not that of the records.
+    keys : mapping
+        Key field -> record column of another name; None if the records' column of that name is no key here.
+    constants : mapping
+        Key field -> its value in all rows.
+    each : mapping
+        Key field -> {value of the field: record column}: each of these columns in turn stands under the field's name.
+    prepare : callable, optional
+        Adds columns to the filtered records, or makes others of them, before they are grouped.
+    note : str or callable
+        Format string over the group's first record, or a function of the group.
+    """
+
+    experiment: str
+    columns: Mapping[str, Any]
+    where: Where = field(default_factory=dict)
+    variants: tuple[str, ...] = ()
+    variant: str = ""
+    keys: Mapping[str, str | None] = field(default_factory=dict)
+    constants: Mapping[str, object] = field(default_factory=dict)
+    each: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    prepare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    note: Note = ""
+
+    @property
+    def quantities(self) -> tuple[tuple[str, Column], ...]:
+        """Names of the quantities and their columns, in order."""
+        return tuple(
+            (name, one if isinstance(one, Column) else Column(one))
+            for name, given in self.columns.items()
+            for one in (given if isinstance(given, tuple) else (given,))
+        )
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Record columns that the declaration names, without those that `prepare` may have made."""
+        named = [*self.where, *(source for columns in self.each.values() for source in columns.values())]
+        if self.prepare is None:
+            named += [name for name in self.keys.values() if name]
+            named += [name for _, column in self.quantities for name in column.reads if name not in self.each]
+        return tuple(dict.fromkeys(named))
+
+    def key_columns(self, keys: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+        """Return key field -> record column, for the fields that the records give."""
+        named = {key: self.keys.get(key, key) for key in keys if key not in self.constants and key not in self.each}
+        return {key: source for key, source in named.items() if source is not None and source in set(columns)}
+
+
+class Table(Artefact):
+    """A table, declared: its parts, one after another.
+
+    Class attributes
+    ----------------
+    keys : tuple of str
+        Key fields of its rows, in the order in which they are written.
+    parts : tuple of Part
+        Where its rows come from.
+    order : tuple of str
+        Record columns by which records are ordered: `variant` and ranked ones by rank, others ascending; ties stay.
+    together : tuple of str
+        Key fields whose rows are brought together at the end: ranked fields by rank, others as they first appear.
+    absent : mapping
+        Key field -> the value that says that a row has no such field ({"b": 0}); "" and NaN always say so.
+    words : mapping
+        Key field -> {value in the records: value in the rows}.
+    """
+
+    kind = "table"
+    keys: ClassVar[tuple[str, ...]]
+    parts: ClassVar[tuple[Part, ...]] = ()
+    order: ClassVar[tuple[str, ...]] = ()
+    together: ClassVar[tuple[str, ...]] = ()
+    absent: ClassVar[Mapping[str, object]] = {}
+    words: ClassVar[Mapping[str, Mapping[object, object]]] = {}
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "experiments" not in cls.__dict__:
+            cls.experiments = tuple(dict.fromkeys(part.experiment for part in cls.parts))
+
+    def ranks(self) -> Mapping[str, Sequence[object]]:
+        """Return the order of the values of columns and key fields that have one of their own."""
+        return {}
+
+    def rows(self, records: Records) -> list[Row]:
+        """Return the rows: key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
+        rows = [row for part in self.parts for row in self.rows_of(part, records)]
+        return gathered(rows, self.together, self.ranks()) if self.together else rows
+
+    def values(self, records: Records) -> pd.DataFrame:
+        return values_frame(self.rows(records))
+
+    def rows_of(self, part: Part, records: Records) -> Iterator[Row]:
+        """Yield the rows of one part.
+
+        Raises
+        ------
+        DataError
+            If the records are missing, or a group has several values where one is asked for.
+        """
+        frame = chosen(self.needed(records, part.experiment, variants=part.variants), part.where)
+        if part.prepare is not None:
+            frame = part.prepare(frame)
+        frame = ordered(frame, self.order, self.ranks())
+        sources = part.key_columns(self.keys, frame.columns)
+        by = list(dict.fromkeys(["variant", *sources.values()]))
+        groups: dict[Any, pd.DataFrame] = dict(iter(frame.groupby(by, sort=False, dropna=False)))
+        for name, group in groups.items():
+            found = dict(zip(by, name, strict=True))
+            fields = {**{key: self._word(key, found[source]) for key, source in sources.items()}, **part.constants}
+            partners = {
+                key: groups.get(tuple({**found, **{sources.get(k, k): v for k, v in dict(key).items()}}.values()))
+                for key in {tuple(column.reference.items()) for _, column in part.quantities if column.reference}
+            }
+            for more, columns in _each(part.each):
+                here = group.assign(**{field: group[source] for field, source in columns.items()})
+                for quantity, column in part.quantities:
+                    partner = partners.get(tuple(column.reference.items()))
+                    if column.reference and (partner is None or partner is group):
+                        continue
+                    row = self._row(part, column, here, partner)
+                    if row is None:
+                        continue
+                    first = {str(key): value for key, value in here.iloc[0].items()}
+                    key = self._present({**fields, **more, **column.keys})
+                    if column.plain and len(here) > 1:
+                        place = "; ".join(f"{field}={value}" for field, value in key.items())
+                        raise DataError(f"each value of an artefact comes once, got {place!r}, {quantity!r} "
+                                        f"{len(here)} times; look for records of two runs in one folder, or add the "
+                                        f"key of {self.identifier} that tells them apart")
+                    yield {
+                        **key, "column": quantity.format_map(first), "variant": part.variant or str(found["variant"]),
+                        **row,
+                    }  # fmt: skip
+
+    def _row(self, part: Part, column: Column, group: pd.DataFrame, partner: pd.DataFrame | None) -> Row | None:
+        """Return value, errors and note of one quantity in one group, None if there is nothing to show."""
+        estimate = _estimate(column, group, partner)
+        note = part.note if column.note is None else column.note
+        if estimate is None or (math.isnan(estimate.value) and not column.empty):
+            return None
+        first = {str(key): value for key, value in group.iloc[0].items()}
+        text = note.format_map(first) if isinstance(note, str) else note(group)
+        row: Row = {"value": estimate.value, "standard_error": estimate.standard_error, "lower": estimate.lower,
+                    "upper": estimate.upper, "note": text}  # fmt: skip
+        row["replicates"] = estimate.replicates if estimate.replicates else math.nan
+        named = {name: getattr(column, name) for name in ("lower", "upper", "standard_error", "replicates")}
+        return row | {name: first[source] for name, source in named.items() if source}
+
+    def _word(self, key: str, value: object) -> object:
+        return self.words.get(key, {}).get(value, value)
+
+    def _present(self, fields: Row) -> Row:
+        """Return the fields that are there, in the order of `keys`."""
+        there = {name: value for name, value in fields.items() if not _missing(value, self.absent.get(name))}
+        return {name: there[name] for name in self.keys if name in there}
+
+    def check(self, columns: Mapping[str, Iterable[str]]) -> None:
+        """Refuse a declaration that the experiments cannot fill.
+
+        Parameters
+        ----------
+        columns : mapping
+            Experiment -> the record columns that it declares.
+
+        Raises
+        ------
+        PlanError
+            If a part names an unknown experiment or record column, or no part gives a key.
+        """
+        given = set()
+        for part in self.parts:
+            try:
+                known = {*columns[checks.one_of("experiment", part.experiment, columns)], *ADDED}
+                for name in part.reads:
+                    checks.one_of(f"column of {part.experiment}", name, known)
+            except ArgumentError as problem:
+                raise PlanError(f"{self.identifier}: {problem}") from None
+            given |= {*part.constants, *part.each, *(key for _, column in part.quantities for key in column.keys)}
+            given |= set(self.keys) if part.prepare else set(part.key_columns(self.keys, known))
+        for key in self.keys:
+            if self.parts and key not in given:
+                raise PlanError(f"{self.identifier}: no part gives the key {key!r}; name its record column in `keys`")
+
+
+def chosen(frame: pd.DataFrame, where: Where) -> pd.DataFrame:
+    """Return the rows whose columns have the given value, one of a tuple of values, or fulfil a predicate."""
+    for name, wanted in where.items():
+        values = frame[name]
+        if callable(wanted):
+            frame = frame[wanted(values)]
+        else:
+            frame = frame[values.isin(wanted if isinstance(wanted, tuple) else (wanted,))]
+    return frame
+
+
+def ordered(frame: pd.DataFrame, by: Sequence[str], ranks: Mapping[str, Sequence[object]]) -> pd.DataFrame:
+    """Return `frame` in the order of the columns `by`; values without a rank stand behind, ties stay as they are."""
+    by = [name for name in by if name in frame.columns]
+    if not by:
+        return frame
+    known = {"variant": VARIANTS, **ranks}
+    keys = {name: frame[name].map({value: rank for rank, value in enumerate(known[name])})
+            if name in known else frame[name] for name in by}  # fmt: skip
+    return frame.loc[pd.DataFrame(keys).sort_values(by, kind="stable").index]
+
+
+def gathered(rows: list[Row], together: Sequence[str], ranks: Mapping[str, Sequence[object]]) -> list[Row]:
+    """Return the rows with those of equal fields `together` next to each other, ranked fields by rank."""
+    ranked = {name: {value: rank for rank, value in enumerate(ranks[name])} for name in together if name in ranks}
+    others = [name for name in together if name not in ranked]
+    seen: dict[tuple[object, ...], int] = {}
+
+    def place(row: Row) -> tuple[int, ...]:
+        first = seen.setdefault(tuple(row.get(name) for name in others), len(seen))
+        return (*(known.get(row.get(name), len(known)) for name, known in ranked.items()), first)
+
+    return sorted(rows, key=place)
+
+
+def _each(each: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """Yield key fields and the record column that stands for each of them."""
+    if not each:
+        yield {}, {}
+    for name, columns in each.items():
+        for value, source in columns.items():
+            yield {name: value}, {name: source}
+
+
+def _estimate(column: Column, group: pd.DataFrame, partner: pd.DataFrame | None) -> Estimate | None:
+    if not isinstance(column.source, str):
+        found = column.source(group)
+        return found if isinstance(found, Estimate) else Estimate(float(found), math.nan, 0)
+    if partner is not None:
+        both = [frame.set_index("replicate")[column.source] for frame in (group, partner)]
+        pairs = pd.concat(both, axis=1, join="inner").dropna()
+        if len(pairs) < 2:
+            return None
+        return statistics.paired_difference(pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy())
+    values = group[column.source]
+    if column.drop:
+        values = values.dropna()
+    if column.statistic is not None:
+        return column.statistic(values.to_numpy()) if len(values) else Estimate(math.nan, math.nan, 0)
+    return Estimate(float(values.iloc[0]), math.nan, 0)
+
+
+def _missing(value: object, absent: object) -> bool:
+    return value == "" or (isinstance(value, float) and math.isnan(value)) or (absent is not None and value == absent)
