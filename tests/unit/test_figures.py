@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from dpsub.errors import DataError
 from dpsub.papers.must.artefacts.figure3 import QUADRANTS
-from dpsub.papers.must.artefacts.traces import curves
+from dpsub.papers.must.artefacts.traces import means
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
@@ -188,7 +188,7 @@ def test_replicates_give_bands() -> None:
 
 def test_an_interval_is_students() -> None:
     frame = pd.DataFrame({"sampler": "wor", "iteration": 1, "loss": [1.0, 2.0, 4.0]})
-    found = curves(frame, "loss", ["sampler"]).iloc[0]
+    found = means(frame, "loss", ["sampler"]).iloc[0]
     half = 4.302652729911275 * frame["loss"].std() / np.sqrt(3)
     assert (found["lower"], found["upper"]) == pytest.approx((7 / 3 - half, 7 / 3 + half))
 

@@ -64,8 +64,9 @@ def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> N
         axes.set_ylim(ylim)
 
 
-def panel_letter(axes: Axes, text: str, *, height: float = 1.0) -> None:
-    """Write what a panel shows above its upper left corner, or at another height (share of the panel's)."""
+def panel_letter(axes: Axes, text: str) -> None:
+    """Write what a panel shows above its upper left corner; a box in three dimensions leaves that corner empty."""
+    height = 0.9 if axes.name == "3d" else 1.0
     axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
                   fontsize=8, ha="left", va="bottom")
 
