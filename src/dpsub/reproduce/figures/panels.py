@@ -64,7 +64,7 @@ def curves(frame: pd.DataFrame, x: str, y: str, *, by: str | Sequence[str] = "sa
             step = max(1, len(part) // MARKS)
             style = {"markevery": (place * step // len(shown), step), **looks[key], **changes}
             drawn: list[Any] = axes.plot(part[x], part[y], **style)
-            if band and np.isfinite(part[list(band)]).to_numpy().any():
+            if band and np.isfinite(part[list(band)].to_numpy(float)).any():
                 drawn.append(axes.fill_between(part[x], part[band[0]], part[band[1]], color=style["color"], alpha=0.2,
                                                linewidth=0))  # fmt: skip
             if bars:

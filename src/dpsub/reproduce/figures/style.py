@@ -72,11 +72,12 @@ def panel_letter(axes: Axes, text: str) -> None:
 
 
 def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
-    """Print on the figure what data it was made from, unless these are real or simulated."""
+    """Print above the panels what data they were made from, unless these are real or simulated."""
     from matplotlib.transforms import ScaledTranslation
 
     odd = sorted(set(data_labels) - {"", "real"})
     if odd:
+        figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.2 / figure.get_figheight()))
         corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
         figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
                     color="#B00020", weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
