@@ -164,7 +164,7 @@ def test_one_number_of_compositions_is_drawn(records: dict[str, pd.DataFrame]) -
     one = records["composition"].query("table == 'figure_s2' and n_compositions == 200")
     both = records["proved_composition"].query("table == 'figure_s2' and n_compositions == 200")
     figure, _ = drawn("must/figureS2", {"composition": one, "proved_composition": both})
-    points = np.concatenate([line.get_xdata() for line in panels(figure)[0].get_lines()])
+    points = np.concatenate([line.get_xdata() for line in panels(figure)[0].get_lines()]).astype(float)
     assert np.isfinite(points).all()
     assert np.ptp(points) < 100
 

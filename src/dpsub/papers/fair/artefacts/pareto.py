@@ -82,7 +82,7 @@ class Pareto(Artefact):
         frame = self.needed(records, "fair_comparison", variants=("rigorous",))
         found = points(frame)
         # a filled mark on the front, a hollow one off it
-        styles = {(name, front): style_of(name) | ({} if front else {"markerfacecolor": "white", "label": "_"})
+        styles = {(name, front): style_of(name) | ({} if front else {"markerfacecolor": "white"})
                   for name in found["sampler"].unique() for front in (True, False)}  # fmt: skip
         dashes = {epsilon: {"linestyle": dash, "color": LINE, "label": f"ε = {epsilon:g}"}
                   for epsilon, dash in zip(sorted(found["epsilon"].unique()), DASHES, strict=False)}  # fmt: skip
@@ -91,16 +91,16 @@ class Pareto(Artefact):
             measure, here = first_measure(dataset), _side_by_side(where(found, dataset=dataset))
             layers: list[Layer] = [
                 curves(here, "at", "loss", by=("sampler", "on_front"), styles=styles, bars=("lower", "upper"),
-                       linestyle="none", markersize=4.5, zorder=3),
-                curves(here, "at", "loss", by="epsilon", styles=dashes, linewidth=0.8, zorder=1),
+                       linestyle="none", markersize=4.5, zorder=3, label="_"),
+                curves(here, "at", "loss", by="epsilon", styles=dashes, linewidth=0.8, zorder=1, label="_"),
             ]  # fmt: skip
             without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure]
             layers += [level(without.mean(), linestyle=":")] if len(without) else []
             panels.append(Panel(dataset_label(dataset, frame), layers, {"ylabel": MEASURES[measure]}))
-        # a key for a sampler that is nowhere on the front
-        off = set(found["sampler"]) - set(found.loc[found["on_front"], "sampler"])
-        keys = [line([], [], **style_of(name) | {"linestyle": "none"}) for name in sorted(off)]
-        panels[0] = Panel(panels[0].text, [*panels[0].layers, *keys], panels[0].axes)
+        # keys of all samplers and targets in their order, also of those that the first panel lacks
+        keys = [line([], [], **style_of(name) | {"linestyle": "none"}) for name in found["sampler"].unique()]
+        keys += [line([], [], linewidth=0.8, **style) for style in dashes.values()]
+        panels[0] = Panel(panels[0].text, [*keys, *panels[0].layers], panels[0].axes)
         figure = draw_panels(panels, xlabel="distinct gradients a step", labels=self.labels(records))
         return figure, found
 
