@@ -16,11 +16,23 @@ from matplotlib.figure import Figure
 
 from dpsub.errors import DataError
 from dpsub.papers.must.artefacts.figure3 import QUADRANTS
-from dpsub.papers.must.artefacts.traces import curves
+from dpsub.papers.must.artefacts.traces import means
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
-from dpsub.reproduce.figures import figure_bytes, finish, new, sampler_style, styled
+from dpsub.reproduce.figures import (
+    Panel,
+    curves,
+    draw_panels,
+    figure_bytes,
+    finish,
+    new,
+    sampler_style,
+    styled,
+)
+from dpsub.reproduce.figures import (
+    line as single_line,
+)
 from dpsub.reproduce.labels import sampler_label
 from dpsub.sampling import REGISTRY as SAMPLERS
 from tests.unit import made_up_records
@@ -165,7 +177,7 @@ def test_one_number_of_compositions_is_drawn(records: dict[str, pd.DataFrame]) -
     one = records["composition"].query("table == 'figure_s2' and n_compositions == 200")
     both = records["proved_composition"].query("table == 'figure_s2' and n_compositions == 200")
     figure, _ = drawn("must/figureS2", {"composition": one, "proved_composition": both})
-    points = np.concatenate([line.get_xdata() for line in panels(figure)[0].get_lines()])
+    points = np.concatenate([line.get_xdata() for line in panels(figure)[0].get_lines()]).astype(float)
     assert np.isfinite(points).all()
     assert np.ptp(points) < 100
 
@@ -189,7 +201,7 @@ def test_replicates_give_bands() -> None:
 
 def test_an_interval_is_students() -> None:
     frame = pd.DataFrame({"sampler": "wor", "iteration": 1, "loss": [1.0, 2.0, 4.0]})
-    found = curves(frame, "loss", ["sampler"]).iloc[0]
+    found = means(frame, "loss", ["sampler"]).iloc[0]
     half = 4.302652729911275 * frame["loss"].std() / np.sqrt(3)
     assert (found["lower"], found["upper"]) == pytest.approx((7 / 3 - half, 7 / 3 + half))
 
@@ -255,3 +267,25 @@ def test_style_does_not_leak_or_follow_the_users_own() -> None:
     assert loud != b""
     assert grid[0, 0].xaxis.label.get_fontsize() == 8
     assert grid[0, 0].get_facecolor() == (1, 1, 1, 1)
+
+
+def test_a_mapping_of_styles_chooses_the_curves_and_one_legend_names_each_once() -> None:
+    frame = pd.DataFrame({"method": ["b", "b", "a", "a", "c"], "x": [2, 1, 1, 2, 1], "y": [4.0, 3.0, 1.0, 2.0, 9.0],
+                          "lower": 0.5, "upper": 10.0})  # fmt: skip
+    styles = {name: {"label": name, "color": "black"} for name in ("a", "b", "absent")}
+    layer = curves(frame, "x", "y", by="method", styles=styles, bars=("lower", "upper"), apart=4, linestyle="none")
+    figure = draw_panels([Panel("left", [layer]), Panel("right", [layer])], grid={"sharey": True}, ylabel="y")
+    first, second = panels(figure)
+    drawn = {line.get_label(): list(line.get_ydata()) for line in first.get_lines() if line.get_label() in styles}
+    assert drawn == {"a": [1.0, 2.0], "b": [3.0, 4.0]}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
+    assert (first.get_ylabel(), second.get_ylabel()) == ("y", "")
+    assert [axes.texts[0].get_text() for axes in (first, second)] == ["(a) left", "(b) right"]
+
+
+def test_a_short_logarithmic_axis_has_plain_numbers_and_the_legend_takes_the_empty_place() -> None:
+    named = single_line([1, 30], [0.5, 5], label="one")
+    figure = draw_panels([Panel("", [named]), None], xscale="log")
+    axes, empty = figure.axes
+    assert axes.xaxis.get_major_formatter()(20) == "20"
+    assert empty.get_legend() is not None and not figure.legends

@@ -64,18 +64,20 @@ def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> N
         axes.set_ylim(ylim)
 
 
-def panel_letter(axes: Axes, text: str, *, height: float = 1.0) -> None:
-    """Write what a panel shows above its upper left corner, or at another height (share of the panel's)."""
+def panel_letter(axes: Axes, text: str) -> None:
+    """Write what a panel shows above its upper left corner; a box in three dimensions leaves that corner empty."""
+    height = 0.9 if axes.name == "3d" else 1.0
     axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
                   fontsize=8, ha="left", va="bottom")
 
 
 def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
-    """Print on the figure what data it was made from, unless these are real or simulated."""
+    """Print above the panels what data they were made from, unless these are real or simulated."""
     from matplotlib.transforms import ScaledTranslation
 
     odd = sorted(set(data_labels) - {"", "real"})
     if odd:
+        figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.2 / figure.get_figheight()))
         corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
         figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
                     color="#B00020", weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})

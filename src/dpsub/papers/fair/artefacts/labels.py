@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from dpsub.reproduce.figures import new, sampler_style
+from dpsub.reproduce.figures import sampler_style
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.privacy import number_kind
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 DATASETS = {
     "linear": "linear model", "adult": "Adult", "breast_cancer": "breast cancer", "digits": "digits, odd or even",
@@ -40,18 +36,6 @@ def dataset_label(dataset: str, frame: pd.DataFrame) -> str:
     """Return a data set's display name, with its label where the data are a stand-in."""
     labels = sorted(set(frame.loc[frame["dataset"] == dataset, "data_label"]) - {"real", "simulated"})
     return DATASETS.get(dataset, dataset) + (f" ({', '.join(labels)})" if labels else "")
-
-
-def new_grid(panels: int, *, height: float, stand_in: bool) -> tuple[Figure, list[Axes]]:
-    """Return a figure with up to three panels a row, and room above for the label of a stand-in."""
-    columns = min(3, panels)
-    rows = -(-panels // columns)
-    figure, grid = new(rows, columns, width=7.0, height=0.4 + height * rows)
-    for axes in grid.flat[panels:]:
-        axes.set_axis_off()
-    if stand_in:
-        figure.set_layout_engine("constrained", rect=(0, 0, 1, 0.95))
-    return figure, list(grid.flat[:panels])
 
 
 def listed(names: Iterable[str]) -> str:

@@ -9,16 +9,14 @@ import pandas as pd
 from dpsub.errors import DataError
 from dpsub.papers.fair.artefacts.labels import VARIANT_NAMES, style_of
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, new, panel_letter
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, where
+from dpsub.reproduce.figures.panels import Layer
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
-BESIDE = 0.01  # of the width of a panel, from one sampler's bars to the next
 PAIR: dict[str, Any] = {"linestyle": ":", "linewidth": 0.8, "marker": "x", "markersize": 4}
-BAR = 0.8  # points, width of the bars from attack to proof
+BAR: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": 0.8}
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 
 
@@ -66,60 +64,35 @@ class NoiseSizes(Artefact):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "fair_noise")
         along_b, along_m, fixed = sections(frame)
-        figure, grid = new(1, 2, width=7.0, height=3.1)
-        for axes, cells, size in ((grid[0, 0], along_b, "b"), (grid[0, 1], along_m, "m")):
-            beside = BESIDE * float(cells[size].max() - cells.loc[cells[size] > 0, size].min())
-            drawn = 0
-            for name, part in cells.groupby("sampler", sort=False):
-                if size == "b" and not part["b"].any():
-                    _level(axes, str(name), part)
-                elif part[size].nunique() > 1 or cells[size].nunique() == 1:  # a lone point is no line
-                    _line(axes, str(name), part, size, drawn * beside)
-                    drawn += 1
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter("{x:g}")
         privacy = f"n = {fixed['n']}, {fixed['steps']} steps, ε = {fixed['target_epsilon']:g}"
-        axis(grid[0, 0], x="b", y="noise multiplier")
-        axis(grid[0, 1], x="m", y="noise multiplier")
-        panel_letter(grid[0, 0], f"(a) m = {fixed['m']}; {privacy}")
-        panel_letter(grid[0, 1], f"(b) b = {fixed['b']}; {privacy}")
-        handles, labels = [], []
-        for axes in grid[0]:
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                if label not in labels:
-                    handles.append(handle)
-                    labels.append(label)
-        for handle in _signs():
-            handles.append(handle)
-            labels.append(str(handle.get_label()))
-        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        # what is drawn alike for every sampler has a key in no sampler's colour
+        keys = [line([], [], color="0.35", label=VARIANT_NAMES["consistent"], **PAIR),
+                line([], [], color="0.35", label="from attack up to proof", **BAR)]  # fmt: skip
+        panels = [
+            Panel(f"m = {fixed['m']}; {privacy}", _layers(along_b, "b"), {"xlabel": "b"}),
+            Panel(f"b = {fixed['b']}; {privacy}", [*_layers(along_m, "m"), *keys], {"xlabel": "m"}),
+        ]
+        figure = draw_panels(panels, height=2.7, yscale="log", ylabel="noise multiplier", labels=self.labels(records))
         numbers = pd.concat([along_b.assign(section="b"), along_m.assign(section="m")], ignore_index=True)
-        return finish(figure, self.labels(records)), numbers.drop(columns=["data", "replicate", "surface"])
+        return figure, numbers.drop(columns=["data", "replicate", "surface"])
 
 
-def _signs() -> tuple[Line2D, Line2D]:
-    """Return the keys of what is drawn alike for every sampler, in no sampler's colour."""
-    from matplotlib.lines import Line2D
-
-    bar: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": BAR}
-    return (
-        Line2D([], [], color="0.35", label=VARIANT_NAMES["consistent"], **PAIR),
-        Line2D([], [], color="0.35", label="from attack up to proof", **bar),
-    )
-
-
-def _line(axes: Axes, name: str, part: pd.DataFrame, size: str, beside: float) -> None:
-    style = style_of(name)
-    proved = part[part["variant"] == "rigorous"]
-    below = (proved["noise_multiplier"] - proved["necessary"]).where(proved["necessary"] > 0, 0.0)
-    axes.errorbar(proved[size] + beside, proved["noise_multiplier"], yerr=[below, 0 * below], color=style["color"],
-                  marker=style["marker"], label=style["label"], linewidth=1.0, elinewidth=BAR)  # fmt: skip
-    pairs = part[part["variant"] == "consistent"]
-    axes.plot(pairs[size] + beside, pairs["noise_multiplier"], **PAIR, color=style["color"], zorder=5)
+def _layers(cells: pd.DataFrame, size: str) -> list[Layer]:
+    """Return lines with bars along a size; along b, a sampler of one stage is a level. A lone point is no line."""
+    by_sampler = cells.groupby("sampler")
+    one_stage = (by_sampler["b"].transform("max") == 0) & (size == "b")
+    lone = (by_sampler[size].transform("nunique") == 1) & (cells[size].nunique() > 1)
+    levels = where(cells[one_stage], variant="rigorous")
+    proved, pairs = (where(cells[~one_stage & ~lone], variant=name) for name in ("rigorous", "consistent"))
+    refuted = proved["necessary"].where(proved["necessary"] > 0, proved["noise_multiplier"])
+    return [
+        *(level(noise, **_level_style(name))
+          for name, noise in zip(levels["sampler"], levels["noise_multiplier"], strict=True)),
+        curves(proved.assign(attack=refuted), size, "noise_multiplier", styles=style_of, apart=3, linestyle="-",
+               bars=("attack", "noise_multiplier"), linewidth=1.0),
+        curves(pairs, size, "noise_multiplier", styles=style_of, apart=3, zorder=5, **PAIR, label="_"),
+    ]  # fmt: skip
 
 
-def _level(axes: Axes, name: str, part: pd.DataFrame) -> None:
-    style = style_of(name)
-    for noise in part.loc[part["variant"] == "rigorous", "noise_multiplier"]:
-        axes.axhline(noise, color=style["color"], linestyle=style["linestyle"], linewidth=1.0, label=style["label"])
+def _level_style(sampler: str) -> dict[str, Any]:
+    return {name: value for name, value in style_of(sampler).items() if name != "marker"} | {"linewidth": 1.0}

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dpsub.papers.fair.artefacts.labels import MEASURES, dataset_label, new_grid, style_of
+from dpsub.papers.fair.artefacts.labels import MEASURES, dataset_label, style_of
 from dpsub.papers.fair.artefacts.paired import NONPRIVATE, Group, first_measure, groups, with_interval
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, panel_letter
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, where
+from dpsub.reproduce.figures.panels import Layer
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DASHES = ("-", "--", "-.", (0, (1, 1)))
@@ -82,46 +81,34 @@ class Pareto(Artefact):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "fair_comparison", variants=("rigorous",))
         found = points(frame)
-        names = list(dict.fromkeys(found["dataset"]))
-        labels = self.labels(records)
-        figure, grid = new_grid(len(names), height=2.1, stand_in=bool(set(labels) - {"real"}))
-        dashes = dict(zip(sorted(set(found["epsilon"])), DASHES, strict=False))
-        for letter, axes, dataset in zip("abcdefghi", grid, names, strict=False):
-            _paint(axes, found[found["dataset"] == dataset], dashes)
-            level = frame.loc[(frame["dataset"] == dataset) & (frame["sampler"] == NONPRIVATE), first_measure(dataset)]
-            if len(level):
-                axes.axhline(level.mean(), color="black", linewidth=0.8, linestyle=":")
-            axis(axes, x="distinct gradients a step", y=MEASURES[first_measure(dataset)])
-            panel_letter(axes, f"({letter}) {dataset_label(dataset, frame)}")
-        shown = {name: style_of(name) for name in dict.fromkeys(found["sampler"])}
-        handles = [
-            axes.plot([], [], color=style["color"], marker=style["marker"], linestyle="none", label=style["label"])[0]
-            for style in shown.values()
-        ]
-        handles += [
-            axes.plot([], [], color=LINE, linewidth=0.8, linestyle=dash, label=f"ε = {epsilon:g}")[0]
-            for epsilon, dash in dashes.items()
-        ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)))
-        return finish(figure, labels), found
+        # a filled mark on the front, a hollow one off it
+        styles = {(name, front): style_of(name) | ({} if front else {"markerfacecolor": "white"})
+                  for name in found["sampler"].unique() for front in (True, False)}  # fmt: skip
+        dashes = {epsilon: {"linestyle": dash, "color": LINE, "label": f"ε = {epsilon:g}"}
+                  for epsilon, dash in zip(sorted(found["epsilon"].unique()), DASHES, strict=False)}  # fmt: skip
+        panels = []
+        for dataset in found["dataset"].unique():
+            measure, here = first_measure(dataset), _side_by_side(where(found, dataset=dataset))
+            layers: list[Layer] = [
+                curves(here, "at", "loss", by=("sampler", "on_front"), styles=styles, bars=("lower", "upper"),
+                       linestyle="none", markersize=4.5, zorder=3, label="_"),
+                curves(here, "at", "loss", by="epsilon", styles=dashes, linewidth=0.8, zorder=1, label="_"),
+            ]  # fmt: skip
+            without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure]
+            layers += [level(without.mean(), linestyle=":")] if len(without) else []
+            panels.append(Panel(dataset_label(dataset, frame), layers, {"ylabel": MEASURES[measure]}))
+        # keys of all samplers and targets in their order, also of those that the first panel lacks
+        keys = [line([], [], **style_of(name) | {"linestyle": "none"}) for name in found["sampler"].unique()]
+        keys += [line([], [], linewidth=0.8, **style) for style in dashes.values()]
+        panels[0] = Panel(panels[0].text, [*keys, *panels[0].layers], panels[0].axes)
+        figure = draw_panels(panels, xlabel="distinct gradients a step", labels=self.labels(records))
+        return figure, found
 
 
-def _paint(axes: Axes, part: pd.DataFrame, dashes: Mapping[float, Any]) -> None:
-    """Draw one line a target; points at one cost stand next to each other, so that all of them can be seen."""
+def _side_by_side(part: pd.DataFrame) -> pd.DataFrame:
+    """Return the points with their place `at`: those at one cost next to each other, so that all can be seen."""
     width = float(part["gradients"].max() - part["gradients"].min()) or 1.0
-    same = part[["sampler", "gradients"]].drop_duplicates("sampler").sort_values("gradients", kind="stable")
-    rounded = (same["gradients"] / width).round(3)
+    same = part.drop_duplicates("sampler").sort_values("gradients", kind="stable").set_index("sampler")["gradients"]
+    rounded = (same / width).round(3)
     order = rounded.groupby(rounded).cumcount() - (rounded.groupby(rounded).transform("size") - 1) / 2
-    shift = dict(zip(same["sampler"], BESIDE * width * order, strict=True))
-    for epsilon, dash in dashes.items():
-        line = part[part["epsilon"] == epsilon]
-        places = [shift[name] for name in line["sampler"]]
-        line = line.assign(at=line["gradients"] + places).sort_values("at")
-        axes.plot(line["at"], line["loss"], color=LINE, linewidth=0.8, linestyle=dash, zorder=1)
-        for point in line.to_dict("records"):
-            style = style_of(point["sampler"])
-            fill = style["color"] if point["on_front"] else "white"
-            axes.errorbar(point["at"], point["loss"],
-                          yerr=[[point["loss"] - point["lower"]], [point["upper"] - point["loss"]]],
-                          fmt=style["marker"], color=style["color"], markerfacecolor=fill, markersize=4.5,
-                          elinewidth=0.8)  # fmt: skip
+    return part.assign(at=part["gradients"] + BESIDE * width * part["sampler"].map(order))

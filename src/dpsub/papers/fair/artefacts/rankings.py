@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.fair.artefacts.labels import VARIANT_NAMES, dataset_label, label_of, new_grid
+from dpsub.papers.fair.artefacts.labels import VARIANT_NAMES, dataset_label, label_of
 from dpsub.papers.fair.artefacts.paired import REFERENCE, Group, groups
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, panel_letter
+from dpsub.reproduce.figures import Panel, draw_panels, where
 from dpsub.reproduce.layout import Layout
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 EXPERIMENTS = ("fair_comparison", "linear_regression", "adult_logistic")
@@ -120,26 +122,27 @@ class RankingsFigure(Artefact):
         names = dict.fromkeys(group.dataset for group in found)
         least = {name: min(group.epsilon for group in found if group.dataset == name) for name in names}
         numbers = pd.DataFrame([row for g in found if g.epsilon == least[g.dataset] for row in _relative(g)])
-        labels = self.labels(records)
-        figure, grid = new_grid(len(least), height=2.2, stand_in=bool(set(labels) - {"real"}))
-        for letter, axes, (dataset, epsilon) in zip("abcdefghi", grid, least.items(), strict=False):
-            part = numbers[numbers["dataset"] == dataset]
-            order = list(dict.fromkeys(part["sampler"]))
-            for variant, (marker, colour) in _MARKS.items():
-                chosen = part[part["variant"] == variant]
-                at = [order.index(name) + 0.22 * (VARIANTS.index(variant) - 1) for name in chosen["sampler"]]
-                errors = [chosen["percent"] - chosen["lower"], chosen["upper"] - chosen["percent"]]
-                axes.errorbar(chosen["percent"], at, xerr=errors, fmt=marker, color=colour, markersize=3.5,
-                              elinewidth=0.8, capsize=1.5, label=VARIANT_NAMES[variant])  # fmt: skip
-            axes.axvline(0, color="black", linewidth=0.7)
-            axes.set_yticks(range(len(order)), [label_of(name).replace(",", ",\n") for name in order])
-            for text, name in zip(axes.get_yticklabels(), order, strict=True):
-                text.set_fontsize(5 if ":" in name else 7)
-            axes.invert_yaxis()
-            axis(axes, x="difference from Poisson (%)", y="")
-            panel_letter(axes, f"({letter}) {dataset_label(dataset, frame)}, ε = {epsilon:g}")
-        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        return finish(figure, labels), numbers
+        panels = [Panel(f"{dataset_label(dataset, frame)}, ε = {epsilon:g}",
+                        [partial(_differences, part=where(numbers, dataset=dataset))])
+                  for dataset, epsilon in least.items()]  # fmt: skip
+        figure = draw_panels(panels, xlabel="difference from Poisson (%)", labels=self.labels(records))
+        return figure, numbers
+
+
+def _differences(axes: Axes, part: pd.DataFrame) -> None:
+    """Draw points with intervals across, a line a sampler, the variants one below the other."""
+    order = list(part["sampler"].unique())
+    for place, (variant, (marker, colour)) in enumerate(_MARKS.items()):
+        chosen = where(part, variant=variant)
+        at = [order.index(name) + 0.22 * (place - 1) for name in chosen["sampler"]]
+        errors = [chosen["percent"] - chosen["lower"], chosen["upper"] - chosen["percent"]]
+        axes.errorbar(chosen["percent"], at, xerr=errors, fmt=marker, color=colour, markersize=3.5, elinewidth=0.8,
+                      capsize=1.5, label=VARIANT_NAMES[variant])  # fmt: skip
+    axes.axvline(0, color="black", linewidth=0.7)
+    axes.set_yticks(range(len(order)), [label_of(name).replace(",", ",\n") for name in order])
+    for text, name in zip(axes.get_yticklabels(), order, strict=True):
+        text.set_fontsize(5 if ":" in name else 7)
+    axes.invert_yaxis()
 
 
 def _relative(group: Group) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpsub.papers.must.artefacts.labels import in_order, without_twins
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, new, panel_letter, sampler_style
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level, where
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,20 +51,15 @@ class Figure4(Artefact):
             epsilon_ratio=frame["epsilon_amplified"] / frame["epsilon"],
             delta_difference=frame["delta_amplified"] - frame["delta"],
         )
-        panels = [(mechanism, ratio) for mechanism in MECHANISMS for ratio in sorted(frame["ratio"].unique())]
-        columns = max(1, len(panels) // 2)
-        figure, grid = new(2, columns, width=6.6, height=4.9)
-        for letter, axes, (mechanism, ratio) in zip("abcdefgh", grid.flat, panels, strict=False):
-            here = frame[(frame["mechanism"] == mechanism) & (frame["ratio"] == ratio)]
-            axes.axhline(0, color="black", linewidth=0.6)
-            for sampler in frame["sampler"].unique():
-                curve = here[here["sampler"] == sampler].sort_values("epsilon")
-                axes.plot(curve["epsilon_ratio"], curve["delta_difference"], markevery=0.09,
-                          **sampler_style(sampler))
-            limit = LIMITS.get(ratio)
-            axis(axes, x="ε′ / ε", y="δ′ − δ", xlim=(0.2, 0.9), ylim=None if limit is None else (-limit, limit))
-            name, sensitivity = MECHANISMS[mechanism]
-            panel_letter(axes, f"({letter}) {name}, {sensitivity}/σ = {ratio:g}")
-        grid[0, 0].legend(loc="upper right")
+        panels = [
+            Panel(f"{name}, {sensitivity}/σ = {ratio:g}",
+                  [level(0), curves(where(frame, mechanism=mechanism, ratio=ratio), "epsilon_ratio", "delta_difference",
+                                    markevery=0.09)],
+                  {"ylim": (-LIMITS[ratio], LIMITS[ratio])} if ratio in LIMITS else {})
+            for mechanism, (name, sensitivity) in MECHANISMS.items()
+            for ratio in sorted(frame["ratio"].unique())
+        ]  # fmt: skip
+        figure = draw_panels(panels, columns=max(1, len(panels) // 2), width=6.6, labels=self.labels(records),
+                             xlabel="ε′ / ε", ylabel="δ′ − δ", xlim=(0.2, 0.9))  # fmt: skip
         kept = ["mechanism", "ratio", "sampler", "epsilon", "epsilon_ratio", "delta_difference", "category"]
-        return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
+        return figure, frame[kept].reset_index(drop=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, new, panel_letter
+from dpsub.reproduce.figures import Panel, draw_panels, where
 from dpsub.reproduce.labels import sampler_label
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ def surface(frame: pd.DataFrame, sampler: str, mechanism: str, column: str) -> p
     DataError
         If there are fewer than two sizes of a stage: no surface.
     """
-    here = frame[(frame["sampler"] == sampler) & (frame["mechanism"] == mechanism)]
-    table = here.pivot(index="b", columns="m", values=column)
+    table = where(frame, sampler=sampler, mechanism=mechanism).pivot(index="b", columns="m", values=column)
     if min(table.shape) < 2:
         raise DataError(f"a surface needs at least 2 sizes of each stage, got {table.shape[1]} of m and "
                         f"{table.shape[0]} of b for {sampler}; take a smaller step")
@@ -71,10 +71,9 @@ class Figure5(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "design_surface", variants=("stated",))
-        rows = frame["sampler"].nunique()
-        figure, grid = new(rows, 3, width=7.2, height=2.3 * rows, sharex=True, sharey=True)
-        _panels(frame, grid, _contours)
-        return finish(figure, self.labels(records)), _plotted(frame)
+        figure = draw_panels(_panels(frame, _contours), width=7.2, letters=False, labels=self.labels(records),
+                             grid={"sharex": True, "sharey": True}, xlabel="m", ylabel="b")  # fmt: skip
+        return figure, _plotted(frame)
 
 
 class FigureS1(Artefact):
@@ -93,27 +92,25 @@ class FigureS1(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "design_surface", variants=("stated",))
-        rows = frame["sampler"].nunique()
-        figure, grid = new(rows, 3, width=7.4, height=2.5 * rows, subplot_kw={"projection": "3d"})
-        _panels(frame, grid, _surface)
-        return finish(figure, self.labels(records)), _plotted(frame)
+        figure = draw_panels(_panels(frame, _surface), width=7.4, height=2.5, letters=False,
+                             labels=self.labels(records), grid={"subplot_kw": {"projection": "3d"}})  # fmt: skip
+        return figure, _plotted(frame)
 
 
-def _panels(frame: pd.DataFrame, grid: np.ndarray, paint: Any) -> None:
-    """Fill the panels; the samplers share the levels of a quantity, so that the rows compare by eye."""
-    samplers = frame["sampler"].unique()
-    for column, (mechanism, quantity, label) in enumerate(PANELS):
-        tables = [surface(frame, sampler, mechanism, quantity) for sampler in samplers]
-        low, high = min(table.min().min() for table in tables), max(table.max().max() for table in tables)
-        for row, (sampler, table) in enumerate(zip(samplers, tables, strict=True)):
-            axes = grid[row, column]
-            paint(axes, table, float(low), float(high))
-            panel_letter(axes, f"{sampler_label(sampler)}: {label}", height=0.9 if hasattr(axes, "zaxis") else 1.0)
+def _panels(frame: pd.DataFrame, paint: Any) -> list[Panel]:
+    """Return the panels, a row a sampler; the samplers share the levels of a quantity, so that rows compare by eye."""
+    panels = []
+    for sampler in frame["sampler"].unique():
+        for mechanism, quantity, label in PANELS:
+            table = surface(frame, sampler, mechanism, quantity)
+            values = where(frame, mechanism=mechanism)[quantity]
+            layer = partial(paint, table=table, low=float(values.min()), high=float(values.max()))
+            panels.append(Panel(f"{sampler_label(sampler)}: {label}", [layer]))
+    return panels
 
 
 def _contours(axes: Axes, table: pd.DataFrame, low: float, high: float) -> None:
     m, b = table.columns.to_numpy(float), table.index.to_numpy(float)
-    axis(axes, x="m", y="b", xlim=(m.min(), m.max()), ylim=(b.min(), b.max()))
     axes.imshow(table.to_numpy(), cmap=MAP, vmin=low, vmax=high, alpha=0.45, origin="lower", aspect="auto",
                 extent=(m.min(), m.max(), b.min(), b.max()), interpolation="bilinear")
     from matplotlib.ticker import MaxNLocator
@@ -124,7 +121,6 @@ def _contours(axes: Axes, table: pd.DataFrame, low: float, high: float) -> None:
     for text in axes.clabel(lines, fontsize=6, fmt=_number, inline=False, colors="black"):
         text.set_bbox({"facecolor": "white", "alpha": 0.75, "pad": 0.6, "linewidth": 0})
     axes.grid(False)
-    axes.label_outer()
 
 
 def _number(value: float) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dpsub.papers.must.artefacts.traces import curves, paint
+from dpsub.papers.must.artefacts.traces import means, trace
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, new, panel_letter
+from dpsub.reproduce.figures import Panel, draw_panels, where
 from dpsub.reproduce.labels import VARIANT_LABELS
 from dpsub.reproduce.verdicts import VARIANTS
 
@@ -46,20 +46,19 @@ class Figure6(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "linear_regression_trace")
-        frame = frame[frame["sampler"] != "must_wo"]  # as printed: its law is that of WR
-        lines = curves(frame, "mse", ["variant", "sampler", "epsilon_amplified"])
+        lines = means(frame, "mse", ["variant", "sampler", "epsilon_amplified"])
         variants = [name for name in VARIANTS if name in set(frame["variant"])]
         epsilons = sorted(frame["epsilon_amplified"].dropna().unique(), reverse=True)
-        figure, grid = new(len(variants), len(epsilons), width=6.8, height=0.5 + 2.2 * len(variants), sharex=True)
-        letters = iter("abcdefghij")
-        for row, variant in enumerate(variants):
-            for column, epsilon in enumerate(epsilons):
-                axes = grid[row, column]
-                at = lines["epsilon_amplified"].isna() | (lines["epsilon_amplified"] == epsilon)
-                paint(axes, lines[(lines["variant"] == variant) & at], "mse")
-                axis(axes, x="iteration", y="mean squared error", xlim=(0, lines["iteration"].max()), ylim=(0, TOP))
-                panel_letter(axes, f"({next(letters)}) ε′ = {epsilon:g}, {VARIANT_LABELS[variant]}")
-        grid[0, 0].legend(loc="upper right", ncols=2)
-        for axes in grid.flat:
-            axes.label_outer()
-        return finish(figure, self.labels(records)), lines
+        here = {
+            epsilon: lines[lines["epsilon_amplified"].isna() | (lines["epsilon_amplified"] == epsilon)]
+            for epsilon in epsilons
+        }
+        panels = [
+            Panel(f"ε′ = {epsilon:g}, {VARIANT_LABELS[variant]}", [trace(where(here[epsilon], variant=variant), "mse")])
+            for variant in variants
+            for epsilon in epsilons
+        ]
+        figure = draw_panels(panels, columns=len(epsilons), grid={"sharex": True, "sharey": True}, xlabel="iteration",
+                             ylabel="mean squared error", xlim=(0, lines["iteration"].max()), ylim=(0, TOP),
+                             labels=self.labels(records))  # fmt: skip
+        return figure, lines

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import string
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dpsub.papers.must.artefacts.bands import draw_band
+from dpsub.papers.must.artefacts.bands import band
 from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, new, panel_letter, sampler_style
+from dpsub.reproduce.figures import Panel, curves, draw_panels, sampler_style, where
+from dpsub.reproduce.figures.panels import Layer
 from dpsub.reproduce.labels import sampler_label
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FLOOR = 1e-12  # round-off of the Fourier transform; what is below says nothing
-PRINTED = {
-    "as_done": ("as done: with the aliasing term", "--", "#777777", -0.06),
-    "printed": ("as printed: Algorithm 1", ":", "black", 0.06),
+PRINTED: dict[str, dict[str, Any]] = {
+    "as_done": {"label": "as done: with the aliasing term", "linestyle": "--", "color": "#777777"},
+    "printed": {"label": "as printed: Algorithm 1", "linestyle": ":", "color": "black"},
 }
-"""Method -> label, dashes, colour, and how far its points stand to the side of k, as a share of the spacing."""
+"""Method -> how its upper end is drawn, with a bar down to the lower one."""
+PAIR = {"paper_pair": {"label": "the paper's pair, exact: no guarantee", "color": "black", "linewidth": 1.0}}
 BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": ("attack", "proved")}
 """Method -> columns of its ends in the proved records."""
 
@@ -56,23 +56,14 @@ class FigureS2(Artefact):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self._numbers(records)
         frame = frame[frame["method"].isin([*PRINTED, *BOTH_SIDES])].reset_index(drop=True)
-        samplers = list(in_order(frame, by=("sampler",))["sampler"].unique())
-        figure, grid = new(1, len(samplers), width=1.2 + 2.6 * len(samplers), height=3.4, sharey=True)
-        for letter, axes, sampler in zip(string.ascii_lowercase, grid[0], samplers, strict=False):
-            _curves(axes, frame[frame["sampler"] == sampler], str(sampler))
-            axis(axes, x="number of compositions k", y="δ(1)")
-            axes.label_outer()
-            panel_letter(axes, f"({letter}) {sampler_label(str(sampler))}")
-        lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"]
-        grid[0, 0].set_yscale("log")
-        grid[0, 0].set_ylim(bottom=min(lowest.min() if len(lowest) else 1.0, frame["delta_upper"].min()) / 3, top=1)
-        for column, axes in enumerate(grid[0]):
-            for line in axes.get_lines() if column else ():
-                # the legend names each kind of curve once, and the bands of both samplers
-                if not str(line.get_label()).startswith(sampler_label(str(samplers[column]))):
-                    line.set_label("_")
-        figure.legend(loc="outside lower center", ncols=2)
-        return finish(figure, self.labels(records)), frame
+        lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"].min()
+        foot = float(min(frame["delta_upper"].min(), lowest if lowest > 0 else 1.0)) / 3
+        samplers = in_order(frame, by=("sampler",))["sampler"].unique()
+        panels = [Panel(sampler_label(name), _layers(where(frame, sampler=name), foot)) for name in samplers]
+        figure = draw_panels(panels, width=1.2 + 2.6 * len(samplers), height=2.9, grid={"sharey": True}, yscale="log",
+                             ylim=(foot, 1), xlabel="number of compositions k", ylabel="δ(1)",
+                             labels=self.labels(records))  # fmt: skip
+        return figure, frame
 
     def _numbers(self, records: Records) -> pd.DataFrame:
         """Return all bounds as rows of variant, sampler, method, n_compositions, delta_lower, delta_upper."""
@@ -87,25 +78,15 @@ class FigureS2(Artefact):
         return in_order(pd.concat(frames, ignore_index=True), by=("variant", "sampler")).reset_index(drop=True)
 
 
-def _curves(axes: Axes, frame: pd.DataFrame, sampler: str) -> None:
-    """Draw the printed methods as bars, the pair as a line, attack and proof as a band."""
-    steps = frame["n_compositions"].drop_duplicates().sort_values().diff().dropna()
-    spacing = float(steps.min()) if len(steps) else 100.0
-    by_method = {str(name): part.sort_values("n_compositions") for name, part in frame.groupby("method")}
-    for method, (label, dashes, shade, offset) in PRINTED.items():
-        if method not in by_method:
-            continue
-        part = by_method[method]
-        k = part["n_compositions"] + offset * spacing
-        foot = part["delta_lower"].where(part["delta_lower"] > FLOOR, FLOOR / 1e3)
-        axes.vlines(k, foot, part["delta_upper"], colors=shade, linewidth=1.2)
-        axes.plot(k, part["delta_upper"], linestyle=dashes, color=shade, marker="_", markersize=6, label=label)
-        axes.plot(k, foot, linestyle="none", color=shade, marker="_", markersize=6)
-    if "paper_pair" in by_method:
-        part = by_method["paper_pair"]
-        axes.plot(part["n_compositions"], part["delta_upper"], color="black", linewidth=1.0,
-                  label="the paper's pair, exact: no guarantee")
-    if "attack_and_proof" in by_method:
-        part = by_method["attack_and_proof"]
-        style = sampler_style(sampler) | {"linestyle": "-", "label": f"{sampler_label(sampler)}: attack to proof"}
-        draw_band(axes, part["n_compositions"], part["delta_lower"], part["delta_upper"], style)
+def _layers(frame: pd.DataFrame, foot: float) -> list[Layer]:
+    """Return the printed methods as bars, the pair as a line, attack and proof as a band."""
+    x, upper = "n_compositions", "delta_upper"
+    bars = frame.assign(delta_lower=frame["delta_lower"].where(frame["delta_lower"] > FLOOR, foot / 1e3))
+    both = where(frame, method="attack_and_proof")
+    styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}: attack to proof"}
+              for name in both["sampler"].unique()}  # fmt: skip
+    return [
+        curves(bars, x, upper, by="method", styles=PRINTED, bars=("delta_lower", upper), apart=5),
+        curves(frame, x, upper, by="method", styles=PAIR),
+        *band(both, x, "delta_lower", upper, "sampler", styles),
+    ]

@@ -8,10 +8,9 @@ import pandas as pd
 
 from dpsub.papers.must.artefacts.labels import in_order, without_twins
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, new, panel_letter, sampler_style
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, where
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # panel -> (mechanism, ratio, printed range of both axes)
@@ -54,28 +53,21 @@ class FigureS3(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = without_twins(self.needed(records, "amplification_grid", variants=("stated",)))
-        figure, grid = new(2, 3, width=7.0, height=4.7)
         first = frame.iloc[0]
-        any_mechanism = frame[(frame["mechanism"] == first["mechanism"]) & (frame["ratio"] == first["ratio"])]
-        _curves(grid[0, 0], any_mechanism, "epsilon", float(frame["epsilon"].max()))
-        axis(grid[0, 0], x="ε", y="ε′")
-        panel_letter(grid[0, 0], "(a) any mechanism")
-        spots = [grid[0, 1], grid[0, 2], grid[1, 1], grid[1, 2]]
-        for letter, axes, (mechanism, ratio, top) in zip("bcde", spots, DELTA_PANELS, strict=True):
-            _curves(axes, frame[(frame["mechanism"] == mechanism) & (frame["ratio"] == ratio)], "delta", top)
-            axis(axes, x="δ", y="δ′")
-            panel_letter(axes, f"({letter}) {NAMES[mechanism]}, Δ/σ = {ratio:g}")
-        handles, labels = grid[0, 0].get_legend_handles_labels()
-        grid[1, 0].axis("off")
-        grid[1, 0].legend(handles, labels, loc="center", fontsize=8)
+        any_mechanism = where(frame, mechanism=first["mechanism"], ratio=first["ratio"])
+        panels: list[Panel | None] = [
+            _panel("any mechanism", any_mechanism, "epsilon", "ε", float(frame["epsilon"].max())),
+            *(_panel(f"{NAMES[mechanism]}, Δ/σ = {ratio:g}", where(frame, mechanism=mechanism, ratio=ratio), "delta",
+                     "δ", top) for mechanism, ratio, top in DELTA_PANELS),
+        ]  # fmt: skip
+        figure = draw_panels([*panels[:3], None, *panels[3:]], labels=self.labels(records))
         kept = ["mechanism", "ratio", "sampler", "epsilon", "delta", "epsilon_amplified", "delta_amplified"]
-        return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
+        return figure, frame[kept].reset_index(drop=True)
 
 
-def _curves(axes: Axes, frame: pd.DataFrame, name: str, top: float) -> None:
-    axes.plot([0, top], [0, top], color="black", linewidth=0.8, label="no amplification")
-    for position, sampler in enumerate(frame["sampler"].unique()):
-        curve = frame[frame["sampler"] == sampler].sort_values(name)
-        axes.plot(curve[name], curve[f"{name}_amplified"], markevery=(0.03 * position, 0.14),
-                  **sampler_style(sampler))
-    axes.set(xlim=(0, top), ylim=(0, top))
+def _panel(text: str, frame: pd.DataFrame, name: str, sign: str, top: float) -> Panel:
+    layers = [
+        line([0, top], [0, top], color="black", linewidth=0.8, label="no amplification"),
+        curves(frame, name, f"{name}_amplified", markevery=0.1),
+    ]
+    return Panel(text, layers, {"xlabel": sign, "ylabel": f"{sign}′", "xlim": (0, top), "ylim": (0, top)})

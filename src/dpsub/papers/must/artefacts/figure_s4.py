@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dpsub.papers.must.artefacts.traces import curves, paint
+from dpsub.papers.must.artefacts.traces import means, trace
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish, new, panel_letter
+from dpsub.reproduce.figures import Panel, draw_panels, where
 from dpsub.reproduce.labels import VARIANT_LABELS
 from dpsub.reproduce.verdicts import VARIANTS
 
@@ -49,14 +49,9 @@ class FigureS4(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "adult_logistic_trace")
-        frame = frame[frame["sampler"] != "must_wo"]  # as printed: its law is that of WR
-        lines = curves(frame, "loss", ["variant", "sampler"])
+        lines = means(frame, "loss", ["variant", "sampler"])
         variants = [name for name in VARIANTS if name in set(frame["variant"])]
-        figure, grid = new(1, len(variants), width=0.6 + 2.4 * len(variants), height=2.7, sharey=True)
-        for letter, axes, variant in zip("abcd", grid[0], variants, strict=False):
-            paint(axes, lines[lines["variant"] == variant], "loss")
-            axis(axes, x="iteration", y="training loss", xlim=(0, lines["iteration"].max()), ylim=(0, TOP))
-            axes.label_outer()
-            panel_letter(axes, f"({letter}) {VARIANT_LABELS[variant]}")
-        grid[0, 0].legend(loc="upper right", ncols=2)
-        return finish(figure, self.labels(records)), lines
+        panels = [Panel(VARIANT_LABELS[name], [trace(where(lines, variant=name), "loss")]) for name in variants]
+        figure = draw_panels(panels, grid={"sharey": True}, labels=self.labels(records), xlabel="iteration",
+                             ylabel="training loss", xlim=(0, lines["iteration"].max()), ylim=(0, TOP))  # fmt: skip
+        return figure, lines

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dpsub.papers.must.artefacts.bands import band_figure, short
+from dpsub.papers.must.artefacts.bands import band_panel, short
 from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish
+from dpsub.reproduce.figures import draw_panels
 from dpsub.reproduce.layout import Layout
 
 if TYPE_CHECKING:
@@ -68,14 +68,12 @@ class NoiseByTarget(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = noise_records(self, records)
-        figure, axes = band_figure(frame, x="target_epsilon", lower="refuted", upper="proved", pair="pair")
-        for scale, place in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
-            scale("log", base=2)
-            place.set_major_formatter("{x:g}")
-            place.set_minor_formatter("")
-        axis(axes, x=f"target ε at δ = {short(float(frame['delta'].iloc[0]))}", y="noise multiplier s")
+        panel = band_panel(frame, "target_epsilon", "refuted", "proved", "pair")
+        figure = draw_panels([panel], width=3.5, height=3.0, xscale="log", yscale="log", ylabel="noise multiplier s",
+                             xlabel=f"target ε at δ = {short(float(frame['delta'].iloc[0]))}",
+                             labels=self.labels(records))  # fmt: skip
         kept = ["sampler", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair"]
-        return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
+        return figure, frame[kept].reset_index(drop=True)
 
 
 def noise_records(artefact: Artefact, records: Records) -> pd.DataFrame:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dpsub.papers.must.artefacts.bands import band_figure, short
+from dpsub.papers.must.artefacts.bands import band_panel, short
 from dpsub.papers.must.artefacts.labels import in_order
 from dpsub.papers.must.artefacts.rows import proved_rows
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import axis, finish
+from dpsub.reproduce.figures import draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,14 +39,13 @@ class PrivacyBySteps(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self._records(records)
-        figure, axes = band_figure(frame, x="n_compositions", lower="attack", upper="proved", pair="pair_upper")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        delta = float(frame["given"].iloc[0])
-        axis(axes, x="number of steps k", y=f"ε at δ = {short(delta)}")
+        panel = band_panel(frame, "n_compositions", "attack", "proved", "pair_upper")
+        figure = draw_panels([panel], width=3.5, height=3.0, xscale="log", yscale="log", xlabel="number of steps k",
+                             ylabel=f"ε at δ = {short(float(frame['given'].iloc[0]))}",
+                             labels=self.labels(records))  # fmt: skip
         kept = ["sampler", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", "attack",
                 "proved"]
-        return finish(figure, self.labels(records)), frame[kept].reset_index(drop=True)
+        return figure, frame[kept].reset_index(drop=True)
 
     def _records(self, records: Records) -> pd.DataFrame:
         return in_order(self.needed(records, "proved_steps"), by=("sampler", "adjacency", "n_compositions"))
