@@ -21,7 +21,6 @@ from dpsub.reproduce.sweeps.planning import SweepPlan
 from tests.sweep_grids import DRAWS, FAIR, sweep
 from tests.workflow import runs
 
-SCHEMA = runs.ROOT / "workflow/schemas/config.schema.yaml"
 WHOLE = settings.read(runs.ROOT / "config.yaml")
 Path = tuple[str | int, ...]
 REMOVED = object()
@@ -93,7 +92,7 @@ def outcome(path: Path, value: Any) -> str:
     """Return the sentence of the refusal, "" for a plan."""
     started = time.process_time()
     try:
-        plan = Plan(settings.validate(changed(path, value), schema=SCHEMA))
+        plan = Plan(settings.validate(changed(path, value)))
         assert all(plan.record(part).suffix == ".parquet" for name in plan.experiments for part in plan.parts(name))
         told = ""
     except PlanError as refusal:
@@ -133,7 +132,7 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
         value = at(WHOLE, path)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer():
             other = float(value) if isinstance(value, int) else int(value)
-            assert settings.conform(changed(path, other), schema=SCHEMA) == settings.conform(
+            assert settings.conform(changed(path, other)) == settings.conform(
                 changed(path, value), schema=SCHEMA
             )
             tried += 1
@@ -148,7 +147,7 @@ def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(grid: dict[str, Any]
     accepted = 0
     for path, value in cases:
         try:
-            SweepPlan(settings.conform(replaced(whole, path, value), schema=planning.SCHEMA))
+            SweepPlan(settings.conform(replaced(whole, path, value)))
             accepted += 1
         except PlanError as refusal:
             assert names_the_key(path, str(refusal)) and "\n" not in str(refusal), (path, value)

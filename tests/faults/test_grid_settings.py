@@ -75,5 +75,5 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
 )  # fmt: skip
 def test_bad_settings_are_refused_before_any_work(name: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(DpsubError) as refused:
-        REGISTRY.get(name)().check(settings)
+        REGISTRY.get(name).settings(settings)
     assert str(refused.value) == message

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from dpsub.papers.must.artefacts.claims import claims_values
 from dpsub.papers.must.artefacts.statements_amplification import AMPLIFICATION
@@ -18,6 +17,7 @@ from dpsub.papers.must.artefacts.statements_utility import UTILITY
 from dpsub.reproduce import comparison, published
 from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from tests import experiment_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = published.load("must", "claims", ROOT / "src/dpsub/papers")
@@ -33,7 +33,7 @@ FAILING = {
 @pytest.fixture(scope="module")
 def computed() -> Frames:
     """Records of the deterministic experiments at the paper's sizes, the surface on a coarse grid."""
-    configuration = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
+    configuration = experiment_runs.CONFIG["experiments"]
     configuration["design_surface"]["step"] = 25
     records = {}
     for name in ("amplification_grid", "amplification_crossings", "design_surface", "noise_calibration"):

@@ -137,4 +137,4 @@ def test_a_size_that_nobody_gives_is_named() -> None:
         grid.expand([{**DRAWS, "samplers": ["thrice"]}], KNOWN)
     for name in ("amplification_grid", "distinct_counts", "linear_regression", "subset_statistics", "proved_steps"):
         with pytest.raises(ArgumentError, match=f"^{lacking}, got none$"):
-            REGISTRY.get(name)().check(settings_of(name, samplers=["thrice"]))
+            REGISTRY.get(name).settings(settings_of(name, samplers=["thrice"]))

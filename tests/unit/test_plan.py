@@ -11,7 +11,7 @@ from dpsub.reproduce import artefacts, experiments, settings
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
-WHOLE = settings.load([ROOT / "config.yaml"], schema=ROOT / "workflow/schemas/config.schema.yaml")
+WHOLE = settings.load([ROOT / "config.yaml"])
 
 
 @pytest.fixture

@@ -35,9 +35,8 @@ SMALL: dict[str, dict[str, Any]] = {
 def records(name: str, **changes: Any) -> pd.DataFrame:
     settings = settings_of(name, **{**SMALL[name], **changes})
     experiment = REGISTRY.get(name)()
-    experiment.check(settings)
     every = range(experiment.replicates(settings))
-    return experiment.run(settings=settings, variant="rigorous", replicates=every, root=1, data={})
+    return experiment.compute(settings, variant="rigorous", replicates=every, seed=1, data={})
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +162,7 @@ class TestRealisedBatches:
 )
 def test_bad_settings_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        REGISTRY.get(name)().check(settings_of(name, **{**SMALL[name], **changes}))
+        REGISTRY.get(name).settings(settings_of(name, **{**SMALL[name], **changes}))
 
 
 class TestPeers:
@@ -176,9 +175,8 @@ class TestPeers:
     def run(self, name: str, *cases: dict[str, Any]) -> pd.DataFrame:
         settings = {"delta": 1e-5, "cases": list(cases), "variants": ["rigorous"], "parts": 1}
         experiment = REGISTRY.get(name)()
-        experiment.check(settings)
         every = range(experiment.replicates(settings))
-        return experiment.run(settings=settings, variant="rigorous", replicates=every, root=1, data={})
+        return experiment.compute(settings, variant="rigorous", replicates=every, seed=1, data={})
 
     def test_absent_packages_are_named_and_leave_no_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def absent(name: str) -> None:

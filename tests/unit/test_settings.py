@@ -13,7 +13,6 @@ from dpsub.reproduce import experiments, provenance, settings
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
 
 
 def objects(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -38,17 +37,17 @@ def test_the_schema_is_closed_and_every_key_is_described() -> None:
 @pytest.mark.parametrize("name", ["", "workflow/smoke.yaml", "workflow/importance.yaml", "tests/tiny.yaml"])
 def test_the_configurations_of_the_project_are_valid(name: str) -> None:
     paths = [ROOT / "config.yaml", *([ROOT / name] if name else [])]
-    plan = Plan(settings.load(paths, schema=SCHEMA))
+    plan = Plan(settings.load(paths))
     assert plan.products and plan.records(*plan.experiments)
 
 
 def test_the_full_configuration_runs_every_experiment() -> None:
-    config = settings.load([ROOT / "config.yaml"], schema=SCHEMA)
+    config = settings.load([ROOT / "config.yaml"])
     assert set(config["experiments"]) == set(experiments.REGISTRY.names())
 
 
 def test_the_run_of_one_paper_leaves_out_the_others() -> None:
-    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/importance.yaml"], schema=SCHEMA)
+    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/importance.yaml"])
     assert set(Plan(config).experiments) == {name for name in experiments.REGISTRY.names() if "importance" in name}
 
 
@@ -66,7 +65,7 @@ def test_equal_numbers_have_equal_digests() -> None:
 
 
 def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> None:
-    first = settings.load([ROOT / "config.yaml"], schema=SCHEMA)
+    first = settings.load([ROOT / "config.yaml"])
     second = settings.merge(first, {"experiments": {"subset_statistics": {"parts": 7, "variants": ["stated"]}}})
     third = settings.merge(first, {"experiments": {"subset_statistics": {"m": 31}}})
     digests = [Plan(config).config_digest("subset_statistics") for config in (first, second, third)]
@@ -75,7 +74,7 @@ def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> N
 
 def test_an_experiment_set_to_null_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "less.yaml").write_text("experiments: {adult_logistic: null}\n", encoding="utf-8")
-    plan = Plan(settings.load([ROOT / "config.yaml", tmp_path / "less.yaml"], schema=SCHEMA))
+    plan = Plan(settings.load([ROOT / "config.yaml", tmp_path / "less.yaml"]))
     assert "adult_logistic" not in plan.experiments
     assert "table8" not in {product.target for product in plan.products}
     assert "table9" in {product.target for product in plan.products}

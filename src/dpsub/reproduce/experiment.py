@@ -90,10 +90,10 @@ class Experiment(abc.ABC):
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Return the published settings in plain JSON types."""
-        return settings.plain(cls.Settings.model_construct(variants=cls.variants))  # not checked twice
+        return settings.plain(cls.Settings.model_construct(**{"variants": cls.variants}))  # not checked twice
 
     @classmethod
-    def settings(cls, over: Mapping[str, Any] | None = None) -> Any:
+    def settings(cls, over: Any) -> Any:
         """Return the published settings with `over` put over them, mappings level by level.
 
         Raises
@@ -101,8 +101,8 @@ class Experiment(abc.ABC):
         PlanError
             If they are no settings of this experiment.
         """
-        merged = settings.merge(cls.defaults(), over or {})
-        return settings.conform(cls.Settings, merged, path=f"experiments.{cls.name}")
+        whole = settings.merge(cls.defaults(), over) if isinstance(over, Mapping) else over
+        return settings.conform(cls.Settings, whole, path=f"experiments.{cls.name}")
 
     def replicates(self, settings: Any) -> int:
         """Return the number of replicates; 1 for a deterministic grid."""
@@ -139,7 +139,7 @@ class Experiment(abc.ABC):
     ) -> pd.DataFrame:
         """Return the records of `replicates` with the settings `over` the published ones."""
         run = Run(variant, replicates, Streams(seed, self.streams_of or self.name), data or {}, records or {})
-        return self.records(self.settings(over), run)
+        return self.records(self.settings(over or {}), run)
 
     def frame(self, rows: Any) -> pd.DataFrame:
         """Return `rows` (a mapping of columns or a list of records) as a frame with the declared columns and types.

@@ -10,7 +10,7 @@ import re
 import types
 import typing
 from collections.abc import Hashable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -54,7 +54,9 @@ class Closed(BaseModel):
         return self
 
 
-def _known(noun: str, names: typing.Callable[[], Iterable[str]]) -> AfterValidator:
+def known(noun: str, names: typing.Callable[[], Iterable[str]]) -> AfterValidator:
+    """Validator of a text that must be one of some names."""
+
     def check(value: str) -> str:
         if value not in names():
             raise PydanticCustomError("unknown_name", "unknown name", {"noun": noun, "names": sorted(names())})
@@ -100,14 +102,15 @@ LearningRate = Annotated[float, Field(gt=0, description="Step size of DP-SGD.")]
 Replicates = Annotated[int, Field(ge=1, le=10_000_000, description="Independent repetitions.")]
 Parts = Annotated[int, Field(ge=1, le=10_000, description="Jobs among which the replicates are split.")]
 Rates = Annotated[Listed[Share], Field(description="Rates of Poisson sampling.")]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")]
 Name = Annotated[str, Field(min_length=1)]
 FolderName = Annotated[
     str,
     Field(min_length=1, pattern=r"^[^{}<>\x00-\x1f]*$"),
 ]
 """Braces and angle brackets would be wildcards of the workflow."""
-SamplerName = Annotated[str, _known("sampler", lambda: sampling.REGISTRY.names()), Field(description="Sampler.")]
-MechanismName = Annotated[str, _known("mechanism", lambda: noise.REGISTRY.names()), Field(description="Mechanism.")]
+SamplerName = Annotated[str, known("sampler", lambda: sampling.REGISTRY.names()), Field(description="Sampler.")]
+MechanismName = Annotated[str, known("mechanism", lambda: noise.REGISTRY.names()), Field(description="Mechanism.")]
 Samplers = Annotated[Listed[SamplerName], Field(description="Samplers.")]
 Mechanisms = Annotated[Listed[MechanismName], Field(description="Mechanisms.")]
 Variant = Literal["stated", "as_done", "consistent", "rigorous"]
@@ -252,39 +255,34 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     from dpsub.reproduce.experiments import REGISTRY
 
-    refuse_odd_numbers(config)
-    present = canonical(config)
-    own = present.get("experiments", {})
-    if isinstance(own, Mapping) and all(isinstance(item, Mapping) for item in _levels(present.get("shared", {}))):
-        conform(_head(), present)
-        left_in = present.get("papers") or list(papers())
-        whole = {name: value for name, value in own.items() if name not in REGISTRY.names()}  # to be refused
-        for name, experiment in REGISTRY.members().items():
-            said = own.get(name, {})
-            if experiment.paper in left_in and said is not None:
-                shared = _shared(experiment.Settings, present.get("shared", {}).get(experiment.paper, {}))
-                whole[name] = merge(experiment.defaults(), merge(shared, said)) if isinstance(said, Mapping) else said
-        present = {**present, "experiments": whole}
-    validated = conform(_whole(), present)
-    for name in present["experiments"]:
-        experiment, chosen = REGISTRY.get(name), getattr(validated.experiments, name)
-        unknown = sorted(set(chosen.variants) - set(experiment.variants))
-        if unknown:
+    head = conform(_head(), config)
+    own, shared = head.experiments, plain(head.shared)
+    unknown = sorted(set(own) - set(REGISTRY.names()))
+    if unknown:
+        near = checks.nearest(unknown[0], REGISTRY.names())
+        raise PlanError(f"unknown configuration key {f'experiments.{unknown[0]}'!r}; {near}")
+    chosen: dict[str, Any] = {}
+    for name, experiment in REGISTRY.members().items():
+        over = own.get(name, {})
+        if over is None or experiment.paper not in (head.papers or papers()):
+            continue
+        if isinstance(over, Mapping):
+            over = merge(_shared(experiment.Settings, shared.get(experiment.paper) or {}), over)
+        typed = experiment.settings(over)
+        beyond = sorted(set(typed.variants) - set(experiment.variants))
+        if beyond:
             known = ", ".join(experiment.variants)
-            raise PlanError(f"experiments.{name}.variants must be among {known}, got {unknown[0]!r}")
-        most = experiment().replicates(chosen)
-        if chosen.parts > most:
+            raise PlanError(f"experiments.{name}.variants must be among {known}, got {beyond[0]!r}")
+        most = experiment().replicates(typed)
+        if typed.parts > most:
             raise PlanError(
-                f"experiments.{name}.parts must be at most the number of replicates = {most}, "
-                f"got parts = {chosen.parts}"
+                f"experiments.{name}.parts must be at most the number of replicates = {most}, got parts = {typed.parts}"
             )
-    return {
-        **plain(validated, exclude={"experiments"}),
-        "experiments": {name: plain(getattr(validated.experiments, name)) for name in present["experiments"]},
-    }
+        chosen[name] = plain(typed)
+    return {**plain(head, exclude={"experiments", "shared"}), "shared": shared, "experiments": chosen}
 
 
-def conform(model: type[BaseModel], mapping: Mapping[str, Any], *, path: str = "") -> Any:
+def conform(model: type[BaseModel], mapping: Any, *, path: str = "") -> Any:
     """Return `mapping` as an instance of `model`.
 
     Raises
@@ -293,17 +291,22 @@ def conform(model: type[BaseModel], mapping: Mapping[str, Any], *, path: str = "
         As :func:`validate`; `path` stands before each key that is named.
     """
     refuse_odd_numbers(mapping, path)
+    return _conformed(model, json.dumps(streams.canonical(mapping)), path)
+
+
+@lru_cache(maxsize=1000)
+def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
     try:
-        return model.model_validate(canonical(mapping))
+        return model.model_validate(json.loads(text))
     except ValidationError as problems:
         first = min(problems.errors(include_url=False), key=_rank)
         raise PlanError(_sentence(model, first, path)) from None
 
 
 def plain(chosen: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
-    """Return settings in plain JSON types, without what an experiment's settings leave open."""
-    optional = isinstance(chosen, ExperimentSettings)
-    return canonical(chosen.model_dump(exclude=exclude, exclude_none=optional, warnings=False))
+    """Return settings in plain JSON types; what the settings of an experiment leave open is left out."""
+    without_none = "seed" not in type(chosen).model_fields
+    return canonical(chosen.model_dump(exclude=exclude, exclude_none=without_none, warnings=False))
 
 
 def check_results_dir(folder: str) -> None:
@@ -366,20 +369,10 @@ def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _levels(shared: Any) -> Iterable[Any]:
-    """`shared` and what it holds by paper and group, each of which must be a mapping."""
-    yield shared
-    for paper in shared.values() if isinstance(shared, Mapping) else ():
-        yield paper
-        yield from paper.values() if isinstance(paper, Mapping) else ()
-
-
 def _head_fields() -> dict[str, Any]:
-    paper = Annotated[str, _known("paper", papers)]
+    paper = Annotated[str, known("paper", papers)]
     return {
-        "seed": (
-            Annotated[int, Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")], ...,
-        ),
+        "seed": (Seed, ...),
         "results_dir": (
             Annotated[FolderName, Field(description="Folder of everything that is made; relative to the working one.")],
             ...,
@@ -396,28 +389,40 @@ def _head_fields() -> dict[str, Any]:
         ),
         "data": (DataSettings, Field(DataSettings(), description="Where data sets come from.")),
         "shared": (
-            create_model("Shared", __base__=Closed, **{
-                key: (_partial(f"shared_{key}", groups(key)), Field(None, description=f"Groups of {key}."))
-                for key in papers() if groups(key)
-            }),
-            Field({}, description="Over the published values of the groups that experiments of one paper share."),
+            _shared_groups(),
+            Field({}, description="Over the published values of the groups that experiments of one paper share.",
+                  validate_default=True),
         ),
     }  # fmt: skip
 
 
-def _partial(name: str, kinds: Mapping[str, type[Group]]) -> Any:
-    """Model of overrides: any of the groups, and any of their settings, without the checks between settings."""
+def _partial(paper: str) -> Any:
+    """Model of overrides: any of a paper's groups, and any of their settings, without the checks between settings."""
     fields: dict[str, Any] = {}
-    for group, kind in kinds.items():
-        inside = {key: (field.annotation | None, None) for key, field in kind.model_fields.items()}
-        fields[group] = (create_model(f"{name}_{group}", __config__=Closed.model_config, **inside) | None, None)
-    return create_model(name, __config__=Closed.model_config, **fields) | None
+    for group, kind in groups(paper).items():
+        inside: dict[str, Any] = {
+            key: (field.rebuild_annotation() | None, None) for key, field in kind.model_fields.items()
+        }
+        made: Any = create_model(f"{kind.__name__}Overrides", __config__=Closed.model_config, **inside)
+        fields[group] = (made | None, Field(None, description=(kind.__doc__ or "").partition("\n")[0]))
+    return create_model(f"Shared_{paper}", __config__=Closed.model_config, **fields)
+
+
+def _shared_groups() -> Any:
+    fields: dict[str, Any] = {
+        key: (_partial(key) | None, Field(None, description=f"Groups of settings of {key}."))
+        for key in papers()
+        if groups(key)
+    }
+    return create_model("Shared", __config__=Closed.model_config, **fields)
 
 
 @cache
 def _head() -> type[BaseModel]:
     """Model of all but the experiments, which take their defaults from what it has accepted."""
-    return create_model("Head", __base__=Closed, experiments=(dict[str, Any], {}), **_head_fields())
+    fields = _head_fields()
+    fields["experiments"] = (dict[str, Any], {})
+    return create_model("Head", __base__=Closed, **fields)
 
 
 @cache
@@ -425,13 +430,16 @@ def _whole() -> type[BaseModel]:
     """Model of a configuration."""
     from dpsub.reproduce.experiments import REGISTRY
 
-    of_experiments = {
+    of_experiments: dict[str, Any] = {
         name: (kind.Settings | None, Field(None, description=(kind.__doc__ or name).partition("\n")[0]))
         for name, kind in REGISTRY.members().items()
     }
-    experiments = create_model("Experiments", __base__=Closed, **of_experiments)  # type: ignore[call-overload]
-    described = Field({}, description="Over the published settings, one entry an experiment; null leaves it out.")
-    return create_model("Configuration", __base__=Closed, experiments=(experiments, described), **_head_fields())
+    experiments = create_model("Experiments", __base__=Closed, **of_experiments)
+    fields = _head_fields()
+    fields["experiments"] = (
+        experiments, Field({}, description="Over the published settings, one entry an experiment; null leaves it out.")
+    )  # fmt: skip
+    return create_model("Configuration", __base__=Closed, **fields)
 
 
 def refuse_odd_numbers(value: Any, path: str = "") -> None:
@@ -484,16 +492,17 @@ def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str
     parts, value, facts, kind = list(problem["loc"]), problem["input"], problem.get("ctx", {}), problem["type"]
     if kind == "extra_forbidden" or parts[-1:] == ["[key]"]:
         parts = [part for part in parts if part != "[key]"]
-        known, unknown = _keys(_annotation(model, parts[:-1])), str(parts[-1])
-        near = checks.nearest(RENAMED.get(unknown, unknown), known)
+        unknown = str(parts[-1])
+        keys = facts["names"] if "names" in facts else sorted(_bare(_annotation(model, parts[:-1])).model_fields)
+        near = checks.nearest(RENAMED.get(unknown, unknown), keys)
         return f"unknown configuration key {_path(parts, before)!r}; {near}"
     path = _path(parts, before)
     match kind:
         case "missing":
             return f"{path} is missing; add it"
         case "literal_error":
-            known = [str(one) for one in typing.get_args(_bare(_annotation(model, parts)))]
-            return f"unknown value {_shown(value)} of {path}; {checks.nearest(str(value), known)}"
+            values = [str(one) for one in typing.get_args(_bare(_annotation(model, parts)))]
+            return f"unknown value {_shown(value)} of {path}; {checks.nearest(str(value), values)}"
         case "unknown_name":
             return f"unknown {facts['noun']} {value!r} in {path}; {checks.nearest(value, facts['names'])}"
         case "greater_than_equal":
@@ -547,13 +556,6 @@ def _annotation(model: Any, parts: Iterable[str | int]) -> Any:
         else:  # a list, or a mapping of any keys to values of one kind
             found = typing.get_args(inside)[0 if isinstance(part, int) else 1]
     return found
-
-
-def _keys(annotation: Any) -> list[str]:
-    inside = _bare(annotation)
-    if isinstance(inside, type) and issubclass(inside, BaseModel):
-        return sorted(inside.model_fields)
-    return sorted(typing.get_args(_bare(typing.get_args(inside)[0])))
 
 
 def _is_number(text: str) -> bool:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from dpsub import checks
 from dpsub.data import described
 from dpsub.errors import ArgumentError
-from dpsub.reproduce.settings import AnyOf, Closed, Count, Group, Listed, Positive, Sizes
+from dpsub.reproduce.settings import AnyOf, Closed, Count, Group, Listed, Positive, Sizes, known
 
-PointSetName = Annotated[
-    Literal["kdd_protein", "rna", "song", "covertype", "ijcnn1", "pose", "miniboone", "fma"],
-    Field(description="A data set."),
-]
+PointSetName = Annotated[str, known("data set", lambda: described.EIGHT), Field(description="A data set.")]
 Dimension = Annotated[int, Field(ge=1, le=100_000, description="Number of columns.")]
 Factor = Annotated[float, Field(ge=1)]
 Clusters = Annotated[int, Field(ge=1, le=10_000, description="Number of clusters.")]
@@ -33,9 +30,7 @@ class PointSets(Closed):
     Twins are synthetic, of at most 2.5 million numbers (4826 rows of 518 columns), at the same sampling rates.
     """
 
-    data: AnyOf[PointSetName] = Field(
-        ("ijcnn1",), description="Prepared from files where these can be obtained."
-    )
+    data: AnyOf[PointSetName] = Field(("ijcnn1",), description="Prepared from files where these can be obtained.")
     twins: AnyOf[PointSetName] = Field(
         ("kdd_protein", "rna", "song", "covertype", "pose", "miniboone", "fma"),
         description="Stand-ins that are never compared.",
@@ -83,9 +78,7 @@ class Cells(Closed):
             "rna": FigureSizes(rows=(5000, 20000, 50000), curve=(5000, 10000, 15000, 20000, 50000)),
             "song": FigureSizes(rows=(5000, 20000, 50000), curve=(5000, 10000, 15000, 20000, 50000)),
             "covertype": FigureSizes(rows=(5000, 20000, 75000), curve=(5000, 10000, 15000, 20000, 50000, 75000)),
-            "ijcnn1": FigureSizes(
-                rows=(5000, 10000, 15000), curve=(3000, 4000, 5000, 6000, 7000, 10000, 15000, 20000)
-            ),
+            "ijcnn1": FigureSizes(rows=(5000, 10000, 15000), curve=(3000, 4000, 5000, 6000, 7000, 10000, 15000, 20000)),
             "pose": FigureSizes(rows=(3000, 5000, 8000), curve=(3000, 4000, 5000, 6000, 7000, 8000)),
             "miniboone": FigureSizes(rows=(4000, 5000, 7000), curve=(4000, 5000, 6000, 7000)),
             "fma": FigureSizes(rows=(5000, 10000, 15000), curve=(5000, 10000, 15000)),

@@ -74,7 +74,12 @@ def bounds_at(n: int, rate: float) -> Iterator[tuple[str, Bound]]:
 
 
 def _points(
-    theorem: str, bound: Bound, profile: noise.AdditiveNoiseProfile, settings: BalleBounds.Settings, *, n: int,
+    theorem: str,
+    bound: Bound,
+    profile: noise.AdditiveNoiseProfile,
+    settings: BalleBounds.Settings,
+    *,
+    n: int,
     rate: float,
 ) -> Iterator[dict[str, object]]:
     targets = np.array(settings.epsilon_amplified, dtype=float)

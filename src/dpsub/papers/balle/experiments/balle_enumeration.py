@@ -83,7 +83,9 @@ def _rows(settings: BalleEnumeration.Settings) -> Iterator[BoundRow]:
             yield BoundRow(OWN[theorem], n, size)
 
 
-def _kernels(space: Space, settings: BalleEnumeration.Settings, rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
+def _kernels(
+    space: Space, settings: BalleEnumeration.Settings, rng: np.random.Generator
+) -> Iterator[tuple[str, np.ndarray]]:
     p = settings.keep_probability
     yield "membership", membership_kernel(space, 0, p)
     if space.relation is Relation.SUBSTITUTE:

@@ -42,7 +42,9 @@ class BalleProfiles(IdentityChecks):
     class Settings(ExperimentSettings):
         ratios: Listed[Positive] = Field((0.25, 1, 2), description="Sensitivity over noise scale.")
         epsilons: Epsilons = (0, 0.1, 0.5, 1, 2)
-        keep_probabilities: Listed[Probability] = Field((0, 0.2, 0.5, 0.75, 0.9, 1), description="Probabilities of an unflipped answer in randomised response.")
+        keep_probabilities: Listed[Probability] = Field(
+            (0, 0.2, 0.5, 0.75, 0.9, 1), description="Probabilities of an unflipped answer in randomised response."
+        )
         moments: Listed[Positive] = Field((0.5, 1, 3), description="Orders s of the moments of the loss.")
         examples: Examples = 20
 
@@ -85,8 +87,12 @@ def _closed_forms(settings: BalleProfiles.Settings) -> Iterator[Pair]:
                 yield f"{name}_profile", case, float(profile.delta(epsilon)), integral
     for ratio in settings.ratios:
         for factor in (1.0, 1.5, 10.0):
-            yield "laplace_zero", f"ratio={ratio:g} factor={factor:g}", float(
-                profiles.of("laplace", ratio).delta(factor * ratio)), 0.0
+            yield (
+                "laplace_zero",
+                f"ratio={ratio:g} factor={factor:g}",
+                float(profiles.of("laplace", ratio).delta(factor * ratio)),
+                0.0,
+            )
         for epsilon in np.linspace(0.02, 0.98, 49):
             bound = min(1.0, 1.25 * math.exp(-((epsilon / ratio) ** 2) / 2))
             exact = float(profiles.of("gaussian", ratio).delta(epsilon))
@@ -100,8 +106,12 @@ def _losses(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Itera
             second = np.append(second[:-1], 0.0) / second[:-1].sum()
         for epsilon in settings.epsilons:
             by_losses = float(profile_from_losses(first, second, epsilon))
-            yield "losses", f"example={number} epsilon={epsilon:g}", by_losses, float(
-                hockey_stick(first, second, math.exp(epsilon)))
+            yield (
+                "losses",
+                f"example={number} epsilon={epsilon:g}",
+                by_losses,
+                float(hockey_stick(first, second, math.exp(epsilon))),
+            )
 
 
 def moment_settings(profile: profiles.AdditiveNoiseProfile | RandomisedResponseProfile) -> dict[str, float]:

@@ -37,7 +37,9 @@ class BrdpAcceptance(Experiment):
         epsilon_min: Amount = 0.1
         epsilon_max: Amount = 6
         points: Annotated[int, Field(ge=2, le=10_000_000)] = Field(40, description="Points of the paper's curves.")
-        exact_points: Annotated[int, Field(ge=2, le=10_000_000)] = Field(16, description="Points of the best recyclers and of the ceiling.")
+        exact_points: Annotated[int, Field(ge=2, le=10_000_000)] = Field(
+            16, description="Points of the best recyclers and of the ceiling."
+        )
 
         def check(self) -> None:
             for sensitivity in self.sensitivities:

@@ -49,7 +49,15 @@ class BrdpAudit(Experiment):
     class Settings(ExperimentSettings):
         draws: Annotated[int, Field(ge=100, le=10_000_000)] = Field(2000000, description="Draws on each side.")
         confidence: Share = Field(0.999, description="Of each interval.")
-        cases: Several[Cases] = Field((Cases(kernel="lap", epsilon_y=0.5, sensitivity=1, bound=1, epsilon=1, delta=0.01), Cases(kernel="lap", epsilon_y=0.9, sensitivity=1, bound=1, epsilon=1, delta=0.01), Cases(kernel="gau", epsilon_y=0.5, sensitivity=1, bound=10, epsilon=1, delta=0.01), Cases(kernel="gau", epsilon_y=0.9, sensitivity=1, bound=1, epsilon=1, delta=0.01)), description="Kernels and budgets.")
+        cases: Several[Cases] = Field(
+            (
+                Cases(kernel="lap", epsilon_y=0.5, sensitivity=1, bound=1, epsilon=1, delta=0.01),
+                Cases(kernel="lap", epsilon_y=0.9, sensitivity=1, bound=1, epsilon=1, delta=0.01),
+                Cases(kernel="gau", epsilon_y=0.5, sensitivity=1, bound=10, epsilon=1, delta=0.01),
+                Cases(kernel="gau", epsilon_y=0.9, sensitivity=1, bound=1, epsilon=1, delta=0.01),
+            ),
+            description="Kernels and budgets.",
+        )
 
         def check(self) -> None:
             checks.real("confidence", self.confidence, above=0.5, below=1)

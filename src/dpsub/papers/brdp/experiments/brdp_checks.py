@@ -98,12 +98,35 @@ class BrdpChecks(Experiment):
 
     class Settings(ExperimentSettings):
         draws: Annotated[int, Field(ge=100, le=10_000_000)] = Field(400000, description="Draws of sampled releases.")
-        guarantees: Several[Guarantee] = Field((Guarantee(kernel="gau", sensitivity=1, bound=1, epsilon=2, delta=1e-5), Guarantee(kernel="gau", sensitivity=1, bound=1, epsilon=1, delta=1e-5), Guarantee(kernel="gau", sensitivity=1, bound=1, epsilon=3, delta=1e-5), Guarantee(kernel="gau", sensitivity=1, bound=30, epsilon=0.5, delta=1e-5, scale=10), Guarantee(kernel="gau", sensitivity=10000, bound=1, epsilon=1, delta=1e-5), Guarantee(kernel="lap", sensitivity=1, bound=1, epsilon=1, delta=1e-5), Guarantee(kernel="lap", sensitivity=5, bound=1, epsilon=4, delta=1e-5)), description="Budgets; with a scale Algorithm 1 for that kernel, else Algorithm 2.")
-        composition: Composition = Field(Composition(sensitivity=1, bound=1, epsilon=1, delta=1e-5), description="Budget of one release of Theorem 3.")
+        guarantees: Several[Guarantee] = Field(
+            (
+                Guarantee(kernel="gau", sensitivity=1, bound=1, epsilon=2, delta=1e-5),
+                Guarantee(kernel="gau", sensitivity=1, bound=1, epsilon=1, delta=1e-5),
+                Guarantee(kernel="gau", sensitivity=1, bound=1, epsilon=3, delta=1e-5),
+                Guarantee(kernel="gau", sensitivity=1, bound=30, epsilon=0.5, delta=1e-5, scale=10),
+                Guarantee(kernel="gau", sensitivity=10000, bound=1, epsilon=1, delta=1e-5),
+                Guarantee(kernel="lap", sensitivity=1, bound=1, epsilon=1, delta=1e-5),
+                Guarantee(kernel="lap", sensitivity=5, bound=1, epsilon=4, delta=1e-5),
+            ),
+            description="Budgets; with a scale Algorithm 1 for that kernel, else Algorithm 2.",
+        )
+        composition: Composition = Field(
+            Composition(sensitivity=1, bound=1, epsilon=1, delta=1e-5),
+            description="Budget of one release of Theorem 3.",
+        )
         n_compositions: Listed[Times] = (1, 2, 10, 100, 1000)
-        u_shape: UShape = Field(UShape(epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)), description="A kernel that spends more than epsilon.")
-        theorem2: Theorem2 = Field(Theorem2(kernel="lap", epsilon_y=0.5, delta=0.1, bound=0.1, rates=(0.5, 0.9, 0.99)), description="A kernel and rates for Theorem 2.")
-        sampled: Sampled = Field(Sampled(n=1000, sampling_rate=0.2, share=0.1, bound=3, epsilon=0.1, delta=1e-5), description="A sampled count.")
+        u_shape: UShape = Field(
+            UShape(epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)),
+            description="A kernel that spends more than epsilon.",
+        )
+        theorem2: Theorem2 = Field(
+            Theorem2(kernel="lap", epsilon_y=0.5, delta=0.1, bound=0.1, rates=(0.5, 0.9, 0.99)),
+            description="A kernel and rates for Theorem 2.",
+        )
+        sampled: Sampled = Field(
+            Sampled(n=1000, sampling_rate=0.2, share=0.1, bound=3, epsilon=0.1, delta=1e-5),
+            description="A sampled count.",
+        )
 
         def check(self) -> None:
             for case in self.guarantees:

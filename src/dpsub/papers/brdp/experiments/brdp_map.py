@@ -50,7 +50,10 @@ class BrdpMap(Experiment):
         epsilons: Listed[Positive] = Field((0.1, 0.5, 1, 2, 4), description="Epsilons of the grid, in nats.")
         bounds: Listed[Positive] = Field((0.2, 0.5, 1, 2), description="Bounds over the sensitivity.")
         n_compositions: Listed[Times] = (1, 10)
-        frontier: Frontier = Field(Frontier(epsilon=1, bound=1, n_compositions=(1, 3, 10, 30, 100, 300, 1000)), description="One budget, many numbers of releases.")
+        frontier: Frontier = Field(
+            Frontier(epsilon=1, bound=1, n_compositions=(1, 3, 10, 30, 100, 300, 1000)),
+            description="One budget, many numbers of releases.",
+        )
 
         def check(self) -> None:
             for epsilon in (*self.epsilons, self.frontier.epsilon):

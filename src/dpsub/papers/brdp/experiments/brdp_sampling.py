@@ -75,7 +75,14 @@ class BrdpSampling(Experiment):
         epsilon: Amount = 0.1
         delta: Delta = 1e-5
         sizes: Several[Records] = (100, 300, 1000, 3000, 10000, 30000, 100000)
-        queries: Several[Queries] = Field((Queries(query="sum", clip=1, bound=3), Queries(query="avg", clip=22, bound=0.3), Queries(query="cnt", clip=1, bound=3)), description="Queries with clipping range and bound.")
+        queries: Several[Queries] = Field(
+            (
+                Queries(query="sum", clip=1, bound=3),
+                Queries(query="avg", clip=22, bound=0.3),
+                Queries(query="cnt", clip=1, bound=3),
+            ),
+            description="Queries with clipping range and bound.",
+        )
         exact_sizes: Several[Records] = (100, 1000, 100000)
         exact_rates: Listed[Positive] = Field((0.1, 0.3, 0.6, 0.9), description="Sampling rates that are tried.")
 

@@ -36,7 +36,9 @@ class BunBounds(Experiment):
     class Settings(ExperimentSettings):
         epsilons: Listed[Positive] = Field((0.1, 0.5, 1), description="Base epsilons, in nats.")
         random_laws: RandomLaws = 12
-        largest_order: Annotated[int, Field(ge=4, le=24)] = Field(12, description="Longest order of systematic samples.")
+        largest_order: Annotated[int, Field(ge=4, le=24)] = Field(
+            12, description="Longest order of systematic samples."
+        )
 
         def check(self) -> None:
             for epsilon in self.epsilons:

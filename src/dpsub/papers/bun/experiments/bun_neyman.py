@@ -65,11 +65,24 @@ class BunNeyman(Experiment):
     class Settings(ExperimentSettings):
         m: SampleSize = 10000
         top_code: Annotated[int, Field(ge=2)] = Field(10000, description="Largest size of an establishment.")
-        lower_limits: Sizes = Field((1, 5, 10, 20, 50, 100, 250, 500, 1000, 1500, 2500, 5000), description="Lower limits of the size classes.")
-        counts: ClassNumbers = Field((4200000, 1400000, 950000, 650000, 220000, 125000, 32000, 11500, 3500, 2200, 1200, 600), description="Made-up numbers of establishments by class.")
-        before: ClassNumbers = Field((1261, 621, 517, 1969, 833, 1947, 1058, 762, 257, 248, 306, 225), description="Printed allocation of the population.")
-        after: ClassNumbers = Field((1259, 620, 516, 1965, 831, 1943, 1056, 761, 257, 247, 306, 244), description="Printed allocation of its neighbour.")
-        deviation: Literal["population", "sample"] = Field("sample", description="Divisor N or N - 1 in standard deviations.")
+        lower_limits: Sizes = Field(
+            (1, 5, 10, 20, 50, 100, 250, 500, 1000, 1500, 2500, 5000), description="Lower limits of the size classes."
+        )
+        counts: ClassNumbers = Field(
+            (4200000, 1400000, 950000, 650000, 220000, 125000, 32000, 11500, 3500, 2200, 1200, 600),
+            description="Made-up numbers of establishments by class.",
+        )
+        before: ClassNumbers = Field(
+            (1261, 621, 517, 1969, 833, 1947, 1058, 762, 257, 248, 306, 225),
+            description="Printed allocation of the population.",
+        )
+        after: ClassNumbers = Field(
+            (1259, 620, 516, 1965, 831, 1943, 1056, 761, 257, 247, 306, 244),
+            description="Printed allocation of its neighbour.",
+        )
+        deviation: Literal["population", "sample"] = Field(
+            "sample", description="Divisor N or N - 1 in standard deviations."
+        )
         epsilon: Epsilon = 0.1
 
         def check(self) -> None:

@@ -58,8 +58,12 @@ class BunRandomSize(Experiment):
         mean_share: Share = Field(0.5, description="Mean size over n.")
         sigma_min: Positive = Field(1, description="First standard deviation of the size.")
         sigma_max: Positive = Field(1000, description="Last standard deviation of the size.")
-        points: Annotated[int, Field(ge=2, le=100_000)] = Field(41, description="Points of each of the two grids between them.")
-        named: Listed[Positive] = Field((1, 100, 400, 600, 800, 1000), description="Standard deviations of which the claims speak.")
+        points: Annotated[int, Field(ge=2, le=100_000)] = Field(
+            41, description="Points of each of the two grids between them."
+        )
+        named: Listed[Positive] = Field(
+            (1, 100, 400, 600, 800, 1000), description="Standard deviations of which the claims speak."
+        )
 
         def check(self) -> None:
             sigmas_of(self)

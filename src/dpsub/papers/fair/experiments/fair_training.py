@@ -52,7 +52,7 @@ def train(
     noise_multiplier : float or None
         None: no noise (and still the clipping), as a reference without privacy.
     replicates : sequence of int
-    root : int
+    streams : Streams
 
     Returns
     -------

@@ -29,7 +29,9 @@ class ImportanceAudit(Experiment):
 
     class Settings(ExperimentSettings):
         noise_draws: Annotated[int, Field(ge=100)] = Field(40000, description="Runs with and without the canary, each.")
-        centre_draws: Annotated[int, Field(ge=100)] = Field(8000, description="Runs with and without the outlier, each.")
+        centre_draws: Annotated[int, Field(ge=100)] = Field(
+            8000, description="Runs with and without the outlier, each."
+        )
         confidence: Share = Field(0.99, description="Of the lower bounds.")
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:

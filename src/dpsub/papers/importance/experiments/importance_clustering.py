@@ -59,9 +59,7 @@ class ImportanceClustering(OnPointSets):
         streams: Streams,
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
         paired = {"dataset": points.name}
-        uniforms = streams.sample(paired, replicate).random(
-            len(points.points)
-        )
+        uniforms = streams.sample(paired, replicate).random(len(points.points))
         sizes: list[int] = []
         centres: list[np.ndarray] = []
         for group in groups:

@@ -39,7 +39,9 @@ class ImportanceGain(Experiment):
         epsilons: Listed[Positive] = Field((3, 30), description="Pure targets, in nats.")
         delta: Delta = 1e-6
         dimensions: Sizes = Field((10, 90, 518), description="Dimensions of sums without counts.")
-        shifts: Listed[Positive] = Field((0.005, 0.02, 0.05, 0.1, 0.2), description="Shifts mu at weight 1 under Gaussian noise.")
+        shifts: Listed[Positive] = Field(
+            (0.005, 0.02, 0.05, 0.1, 0.2), description="Shifts mu at weight 1 under Gaussian noise."
+        )
         iterations: Rounds = 10
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:

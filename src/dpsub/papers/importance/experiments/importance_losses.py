@@ -82,18 +82,14 @@ class ImportanceLosses(OnPointSets):
                            "weight": float(np.mean(rates[groups == group])),
                            "loss": float(np.mean(chosen > (1 - NEAR) * losses.max()))}  # fmt: skip
 
-    def _sample(
-        self, points: PointSet, settings: Settings, variant: str, streams: Streams
-    ) -> Iterator[dict[str, Any]]:
+    def _sample(self, points: PointSet, settings: Settings, variant: str, streams: Streams) -> Iterator[dict[str, Any]]:
         epsilon = float(settings.example_epsilon)
         rows = points.points
         _, directions = np.linalg.eigh(np.asarray(rows.T @ rows, dtype=float))
         # signs are free: make the largest entry of each direction positive
         axes = directions[:, :-3:-1]
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(2)])
-        uniforms = streams.sample({"dataset": points.name}, 0).random(
-            len(rows)
-        )
+        uniforms = streams.sample({"dataset": points.name}, 0).random(len(rows))
         for sampler in SAMPLERS:
             noise = noise_of(Cell(sampler, float(settings.example_m), epsilon), points, settings, variant)
             if not noise.feasible:

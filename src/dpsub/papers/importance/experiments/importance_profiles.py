@@ -44,8 +44,12 @@ class ImportanceProfiles(Experiment):
         scales: Listed[Positive] = Field((0.1, 1, 3), description="Losses c without sampling, in nats.")
         smallest_rate: Share = Field(0.01, description="Left end of the curves.")
         points: Annotated[int, Field(ge=3, le=10_000)] = Field(61, description="Probabilities a curve.")
-        epsilons: Listed[Positive] = Field((1.1, 2, 5, 10, 30), description="Losses of profiles that ignore weights, in nats.")
-        losses: Listed[Positive] = Field((0.1, 0.5, 2, 8, 30, 100), description="Losses of all rounds without sampling, in nats.")
+        epsilons: Listed[Positive] = Field(
+            (1.1, 2, 5, 10, 30), description="Losses of profiles that ignore weights, in nats."
+        )
+        losses: Listed[Positive] = Field(
+            (0.1, 0.5, 2, 8, 30, 100), description="Losses of all rounds without sampling, in nats."
+        )
         rates: Rates = (0.01, 0.03, 0.1, 0.3)
         rounds: Annotated[int, Field(ge=2)] = Field(10, description="Rounds of the composed mechanism.")
 

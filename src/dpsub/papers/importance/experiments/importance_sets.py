@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from dpsub.data import described, point_sets
 from dpsub.data.point_sets import PointSet
-from dpsub.papers.importance.settings import OnSets
 from dpsub.reproduce.experiment import Experiment
 
 TWIN_NUMBERS = 2_500_000
@@ -18,17 +18,17 @@ TWIN_NUMBERS = 2_500_000
 class OnPointSets(Experiment, ABC):
     """An experiment whose settings name its data sets, as `OnSets` does."""
 
-    def data_of(self, settings: OnSets) -> tuple[str, ...]:
+    def data_of(self, settings: Any) -> tuple[str, ...]:
         return tuple(sorted(settings.sets.data))
 
 
-def names_of(settings: OnSets) -> list[str]:
+def names_of(settings: Any) -> list[str]:
     """Return the names of all data sets of a run, in the paper's order."""
     wanted = {*settings.sets.data, *settings.sets.twins}
     return [name for name in described.EIGHT if name in wanted]
 
 
-def load(name: str, settings: OnSets, data: Mapping[str, Path]) -> PointSet:
+def load(name: str, settings: Any, data: Mapping[str, Path]) -> PointSet:
     """Return a data set: prepared, where the settings say so, else its twin."""
     rows = min(settings.sets.twin_rows, TWIN_NUMBERS // described.of(name).d)
     if name not in settings.sets.data:
@@ -36,7 +36,7 @@ def load(name: str, settings: OnSets, data: Mapping[str, Path]) -> PointSet:
     return point_sets.from_ijcnn1(data[name], rows) if name == "ijcnn1" else point_sets.load(data[name])
 
 
-def each(settings: OnSets, data: Mapping[str, Path]) -> Iterator[PointSet]:
+def each(settings: Any, data: Mapping[str, Path]) -> Iterator[PointSet]:
     """Yield the data sets of a run, one at a time."""
     for name in names_of(settings):
         yield load(name, settings, data)

@@ -57,11 +57,18 @@ class ImportanceSums(Experiment):
         scale_max: Positive = Field(3000, description="Largest noise scale.")
         points: Annotated[int, Field(ge=2, le=1_000)] = Field(13, description="Noise scales, in equal ratios.")
         runs: Annotated[int, Field(ge=2)] = Field(1000, description="Releases behind each mean squared error.")
-        rules: Listed[Literal["free", "fixed_eps", "b1"]] = Field(("free", "fixed_eps", "b1"), description="Readings of the target that the text does not state - free, the loss without sampling; fixed_eps, one target; b1, weights from the profile of noise scale 1.")
+        rules: Listed[Literal["free", "fixed_eps", "b1"]] = Field(
+            ("free", "fixed_eps", "b1"),
+            description="Readings of the target that the text does not state - free, the loss without sampling; fixed_eps, one target; b1, weights from the profile of noise scale 1.",
+        )
         fixed_epsilon: Positive = Field(3, description="Target of fixed_eps, in nats.")
         pareto_scale: Positive = Field(3, description="Noise scale of the surface of targets and sizes.")
-        pareto_targets: Listed[Factor] = Field((1, 1.5, 2, 4, 8), description="Targets over the largest loss without sampling.")
-        pareto_sizes: Listed[Factor] = Field((1, 1.25, 1.5, 2, 3, 4, 6), description="Sizes over the least one at the target.")
+        pareto_targets: Listed[Factor] = Field(
+            (1, 1.5, 2, 4, 8), description="Targets over the largest loss without sampling."
+        )
+        pareto_sizes: Listed[Factor] = Field(
+            (1, 1.25, 1.5, 2, 3, 4, 6), description="Sizes over the least one at the target."
+        )
 
         def check(self) -> None:
             checks.real("m", self.m, above=0, below=checks.integer("n", self.n, at_least=10))
@@ -103,9 +110,7 @@ class ImportanceSums(Experiment):
         scale = _root(lambda b: optimal_rates(norms / b, fixed).sum() - m, largest / fixed * (1 + 1e-9), 1e9)
         return scale, fixed
 
-    def _curve(
-        self, rule: str, points: np.ndarray, settings: Settings, streams: Streams
-    ) -> Iterator[dict[str, Any]]:
+    def _curve(self, rule: str, points: np.ndarray, settings: Settings, streams: Streams) -> Iterator[dict[str, Any]]:
         norms, lengths = np.abs(points).sum(axis=1), np.linalg.norm(points, axis=1)
         scales = np.geomspace(settings.scale_min, settings.scale_max, int(settings.points))
         for scale in scales.tolist():
@@ -128,7 +133,6 @@ class ImportanceSums(Experiment):
                     "mse_error": float(squares.std(ddof=1) / math.sqrt(len(squares))),
                     "mse_exact": mechanism.mean_squared_error(points, q),
                 }  # fmt: skip
-
 
     def _pareto(self, points: np.ndarray, settings: Settings) -> Iterator[dict[str, Any]]:
         """Targets and sizes are given as multiples of the least ones; sizes end before all rows are taken."""

@@ -45,8 +45,22 @@ class ImportanceTimes(OnPointSets):
         turns: Annotated[int, Field(ge=1, le=1_000)] = Field(3, description="Repetitions of each measurement.")
         epsilon: Positive = Field(3, description="Target, in nats.")
         clusters: Clusters = 25
-        sizes: dict[PointSetName, AnyOf[Count]] = Field({"kdd_protein": (5000, 10000, 15000, 20000), "rna": (5000, 10000, 15000, 20000, 50000), "song": (5000, 10000, 15000, 20000, 50000), "covertype": (5000, 10000, 15000, 20000, 50000), "ijcnn1": (3000, 4000, 5000, 6000, 7000, 10000, 15000, 20000), "pose": (3000, 4000, 5000, 6000, 7000, 8000), "miniboone": (4000, 5000, 6000, 7000), "fma": (5000, 10000, 15000)}, description="Expected sample sizes by data set.")
-        loop: dict[PointSetName, AnyOf[Count]] = Field({"ijcnn1": (5000,)}, description="Sizes at which a plain loop over rows is timed too.")
+        sizes: dict[PointSetName, AnyOf[Count]] = Field(
+            {
+                "kdd_protein": (5000, 10000, 15000, 20000),
+                "rna": (5000, 10000, 15000, 20000, 50000),
+                "song": (5000, 10000, 15000, 20000, 50000),
+                "covertype": (5000, 10000, 15000, 20000, 50000),
+                "ijcnn1": (3000, 4000, 5000, 6000, 7000, 10000, 15000, 20000),
+                "pose": (3000, 4000, 5000, 6000, 7000, 8000),
+                "miniboone": (4000, 5000, 6000, 7000),
+                "fma": (5000, 10000, 15000),
+            },
+            description="Expected sample sizes by data set.",
+        )
+        loop: dict[PointSetName, AnyOf[Count]] = Field(
+            {"ijcnn1": (5000,)}, description="Sizes at which a plain loop over rows is timed too."
+        )
 
         def check(self) -> None:
             for name, sizes in self.sizes.items():
@@ -94,7 +108,7 @@ class ImportanceTimes(OnPointSets):
             }  # fmt: skip
 
     def _looped(self, cell: Cell, points: PointSet, settings: Settings) -> bool:
-        named = settings.loop.get(points.name, [])
+        named = settings.loop.get(points.name, ())
         return cell.sampler in ("full", "unif") and bool(named) and (cell.m == 0 or cell.m in named)
 
     def _cluster(

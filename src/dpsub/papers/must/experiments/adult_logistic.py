@@ -144,7 +144,7 @@ class AdultLogisticTrace(AdultLogistic):
         replicates: Replicates = 1
         learning_rate_converged: LearningRate | None = None
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
         table = adult.load(run.data["adult"])
         x = design_matrix(table.X_train, table.y_train, run.variant)
         parts = []

@@ -40,9 +40,7 @@ def laws_of(settings: Any) -> dict[str, MultiplicityLaw]:
         If a sampler is unknown or can't have these sizes.
     """
     n, b, m = settings.n, settings.b, settings.m
-    return {
-        sampler: sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n) for sampler in settings.samplers
-    }
+    return {sampler: sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n) for sampler in settings.samplers}
 
 
 class AmplificationGrid(Experiment):

@@ -197,7 +197,7 @@ class LinearRegressionTrace(LinearRegression):
         parts: Parts = 1
         replicates: Replicates = 1
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
         parts = []
         for cell, moments, betas, _ in self.descents(settings, run.variant, run.replicates, run.streams):
             mse = np.array([moments.mean_squared_error(beta) for beta in betas])

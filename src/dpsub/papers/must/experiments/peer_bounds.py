@@ -69,9 +69,7 @@ def tools(case: Case, delta: float) -> Iterator[Comparison]:
     drawn = sampling.of_sizes(case.sampler, n=n, m=m)
 
     def ours() -> Ends:
-        found = account(
-            drawn, n, noise_multiplier=s, steps=k, delta=delta, adjacency=adjacency, width=case.width
-        )
+        found = account(drawn, n, noise_multiplier=s, steps=k, delta=delta, adjacency=adjacency, width=case.width)
         return found.lower, found.upper
 
     poisson = case.sampler == "poisson"
@@ -108,9 +106,7 @@ class PeerBounds(Experiment):
         delta: Delta = 1e-5
         cases: Several[Case] = Field(
             (
-                Case(
-                    sampler="poisson", m=100, noise_multiplier=1, adjacency="add_remove", width=2e-4, prv_error=1e-3
-                ),
+                Case(sampler="poisson", m=100, noise_multiplier=1, adjacency="add_remove", width=2e-4, prv_error=1e-3),
                 Case(sampler="poisson", m=100, noise_multiplier=1, n_compositions=10_000, adjacency="add_remove"),
                 Case(sampler="poisson", m=100, noise_multiplier=1, width=2e-4),
                 Case(sampler="wor", m=200, noise_multiplier=4),

@@ -44,7 +44,6 @@ class ProvedComposition(AccountsExperiment):
 
 
 def _table_8(table: Table8) -> Iterator[Asked]:
-    sizes = {"n": table.n, "b": table.b, "m": table.m}
     stated, consistent = NOISES["consistent"]
     clip = table.clip
     for name, noise, unit in (
@@ -56,17 +55,16 @@ def _table_8(table: Table8) -> Iterator[Asked]:
             divided = ("realised", "fixed") if name == "table8" and sampler == "poisson" else ("fixed",)
             for denominator in divided:
                 yield Asked(
-                    table=name, sampler=sampler, **sizes, noise_multiplier=scale,
+                    table=name, sampler=sampler, n=table.n, b=table.b, m=table.m, noise_multiplier=scale,
                     n_compositions=table.n_compositions, quantity=asked[0], given=asked[1],
                     adjacency=adjacencies(sampler)[0], denominator=denominator,
                 )  # fmt: skip
 
 
 def _figure_s2(figure: FigureS2) -> Iterator[Asked]:
-    sizes = {"n": figure.n, "b": figure.b, "m": figure.m}
     for k in figure.n_compositions:
         for sampler in figure.samplers:
             yield Asked(
-                table="figure_s2", sampler=sampler, **sizes, noise_multiplier=figure.scale, n_compositions=k,
+                table="figure_s2", sampler=sampler, n=figure.n, b=figure.b, m=figure.m, noise_multiplier=figure.scale, n_compositions=k,
                 quantity="delta", given=figure.epsilon, adjacency=adjacencies(sampler)[0],
             )  # fmt: skip

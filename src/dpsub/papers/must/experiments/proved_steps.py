@@ -38,10 +38,9 @@ class ProvedSteps(AccountsExperiment):
 
     @staticmethod
     def questions(settings: Settings) -> list[Asked]:
-        sizes = {"n": settings.n, "b": settings.b, "m": settings.m}
         return [
             Asked(
-                table=ProvedSteps.name, sampler=sampler, **sizes, noise_multiplier=settings.noise_multiplier,
+                table=ProvedSteps.name, sampler=sampler, n=settings.n, b=settings.b, m=settings.m, noise_multiplier=settings.noise_multiplier,
                 n_compositions=k, quantity="epsilon", given=settings.delta, adjacency=adjacency,
             )
             for k in settings.n_compositions

@@ -110,7 +110,6 @@ class Answers(Experiment):
     class Settings(ExperimentSettings, QueryAnswers):
         count_above: NonNegative = Field(0, description="Values above it are counted.")
 
-
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         (path,) = run.data.values()
         people = individuals.load(path)
@@ -122,7 +121,9 @@ class Answers(Experiment):
             "box_mass_pct": settings.box_mass_pct, "whisker_mass_pct": settings.whisker_mass_pct,
             "n_records": len(people.values), "n_events": people.events, "n_attributes": people.attributes,
         }  # fmt: skip
-        rows = [{**base, **row} for panel in settings.panels for row in self._rows(settings, panel, subsets, run.streams)]
+        rows = [
+            {**base, **row} for panel in settings.panels for row in self._rows(settings, panel, subsets, run.streams)
+        ]
         return self.frame(pd.DataFrame(rows))
 
     def _rows(
