@@ -37,6 +37,11 @@ FAULTS: list[tuple[str, Any, str]] = [
         "experiments.noise_calibration.tables.table5", {}, "unknown configuration key "
         "'experiments.noise_calibration.tables.table5'; did you mean 'table8'?",
     ),
+    ("papers", ["musst"], "unknown paper 'musst' in papers[0]; did you mean 'must'?"),
+    ("shared.musst", {}, "unknown configuration key 'shared.musst'; did you mean 'must'?"),
+    ("shared.must.experiment4", {}, "unknown configuration key 'shared.must.experiment4'; did you mean 'experiment"),
+    ("shared.must.experiment2.m", 0, "shared.must.experiment2.m must be at least 1, got 0"),
+    ("shared.must.experiment2.b", 5000, "experiments.linear_regression: b must be "),
     ("seed", -1, "seed must be at least 0, got -1"),
     ("seed", "abc", 'seed must be a whole number, got "abc"'),
     ("seed", 1.5, "seed must be a whole number, got 1.5"),
@@ -119,7 +124,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("experiments.amplification_grid.b", 1001, "experiments.amplification_grid: b must be "),
     ("experiments.design_surface.b_max", 1500, "experiments.design_surface: b must be "),
     ("experiments.composition.table8.b", 40000, "experiments.composition: b must be "),
-    ("experiments.noise_calibration.tables.table6.b", [2000], "experiments.noise_calibration: b must be "),
+    ("experiments.noise_calibration.tables.table6.b", 2000, "experiments.noise_calibration: b must be "),
     ("experiments.composition.table8.grid_size", 3, "experiments.composition: "),
 ]  # fmt: skip
 
@@ -129,7 +134,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     *above, last = path.split(".")
     place = config
     for key in above:
-        place = place[key]
+        place = place.setdefault(key, {})
     place[last] = value
     return config
 
@@ -147,7 +152,7 @@ def test_the_configuration_itself_is_accepted() -> None:
     assert settings.load([CONFIG])["seed"] == WHOLE["seed"]
 
 
-@pytest.mark.parametrize("key", ["seed", "data", "experiments"])
+@pytest.mark.parametrize("key", ["seed", "results_dir"])
 def test_a_missing_key_is_named(key: str) -> None:
     config = {name: value for name, value in WHOLE.items() if name != key}
     with pytest.raises(PlanError, match=f"^{key} is missing; add it$"):
@@ -155,9 +160,8 @@ def test_a_missing_key_is_named(key: str) -> None:
 
 
 def test_a_missing_setting_is_named() -> None:
-    config = copy.deepcopy(WHOLE)
-    del config["experiments"]["linear_regression"]["clip"]
-    with pytest.raises(PlanError, match=r"^experiments\.linear_regression\.clip is missing; add it$"):
+    config = changed("experiments.peer_bounds.cases", [{"sampler": "wor", "m": 3}])
+    with pytest.raises(PlanError, match=r"^experiments\.peer_bounds\.cases\[0\]\.noise_multiplier is missing; add it$"):
         settings.validate(config)
 
 

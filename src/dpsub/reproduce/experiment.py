@@ -90,7 +90,8 @@ class Experiment(abc.ABC):
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Return the published settings in plain JSON types."""
-        return settings.plain(cls.Settings.model_construct(**{"variants": cls.variants}))  # not checked twice
+        published: Any = cls.Settings.model_construct
+        return settings.plain(published(variants=cls.variants))
 
     @classmethod
     def settings(cls, over: Any) -> Any:
