@@ -21,7 +21,7 @@ from dpsub.reproduce.sweeps.planning import SweepPlan
 from tests.sweep_grids import DRAWS, FAIR, sweep
 from tests.workflow import runs
 
-WHOLE = settings.read(runs.ROOT / "config.yaml")
+WHOLE = settings.load([runs.ROOT / "config.yaml"])
 Path = tuple[str | int, ...]
 REMOVED = object()
 SLOWEST = 2.0  # seconds of processor time for one refusal or plan
@@ -49,7 +49,7 @@ def changed(path: Path, value: Any) -> dict[str, Any]:
     """Return the configuration with one value changed, and of the experiments only the one that it concerns."""
     config = {key: inner for key, inner in WHOLE.items() if key != "experiments"}
     names = path[1:2] if path[0] == "experiments" and len(path) > 1 else ("distinct_counts",)
-    config["experiments"] = {name: WHOLE["experiments"][name] for name in names}
+    config["experiments"] = {name: inner if name in names else None for name, inner in WHOLE["experiments"].items()}
     return replaced(config, path, value)
 
 

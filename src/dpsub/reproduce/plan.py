@@ -6,7 +6,6 @@ missing file is an error and not a smaller table.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from dpsub.data import known
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import artefacts, experiments, provenance, settings
 from dpsub.reproduce.artefact import Artefact, OutputDirs
+from dpsub.reproduce.papers import papers
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Plan:
         configured = set(self.config["experiments"])
         folders = OutputDirs.under(self.results)
         made = [kind() for kind in artefacts.REGISTRY.members().values()]
-        made.sort(key=lambda artefact: (order(artefact.paper), _natural(artefact.name)))
+        made.sort(key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
         known = [
             Product(artefact, folders.files(artefact), *targets_of(artefact, [one.name for one in made]))
             for artefact in made
@@ -142,16 +142,10 @@ class Plan:
         return provenance.settings_digest({"seed": self.config["seed"], **chosen})
 
 
-def order(paper: str) -> tuple[int, str]:
-    """Return by what papers are sorted: the rank that a paper gives itself, then its key."""
-    described = getattr(importlib.import_module(f"dpsub.papers.{paper}"), "PAPER", None)
-    return getattr(described, "rank", 0), paper
-
-
 def targets_of(artefact: Artefact, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the target of an artefact, and its other names, `names` being those of all artefacts of all papers."""
     short, long = artefact.name, f"{artefact.paper}_{artefact.name}"
-    if artefact.paper == min(settings.papers(), key=order):
+    if papers()[artefact.paper].rank == 0:
         return short, (long,)
     return long, (short,) if names.count(short) == 1 else ()
 

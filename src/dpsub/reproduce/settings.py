@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import pkgutil
 import re
 import types
 import typing
@@ -21,6 +20,7 @@ from yaml.composer import Composer
 
 from dpsub import checks, noise, sampling, streams
 from dpsub.errors import ArgumentError, PlanError, UnsupportedError
+from dpsub.reproduce.papers import papers
 
 T = TypeVar("T")
 
@@ -337,13 +337,6 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
 def schema() -> dict[str, Any]:
     """Return the JSON schema of a configuration, for editors."""
     return _whole().model_json_schema()
-
-
-@cache
-def papers() -> tuple[str, ...]:
-    """Return the keys of the papers that are there."""
-    package = importlib.import_module("dpsub.papers")
-    return tuple(sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.ispkg))
 
 
 @cache

@@ -1,0 +1,109 @@
+"""The papers that are there: each is a folder of `dpsub.papers` that says in its `PAPER` what it is."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dpsub.errors import PlanError
+
+PACKAGE = "dpsub.papers"
+
+
+@dataclass(frozen=True)
+class Citation:
+    """Where a paper stands: its authors, title, journal, conference or archive, and year."""
+
+    authors: tuple[str, ...]
+    title: str
+    venue: str
+    year: int
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper, or one study of this project.
+
+    Parameters
+    ----------
+    key : str
+        The name of its folder ("brdp"); it stands in results, verdicts and addresses.
+    title : str
+        Heading of its part of the report.
+    citation : Citation, optional
+        None for a study of this project.
+    rank : int
+        Papers are shown in the order of their ranks, those of one rank in the order of their keys. The paper of rank 0
+        is the main one: its targets have no prefix ("table8", but "balle_table1").
+    reads : tuple of str
+        Keys of other papers whose code or records it uses, and without which it cannot be.
+    """
+
+    key: str
+    title: str
+    citation: Citation | None = None
+    rank: int = 1
+    reads: tuple[str, ...] = ()
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """By this papers are sorted."""
+        return self.rank, self.key
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are: `errata.md`, `published/`."""
+        return Path(str(importlib.import_module(f"{PACKAGE}.{self.key}").__file__)).parent
+
+    @property
+    def errata(self) -> Path:
+        """Its errata in Markdown; a paper in which none are known has no such file."""
+        return self.folder / "errata.md"
+
+
+@cache
+def papers(package: str = PACKAGE) -> dict[str, Paper]:
+    """Return all papers by their keys, in their order.
+
+    Raises
+    ------
+    PlanError
+        If a folder says not what it is, two have one key, or one reads a paper that is not there.
+    """
+    root = importlib.import_module(package)
+    found: dict[str, str] = {}
+    every = []
+    for name in sorted(info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg):
+        paper = getattr(importlib.import_module(f"{package}.{name}"), "PAPER", None)
+        if not isinstance(paper, Paper):
+            raise PlanError(f"the folder of a paper must define PAPER in its __init__.py, got none in papers/{name}")
+        if paper.key in found:
+            raise PlanError(
+                f"two papers must not have one key, got {paper.key!r} in papers/{found[paper.key]} and papers/{name}; "
+                "rename one"
+            )
+        found[paper.key] = name
+        every.append(paper)
+    for paper in every:
+        if paper.key != found[paper.key]:
+            raise PlanError(
+                f"the key of a paper must be the name of its folder, got {paper.key!r} in papers/{found[paper.key]}; "
+                "rename one"
+            )
+        if missing := [key for key in paper.reads if key not in found]:
+            raise PlanError(f"the paper {paper.key!r} reads {missing[0]!r}, which is not there; remove both or none")
+    return {paper.key: paper for paper in sorted(every, key=lambda paper: paper.order)}
+
+
+def errata_files() -> list[Path]:
+    """Return the errata of all papers, in their order."""
+    return [paper.errata for paper in papers().values() if paper.errata.exists()]
+
+
+def of_module(module: str) -> str:
+    """Return the key of the paper in whose folder a module stands ("dpsub.papers.must.artefacts.table8"), else ""."""
+    inside = module.removeprefix(f"{PACKAGE}.")
+    return "" if inside == module else inside.partition(".")[0]
