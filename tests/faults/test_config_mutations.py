@@ -139,7 +139,7 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
 
 @pytest.mark.parametrize("grid", [DRAWS, FAIR], ids=["draws", "fair"])
 def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(grid: dict[str, Any], tmp_path: pathlib.Path) -> None:
-    whole = settings.merge(planning.DEFAULTS, sweep(grid, results_dir=str(tmp_path / "none")))
+    whole = planning.validate(sweep(grid, results_dir=str(tmp_path / "none")))
     cases = [(path, value) for path in places(whole) for value in mutations(at(whole, path))]
     assert len(cases) > 100
     accepted = 0

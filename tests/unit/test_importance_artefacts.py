@@ -48,7 +48,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 def run(name: str, records: Frames, replicates: range | None = None, **changes: Any) -> pd.DataFrame:
     settings = settings_of(name, **{**copy.deepcopy(CHANGES[name]), **changes})
     experiment = EXPERIMENTS.get(name)(records)
-    chosen = replicates or range(experiment.replicates(settings))
+    chosen = replicates or range(experiment.replicates(experiment.settings(settings)))
     return pd.concat([
         experiment.compute(settings, variant=variant, replicates=chosen, seed=CONFIG["seed"], data={})
         .assign(variant=variant, data="") for variant in settings["variants"]

@@ -464,6 +464,8 @@ def _path(parts: Iterable[str | int], before: str = "") -> str:
 def _rank(problem: ErrorDetails) -> tuple[int, str]:
     """Unknown keys first: a misspelt key also makes the right one missing, and only the first hint helps."""
     kind = problem["type"]
+    if kind == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]:
+        return 3, ""  # pydantic counts the items that were accepted: another problem says what is wrong with them
     order = 0 if kind == "extra_forbidden" or problem["loc"][-1:] == ("[key]",) else 1 if kind in _NOUNS else 2
     return order, _path(problem["loc"])
 

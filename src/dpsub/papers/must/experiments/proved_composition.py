@@ -65,6 +65,7 @@ def _figure_s2(figure: FigureS2) -> Iterator[Asked]:
     for k in figure.n_compositions:
         for sampler in figure.samplers:
             yield Asked(
-                table="figure_s2", sampler=sampler, n=figure.n, b=figure.b, m=figure.m, noise_multiplier=figure.scale, n_compositions=k,
+                table="figure_s2", sampler=sampler, n=figure.n, b=figure.b, m=figure.m,
+                    noise_multiplier=figure.scale, n_compositions=k,
                 quantity="delta", given=figure.epsilon, adjacency=adjacencies(sampler)[0],
             )  # fmt: skip

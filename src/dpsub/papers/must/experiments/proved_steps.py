@@ -40,7 +40,8 @@ class ProvedSteps(AccountsExperiment):
     def questions(settings: Settings) -> list[Asked]:
         return [
             Asked(
-                table=ProvedSteps.name, sampler=sampler, n=settings.n, b=settings.b, m=settings.m, noise_multiplier=settings.noise_multiplier,
+                table=ProvedSteps.name, sampler=sampler, n=settings.n, b=settings.b, m=settings.m,
+                noise_multiplier=settings.noise_multiplier,
                 n_compositions=k, quantity="epsilon", given=settings.delta, adjacency=adjacency,
             )
             for k in settings.n_compositions
