@@ -55,7 +55,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         found[name] = folder / f"{name}{known.suffix_of(name)}"
         script = ROOT / "workflow/scripts" / known.script_of(name)
         command = [sys.executable, str(script), "--sources", str(ROOT / "data/SOURCES.csv"),
-                   "--raw", str(folder / "raw"), "--fallback", "synthetic", "--no-download", "--output", str(found[name])]  # fmt: skip
+                   "--raw", str(folder / "raw"), "--fallback", "synthetic", "--no-download",
+                   "--output", str(found[name])]  # fmt: skip
         subprocess.run(command, check=True, timeout=300)
     return found
 

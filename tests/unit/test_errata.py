@@ -180,7 +180,9 @@ def test_e05_equation_9_is_used_outside_its_range() -> None:
 def test_e06_as_done_draws_must_ww_with_must_ow() -> None:
     drawn = {
         variant: {cell.sampler: cell.drawn.name for cell in
-                  gradient_cells(typed("adult_logistic"), variant, 30969, [0.0005], {"residual": descent.logistic_residual, "learning_rate": 0.01})}
+                  gradient_cells(
+                      typed("adult_logistic"), variant, 30969, [0.0005],
+                      {"residual": descent.logistic_residual, "learning_rate": 0.01})}
         for variant in ("stated", "as_done", "consistent")
     }  # fmt: skip
     assert drawn["as_done"]["must_ww"] == "must_ow"

@@ -137,7 +137,10 @@ class TestNoiseCalibration:
                 assert row["sigma"] == pytest.approx(sigma, rel=1e-14)
         for table, name in (("table6", "linear_regression"), ("table8", "adult_logistic")):
             n = CONFIG["experiments"]["noise_calibration"]["tables"][table]["n"]
-            for step in gradient_cells(typed(name), variant, n, np.atleast_1d(typed(name).epsilon_amplified).tolist(), {"residual": squared_error_residual, "learning_rate": 0.01}):
+            for step in gradient_cells(
+                typed(name), variant, n, np.atleast_1d(typed(name).epsilon_amplified).tolist(),
+                {"residual": squared_error_residual, "learning_rate": 0.01},
+            ):
                 if step.sampler != "nonprivate":
                     row = only(noise[variant], table=table, sampler=step.sampler,
                                epsilon_amplified=step.epsilon_amplified)  # fmt: skip

@@ -15,7 +15,7 @@ from dpsub.learning.descent import area_under_curve
 from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments import fair_training
 from dpsub.papers.fair.experiments.fair_cells import Cell
-from dpsub.papers.fair.experiments.fair_comparison import FairComparison
+from dpsub.papers.fair.experiments.fair_comparison import FairComparison, recorded_noise
 from dpsub.papers.fair.experiments.fair_noise import Calibrated
 from dpsub.papers.fair.experiments.fair_tasks import TaskData, load
 from dpsub.reproduce.experiment import Run
@@ -107,8 +107,8 @@ def test_a_seed_does_not_depend_on_its_company(dataset: str) -> None:
 def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
     row = {"variant": "rigorous", "dataset": "linear", "sampler": "wor", "m": 100, "b": 0, "steps": 10,
            "target_epsilon": 1.0, "target_delta": 1e-5, **vars(NOISE)}  # fmt: skip
-    experiment = FairComparison({"fair_noise": pd.DataFrame([row])})
-    assert experiment.calibrated(Cell("wor", 100, None, 10, 1.0, 1e-5, "linear")).noise_multiplier == 5.0
+    found = recorded_noise(Run("rigorous", range(1), STREAMS, records={"fair_noise": pd.DataFrame([row])}))
+    assert found[Cell("wor", 100, None, 10, 1.0, 1e-5, "linear").key].noise_multiplier == 5.0
 
 
 def test_cost_grows_with_seeds_and_steps_and_knows_the_calibration() -> None:

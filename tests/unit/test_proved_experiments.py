@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,12 +156,12 @@ class TestRealisedBatches:
         ("proved_steps", {"delta": 1.0}, "delta must be below 1, got delta = 1"),
         ("proved_steps", {"noise_multiplier": 0.01}, "noise_multiplier must be at least 0.05"),
         ("proved_steps", {"b": 301}, "b must be at most n = 300, got b = 301"),
-        ("proved_noise", {"target_epsilons": [0]}, "target_epsilon must be above 0"),
+        ("proved_noise", {"target_epsilons": [0]}, r"target_epsilons\[0\] must be above 0"),
         ("proved_noise", {"accuracy": 1}, "accuracy must be below 1"),
     ],
 )
 def test_bad_settings_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlanError, match=re.sub(r", got \w+ = ", ", got ", message)):
+    with pytest.raises(PlanError, match=message.partition(", got")[0]):
         REGISTRY.get(name).settings(settings_of(name, **{**SMALL[name], **changes}))
 
 

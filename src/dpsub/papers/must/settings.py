@@ -98,7 +98,7 @@ class SizesOfFigureS2(Group):
 class FigureS2(SizesOfFigureS2):
     """What the curves of Figure S2 compose."""
 
-    scale: Positive = Field(4, description="Scale of the noise in units of one occurrence's shift.")
+    scale: float = Field(4, ge=0.05, description="Scale of the noise in units of one occurrence's shift.")
     epsilon: Epsilon = 1
     n_compositions: Sizes = Field((200, 400, 600, 800, 1000), description="Numbers of composed releases.")
     samplers: Samplers = ("must_ow", "must_ww")

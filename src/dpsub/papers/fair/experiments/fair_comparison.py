@@ -65,7 +65,7 @@ class FairComparison(Experiment):
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
         tasks: dict[str, TaskData] = {}
-        recorded = dict(_read(run.records["fair_noise"])) if "fair_noise" in run.records else {}
+        recorded = recorded_noise(run)
         for cell in expanded(settings.grid, CONVENTIONS[run.variant]):
             if cell.dataset not in tasks:
                 # one task's data at a time
@@ -81,7 +81,7 @@ class FairComparison(Experiment):
 
         The noise is that of the records of `fair_noise`, where the run has them, else computed, once a process.
         """
-        recorded = dict(_read(run.records["fair_noise"])) if "fair_noise" in run.records else {}
+        recorded = recorded_noise(run)
         noise, rows = recorded.get(cell.key) or calibrate(cell), []
         for start in range(0, len(run.replicates), SEEDS_AT_ONCE):
             block = run.replicates[start : start + SEEDS_AT_ONCE]
@@ -126,6 +126,11 @@ class FairComparison(Experiment):
             found = train(cell, data.part(start, len(block)), noise.noise_multiplier if noise else None, block, streams)
             rows += [{"replicate": r, **shared, **measures} for r, measures in zip(block, found, strict=True)]
         return rows
+
+
+def recorded_noise(run: Run) -> dict[tuple[Any, ...], Calibrated]:
+    """Return the noise of the cells in the records of `fair_noise`, by `Cell.key`; none if the run has no such records."""
+    return dict(_read(run.records["fair_noise"])) if "fair_noise" in run.records else {}
 
 
 def _read(frame: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], Calibrated]]:
