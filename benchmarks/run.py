@@ -111,7 +111,7 @@ def experiments(board: Board, config: dict) -> None:
     one = config["experiments"]["subset_statistics"]
     experiment = SubsetStatistics()
     replicates = range(experiment.replicates(one))
-    ours = best(lambda: experiment.run(settings=one, variant="stated", replicates=replicates, root=root, data={}), 2)
+    ours = best(lambda: experiment.compute(one, variant="stated", replicates=replicates, seed=root, data={}), 2)
     x = np.random.default_rng(0).standard_normal(one["n"])
     cells = list(experiment.cells(one, "stated"))
 
@@ -127,7 +127,7 @@ def experiments(board: Board, config: dict) -> None:
     two = config["experiments"]["linear_regression"]
     regression = LinearRegression()
     replicates = range(regression.replicates(two))
-    ours = best(lambda: regression.run(settings=two, variant="stated", replicates=replicates, root=root, data={}), 2)
+    ours = best(lambda: regression.compute(two, variant="stated", replicates=replicates, seed=root, data={}), 2)
 
     def loop_two() -> None:
         rng = stream(root, experiment="bench", cell={}, role="data", replicate=0)
@@ -160,7 +160,7 @@ def main() -> int:
     designs.designs(board)
     scale.scale(board)
     importance.importance(board, quick=arguments.quick)
-    experiments(board, settings.load([arguments.config], schema=Path("workflow/schemas/config.schema.yaml")))
+    experiments(board, settings.load([arguments.config]))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)
 

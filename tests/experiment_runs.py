@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from dpsub.reproduce import published
-from dpsub.reproduce.experiments import REGISTRY, Experiment
+from dpsub.reproduce.experiments import REGISTRY
 
-CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())
+CONFIG: dict[str, Any] = {
+    "seed": 20231220, "experiments": {name: kind.defaults() for name, kind in REGISTRY.members().items()}
+}  # fmt: skip
+"""The published settings of all experiments."""
 
 
 def settings_of(name: str, **changes: Any) -> dict[str, Any]:
-    """Return the configured settings of an experiment, with changes of the first level."""
+    """Return the published settings of an experiment, with changes of the first level."""
     return {**copy.deepcopy(CONFIG["experiments"][name]), **changes}
 
 
+def typed(name: str, **changes: Any) -> Any:
+    """Return them as an instance of the experiment's `Settings`."""
+    return REGISTRY.get(name).settings(settings_of(name, **changes))
+
+
 def run(name: str, variant: str = "stated", **changes: Any) -> pd.DataFrame:
-    """Check the settings and return the records of replicate 0."""
-    settings = settings_of(name, **changes)
-    experiment: Experiment = REGISTRY.get(name)()
-    experiment.check(settings)
-    return experiment.run(settings=settings, variant=variant, replicates=range(1), root=CONFIG["seed"], data={})
+    """Return the records of replicate 0."""
+    return REGISTRY.get(name)().compute(settings_of(name, **changes), variant=variant, seed=CONFIG["seed"])
 
 
 def only(frame: pd.DataFrame, **fields: Any) -> dict[str, Any]:

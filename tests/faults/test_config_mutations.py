@@ -21,8 +21,7 @@ from dpsub.reproduce.sweeps.planning import SweepPlan
 from tests.sweep_grids import DRAWS, FAIR, sweep
 from tests.workflow import runs
 
-SCHEMA = runs.ROOT / "workflow/schemas/config.schema.yaml"
-WHOLE = settings.read(runs.ROOT / "config.yaml")
+WHOLE = settings.load([runs.ROOT / "config.yaml"])
 Path = tuple[str | int, ...]
 REMOVED = object()
 SLOWEST = 2.0  # seconds of processor time for one refusal or plan
@@ -50,7 +49,7 @@ def changed(path: Path, value: Any) -> dict[str, Any]:
     """Return the configuration with one value changed, and of the experiments only the one that it concerns."""
     config = {key: inner for key, inner in WHOLE.items() if key != "experiments"}
     names = path[1:2] if path[0] == "experiments" and len(path) > 1 else ("distinct_counts",)
-    config["experiments"] = {name: WHOLE["experiments"][name] for name in names}
+    config["experiments"] = {name: inner if name in names else None for name, inner in WHOLE["experiments"].items()}
     return replaced(config, path, value)
 
 
@@ -93,7 +92,7 @@ def outcome(path: Path, value: Any) -> str:
     """Return the sentence of the refusal, "" for a plan."""
     started = time.process_time()
     try:
-        plan = Plan(settings.validate(changed(path, value), schema=SCHEMA))
+        plan = Plan(settings.validate(changed(path, value)))
         assert all(plan.record(part).suffix == ".parquet" for name in plan.experiments for part in plan.parts(name))
         told = ""
     except PlanError as refusal:
@@ -133,22 +132,20 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
         value = at(WHOLE, path)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer():
             other = float(value) if isinstance(value, int) else int(value)
-            assert settings.conform(changed(path, other), schema=SCHEMA) == settings.conform(
-                changed(path, value), schema=SCHEMA
-            )
+            assert settings.validate(changed(path, other)) == settings.validate(changed(path, value))
             tried += 1
     assert tried > 50
 
 
 @pytest.mark.parametrize("grid", [DRAWS, FAIR], ids=["draws", "fair"])
 def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(grid: dict[str, Any], tmp_path: pathlib.Path) -> None:
-    whole = settings.merge(planning.DEFAULTS, sweep(grid, results_dir=str(tmp_path / "none")))
+    whole = planning.validate(sweep(grid, results_dir=str(tmp_path / "none")))
     cases = [(path, value) for path in places(whole) for value in mutations(at(whole, path))]
     assert len(cases) > 100
     accepted = 0
     for path, value in cases:
         try:
-            SweepPlan(settings.conform(replaced(whole, path, value), schema=planning.SCHEMA))
+            SweepPlan(planning.validate(replaced(whole, path, value)))
             accepted += 1
         except PlanError as refusal:
             assert names_the_key(path, str(refusal)) and "\n" not in str(refusal), (path, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
         (GRID, nested(GRID, "b", value=1001), "b must be at most n = 1000, got b = 1001"),
         (GRID, nested(GRID, "b", value=399), "m must be at most b = 399, got m = 400"),
         (GRID, nested(GRID, "m", value=0), "m must be at least 1, got m = 0"),
-        (GRID, nested(GRID, "ratios", value=[0]), "ratio must be above 0, got ratio = 0"),
+        (GRID, nested(GRID, "ratios", value=[0]), "ratios[0] must be above 0, got ratio = 0"),
         (GRID, nested(GRID, "epsilon_step", value=0), "epsilon_step must be above 0, got epsilon_step = 0"),
         (GRID, nested(GRID, "epsilon_max", value=0.001), "epsilon_max must be at least 0.01, got epsilon_max = 0.001"),
         (CROSS, nested(CROSS, "samplers", value=["w"]), "unknown sampler 'w'; did you mean 'wr'?"),
@@ -50,7 +51,7 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
         (NOISE, nested(NOISE, "tables", "table6", "clip", value=0), "clip must be above 0, got clip = 0"),
         (NOISE, nested(NOISE, "tables", "table4", "upper", value=-4), "upper must be above -4, got upper = -4"),
         (NOISE, nested(NOISE, "tables", "table4", "m", value=1), "m must be at least 2, got m = 1"),
-        (NOISE, nested(NOISE, "tables", "table8", "epsilon_amplified", value=[0]),
+        (NOISE, nested(NOISE, "tables", "table8", "epsilon_amplified", value=0),
          "epsilon_amplified must be above 0, got epsilon_amplified = 0"),
         (COMPOSE, nested(COMPOSE, "table8", "epsilon", value=6), "epsilon must be below 6, got epsilon = 6"),
         (COMPOSE, nested(COMPOSE, "table8", "epsilon", value=0), "epsilon must be above 0, got epsilon = 0"),
@@ -70,10 +71,13 @@ GRID, CROSS, SURFACE, NOISE, COMPOSE, COUNTS, TIME = (
         (COUNTS, nested(COUNTS, "settings", value=[SIZES | {"b": 20}]), "m must be at most b = 20, got m = 30"),
         (COUNTS, nested(COUNTS, "draws", value=1), "draws must be at least 2, got draws = 1"),
         (TIME, nested(TIME, "settings", value=[SIZES | {"b": 301}]), "b must be at most n = 300, got b = 301"),
-        (TIME, nested(TIME, "draws", value=0), "draws must be at least 1, got draws = 0"),
+        (TIME, nested(TIME, "draws", value=0), "draws must be at least 2, got draws = 0"),
     ],
 )  # fmt: skip
 def test_bad_settings_are_refused_before_any_work(name: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(DpsubError) as refused:
-        REGISTRY.get(name)().check(settings)
-    assert str(refused.value) == message
+        REGISTRY.get(name).settings(settings)
+    sentence = re.sub(r" in experiments[\w.\[\]]*", "", str(refused.value))  # a bound is told with the path of its key
+    tail = re.sub(r", got \w+ = ", ", got ", message)
+    assert sentence.startswith("experiments.") or sentence.startswith("unknown "), sentence
+    assert sentence.endswith((message, tail)), sentence

@@ -92,8 +92,7 @@ from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws
 
 experiment = experiments.REGISTRY.get("distinct_counts")()
 settings = {"draws": 20, "samplers": ["poisson", "blb"], "settings": [{"n": 400, "m": 20, "b": 40}]}
-experiment.check(settings)
-records = experiment.run(settings=settings, variant="stated", replicates=range(2), root=1, data={})
+records = experiment.compute(settings, variant="stated", replicates=range(2), seed=1)
 expected = sampling.of_sizes("blb", n=400, b=40).expected_distinct(400)
 assert set(records.loc[records["sampler"] == "blb", "law_mean"]) == {expected}
 fields = {"sampler": "blb", "n": 400, "m": 20, "b": 40, "steps": 5}

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from dpsub.papers.must.claims import AMPLIFICATION, NOISE_AND_COMPOSITION, UTILITY, Claims
 from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from dpsub.reproduce.verdicts import NOT_REAL, compare
+from tests import experiment_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = published.load("must", "claims", ROOT / "src/dpsub/papers")
@@ -32,7 +32,7 @@ FAILING = {
 @pytest.fixture(scope="module")
 def computed() -> Frames:
     """Records of the deterministic experiments at the paper's sizes, the surface on a coarse grid."""
-    configuration = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
+    configuration = experiment_runs.CONFIG["experiments"]
     configuration["design_surface"]["step"] = 25
     records = {}
     for name in ("amplification_grid", "amplification_crossings", "design_surface", "noise_calibration"):
@@ -65,9 +65,7 @@ def composition() -> pd.DataFrame:
         for row in rows:
             row.setdefault("delta_lower", low * row["delta"])
             row.setdefault("delta_upper", high * row["delta"])
-    frame = pd.DataFrame(rows).assign(data="")
-    frame.attrs["settings"] = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]["composition"]
-    return frame
+    return pd.DataFrame(rows).assign(data="")
 
 
 def proved_composition() -> pd.DataFrame:

@@ -18,7 +18,7 @@ from dpsub.papers.must.experiments.composition import pair_of
 from dpsub.papers.must.experiments.linear_regression import gradient_cells
 from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
 from dpsub.reproduce.experiments import REGISTRY
-from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of
+from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of, typed
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ class TestNoiseCalibration:
     def test_scales_are_those_that_the_utility_experiments_add(
         self, noise: dict[str, pd.DataFrame], variant: str
     ) -> None:
-        for cell in SubsetStatistics().cells(settings_of("subset_statistics"), variant):
+        for cell in SubsetStatistics().cells(typed("subset_statistics"), variant):
             if cell.sampler == "nonprivate":
                 continue
             for statistic, sigma in (("mean", cell.sigma_mean), ("variance", cell.sigma_variance)):
@@ -137,7 +137,10 @@ class TestNoiseCalibration:
                 assert row["sigma"] == pytest.approx(sigma, rel=1e-14)
         for table, name in (("table6", "linear_regression"), ("table8", "adult_logistic")):
             n = CONFIG["experiments"]["noise_calibration"]["tables"][table]["n"]
-            for step in gradient_cells(settings_of(name), variant, n, {"residual": squared_error_residual}):
+            for step in gradient_cells(
+                typed(name), variant, n, np.atleast_1d(typed(name).epsilon_amplified).tolist(),
+                {"residual": squared_error_residual, "learning_rate": 0.01},
+            ):
                 if step.sampler != "nonprivate":
                     row = only(noise[variant], table=table, sampler=step.sampler,
                                epsilon_amplified=step.epsilon_amplified)  # fmt: skip
@@ -170,9 +173,9 @@ class TestComposition:
 
     def test_scales_as_printed(self) -> None:
         experiment: Any = REGISTRY.get("composition")()
-        stated = {t.sampler: t for t in experiment.tasks(settings_of("composition"), "stated") if t.table == "table8"}
+        stated = {t.sampler: t for t in experiment.tasks(typed("composition"), "stated") if t.table == "table8"}
         consistent = {
-            t.sampler: t for t in experiment.tasks(settings_of("composition"), "consistent") if t.table == "table8"
+            t.sampler: t for t in experiment.tasks(typed("composition"), "consistent") if t.table == "table8"
         }
         expected = {"poisson": 2.6536, "wor": 2.6536, "wr": 2.6411, "must_ow": 2.0131, "must_ww": 2.0061}
         assert {name: round(task.pair.scale, 4) for name, task in stated.items()} == expected

@@ -13,11 +13,11 @@ from scipy.stats import binom, norm
 import dpsub
 from dpsub import sampling
 from dpsub.accounting import account
-from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.errors import PlanError, UnsupportedError
 from dpsub.papers.must.experiments import other_accountants, realised_batches
 from dpsub.papers.must.experiments.proved_noise import rounded
 from dpsub.reproduce.experiments import REGISTRY
-from tests.experiment_runs import CONFIG, only, settings_of
+from tests.experiment_runs import CONFIG, only, settings_of, typed
 
 SIZES = {"n": 300, "b": 30, "m": 10}
 SMALL: dict[str, dict[str, Any]] = {
@@ -35,9 +35,8 @@ SMALL: dict[str, dict[str, Any]] = {
 def records(name: str, **changes: Any) -> pd.DataFrame:
     settings = settings_of(name, **{**SMALL[name], **changes})
     experiment = REGISTRY.get(name)()
-    experiment.check(settings)
-    every = range(experiment.replicates(settings))
-    return experiment.run(settings=settings, variant="rigorous", replicates=every, root=1, data={})
+    every = range(experiment.replicates(experiment.settings(settings)))
+    return experiment.compute(settings, variant="rigorous", replicates=every, seed=1, data={})
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +48,8 @@ def found() -> dict[str, pd.DataFrame]:
 def test_parts_do_not_matter(name: str, found: dict[str, pd.DataFrame]) -> None:
     settings = settings_of(name, **SMALL[name])
     experiment = REGISTRY.get(name)()
-    last = experiment.replicates(settings) - 1
-    alone = experiment.run(settings=settings, variant="rigorous", replicates=range(last, last + 1), root=1, data={})
+    last = experiment.replicates(experiment.settings(settings)) - 1
+    alone = experiment.compute(settings, variant="rigorous", replicates=range(last, last + 1), seed=1)
     assert list(alone.columns) == list(experiment.columns)
     pd.testing.assert_frame_equal(alone, found[name].iloc[[-1]].reset_index(drop=True), check_exact=True)
     assert list(found[name]["replicate"]) == list(range(last + 1))
@@ -76,7 +75,7 @@ def test_poisson_comes_under_both_relations(found: dict[str, pd.DataFrame]) -> N
 
 def test_the_noise_of_table8_is_in_units_of_the_clipping_bound() -> None:
     experiment = REGISTRY.get("proved_composition")()
-    asked = {(a.table, a.sampler, a.denominator): a for a in experiment.questions(settings_of("proved_composition"))}
+    asked = {(a.table, a.sampler, a.denominator): a for a in experiment.questions(typed("proved_composition"))}
     assert asked["table8", "wor", "fixed"].noise_multiplier == pytest.approx(0.885, abs=5e-4)
     assert asked["table8_printed_scale", "wor", "fixed"].noise_multiplier == pytest.approx(2.654, abs=5e-4)
     assert asked["table8", "must_ow", "fixed"].noise_multiplier == pytest.approx(0.671, abs=5e-4)
@@ -85,7 +84,7 @@ def test_the_noise_of_table8_is_in_units_of_the_clipping_bound() -> None:
 
 
 def test_settings_agree_with_those_of_the_papers_composition() -> None:
-    ours, theirs = settings_of("proved_composition"), settings_of("composition")
+    ours, theirs = typed("proved_composition"), typed("composition")
     for table in ("table8", "figure_s2"):
         assert ours[table].items() <= theirs[table].items()
 
@@ -157,13 +156,13 @@ class TestRealisedBatches:
         ("proved_steps", {"delta": 1.0}, "delta must be below 1, got delta = 1"),
         ("proved_steps", {"noise_multiplier": 0.01}, "noise_multiplier must be at least 0.05"),
         ("proved_steps", {"b": 301}, "b must be at most n = 300, got b = 301"),
-        ("proved_noise", {"target_epsilons": [0]}, "target_epsilon must be above 0"),
+        ("proved_noise", {"target_epsilons": [0]}, r"target_epsilons\[0\] must be above 0"),
         ("proved_noise", {"accuracy": 1}, "accuracy must be below 1"),
     ],
 )
 def test_bad_settings_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        REGISTRY.get(name)().check(settings_of(name, **{**SMALL[name], **changes}))
+    with pytest.raises(PlanError, match=message.partition(", got")[0]):
+        REGISTRY.get(name).settings(settings_of(name, **{**SMALL[name], **changes}))
 
 
 class TestPeers:
@@ -176,9 +175,8 @@ class TestPeers:
     def run(self, name: str, *cases: dict[str, Any]) -> pd.DataFrame:
         settings = {"delta": 1e-5, "cases": list(cases), "variants": ["rigorous"], "parts": 1}
         experiment = REGISTRY.get(name)()
-        experiment.check(settings)
-        every = range(experiment.replicates(settings))
-        return experiment.run(settings=settings, variant="rigorous", replicates=every, root=1, data={})
+        every = range(experiment.replicates(experiment.settings(settings)))
+        return experiment.compute(settings, variant="rigorous", replicates=every, seed=1, data={})
 
     def test_absent_packages_are_named_and_leave_no_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def absent(name: str) -> None:
@@ -203,7 +201,7 @@ class TestPeers:
         assert (found["seconds"] > 0).all()
 
     def test_a_relation_without_a_proof_is_refused(self) -> None:
-        with pytest.raises(ArgumentError, match="adjacency"):
+        with pytest.raises(PlanError, match="adjacency"):
             self.run("peer_bounds", {**self.case, "sampler": "wor"})
 
 

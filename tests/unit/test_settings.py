@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,42 +12,44 @@ from dpsub.reproduce import experiments, provenance, settings
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
 
 
-def objects(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    if isinstance(schema, dict):
-        if schema.get("type") == "object":
-            yield path, schema
-        for key, item in schema.items():
-            yield from objects(item, f"{path}/{key}")
+def test_the_schema_for_editors_is_that_of_the_models() -> None:
+    assert json.loads((ROOT / settings.SCHEMA).read_text(encoding="utf-8")) == settings.schema()
 
 
-def test_the_schema_is_closed_and_every_key_is_described() -> None:
-    schema = settings.read(SCHEMA)
-    found = dict(objects(schema))
-    assert len(found) > 15
-    for path, part in found.items():
-        assert part.get("additionalProperties") is False, path
-        for key, item in part["properties"].items():
-            described = item.get("description") or schema["$defs"][item["$ref"].rpartition("/")[2]].get("description")
-            assert described, f"{path}: {key}"
+def test_the_schema_is_closed() -> None:
+    found = settings.schema()
+    parts = [found, *(part for part in found["$defs"].values() if part["type"] == "object")]
+    assert len(parts) > 50
+    assert all(part["additionalProperties"] is False for part in parts)
+
+
+def test_a_shared_group_changes_every_experiment_that_has_it() -> None:
+    shared = {"must": {"experiment3": {"clip": 1}}, "fair": {"fair_grid": {"grid": [
+        {"dataset": "linear", "m": [100], "b": [200], "steps": 20, "target_epsilon": [1]}]}}}  # fmt: skip
+    config = settings.validate({"seed": 1, "results_dir": "results", "papers": ["must", "fair"], "shared": shared,
+                                "experiments": {"adult_logistic_trace": {"clip": 2}}})["experiments"]  # fmt: skip
+    assert config["adult_logistic"]["clip"] == config["composition"]["table8"]["clip"] == 1
+    assert config["noise_calibration"]["tables"]["table8"]["clip"] == 1
+    assert config["adult_logistic_trace"]["clip"] == 2  # its own word is the last
+    assert [len(config[name]["grid"]) for name in ("fair_noise", "fair_comparison", "fair_times")] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("name", ["", "workflow/smoke.yaml", "workflow/importance.yaml", "tests/tiny.yaml"])
 def test_the_configurations_of_the_project_are_valid(name: str) -> None:
     paths = [ROOT / "config.yaml", *([ROOT / name] if name else [])]
-    plan = Plan(settings.load(paths, schema=SCHEMA))
+    plan = Plan(settings.load(paths))
     assert plan.products and plan.records(*plan.experiments)
 
 
 def test_the_full_configuration_runs_every_experiment() -> None:
-    config = settings.load([ROOT / "config.yaml"], schema=SCHEMA)
+    config = settings.load([ROOT / "config.yaml"])
     assert set(config["experiments"]) == set(experiments.REGISTRY.names())
 
 
 def test_the_run_of_one_paper_leaves_out_the_others() -> None:
-    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/importance.yaml"], schema=SCHEMA)
+    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/importance.yaml"])
     assert set(Plan(config).experiments) == {name for name in experiments.REGISTRY.names() if "importance" in name}
 
 
@@ -66,7 +67,7 @@ def test_equal_numbers_have_equal_digests() -> None:
 
 
 def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> None:
-    first = settings.load([ROOT / "config.yaml"], schema=SCHEMA)
+    first = settings.load([ROOT / "config.yaml"])
     second = settings.merge(first, {"experiments": {"subset_statistics": {"parts": 7, "variants": ["stated"]}}})
     third = settings.merge(first, {"experiments": {"subset_statistics": {"m": 31}}})
     digests = [Plan(config).config_digest("subset_statistics") for config in (first, second, third)]
@@ -75,7 +76,7 @@ def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> N
 
 def test_an_experiment_set_to_null_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "less.yaml").write_text("experiments: {adult_logistic: null}\n", encoding="utf-8")
-    plan = Plan(settings.load([ROOT / "config.yaml", tmp_path / "less.yaml"], schema=SCHEMA))
+    plan = Plan(settings.load([ROOT / "config.yaml", tmp_path / "less.yaml"]))
     assert "adult_logistic" not in plan.experiments
     assert "table8" not in {product.target for product in plan.products}
     assert "table9" in {product.target for product in plan.products}

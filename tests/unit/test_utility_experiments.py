@@ -37,8 +37,7 @@ def records(
     name: str, variant: str, replicates: range, sizes: dict[str, Any], data: dict[str, Path] | None = None
 ) -> pd.DataFrame:
     settings = settings_of(name, **sizes)
-    return REGISTRY.get(name)().run(
-        settings=settings, variant=variant, replicates=replicates, root=ROOT, data=data or {}
+    return REGISTRY.get(name)().compute(settings, variant=variant, replicates=replicates, seed=ROOT, data=data or {}
     )
 
 

@@ -1,6 +1,6 @@
 """The plan of the run, from the configuration and the registries.
 
-REQUIRED INPUTS: `config`, workflow/schemas/config.schema.yaml
+REQUIRED INPUTS: `config`
 OUTPUTS: PLAN and the functions with which the rules look into it
 """
 
@@ -14,7 +14,7 @@ from dpsub.reproduce.papers import errata_files
 from dpsub.reproduce.plan import Plan
 
 try:
-    PLAN = Plan(settings.validate(config, schema=ROOT / "workflow/schemas/config.schema.yaml"))
+    PLAN = Plan(settings.validate(config))
 except DpsubError as problem:
     raise WorkflowError(str(problem)) from None
 
@@ -29,7 +29,9 @@ def data_files(*experiments):
 
 def targets():
     """Return the files of each target that has a name."""
-    return {product.target: shown(product.files.values()) for product in PLAN.products}
+    return {
+        name: shown(product.files.values()) for product in PLAN.products for name in (product.target, *product.aliases)
+    }
 
 
 def everything():

@@ -39,7 +39,6 @@ from dpsub.reproduce import lock, settings
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = ROOT / "workflow/schemas/config.schema.yaml"
 GRACE = 10  # seconds
 ROOM = 100 << 20  # bytes; a full run needs about half of it
 
@@ -52,7 +51,7 @@ def main() -> None:
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
     check_place(ROOT)
-    config = settings.load([ROOT / "config.yaml", *options.config], schema=SCHEMA)
+    config = settings.load([ROOT / "config.yaml", *options.config])
     plan = Plan(config)
     _check_targets(plan, options.targets)
     slurm = machine(plan.results, options)
@@ -97,7 +96,7 @@ def machine(results: Path, options: argparse.Namespace) -> cluster.Slurm | None:
 
 
 def _check_targets(plan: Plan, targets: Sequence[str]) -> None:
-    known = [product.target for product in plan.products]
+    known = [name for product in plan.products for name in (product.target, *product.aliases)]
     for target in targets:
         if target not in known and target != "all" and not Path(target).suffix:
             near = checks.nearest(target, known)

@@ -51,17 +51,17 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()
 
-    experiment = experiments.REGISTRY.get(options.experiment)(records.gather(options.records))
+    experiment = experiments.REGISTRY.get(options.experiment)()
     # What else is computed, and where, is no setting of this job: it must not make it run again.
     chosen = {**options.settings, "variants": [options.variant], "parts": 1}
-    experiment.check(chosen)
     data = dict(options.data)
-    frame = experiment.run(
-        settings=chosen,
+    frame = experiment.compute(
+        chosen,
         variant=options.variant,
         replicates=options.replicates,
-        root=options.seed,
+        seed=options.seed,
         data=data,
+        records=records.gather(options.records),
     )
     origin = records.Origin(
         experiment=options.experiment,

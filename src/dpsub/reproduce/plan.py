@@ -7,7 +7,7 @@ missing file is an error and not a smaller table.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,11 +41,10 @@ class Product:
     artefact: Artefact
     files: Mapping[str, Path]
 
-    @property
-    def target(self) -> str:
-        """Name by which the user asks for it: "table8" for the main paper, "balle_table1" for others."""
-        paper, name = papers()[self.artefact.paper], self.artefact.name
-        return name if paper.rank == 0 else f"{paper.key}_{name}"
+    target: str
+    """Name by which the user asks for it: "table8" for the first of the papers, "balle_table1" for others."""
+    aliases: tuple[str, ...] = ()
+    """Other names: the short one where no other paper has it, the long one of the first paper."""
 
 
 class Plan:
@@ -73,17 +72,19 @@ class Plan:
         configured = set(self.config["experiments"])
         folders = OutputDirs.under(self.results)
         made = [kind() for kind in artefacts.REGISTRY.members().values()]
-        for artefact in made:
-            printed_rows(artefact)  # refuses what nothing could be compared with
-        made.sort(key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
-        known = [Product(artefact, folders.files(artefact)) for artefact in made]
         columns = {name: kind.columns for name, kind in experiments.REGISTRY.members().items()}
         for artefact in made:
+            printed_rows(artefact)  # refuses what nothing could be compared with
             if isinstance(artefact, Table | Claims):
                 artefact.check(columns)
+        made.sort(key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
+        known = [
+            Product(artefact, folders.files(artefact), *targets_of(artefact, [one.name for one in made]))
+            for artefact in made
+        ]
         if self.config["artefacts"] is None:
             return tuple(product for product in known if configured.issuperset(product.artefact.experiments))
-        by_target = {product.target: product for product in known}
+        by_target = {name: product for product in known for name in (product.target, *product.aliases)}
         chosen = set()
         for name in self.config["artefacts"]:
             try:
@@ -93,22 +94,21 @@ class Plan:
             lacking = sorted(set(product.artefact.experiments) - configured)
             if lacking:
                 raise PlanError(f"artefacts: {name} needs the experiment {lacking[0]}; configure it, or omit {name}")
-            chosen.add(name)
+            chosen.add(product.target)
         return tuple(product for product in known if product.target in chosen)
 
     @cached_property
     def experiments(self) -> tuple[str, ...]:
-        """Experiments to run: all that are configured, or those of the artefacts asked for by name."""
-        configured = self.config["experiments"]
-        if self.config["artefacts"] is None:
-            return tuple(configured)
+        """Experiments to run: those that an artefact reads, or the records of which such an experiment reads."""
         needed = {name for product in self.products for name in product.artefact.experiments}
-        return tuple(name for name in configured if name in needed)
+        needed |= {name for one in needed for name in experiments.REGISTRY.get(one).needs_records}
+        return tuple(name for name in self.config["experiments"] if name in needed)
 
     def parts(self, experiment: str) -> tuple[RecordPart, ...]:
         """Return the jobs of one experiment, all variants, in order."""
         chosen = self.config["experiments"][experiment]
-        total, count = experiments.REGISTRY.get(experiment)().replicates(chosen), chosen["parts"]
+        kind = experiments.REGISTRY.get(experiment)
+        total, count = kind().replicates(kind.settings(chosen)), chosen["parts"]
         return tuple(
             RecordPart(experiment, variant, f"{i + 1}-of-{count}", total * i // count, total * (i + 1) // count)
             for variant in chosen["variants"]
@@ -131,7 +131,9 @@ class Plan:
     def data_sets(self, *names: str) -> tuple[str, ...]:
         """Return the data sets that the experiments `names` read."""
         configured = self.config["experiments"]
-        found = {data for name in names for data in experiments.REGISTRY.get(name)().data_of(configured[name])}
+        found: set[str] = set()
+        for kind in map(experiments.REGISTRY.get, names):
+            found.update(kind().data_of(kind.settings(configured[kind.name])))
         return tuple(sorted(found))
 
     def data_file(self, data_set: str) -> Path:
@@ -148,6 +150,14 @@ class Plan:
         """Return the digest of all that the configuration says about an experiment's numbers."""
         chosen = settings.of_experiment(self.config, experiment)
         return provenance.settings_digest({"seed": self.config["seed"], **chosen})
+
+
+def targets_of(artefact: Artefact, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the target of an artefact, and its other names, `names` being those of all artefacts of all papers."""
+    short, long = artefact.name, f"{artefact.paper}_{artefact.name}"
+    if papers()[artefact.paper].rank == 0:
+        return short, (long,)
+    return long, (short,) if names.count(short) == 1 else ()
 
 
 def _natural(name: str) -> tuple[str, int, str]:

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from dpsub.errors import ArgumentError
 from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from dpsub.reproduce.verdicts import compare
+from tests import experiment_runs
 from tests.unit.rows import with_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "src/dpsub/papers"
-CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"]
+CONFIG = experiment_runs.CONFIG["experiments"]
 NAMES = sorted(name for name in CONFIG if name.startswith("balle_"))
 SMALL: dict[str, dict[str, Any]] = {
     "balle_profiles": {"examples": 4, "ratios": [1], "moments": [1]},
@@ -37,7 +37,6 @@ Frames = dict[str, pd.DataFrame]
 def records_of(name: str, variant: str) -> pd.DataFrame:
     settings = {**copy.deepcopy(CONFIG[name]), **SMALL.get(name, {})}
     experiment = EXPERIMENTS.get(name)()
-    experiment.check(settings)
     frame = experiment.run(settings=settings, variant=variant, replicates=range(1), root=1, data={})
     assert list(frame.columns) == list(experiment.columns)
     assert len(frame)
@@ -225,4 +224,4 @@ def test_efficiency_of_noise(records: Frames) -> None:
 )
 def test_settings_that_are_refused(name: str, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        EXPERIMENTS.get(name)().check({**CONFIG[name], **change})
+        EXPERIMENTS.get(name).settings({**CONFIG[name], **change})

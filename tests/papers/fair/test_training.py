@@ -15,13 +15,15 @@ from dpsub.learning.descent import area_under_curve
 from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments import fair_training
 from dpsub.papers.fair.experiments.fair_cells import Cell
-from dpsub.papers.fair.experiments.fair_comparison import FairComparison
+from dpsub.papers.fair.experiments.fair_comparison import FairComparison, recorded_noise
 from dpsub.papers.fair.experiments.fair_noise import Calibrated
 from dpsub.papers.fair.experiments.fair_tasks import TaskData, load
+from dpsub.reproduce.experiment import Run
 from dpsub.sampling import Wor
-from dpsub.streams import stream
+from dpsub.streams import Streams, stream
 
 ROOT = 11
+STREAMS = Streams(ROOT, "fair_comparison")
 SEEDS = range(3)
 CELL = Cell("must_ow", 40, 80, 12, 1.0, 1e-5, "breast_cancer")
 NOISE = Calibrated(5.0, 4.5, 0.9, 1.0, float("nan"), float("nan"))
@@ -35,7 +37,7 @@ def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
 
 def descended_by_loop(cell: Cell, data: TaskData, i: int, multiplier: float) -> np.ndarray:
     """The accountant's release, step by step: clip each record to C, sum over slots, add N(0, (s C)^2), divide by m."""
-    task, block = cell.task, fair_training.batches_of(cell, [i], ROOT)[0]
+    task, block = cell.task, fair_training.batches_of(cell, [i], STREAMS)[0]
     beta = np.zeros(task.n_parameters)
     assert data.train is not None
     for t in range(cell.steps):
@@ -52,8 +54,8 @@ def descended_by_loop(cell: Cell, data: TaskData, i: int, multiplier: float) -> 
 @pytest.mark.parametrize("sampler", ["poisson", "wr", "must_ow", "wor:80,wr:60,wor:40"])
 def test_training_is_the_release_that_the_accountant_assumes(sampler: str) -> None:
     cell = replace(CELL, sampler=sampler)
-    data = load(cell.task, SEEDS, ROOT, {})
-    found = fair_training.train(cell, data, 5.0, SEEDS, ROOT)
+    data = load(cell.task, SEEDS, STREAMS, {})
+    found = fair_training.train(cell, data, 5.0, SEEDS, STREAMS)
     for i in SEEDS:
         expected = fair_training._measured(cell, data, i, descended_by_loop(cell, data, i, 5.0))
         for measure, value in expected.items():
@@ -63,10 +65,10 @@ def test_training_is_the_release_that_the_accountant_assumes(sampler: str) -> No
 @pytest.mark.parametrize("fault", ["twice the clip", "mean for sum", "realised size"])
 def test_a_wrong_unit_of_the_noise_is_seen(fault: str) -> None:
     cell = replace(CELL, sampler="poisson")
-    data = load(cell.task, SEEDS, ROOT, {})
+    data = load(cell.task, SEEDS, STREAMS, {})
     wrong = {"twice the clip": 2 * 5.0, "mean for sum": 5.0 / cell.m, "realised size": 5.0 * cell.m / 37}[fault]
     loss = fair_training._measured(cell, data, 0, descended_by_loop(cell, data, 0, wrong))["log_loss"]
-    assert fair_training.train(cell, data, 5.0, SEEDS, ROOT)[0]["log_loss"] != pytest.approx(loss, rel=1e-4)
+    assert fair_training.train(cell, data, 5.0, SEEDS, STREAMS)[0]["log_loss"] != pytest.approx(loss, rel=1e-4)
 
 
 def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
@@ -78,13 +80,13 @@ def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
 
 def test_samplers_and_targets_are_paired_by_seed() -> None:
     cells = [CELL, replace(CELL, sampler="wor"), replace(CELL, target_epsilon=2.0), replace(CELL, convention="paper")]
-    noises = [fair_training.noise_of(cell, 1.0, SEEDS, ROOT) for cell in cells]
+    noises = [fair_training.noise_of(cell, 1.0, SEEDS, STREAMS) for cell in cells]
     assert all(np.array_equal(noises[0], other) for other in noises)
     assert not np.array_equal(noises[0][0], noises[0][1]), "each seed has its own noise"
-    draws = [fair_training.batches_of(cell, SEEDS, ROOT)[0].indices for cell in cells]
+    draws = [fair_training.batches_of(cell, SEEDS, STREAMS)[0].indices for cell in cells]
     assert np.array_equal(draws[0], draws[2]) and np.array_equal(draws[0], draws[3])
     assert not np.array_equal(draws[0][:20], draws[1][:20]), "each sampler has its own batches"
-    one, other = (load(CELL.task, SEEDS, ROOT, {}) for _ in range(2))
+    one, other = (load(CELL.task, SEEDS, STREAMS, {}) for _ in range(2))
     assert one.train is not None and other.train is not None and one.test is not None
     assert np.array_equal(one.train, other.train) and not np.array_equal(one.train[0], one.train[1])
     assert all(set(one.train[i]).isdisjoint(one.test[i]) for i in SEEDS)
@@ -95,8 +97,8 @@ def test_samplers_and_targets_are_paired_by_seed() -> None:
 def test_a_seed_does_not_depend_on_its_company(dataset: str) -> None:
     cell = Cell("must_ww", 20, 30, 8, 1.0, 1e-5, dataset)
     experiment = FairComparison()
-    together = experiment.run_cell(cell, replicates=range(4), root=ROOT, data={}, calibrated=NOISE)
-    alone = experiment.run_cell(cell, replicates=range(2, 3), root=ROOT, data={}, calibrated=NOISE)
+    together = experiment.run_cell(cell, Run("rigorous", range(4), STREAMS))
+    alone = experiment.run_cell(cell, Run("rigorous", range(2, 3), STREAMS))
     pd.testing.assert_frame_equal(together.iloc[2:3].reset_index(drop=True), alone, check_exact=True)
     assert list(together.columns) == list(experiment.columns)
     assert together["gradients"].between(together["gradients_expected"] - 3, together["gradients_expected"] + 3).all()
@@ -105,8 +107,8 @@ def test_a_seed_does_not_depend_on_its_company(dataset: str) -> None:
 def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
     row = {"variant": "rigorous", "dataset": "linear", "sampler": "wor", "m": 100, "b": 0, "steps": 10,
            "target_epsilon": 1.0, "target_delta": 1e-5, **vars(NOISE)}  # fmt: skip
-    experiment = FairComparison({"fair_noise": pd.DataFrame([row])})
-    assert experiment.calibrated(Cell("wor", 100, None, 10, 1.0, 1e-5, "linear")).noise_multiplier == 5.0
+    found = recorded_noise(Run("rigorous", range(1), STREAMS, records={"fair_noise": pd.DataFrame([row])}))
+    assert found[Cell("wor", 100, None, 10, 1.0, 1e-5, "linear").key].noise_multiplier == 5.0
 
 
 def test_cost_grows_with_seeds_and_steps_and_knows_the_calibration() -> None:

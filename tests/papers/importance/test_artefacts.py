@@ -51,10 +51,9 @@ CHANGES: dict[str, dict[str, Any]] = {
 def run(name: str, records: Frames, replicates: range | None = None, **changes: Any) -> pd.DataFrame:
     settings = settings_of(name, **{**copy.deepcopy(CHANGES[name]), **changes})
     experiment = EXPERIMENTS.get(name)(records)
-    experiment.check(settings)
-    chosen = replicates or range(experiment.replicates(settings))
+    chosen = replicates or range(experiment.replicates(experiment.settings(settings)))
     return pd.concat([
-        experiment.run(settings=settings, variant=variant, replicates=chosen, root=CONFIG["seed"], data={})
+        experiment.compute(settings, variant=variant, replicates=chosen, seed=CONFIG["seed"], data={})
         .assign(variant=variant, data="") for variant in settings["variants"]
     ], ignore_index=True)  # fmt: skip
 
@@ -276,7 +275,7 @@ def test_the_report_has_a_sentence_from_each_table(records: Frames, tmp_path: Pa
 )
 def test_settings_that_cannot_be_are_refused_in_a_sentence(name: str, changes: dict[str, Any], words: str) -> None:
     with pytest.raises((ArgumentError, PlanError), match=words):
-        EXPERIMENTS.get(name)().check(settings_of(name, **changes))
+        EXPERIMENTS.get(name).settings(settings_of(name, **changes))
 
 
 def test_noise_of_other_settings_is_refused(records: Frames) -> None:

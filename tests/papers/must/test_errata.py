@@ -28,7 +28,7 @@ from dpsub.papers.must.experiments.sampling_time import bernoulli_trials
 from dpsub.reproduce import published
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
-from tests.experiment_runs import settings_of
+from tests.experiment_runs import settings_of, typed
 from tests.unit.rows import with_rows
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -88,7 +88,7 @@ def _printed_in_e02() -> list[list[str]]:
 def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[str]) -> None:
     sampler, denominator = line[0].split(", ")[0], "realised" if "realised" in line[0] else "fixed"
     asked = [
-        question for question in ProvedComposition().questions(settings_of("proved_composition"))
+        question for question in ProvedComposition().questions(typed("proved_composition"))
         if question.sampler == sampler and question.denominator == denominator
         and float(f"{question.noise_multiplier:.4g}") == float(line[1])
     ]  # fmt: skip
@@ -181,7 +181,9 @@ def test_e05_equation_9_is_used_outside_its_range() -> None:
 def test_e06_as_done_draws_must_ww_with_must_ow() -> None:
     drawn = {
         variant: {cell.sampler: cell.drawn.name for cell in
-                  gradient_cells(CONFIG3, variant, 30969, {"residual": descent.logistic_residual})}
+                  gradient_cells(
+                      typed("adult_logistic"), variant, 30969, [0.0005],
+                      {"residual": descent.logistic_residual, "learning_rate": 0.01})}
         for variant in ("stated", "as_done", "consistent")
     }  # fmt: skip
     assert drawn["as_done"]["must_ww"] == "must_ow"

@@ -30,7 +30,7 @@ def expand(grids: Sequence[Mapping[str, Any]], known: Mapping[str, CellExperimen
     Parameters
     ----------
     grids : sequence of mapping
-        As in workflow/schemas/sweep.schema.yaml, in canonical form.
+        As `planning.Sweep` describes them, in canonical form.
     known : mapping
         The experiments that may be swept, by name.
 

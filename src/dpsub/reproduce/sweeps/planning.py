@@ -7,27 +7,83 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import psutil
+from pydantic import Field
 
 from dpsub.errors import PlanError
 from dpsub.reproduce import provenance, settings
 from dpsub.reproduce.records import replace_file
+from dpsub.reproduce.settings import (
+    Closed,
+    Count,
+    DataSettings,
+    Delta,
+    FolderName,
+    Listed,
+    Name,
+    Positive,
+    Seed,
+    Several,
+)  # fmt: skip
 from dpsub.reproduce.sweeps import REGISTRY, store
 from dpsub.reproduce.sweeps.bundles import BASE_MIB, Bundle, Priced, Work, pack
 from dpsub.reproduce.sweeps.cells import Cell, CellExperiment, Cost
 from dpsub.reproduce.sweeps.grid import expand
 
-SCHEMA = Path(__file__).resolve().parents[4] / "workflow/schemas/sweep.schema.yaml"
+WORKFLOW = Path(__file__).resolve().parents[4] / "workflow/sweep.smk"
 SLACK = 3.0
 """How many times its expected length a job may take on a cluster at its first attempt, and 5 minutes."""
 
-DEFAULTS: dict[str, Any] = {
-    "job_minutes": 10,
-    "memory_mib": None,
-    "data": {"folder": None, "download": True, "fallback": "synthetic"},
-}
+
+class Sizes(Closed):
+    """Sizes of samples."""
+
+    n: Count | None = Field(None, description="Number of records where no data set says it.")
+    m: Count = Field(description="Size of the sample; the expected one for poisson.")
+    b: Count | None = Field(None, description="Size of the first of two stages; other samplers pass over it.")
+
+
+class PrivacyTarget(Closed):
+    """Privacy that all steps together must meet."""
+
+    epsilon: Positive = Field(description="In nats.")
+    delta: Delta
+
+
+class Product(Closed):
+    """All combinations of its lists."""
+
+    experiment: Name = Field(description="What is computed in each cell, such as fair_comparison.")
+    samplers: Listed[Name] = Field(
+        description='Names such as poisson or must_ow, or chains of stages such as "wor:500,wr:400".'
+    )
+    sizes: Listed[Sizes] = Field(description="Sizes of samples.")
+    steps: Listed[Count] | None = Field(None, description="Numbers of steps, each with a fresh sample.")
+    targets: Listed[PrivacyTarget] | None = Field(None, description="Privacy that all steps together must meet.")
+    datasets: Listed[Name] | None = Field(None, description="Names of data sets that the experiment knows.")
+    conventions: Listed[Literal["rigorous", "paper"]] | None = Field(
+        None, description="How the noise is calibrated: to what is proved, or to what the papers' pair says."
+    )
+    seeds: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        description="Number of replicates of each cell, with the seeds 0, 1, ...; more can be added later."
+    )
+
+
+class Sweep(Closed):
+    """A sweep: grids of cells, each computed once."""
+
+    seed: Seed
+    results_dir: FolderName = Field(description="Folder of this sweep alone; relative to the working directory.")
+    job_minutes: Annotated[float, Field(ge=0.1, le=10_000)] = Field(
+        10, description="Expected length of a job; cells are bundled up to it."
+    )
+    memory_mib: Positive | None = Field(
+        None, description="Memory that one job may have, in MiB; null is all of the machine that plans the sweep."
+    )
+    data: DataSettings = Field(DataSettings(), description="Where data sets come from.")
+    grids: Several[Product] = Field(description="The sweep is their union; no cell may be in two of them.")
 
 
 def load(paths: Sequence[Path]) -> dict[str, Any]:
@@ -36,17 +92,34 @@ def load(paths: Sequence[Path]) -> dict[str, Any]:
     Raises
     ------
     PlanError
-        If a file cannot be read or breaks the schema; if `results_dir` holds the working folder; or if the package was
-        installed without the project, whose schema and workflow a sweep needs.
+        If a file cannot be read or breaks a rule; if `results_dir` holds the working folder; or if the package was
+        installed without the project, whose workflow a sweep needs.
     """
-    if not SCHEMA.is_file():
+    if not WORKFLOW.is_file():
         raise PlanError("a sweep must be planned in a clone of the project, got the package alone; run it there")
-    merged = DEFAULTS
+    merged: dict[str, Any] = {}
     for path in paths:
         merged = settings.merge(merged, settings.read(path))
-    config = settings.conform(merged, schema=SCHEMA)
+    config = validate(merged)
     settings.check_results_dir(config["results_dir"])
     return config
+
+
+def validate(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sweep in canonical form, with defaults.
+
+    Raises
+    ------
+    PlanError
+        If it breaks a rule.
+    """
+    found = settings.plain(settings.conform(Sweep, config))
+    found["grids"] = [
+        {**{key: value for key, value in grid.items() if value is not None},
+         "sizes": [{key: value for key, value in sizes.items() if value is not None} for sizes in grid["sizes"]]}
+        for grid in found["grids"]
+    ]  # fmt: skip
+    return found
 
 
 def digest_of(experiment: CellExperiment) -> str:

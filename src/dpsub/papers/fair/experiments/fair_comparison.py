@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from dpsub import checks
 from dpsub.learning.descent import ITERATIONS_AT_ONCE
-from dpsub.papers.fair.experiments.fair_cells import CONVENTIONS, Cell, check_grid, expanded
+from dpsub.papers.fair.experiments.fair_cells import CONVENTIONS, Cell, expanded
 from dpsub.papers.fair.experiments.fair_noise import Calibrated, calibrate
 from dpsub.papers.fair.experiments.fair_tasks import EXPERIMENT, MEASURES, SOURCES, TaskData, load
 from dpsub.papers.fair.experiments.fair_training import train
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.fair.settings import FairGrid
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Replicates
+from dpsub.streams import Streams
 
 SEEDS_AT_ONCE = 50  # bounds the memory; has no influence on results
 
@@ -57,49 +59,33 @@ class FairComparison(Experiment):
     needs_data: ClassVar[tuple[str, ...]] = SOURCES
     needs_records: ClassVar[tuple[str, ...]] = ("fair_noise",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        check_grid(settings["grid"])
+    class Settings(ExperimentSettings, FairGrid):
+        replicates: Replicates = 60
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
         tasks: dict[str, TaskData] = {}
-        for cell in expanded(settings["grid"], CONVENTIONS[variant]):
+        recorded = recorded_noise(run)
+        for cell in expanded(settings.grid, CONVENTIONS[run.variant]):
             if cell.dataset not in tasks:
                 # one task's data at a time
-                tasks = {cell.dataset: load(cell.task, replicates, root, data)}
-                rows += self._rows(replace(cell, sampler="poisson"), tasks[cell.dataset], None, replicates, root)
-            rows += self._rows(cell, tasks[cell.dataset], self.calibrated(cell), replicates, root)
+                tasks = {cell.dataset: load(cell.task, run.replicates, run.streams, run.data)}
+                reference = replace(cell, sampler="poisson")
+                rows += self._rows(reference, tasks[cell.dataset], None, run.replicates, run.streams)
+            noise = recorded.get(cell.key) or calibrate(cell)
+            rows += self._rows(cell, tasks[cell.dataset], noise, run.replicates, run.streams)
         return self.frame(rows)
 
-    def run_cell(
-        self,
-        cell: Cell,
-        *,
-        replicates: range,
-        root: int,
-        data: Mapping[str, Path],
-        calibrated: Calibrated | None = None,
-    ) -> pd.DataFrame:
+    def run_cell(self, cell: Cell, run: Run) -> pd.DataFrame:
         """Return the records of one cell; a seed's record does not depend on which others are computed with it.
 
-        Parameters
-        ----------
-        cell : Cell
-        replicates : range
-            Seeds.
-        root : int
-            The configuration's seed.
-        data : mapping of str to Path
-            Prepared data, at least that of ``cell.task.source``.
-        calibrated : Calibrated, optional
-            The noise, if another job found it; else it comes from `self.records` or is computed, once a process.
+        The noise is that of the records of `fair_noise`, where the run has them, else computed, once a process.
         """
-        noise, rows = calibrated or self.calibrated(cell), []
-        for start in range(0, len(replicates), SEEDS_AT_ONCE):
-            block = replicates[start : start + SEEDS_AT_ONCE]
-            rows += self._rows(cell, load(cell.task, block, root, data), noise, block, root)
+        recorded = recorded_noise(run)
+        noise, rows = recorded.get(cell.key) or calibrate(cell), []
+        for start in range(0, len(run.replicates), SEEDS_AT_ONCE):
+            block = run.replicates[start : start + SEEDS_AT_ONCE]
+            rows += self._rows(cell, load(cell.task, block, run.streams, run.data), noise, block, run.streams)
         return self.frame(rows)
 
     def cost(self, cell: Cell, seeds: int, *, calibrated: bool = True) -> Cost:
@@ -119,16 +105,8 @@ class FairComparison(Experiment):
         table = task.n * (task.n_parameters * (2.7 if task.kind == "classification" else block) + 1.4 * block)
         return Cost(seconds, 300 + 8 * (numbers + table + block * cell.m * task.n_parameters) / 2**20)
 
-    def calibrated(self, cell: Cell) -> Calibrated:
-        """Return the noise of a cell from the records of `fair_noise`, or computed where these lack it."""
-        return self._recorded.get(cell.key) or calibrate(cell)
-
-    def __init__(self, records: Mapping[str, pd.DataFrame] | None = None) -> None:
-        super().__init__(records)
-        self._recorded = dict(_read(self.records["fair_noise"])) if "fair_noise" in self.records else {}
-
     def _rows(
-        self, cell: Cell, data: TaskData, noise: Calibrated | None, replicates: Sequence[int], root: int
+        self, cell: Cell, data: TaskData, noise: Calibrated | None, replicates: Sequence[int], streams: Streams
     ) -> list[dict[str, Any]]:
         """Return the records of a cell; without noise, those of the reference that the target does not matter for."""
         nan, private = float("nan"), noise is not None
@@ -145,9 +123,14 @@ class FairComparison(Experiment):
         rows = []
         for start in range(0, len(replicates), SEEDS_AT_ONCE):
             block = replicates[start : start + SEEDS_AT_ONCE]
-            found = train(cell, data.part(start, len(block)), noise.noise_multiplier if noise else None, block, root)
+            found = train(cell, data.part(start, len(block)), noise.noise_multiplier if noise else None, block, streams)
             rows += [{"replicate": r, **shared, **measures} for r, measures in zip(block, found, strict=True)]
         return rows
+
+
+def recorded_noise(run: Run) -> dict[tuple[Any, ...], Calibrated]:
+    """Return the noise of the cells in the records of `fair_noise`, by `Cell.key`; none without such records."""
+    return dict(_read(run.records["fair_noise"])) if "fair_noise" in run.records else {}
 
 
 def _read(frame: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], Calibrated]]:

@@ -14,7 +14,9 @@ from dpsub.accounting.proofs import ChainProfile
 from dpsub.papers.fair.experiments.fair_cells import MOST_NOISE, Cell
 from dpsub.papers.fair.experiments.fair_comparison import SEEDS_AT_ONCE, FairComparison
 from dpsub.papers.fair.experiments.fair_tasks import EXPERIMENT, TASKS
+from dpsub.reproduce.experiment import Run
 from dpsub.reproduce.sweeps.cells import KEYS, CellExperiment, Cost
+from dpsub.streams import Streams
 
 _IN_THE_KEY = [name for name in FairComparison.columns if name in KEYS]
 
@@ -60,7 +62,8 @@ class FairSweep(CellExperiment):
         return (source,) if source else ()
 
     def run(self, fields: Mapping[str, Any], replicates: range, *, root: int, data: Mapping[str, Path]) -> pd.DataFrame:
-        frame = self.experiment.run_cell(_cell(fields), replicates=replicates, root=root, data=data)
+        run = Run(str(fields["convention"]), replicates, Streams(root, EXPERIMENT), data)
+        frame = self.experiment.run_cell(_cell(fields), run)
         return frame.drop(columns=_IN_THE_KEY).rename(columns={"data_label": "data"})
 
 

@@ -55,8 +55,11 @@ def moments(n: int, m: int, s: float, k: int, delta: float) -> Ends:
 
 def load() -> None:
     """Import what is installed, so that an answer that is timed does not pay for it."""
-    for name, package in (("dp_accounting.pld.privacy_loss_distribution", "dp-accounting"),
-                          ("dp_accounting.rdp", "dp-accounting"), ("prv_accountant", "prv-accountant")):
+    for name, package in (
+        ("dp_accounting.pld.privacy_loss_distribution", "dp-accounting"),
+        ("dp_accounting.rdp", "dp-accounting"),
+        ("prv_accountant", "prv-accountant"),
+    ):
         with suppress(UnsupportedError):
             _module(name, package)
 

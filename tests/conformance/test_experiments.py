@@ -1,0 +1,143 @@
+"""The contract of every experiment, at sizes that take seconds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dpsub.data import known
+from dpsub.errors import PlanError
+from dpsub.reproduce import settings
+from dpsub.reproduce.experiments import REGISTRY
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = 1
+
+SMALLER: dict[str, dict[str, Any]] = {
+    "amplification_grid": {"epsilon_step": 0.5, "epsilon_max": 1},
+    "amplification_crossings": {"epsilon_step": 0.25},
+    "composition": {
+        "table8": {"grid_size": 2000, "grid_size_wr": 2000}, "figure_s2": {"grid_size": 2000},
+    },
+    "noise_calibration": {"tables": {"table4": {"b": [10]}, "table8": None}},
+    "peer_bounds": {"cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]},
+    "peer_times": {"cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]},
+    "proved_composition": {"table8": {"samplers": ["poisson", "wor"]}},
+    "subset_statistics": {"replicates": 3, "b": [10], "subsets": 5},
+    "linear_regression": {"replicates": 3, "iterations": 16},
+    "linear_regression_trace": {"iterations": 16},
+    "adult_logistic": {"replicates": 3, "iterations": 3},
+    "adult_logistic_trace": {"iterations": 3},
+    "fair_comparison": {"replicates": 3},
+}  # fmt: skip
+"""Over workflow/smoke.yaml."""
+
+NAMES = REGISTRY.names()
+
+
+@pytest.fixture(scope="session")
+def smoke() -> dict[str, Any]:
+    """Settings of all experiments in workflow/smoke.yaml."""
+    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])
+    return {name: settings.merge(config["experiments"][name], SMALLER.get(name, {})) for name in NAMES}
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Stand-ins of all data sets."""
+    folder, found = tmp_path_factory.mktemp("stand-ins"), {}
+    for name in ("adult", "adult_gains", "gowalla", "ijcnn1"):
+        found[name] = folder / f"{name}{known.suffix_of(name)}"
+        script = ROOT / "workflow/scripts" / known.script_of(name)
+        command = [sys.executable, str(script), "--sources", str(ROOT / "data/SOURCES.csv"),
+                   "--raw", str(folder / "raw"), "--fallback", "synthetic", "--no-download",
+                   "--output", str(found[name])]  # fmt: skip
+        subprocess.run(command, check=True, timeout=300)
+    return found
+
+
+class Runs:
+    """Runs of experiments, those whose records another one reads made once."""
+
+    def __init__(self, smoke: dict[str, Any], prepared: dict[str, Path]) -> None:
+        self.smoke, self.prepared, self.made = smoke, prepared, dict[tuple[str, str], pd.DataFrame]()
+
+    def __call__(self, name: str, variant: str, replicates: range | None = None) -> pd.DataFrame:
+        if replicates is None and (name, variant) in self.made:
+            return self.made[name, variant]
+        experiment, over = REGISTRY.get(name)(), self.smoke[name]
+        chosen = experiment.settings(over)
+        read = {
+            other: pd.concat([self(other, each).assign(variant=each) for each in REGISTRY.get(other).variants])
+            for other in experiment.needs_records
+        }
+        data = {each: self.prepared[each] for each in experiment.data_of(chosen)}
+        every = range(experiment.replicates(chosen))
+        found = experiment.compute(
+            over, variant=variant, replicates=replicates or every, seed=SEED, data=data, records=read
+        )
+        if replicates is None:
+            self.made[name, variant] = found
+        return found
+
+
+@pytest.fixture(scope="session")
+def run(smoke: dict[str, Any], prepared: dict[str, Path]) -> Runs:
+    return Runs(smoke, prepared)
+
+
+def compared(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return records without clock times."""
+    times = [column for column in frame.columns if "seconds" in column]
+    return frame.drop(columns=times if REGISTRY.get(name).timed else []).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestContract:
+    def test_records_have_the_declared_columns(self, name: str, run: Runs) -> None:
+        experiment = REGISTRY.get(name)
+        assert next(iter(experiment.columns)) == "replicate"
+        for variant in experiment.variants:
+            found = run(name, variant)
+            assert len(found)
+            assert {column: str(kind) for column, kind in found.dtypes.items()} == experiment.columns
+
+    def test_the_split_of_replicates_does_not_matter_and_one_seed_gives_the_same_records(
+        self, name: str, run: Runs
+    ) -> None:
+        experiment = REGISTRY.get(name)()
+        count = experiment.replicates(experiment.settings(run.smoke[name]))
+        variant = experiment.variants[-1]
+        parts = [range(count // 2), range(count // 2, count)] if count > 1 else [range(1)]
+        split = pd.concat([run(name, variant, part) for part in parts], ignore_index=True)
+        whole = run(name, variant)
+        if count > 1:  # parts are put together in the order of replicates, then cells
+            split, whole = (frame.sort_values("replicate", kind="stable") for frame in (split, whole))
+        pd.testing.assert_frame_equal(compared(name, split), compared(name, whole), check_exact=True)
+
+    def test_an_unknown_key_is_refused_by_name(self, name: str) -> None:
+        with pytest.raises(PlanError, match=rf"^unknown configuration key 'experiments\.{name}\.partz'; did you mean"):
+            REGISTRY.get(name).settings({"partz": 1})
+
+    def test_a_value_out_of_range_is_refused_by_name(self, name: str) -> None:
+        with pytest.raises(PlanError, match=rf"^experiments\.{name}\.parts must be at least 1, got 0$"):
+            REGISTRY.get(name).settings({"parts": 0})
+
+    def test_every_setting_is_described(self, name: str) -> None:
+        assert undescribed(REGISTRY.get(name).Settings.model_json_schema()) == []
+
+
+def undescribed(schema: dict[str, Any]) -> list[str]:
+    """Return the keys of a JSON schema that neither they nor their items describe."""
+    parts = {"": schema, **schema.get("$defs", {})}
+    return [
+        f"{part}.{key}"
+        for part, inside in parts.items()
+        for key, item in inside.get("properties", {}).items()
+        if "description" not in f"{item}" and "$ref" not in f"{item}"
+    ]
