@@ -59,7 +59,8 @@ class ImportanceSums(Experiment):
         runs: Annotated[int, Field(ge=2)] = Field(1000, description="Releases behind each mean squared error.")
         rules: Listed[Literal["free", "fixed_eps", "b1"]] = Field(
             ("free", "fixed_eps", "b1"),
-            description="Readings of the target that the text does not state - free: the loss without sampling; fixed_eps: one target; "
+            description="Readings of the target that the text does not state - free: the loss without sampling; "
+            "fixed_eps: one target; "
             "b1: weights from the profile of noise scale 1.",
         )
         fixed_epsilon: Positive = Field(3, description="Target of fixed_eps, in nats.")
