@@ -93,7 +93,7 @@ def run(smoke: dict[str, Any], prepared: dict[str, Path]) -> Runs:
 
 def compared(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     """Return records without clock times."""
-    times = [column for column in frame.columns if "seconds" in column]
+    times = [column for column in frame.columns if "seconds" in column or column.startswith("t_")]
     return frame.drop(columns=times if REGISTRY.get(name).timed else []).reset_index(drop=True)
 
 

@@ -17,6 +17,7 @@ from dpsub.learning.subsets import plan_noise
 from dpsub.papers.must.experiments.composition import pair_of
 from dpsub.papers.must.experiments.linear_regression import gradient_cells
 from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
+from dpsub.papers.must.settings import SizesOfFigureS2
 from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of, typed
 
@@ -214,7 +215,7 @@ class TestComposition:
         """k = 1, q = 1: the Gaussian mechanism itself, another road to the same number."""
         settings = settings_of("composition")
         sizes = {"n": 50, "m": 50, "b": 50}
-        pair = pair_of("poisson", sizes, 2.0)
+        pair = pair_of("poisson", SizesOfFigureS2(**sizes), 2.0)
         assert pair.components[0].tolist() == [1.0]
         exact = float(profiles.of("gaussian", 1 / 2.0).delta(1.0))
         half = erfc((2.0 * 1.0 - 0.25) / 2**0.5) / 2 - np.e * erfc((2.0 * 1.0 + 0.25) / 2**0.5) / 2

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from dpsub.papers.brdp.experiments.brdp_cells.panels import Answers
+from dpsub.reproduce.settings import NonNegative
 
 
 class BrdpGowalla(Answers):
@@ -14,4 +17,4 @@ class BrdpGowalla(Answers):
     needs_data: ClassVar[tuple[str, ...]] = ("gowalla",)
 
     class Settings(Answers.Settings):
-        count_above: float = 150  # days
+        count_above: NonNegative = Field(150, description="Days above which a user is counted.")

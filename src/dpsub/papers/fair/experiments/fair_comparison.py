@@ -129,7 +129,7 @@ class FairComparison(Experiment):
 
 
 def recorded_noise(run: Run) -> dict[tuple[Any, ...], Calibrated]:
-    """Return the noise of the cells in the records of `fair_noise`, by `Cell.key`; none without such records."""
+    """Return the noise by `Cell.key` of the records of `fair_noise`, none if the run has no such records."""
     return dict(_read(run.records["fair_noise"])) if "fair_noise" in run.records else {}
 
 
