@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,3 +57,43 @@ def stream(root: int, *, experiment: str, cell: Mapping[str, Any], role: str, re
     key = (*(int(word) for word in words), checks.integer("replicate", replicate, at_least=0))
     seed = checks.integer("seed", root, at_least=0, at_most=None)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The random streams of one experiment, by what they are for; see :func:`stream`.
+
+    Parameters
+    ----------
+    root : int
+        The one seed of the configuration.
+    experiment : str
+
+    Examples
+    --------
+    >>> drawn = Streams(1, "demo").noise({"n": 100}, 0).random()
+    >>> drawn == stream(1, experiment="demo", cell={"n": 100}, role="noise", replicate=0).random()
+    True
+    """
+
+    root: int
+    experiment: str
+
+    def data(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
+        """For data sets; `cell` holds the paired fields only, so that all samplers meet the same ones."""
+        return self._of("data", cell, replicate)
+
+    def initial(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
+        """For where iterations begin; paired as `data`."""
+        return self._of("initial", cell, replicate)
+
+    def sample(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
+        """For what a sampler draws."""
+        return self._of("sample", cell, replicate)
+
+    def noise(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
+        """For the noise of a mechanism."""
+        return self._of("noise", cell, replicate)
+
+    def _of(self, role: str, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
+        return stream(self.root, experiment=self.experiment, cell=cell, role=role, replicate=replicate)

@@ -1,16 +1,20 @@
-"""What an experiment is: declared columns, cells, and a run over replicates."""
+"""What an experiment is: typed settings, declared columns, cells, and records of replicates."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub import checks, sampling
+from dpsub import sampling
 from dpsub.errors import PlanError
+from dpsub.reproduce import settings
+from dpsub.reproduce.settings import ExperimentSettings
+from dpsub.streams import Streams
 
 SAMPLER_KEY = "scheme"
 """Name of the sampler in the keys of random streams: the word of the first release, since another one would draw other
@@ -27,6 +31,31 @@ def with_first_stages(samplers: Iterable[str], b: Sequence[int]) -> list[tuple[s
     return [(name, size) for name in samplers for size in (b if takes_first_stage(name) else (0,))]
 
 
+@dataclass(frozen=True)
+class Run:
+    """What of an experiment is to be computed, and from what.
+
+    Attributes
+    ----------
+    variant : str
+        One of the experiment's `variants`.
+    replicates : range
+        Which repetitions; the result of a repetition does not depend on which others are computed with it.
+    streams : Streams
+        Random generators by what they are for.
+    data : mapping of str to Path
+        Prepared data files, one for each of `data_of`.
+    records : mapping of str to DataFrame
+        Records of other experiments, one for each of `needs_records`.
+    """
+
+    variant: str
+    replicates: range
+    streams: Streams
+    data: Mapping[str, Path] = field(default_factory=dict)
+    records: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
 class Experiment(abc.ABC):
     """One experiment of a paper: a grid of cells, each repeated, one record a replicate (or a grid point).
 
@@ -35,62 +64,82 @@ class Experiment(abc.ABC):
     name : identifier in the configuration and of the record files.
     columns : the record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
     variants : the variants of the paper's numbers that the experiment knows (design: stated, as_done, consistent).
-    needs_data : data sets that `run` reads, by the names under which their prepared files are passed.
-    needs_records : experiments whose records `run` reads, from `self.records`.
+    Settings : model of its settings, the published values as defaults.
+    needs_data : data sets that `records` reads, by the names under which their prepared files are passed.
+    needs_records : experiments whose records `records` reads.
+    streams_of : experiment whose random streams it draws from; its own by default.
     timed : True if the records hold clock times, which are kept apart from compared results.
-
-    Parameters
-    ----------
-    records : mapping of str to DataFrame, optional
-        Records of other experiments, as `dpsub.reproduce.records.gather` returns them.
+    paper : key of the paper in whose folder it stands.
     """
 
     name: ClassVar[str]
     columns: ClassVar[dict[str, str]]
     variants: ClassVar[tuple[str, ...]]
+    Settings: ClassVar[type[ExperimentSettings]]
     needs_data: ClassVar[tuple[str, ...]] = ()
     needs_records: ClassVar[tuple[str, ...]] = ()
+    streams_of: ClassVar[str | None] = None
     timed: ClassVar[bool] = False
+    paper: ClassVar[str] = ""
 
-    def __init__(self, records: Mapping[str, pd.DataFrame] | None = None) -> None:
-        self.records = records or {}
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _, _, inside = cls.__module__.partition("dpsub.papers.")
+        cls.paper = inside.partition(".")[0]
 
-    def replicates(self, settings: Mapping[str, Any]) -> int:
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return the published settings in plain JSON types."""
+        return settings.plain(cls.Settings.model_construct(variants=cls.variants))  # not checked twice
+
+    @classmethod
+    def settings(cls, over: Mapping[str, Any] | None = None) -> Any:
+        """Return the published settings with `over` put over them, mappings level by level.
+
+        Raises
+        ------
+        PlanError
+            If they are no settings of this experiment.
+        """
+        merged = settings.merge(cls.defaults(), over or {})
+        return settings.conform(cls.Settings, merged, path=f"experiments.{cls.name}")
+
+    def replicates(self, settings: Any) -> int:
         """Return the number of replicates; 1 for a deterministic grid."""
-        return checks.integer("replicates", settings.get("replicates", 1), at_least=1)
+        return int(getattr(settings, "replicates", 1))
 
-    def data_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    def data_of(self, settings: Any) -> tuple[str, ...]:
         """Return the data sets that a run with these settings reads: `needs_data`, unless the settings name them."""
         return self.needs_data
 
     @abc.abstractmethod
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Raise ArgumentError or PlanError if the settings contradict each other; cheap, called before any work."""
-
-    @abc.abstractmethod
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        """Compute the records of `replicates`.
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        """Compute the records of one run.
 
         Parameters
         ----------
-        settings : mapping
-            ``config["experiments"][name]``.
-        variant : str
-            One of `variants`.
-        replicates : range
-            Which repetitions; the result of a repetition does not depend on which others are computed with it.
-        root : int
-            The configuration's seed.
-        data : mapping of str to Path
-            Prepared data files, one for each of `needs_data`.
+        settings : instance of `Settings`
+        run : Run
 
         Returns
         -------
         pandas.DataFrame
             Exactly the declared columns, in order of cells, then replicates.
         """
+
+    def compute(
+        self,
+        over: Mapping[str, Any] | None = None,
+        *,
+        variant: str,
+        replicates: range = range(1),
+        seed: int = 0,
+        data: Mapping[str, Path] | None = None,
+        records: Mapping[str, pd.DataFrame] | None = None,
+    ) -> pd.DataFrame:
+        """Return the records of `replicates` with the settings `over` the published ones."""
+        run = Run(variant, replicates, Streams(seed, self.streams_of or self.name), data or {}, records or {})
+        return self.records(self.settings(over), run)
 
     def frame(self, rows: Any) -> pd.DataFrame:
         """Return `rows` (a mapping of columns or a list of records) as a frame with the declared columns and types.

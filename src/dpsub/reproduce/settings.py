@@ -1,35 +1,148 @@
-"""Configurations: YAML files merged, checked against a closed schema, and reduced to one canonical form."""
+"""Settings: typed models, closed and with units; YAML files merged and checked against them, reduced to one form."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
+import pkgutil
+import re
+import types
+import typing
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
-import jsonschema
 import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 from yaml.composer import Composer
 
 from dpsub import checks, noise, sampling, streams
 from dpsub.errors import ArgumentError, PlanError, UnsupportedError
-from dpsub.reproduce import experiments
+
+T = TypeVar("T")
 
 RENAMED = {"scheme": "sampler", "schemes": "samplers"}
 """Keys of earlier releases, refused with the new word."""
 
+SCHEMA = Path("workflow/schemas/config.schema.json")
+"""What :func:`schema` gives, for editors; a test holds the file against it."""
+
 _MOST_VALUES = 100_000
-_NOUNS = {
-    "integer": "a whole number",
-    "number": "a number",
-    "string": "text",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping of keys to values",
-    "null": "null",
-}
+
+
+class Settings(BaseModel):
+    """A closed group of settings, the published values as defaults.
+
+    Text and truth values are no numbers; whole numbers are numbers; NaN and infinity are refused.  What one value says
+    about another is said in `check`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def check(self) -> None:
+        """Raise ArgumentError, UnsupportedError or PlanError if the settings contradict each other."""
+
+    @model_validator(mode="after")
+    def _checked(self) -> Settings:
+        try:
+            self.check()
+        except (UnsupportedError, PlanError) as problem:
+            raise ArgumentError(str(problem)) from None
+        return self
+
+
+def _known(noun: str, names: typing.Callable[[], Iterable[str]]) -> AfterValidator:
+    def check(value: str) -> str:
+        if value not in names():
+            raise PydanticCustomError("unknown_name", "unknown name", {"noun": noun, "names": sorted(names())})
+        return value
+
+    return AfterValidator(check)
+
+
+def _not_repeated(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if any(value in values[:position] for position, value in enumerate(values)):
+        raise PydanticCustomError("repeated", "repeated")
+    return values
+
+
+Several = Annotated[tuple[T, ...], Field(min_length=1, strict=False)]
+"""A list of at least one value."""
+Listed = Annotated[Several[T], AfterValidator(_not_repeated)]
+"""A list of at least one value, none of which comes twice."""
+AnyOf = Annotated[tuple[T, ...], Field(strict=False), AfterValidator(_not_repeated)]
+"""A list, which may be empty, of values none of which comes twice."""
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+FrameSize = Annotated[int, Field(ge=2, le=1_000_000_000, description="Number of records of the frame.")]
+FirstStage = Annotated[int, Field(ge=1, description="Size of the first stage of multistage samplers.")]
+SampleSize = Annotated[int, Field(ge=1, description="Size of a subset.")]
+Sizes = Annotated[Listed[Count], Field(description="Sizes.")]
+Epsilon = Annotated[float, Field(gt=0, description="Base epsilon, in nats.")]
+EpsilonAmplified = Annotated[float, Field(gt=0, description="Target epsilon', in nats.")]
+Epsilons = Annotated[Listed[NonNegative], Field(description="epsilon, in nats.")]
+Delta = Annotated[float, Field(gt=0, lt=1, description="Probability at which epsilon is given.")]
+Norm = Annotated[float, Field(gt=0, description="Norm C to which gradients are clipped.")]
+NoiseMultiplier = Annotated[
+    float, Field(ge=0.05, description="Scale of the noise on the sum over the norm bound of one record.")
+]
+Releases = Annotated[int, Field(ge=1, le=1_000_000_000, description="Number of composed releases.")]
+Iterations = Annotated[int, Field(ge=1, le=10_000_000, description="Steps T of DP-SGD.")]
+LearningRate = Annotated[float, Field(gt=0, description="Step size of DP-SGD.")]
+Replicates = Annotated[int, Field(ge=1, le=10_000_000, description="Independent repetitions.")]
+Rates = Annotated[Listed[Share], Field(description="Rates of Poisson sampling.")]
+Name = Annotated[str, Field(min_length=1)]
+FolderName = Annotated[
+    str,
+    Field(min_length=1, pattern=r"^[^{}<>\x00-\x1f]*$"),
+]
+"""Braces and angle brackets would be wildcards of the workflow."""
+SamplerName = Annotated[str, _known("sampler", lambda: sampling.REGISTRY.names()), Field(description="Sampler.")]
+MechanismName = Annotated[str, _known("mechanism", lambda: noise.REGISTRY.names()), Field(description="Mechanism.")]
+Samplers = Annotated[Listed[SamplerName], Field(description="Samplers.")]
+Mechanisms = Annotated[Listed[MechanismName], Field(description="Mechanisms.")]
+Variant = Literal["stated", "as_done", "consistent", "rigorous"]
+
+WHERE_ONLY = ("parts", "variants")
+"""Settings that only say how much of an experiment is computed where; no part of its digest."""
+
+
+class Group(Settings):
+    """Settings that several experiments of a paper share, by inheritance: each stands once, in the paper's `settings`.
+
+    The configuration may override it for all of them, under `shared`, the paper's key, and the group's name, which is
+    the name of its class in small letters ("Table8": `table8`, "PointSets": `point_sets`).
+    """
+
+    @classmethod
+    def key(cls) -> str:
+        """Return its name in the configuration."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+
+class ExperimentSettings(Settings):
+    """What the configuration says of one experiment."""
+
+    variants: Annotated[Listed[Variant], Field(description="Variants of the paper's numbers to compute.")]
+    parts: Annotated[int, Field(ge=1, le=10_000, description="Jobs among which the replicates are split.")] = 1
+
+
+class DataSettings(Settings):
+    """Where data sets come from."""
+
+    folder: FolderName | None = Field(None, description="Folder laid out as <dataset>/<file>; DPSUB_DATA goes first.")
+    download: bool = Field(True, description="Whether the sources of data/SOURCES.csv may be tried.")
+    fallback: Literal["synthetic", "error"] = Field(
+        "synthetic", description="What to do when a data set cannot be obtained: make a labelled stand-in, or stop."
+    )
 
 
 _Splitter: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -111,8 +224,8 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def load(paths: Iterable[Path], *, schema: Path) -> dict[str, Any]:
-    """Return the configuration in the files `paths`, later ones over earlier ones, validated and canonical.
+def load(paths: Iterable[Path]) -> dict[str, Any]:
+    """Return the configuration in the files `paths`, later ones over earlier ones, as :func:`validate` does.
 
     Raises
     ------
@@ -122,55 +235,74 @@ def load(paths: Iterable[Path], *, schema: Path) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for path in paths:
         merged = merge(merged, read(path))
-    return validate(merged, schema=schema)
+    return validate(merged)
 
 
-def validate(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
-    """Return the canonical form of `config` if it keeps the schema and every experiment accepts its settings.
+def validate(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the whole configuration that `config` stands for, in canonical form, with the settings of each experiment.
 
-    An experiment that is set to null is left out, so that a smaller configuration can switch it off.
+    An experiment takes its published settings, over these what `shared` says of the groups that its paper shares, and
+    over these its own entry in `experiments`; null there leaves it out, as does a paper that `papers` does not name.
 
     Raises
     ------
     PlanError
         With the path of the first offending key, the rule, what came, and the nearest known key or value.
     """
-    present = dict(config)
-    if isinstance(present.get("experiments"), Mapping):
-        present["experiments"] = {name: value for name, value in present["experiments"].items() if value is not None}
-    conformed = conform(present, schema=schema)
-    for name, chosen in conformed["experiments"].items():
-        experiment = experiments.REGISTRY.get(name)()
-        unknown = sorted(set(chosen["variants"]) - set(experiment.variants))
+    from dpsub.reproduce.experiments import REGISTRY
+
+    refuse_odd_numbers(config)
+    present = canonical(config)
+    own = present.get("experiments", {})
+    if isinstance(own, Mapping) and all(isinstance(item, Mapping) for item in _levels(present.get("shared", {}))):
+        conform(_head(), present)
+        left_in = present.get("papers") or list(papers())
+        whole = {name: value for name, value in own.items() if name not in REGISTRY.names()}  # to be refused
+        for name, experiment in REGISTRY.members().items():
+            said = own.get(name, {})
+            if experiment.paper in left_in and said is not None:
+                shared = _shared(experiment.Settings, present.get("shared", {}).get(experiment.paper, {}))
+                whole[name] = merge(experiment.defaults(), merge(shared, said)) if isinstance(said, Mapping) else said
+        present = {**present, "experiments": whole}
+    validated = conform(_whole(), present)
+    for name in present["experiments"]:
+        experiment, chosen = REGISTRY.get(name), getattr(validated.experiments, name)
+        unknown = sorted(set(chosen.variants) - set(experiment.variants))
         if unknown:
             known = ", ".join(experiment.variants)
             raise PlanError(f"experiments.{name}.variants must be among {known}, got {unknown[0]!r}")
-        try:
-            experiment.check(chosen)
-            most = experiment.replicates(chosen)
-        except (ArgumentError, UnsupportedError, PlanError) as problem:
-            raise PlanError(f"experiments.{name}: {problem}") from None
-        if chosen["parts"] > most:
+        most = experiment().replicates(chosen)
+        if chosen.parts > most:
             raise PlanError(
                 f"experiments.{name}.parts must be at most the number of replicates = {most}, "
-                f"got parts = {chosen['parts']}"
+                f"got parts = {chosen.parts}"
             )
-    return conformed
+    return {
+        **plain(validated, exclude={"experiments"}),
+        "experiments": {name: plain(getattr(validated.experiments, name)) for name in present["experiments"]},
+    }
 
 
-def conform(config: Mapping[str, Any], *, schema: Path) -> dict[str, Any]:
-    """Return the canonical form of `config` if it keeps the schema.
+def conform(model: type[BaseModel], mapping: Mapping[str, Any], *, path: str = "") -> Any:
+    """Return `mapping` as an instance of `model`.
 
     Raises
     ------
     PlanError
-        As :func:`validate`.
+        As :func:`validate`; `path` stands before each key that is named.
     """
-    _refuse_odd_numbers(config, "")
-    problems = sorted(_validator(schema).iter_errors(config), key=_rank)
-    if problems:
-        raise PlanError(_sentence(problems[0]))
-    return canonical(config)
+    refuse_odd_numbers(mapping, path)
+    try:
+        return model.model_validate(canonical(mapping))
+    except ValidationError as problems:
+        first = min(problems.errors(include_url=False), key=_rank)
+        raise PlanError(_sentence(model, first, path)) from None
+
+
+def plain(chosen: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
+    """Return settings in plain JSON types, without what an experiment's settings leave open."""
+    optional = isinstance(chosen, ExperimentSettings)
+    return canonical(chosen.model_dump(exclude=exclude, exclude_none=optional, warnings=False))
 
 
 def check_results_dir(folder: str) -> None:
@@ -189,7 +321,7 @@ def check_results_dir(folder: str) -> None:
 
 def of_experiment(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the settings of one experiment without those that only say how much of it is computed where."""
-    return {key: value for key, value in config["experiments"][name].items() if key not in ("parts", "variants")}
+    return {key: value for key, value in config["experiments"][name].items() if key not in WHERE_ONLY}
 
 
 def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,90 +330,229 @@ def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return reduced
 
 
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a configuration, for editors."""
+    return _whole().model_json_schema()
+
+
 @cache
-def _validator(schema: Path) -> jsonschema.Draft202012Validator:
-    checker = jsonschema.FormatChecker(formats=())
-    for noun, names in _formats().items():
-        checker.checks(noun)(lambda value, names=names: not isinstance(value, str) or value in names)
-    return jsonschema.Draft202012Validator(read(schema), format_checker=checker)
+def papers() -> tuple[str, ...]:
+    """Return the keys of the papers that are there."""
+    package = importlib.import_module("dpsub.papers")
+    return tuple(sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.ispkg))
 
 
-def _formats() -> dict[str, tuple[str, ...]]:
+@cache
+def groups(paper: str) -> dict[str, type[Group]]:
+    """Return the groups of settings that experiments of a paper share."""
+    name = f"dpsub.papers.{paper}.settings"
+    if importlib.util.find_spec(name) is None:
+        return {}
+    found = [kind for kind in vars(importlib.import_module(name)).values() if isinstance(kind, type)]
+    return {kind.key(): kind for kind in found if issubclass(kind, Group) and kind.__module__ == name}
+
+
+def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is `said` of groups as settings of `model`, which inherits them, or whose parts do."""
+    merged: dict[str, Any] = {}
+    for kind in reversed(model.__mro__):
+        if issubclass(kind, Group) and kind is not Group:
+            merged = merge(merged, said.get(kind.key()) or {})
+    for name, field in model.model_fields.items():
+        kind = _bare(field.annotation)
+        if isinstance(kind, type) and issubclass(kind, Settings) and (inside := _shared(kind, said)):
+            merged = merge(merged, {name: inside})
+    return merged
+
+
+def _levels(shared: Any) -> Iterable[Any]:
+    """`shared` and what it holds by paper and group, each of which must be a mapping."""
+    yield shared
+    for paper in shared.values() if isinstance(shared, Mapping) else ():
+        yield paper
+        yield from paper.values() if isinstance(paper, Mapping) else ()
+
+
+def _head_fields() -> dict[str, Any]:
+    paper = Annotated[str, _known("paper", papers)]
     return {
-        "sampler": sampling.REGISTRY.names(),
-        "mechanism": noise.REGISTRY.names(),
+        "seed": (
+            Annotated[int, Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")], ...,
+        ),
+        "results_dir": (
+            Annotated[FolderName, Field(description="Folder of everything that is made; relative to the working one.")],
+            ...,
+        ),
+        "verdicts": (
+            Literal["enforce", "report"],
+            Field("enforce", description="enforce: a verdict that differs from the expected one stops the run (full "
+                                         "size only); report: differences are only shown."),
+        ),
+        "papers": (Listed[paper] | None, Field(None, description="Keys of papers; null: all that are there.")),
+        "artefacts": (
+            Listed[Name] | None,
+            Field(None, description="Tables and figures (table8, balle_figure1, ...); null: all of the experiments."),
+        ),
+        "data": (DataSettings, Field(DataSettings(), description="Where data sets come from.")),
+        "shared": (
+            create_model("Shared", __base__=Settings, **{
+                key: (_partial(f"shared_{key}", groups(key)), Field(None, description=f"Groups of {key}."))
+                for key in papers() if groups(key)
+            }),
+            Field({}, description="Over the published values of the groups that experiments of one paper share."),
+        ),
+    }  # fmt: skip
+
+
+def _partial(name: str, kinds: Mapping[str, type[Group]]) -> Any:
+    """Model of overrides: any of the groups, and any of their settings, without the checks between settings."""
+    fields: dict[str, Any] = {}
+    for group, kind in kinds.items():
+        inside = {key: (field.annotation | None, None) for key, field in kind.model_fields.items()}
+        fields[group] = (create_model(f"{name}_{group}", __config__=Settings.model_config, **inside) | None, None)
+    return create_model(name, __config__=Settings.model_config, **fields) | None
+
+
+@cache
+def _head() -> type[BaseModel]:
+    """Model of all but the experiments, which take their defaults from what it has accepted."""
+    return create_model("Head", __base__=Settings, experiments=(dict[str, Any], {}), **_head_fields())
+
+
+@cache
+def _whole() -> type[BaseModel]:
+    """Model of a configuration."""
+    from dpsub.reproduce.experiments import REGISTRY
+
+    of_experiments = {
+        name: (kind.Settings | None, Field(None, description=(kind.__doc__ or name).partition("\n")[0]))
+        for name, kind in REGISTRY.members().items()
     }
+    experiments = create_model("Experiments", __base__=Settings, **of_experiments)  # type: ignore[call-overload]
+    described = Field({}, description="Over the published settings, one entry an experiment; null leaves it out.")
+    return create_model("Configuration", __base__=Settings, experiments=(experiments, described), **_head_fields())
 
 
-def _refuse_odd_numbers(value: Any, path: str) -> None:
-    """Refuse what JSON schema cannot: NaN and infinity, dates, and numbers that YAML reads as text (1e-3)."""
+def refuse_odd_numbers(value: Any, path: str = "") -> None:
+    """Refuse NaN, infinity, and what is neither number nor text, such as a date.
+
+    Raises
+    ------
+    PlanError
+    """
     if isinstance(value, Mapping):
         for key, item in value.items():
-            _refuse_odd_numbers(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
+            refuse_odd_numbers(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, (list, tuple)):
         for position, item in enumerate(value):
-            _refuse_odd_numbers(item, f"{path}[{position}]")
+            refuse_odd_numbers(item, f"{path}[{position}]")
     elif isinstance(value, float) and not math.isfinite(value):
         raise PlanError(f"{path} must be finite, got {value}; write a number")
     elif not (value is None or isinstance(value, (str, bool, int, float))):
         raise PlanError(f"{path} must be a number, text, true, false or null, got {value!r}; put quotes around text")
 
 
-def _path(parts: Iterable[str | int]) -> str:
-    text = ""
+def _path(parts: Iterable[str | int], before: str = "") -> str:
+    text = before
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else part)
     return text or "the configuration"
 
 
-def _rank(problem: jsonschema.ValidationError) -> tuple[int, str, str]:
+def _rank(problem: ErrorDetails) -> tuple[int, str]:
     """Unknown keys first: a misspelt key also makes the right one missing, and only the first hint helps."""
-    order = {"additionalProperties": 0, "type": 1}
-    return order.get(str(problem.validator), 2), problem.json_path, problem.message
+    kind = problem["type"]
+    order = 0 if kind == "extra_forbidden" or problem["loc"][-1:] == ("[key]",) else 1 if kind in _NOUNS else 2
+    return order, _path(problem["loc"])
 
 
-def _sentence(problem: jsonschema.ValidationError) -> str:
-    path, value, rule = _path(problem.absolute_path), problem.instance, problem.validator_value
-    match problem.validator:
-        case "additionalProperties":
-            known = sorted(problem.schema.get("properties", {}))
-            unknown = sorted(set(value) - set(known))[0]
-            full = _path([*problem.absolute_path, unknown])
-            return f"unknown configuration key {full!r}; {checks.nearest(RENAMED.get(unknown, unknown), known)}"
-        case "required":
-            missing = sorted(set(rule) - set(value))[0]
-            return f"{_path([*problem.absolute_path, missing])} is missing; add it"
-        case "type":
-            wanted = [rule] if isinstance(rule, str) else rule
-            nouns = " or ".join(_NOUNS[noun] for noun in wanted)
-            hint = ""
-            if isinstance(value, str) and {"number", "integer"} & set(wanted) and _is_number(value):
-                hint = "; write it without quotes and with a decimal point (1.0e-3)"
-            return f"{path} must be {nouns}, got {_shown(value)}{hint}"
-        case "minimum":
-            return f"{path} must be at least {rule}, got {value}"
-        case "maximum":
-            return f"{path} must be at most {rule}, got {value}"
-        case "exclusiveMinimum":
-            return f"{path} must be above {rule}, got {value}"
-        case "exclusiveMaximum":
-            return f"{path} must be below {rule}, got {value}"
-        case "enum":
-            return f"unknown value {_shown(value)} of {path}; {checks.nearest(str(value), list(map(str, rule)))}"
-        case "format":
-            return f"unknown {rule} {value!r} in {path}; {checks.nearest(value, sorted(_formats()[rule]))}"
-        case "minItems":
-            return f"{path} must have at least {rule} value(s), got {len(value)}"
-        case "maxItems":
-            return f"{path} must have at most {rule} value(s), got {len(value)}"
-        case "uniqueItems":
+_NOUNS = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a mapping of keys to values",
+    "model_type": "a mapping of keys to values",
+}
+
+
+def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str:
+    """What pydantic says, as rule, what came, way out."""
+    parts, value, facts, kind = list(problem["loc"]), problem["input"], problem.get("ctx", {}), problem["type"]
+    if kind == "extra_forbidden" or parts[-1:] == ["[key]"]:
+        parts = [part for part in parts if part != "[key]"]
+        known, unknown = _keys(_annotation(model, parts[:-1])), str(parts[-1])
+        near = checks.nearest(RENAMED.get(unknown, unknown), known)
+        return f"unknown configuration key {_path(parts, before)!r}; {near}"
+    path = _path(parts, before)
+    match kind:
+        case "missing":
+            return f"{path} is missing; add it"
+        case "literal_error":
+            known = [str(one) for one in typing.get_args(_bare(_annotation(model, parts)))]
+            return f"unknown value {_shown(value)} of {path}; {checks.nearest(str(value), known)}"
+        case "unknown_name":
+            return f"unknown {facts['noun']} {value!r} in {path}; {checks.nearest(value, facts['names'])}"
+        case "greater_than_equal":
+            return f"{path} must be at least {facts['ge']:g}, got {value}"
+        case "less_than_equal":
+            return f"{path} must be at most {facts['le']:g}, got {value}"
+        case "greater_than":
+            return f"{path} must be above {facts['gt']:g}, got {value}"
+        case "less_than":
+            return f"{path} must be below {facts['lt']:g}, got {value}"
+        case "too_short":
+            return f"{path} must have at least {facts['min_length']} value(s), got {len(value)}"
+        case "too_long":
+            return f"{path} must have at most {facts['max_length']} value(s), got {len(value)}"
+        case "repeated":
             return f"{path} must not repeat a value, got {_shown(value)}"
-        case "pattern":
+        case "string_pattern_mismatch":
             signs = "braces, angle brackets or control characters"
             return f"{path} must not hold {signs}, got {_shown(value)}; choose another name"
-        case "minLength":
+        case "string_too_short":
             return f"{path} must not be empty"
-    return f"{path} must keep the rule {problem.validator} = {rule}, got {_shown(value)}"
+        case "value_error":
+            return f"{path}: {facts['error']}"
+    if kind not in _NOUNS:
+        return f"{path}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, got {_shown(value)}"
+    nothing = " or null" if type(None) in typing.get_args(_annotation(model, parts)) else ""
+    hint = ""
+    if kind in ("int_type", "float_type") and isinstance(value, str) and _is_number(value):
+        hint = "; write it without quotes and with a decimal point (1.0e-3)"
+    return f"{path} must be {_NOUNS[kind]}{nothing}, got {_shown(value)}{hint}"
+
+
+def _bare(annotation: Any) -> Any:
+    """Return an annotation without what is annotated, and without None."""
+    while True:
+        if typing.get_origin(annotation) is Annotated:
+            annotation = typing.get_args(annotation)[0]
+        elif typing.get_origin(annotation) in (typing.Union, types.UnionType):
+            annotation = next(one for one in typing.get_args(annotation) if one is not type(None))
+        else:
+            return annotation
+
+
+def _annotation(model: Any, parts: Iterable[str | int]) -> Any:
+    """Return the annotation of the place `parts` inside `model`."""
+    found = model
+    for part in parts:
+        inside = _bare(found)
+        if isinstance(inside, type) and issubclass(inside, BaseModel):
+            found = inside.model_fields[str(part)].annotation
+        else:  # a list, or a mapping of any keys to values of one kind
+            found = typing.get_args(inside)[0 if isinstance(part, int) else 1]
+    return found
+
+
+def _keys(annotation: Any) -> list[str]:
+    inside = _bare(annotation)
+    if isinstance(inside, type) and issubclass(inside, BaseModel):
+        return sorted(inside.model_fields)
+    return sorted(typing.get_args(_bare(typing.get_args(inside)[0])))
 
 
 def _is_number(text: str) -> bool:
