@@ -19,11 +19,13 @@ from typing import Any
 
 import pandas as pd
 import psutil
+from pydantic import ConfigDict, Field
 
-from dpsub.errors import ArgumentError, PlanError, UnsupportedError
-from dpsub.reproduce import records, settings
+from dpsub.errors import ArgumentError, PlanError
+from dpsub.reproduce import provenance, records, settings
 from dpsub.reproduce.experiment import Cost, Experiment
 from dpsub.reproduce.experiments import REGISTRY
+from dpsub.reproduce.settings import DataSettings, FolderName, Name, Settings, Several
 
 BASE_SECONDS = 3.0
 """What a job spends on starting, on imports and on writing its records."""
@@ -31,6 +33,47 @@ BASE_MIB = 600.0
 """Memory of a job that computes nothing, with the two processes of the workflow around it on a cluster's node."""
 SLACK = 3.0
 """How many times its expected length a job may take on a cluster at its first attempt, and 5 minutes."""
+SCHEMA = "dpsub-sweep-2"
+APART = ("sampler", "samplers", "b")
+"""Settings and keys in which a cell and the Poisson cell that it is compared with may differ."""
+
+
+class Block(Settings):
+    """Cells of one experiment: any of its settings, put over the published ones, and which of them are varied."""
+
+    model_config = ConfigDict(extra="allow")
+
+    experiment: Name = Field(description="What is computed in each cell, such as fair_comparison.")
+    vary: dict[str, Several[Any]] = Field({}, description="Setting: the values that it takes in turn.")
+
+
+class Sweep(Settings):
+    """A sweep: the union of its blocks; no cell may be in two of them."""
+
+    seed: int = Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")
+    results_dir: FolderName = Field(description="Folder of this sweep alone; relative to the working directory.")
+    job_minutes: float = Field(10, ge=0.1, le=10_000, description="Expected length of a job, to which cells are packed.")
+    memory_mib: float | None = Field(
+        None, gt=0, description="Memory that one job may have, in MiB; null: all of the machine that plans the sweep."
+    )
+    data: DataSettings = DataSettings()
+    sweep: Several[Block]
+
+
+def load(paths: Iterable[Path]) -> Sweep:
+    """Return the sweep in the YAML files `paths`, later ones over earlier ones.
+
+    Raises
+    ------
+    PlanError
+        If a file cannot be read or is no sweep, or if `results_dir` holds the working folder.
+    """
+    merged: dict[str, Any] = {}
+    for path in paths:
+        merged = settings.merge(merged, settings.read(path))
+    found: Sweep = settings.conform(Sweep, merged)
+    settings.check_results_dir(found.results_dir)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +100,26 @@ class Cell:
     @classmethod
     def of(cls, experiment: str, variant: str, chosen: Any, varied: Mapping[str, Any]) -> Cell:
         """Return the cell with these settings."""
-        left = {*settings.WHERE_ONLY, "replicates"}
-        return cls(experiment, variant, chosen, varied, digest_of([experiment, variant, settings.plain(chosen, left)]))
+        return cls(experiment, variant, chosen, varied, digest_of([experiment, variant, _fixing(chosen)]))
+
+    @property
+    def pair(self) -> str:
+        """Digest that a cell shares with the Poisson cell that it is compared with."""
+        return digest_of([self.experiment, self.variant, _without(_fixing(self.settings), APART)])
 
     def __str__(self) -> str:
-        found = settings.plain(self.settings, {*settings.WHERE_ONLY, "replicates"})
-        return f"{self.experiment} {self.variant} with {json.dumps(found, ensure_ascii=False)[1:-1]}"
+        return f"{self.experiment} {self.variant} with {json.dumps(_fixing(self.settings), ensure_ascii=False)[1:-1]}"
+
+
+def _fixing(chosen: Any) -> dict[str, Any]:
+    """Return the settings that fix a replicate."""
+    return settings.plain(chosen, exclude={*settings.WHERE_ONLY, "replicates"})
+
+
+def _without(value: Any, names: tuple[str, ...]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without(item, names) for key, item in value.items() if key not in names}
+    return [_without(item, names) for item in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +158,12 @@ def digest_of(what: Any) -> str:
     return hashlib.sha256(json.dumps(what, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
 
 
-def expand(blocks: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Cell, int]]:
+def expand(blocks: Sequence[Block]) -> dict[str, tuple[Cell, int]]:
     """Return the cells of a sweep with the number of replicates that is wanted of each, by digest.
 
     Parameters
     ----------
-    blocks : sequence of mapping
-        Each with `experiment`, any of its settings, and `vary`: a setting -> the values that it takes in turn.
+    blocks : sequence of Block
 
     Raises
     ------
@@ -124,18 +180,19 @@ def expand(blocks: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Cell, int]]:
     return found
 
 
-def _cells(block: Mapping[str, Any], place: str) -> Iterator[tuple[Cell, int]]:
-    chosen = {key: value for key, value in block.items() if key not in ("experiment", "vary")}
-    experiment = REGISTRY.get(block["experiment"])()
-    vary = block.get("vary", {})
-    for point in itertools.product(*vary.values()):
-        varied = dict(zip(vary, point, strict=True))
-        whole = settings.conform(
-            experiment.Settings, settings.merge(experiment.defaults(), {**chosen, **varied}), path=place
-        )
-        for narrowed in experiment.cells(whole):
-            for variant in whole.variants:
-                yield Cell.of(experiment.name, variant, narrowed, varied), experiment.replicates(narrowed)
+def _cells(block: Block, place: str) -> Iterator[tuple[Cell, int]]:
+    try:
+        experiment = REGISTRY.get(block.experiment)()
+    except ArgumentError as problem:
+        raise PlanError(f"{place}: {problem}") from None
+    published = settings.merge(experiment.defaults(), block.model_extra or {})
+    for point in itertools.product(*block.vary.values()):
+        varied = dict(zip(block.vary, point, strict=True))
+        whole = settings.conform(experiment.Settings, {**published, **varied}, path=place)
+        for name in (name for name in whole.variants if name not in experiment.variants):
+            raise PlanError(f"{place}.variants must be among {', '.join(experiment.variants)}, got {name!r}")
+        for narrowed, variant in itertools.product(experiment.cells(whole), whole.variants):
+            yield Cell.of(experiment.name, variant, narrowed, varied), experiment.replicates(narrowed)
 
 
 def pack(items: Iterable[tuple[Work, Cost, tuple[str, ...]]], *, seconds: float) -> list[Job]:
@@ -199,3 +256,170 @@ def gaps(done: Iterable[range], replicates: int) -> list[range]:
         start = max(start, span.stop)
     found.append(range(start, replicates))
     return [gap for gap in found if gap]
+
+
+def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataFrame:
+    """Return the rows of a job: names of cell and pair, label of the data, varied settings, and the records.
+
+    Raises
+    ------
+    PlanError
+        If an experiment returned other replicates than those asked for.
+    """
+    parts = []
+    for work, frame in found:
+        if set(frame["replicate"]) != set(range(work.first, work.stop)):
+            raise PlanError(
+                f"records of {experiment.name} must hold the replicates {work.first} to {work.stop - 1}, got others"
+            )
+        new = {name: value for name, value in work.cell.varied.items() if name not in frame}
+        parts.append(frame.assign(cell=work.cell.digest, pair=work.cell.pair, data=label, **new))
+    return pd.concat(parts, ignore_index=True)
+
+
+def keys_of(experiment: Experiment, varied: Iterable[str]) -> list[str]:
+    """Return the columns that name a row of a sweep within its replicate."""
+    return list(dict.fromkeys([*varied, *experiment.keys]))
+
+
+def part_file(results: Path, experiment: str, variant: str, part: str) -> Path:
+    """Return the record file of one job."""
+    return results / "records" / experiment / variant / f"{part}.parquet"
+
+
+def part_files(results: Path, experiment: str = "*", variant: str = "*") -> list[Path]:
+    """Return the record files that are there, sorted."""
+    return sorted((results / "records").glob(f"{experiment}/{variant}/*.parquet"))
+
+
+class SweepPlan:
+    """What one sweep asks for, and what of it has to be computed.
+
+    Raises
+    ------
+    PlanError
+        If a block contradicts itself, a cell cannot be computed or does not fit into memory, or the results were made
+        with another seed.
+    DataError
+        If a record file is damaged.
+    """
+
+    def __init__(self, config: Sweep) -> None:
+        self.config, self.seed, self.results = config, config.seed, Path(config.results_dir)
+        self.wanted = expand(config.sweep)
+        self.experiments = tuple(dict.fromkeys(cell.experiment for cell, _ in self.wanted.values()))
+        self.known = {name: REGISTRY.get(name)() for name in self.experiments}
+        self.finished: dict[str, list[range]] = {}
+        self.parts: dict[Path, dict[str, Any]] = {}
+        for path in part_files(self.results):
+            facts = records.read_facts(path, schema=SCHEMA)
+            if facts["seed"] != self.seed:
+                raise PlanError(
+                    f"a results folder must be of one seed, got seed = {self.seed} and {path} made with "
+                    f"{facts['seed']}; name another results_dir"
+                )
+            for cell, first, stop in facts.pop("finished"):
+                self.finished.setdefault(cell, []).append(range(first, stop))
+            self.parts[path] = facts
+        pace = self._pace()
+        rest = []
+        for name, (cell, count) in self.wanted.items():
+            cost = self._cost(cell).scaled(pace.get(cell.experiment, 1.0))
+            data_sets = self.known[cell.experiment].data_of(cell.settings)
+            rest += [
+                (Work(cell, gap.start, gap.stop), cost, data_sets) for gap in gaps(self.finished.get(name, ()), count)
+            ]
+        self.jobs = {job.part(self.seed): job for job in pack(rest, seconds=60 * config.job_minutes)}
+
+    def _cost(self, cell: Cell) -> Cost:
+        cost = self.known[cell.experiment].cost(cell.settings)
+        if BASE_MIB + cost.memory > self.memory_limit:
+            raise PlanError(
+                f"a cell must fit into the memory of a job, memory_mib = {self.memory_limit:.0f}, got one that needs "
+                f"{BASE_MIB + cost.memory:.0f}; make it smaller, or raise memory_mib if there is more (cell: {cell})"
+            )
+        return cost
+
+    def _pace(self) -> dict[str, float]:
+        """Return how many times their declared length the finished jobs of each experiment took, within 1/10 and 10."""
+        took: dict[str, list[float]] = {}
+        for path, facts in self.parts.items():
+            timing = self.results / "run/timings" / path.relative_to(self.results).with_suffix(".tsv")
+            if timing.is_file():
+                seconds = float(pd.read_csv(timing, sep="\t")["s"].iloc[0])
+                both = took.setdefault(facts["experiment"], [0.0, 0.0])
+                both[0] += max(0.0, seconds - BASE_SECONDS)
+                both[1] += facts["declared_seconds"]
+        return {name: min(10.0, max(0.1, spent / said)) for name, (spent, said) in took.items() if spent and said}
+
+    @cached_property
+    def memory_limit(self) -> float:
+        """MiB that a job may use: what the sweep says, or all that this machine has."""
+        return self.config.memory_mib or psutil.virtual_memory().total / 2**20
+
+    def data_sets(self, *_: str) -> tuple[str, ...]:
+        """Return the prepared data files that the jobs of this plan read."""
+        return tuple(sorted({name for job in self.jobs.values() for name in job.data_sets}))
+
+    @property
+    def manifest_file(self) -> Path:
+        """The list of jobs that the workflow reads."""
+        return self.results / "run/plan.json"
+
+    def job_file(self, part: str) -> Path:
+        """Return the file that says what one job computes."""
+        return self.results / "run/jobs" / f"{part}.json"
+
+    def write(self) -> None:
+        """Write the jobs and their list, and remove the jobs of earlier plans."""
+        for path in self.job_file("*").parent.glob("*.json"):
+            if path.stem not in self.jobs:
+                path.unlink()
+        listed = {}
+        for part, job in self.jobs.items():
+            listed[part] = {
+                "experiment": job.experiment, "variant": job.variant, "data_sets": job.data_sets,
+                "minutes": math.ceil(5 + SLACK * job.seconds / 60), "memory": math.ceil(job.memory),
+                "seconds": round(job.seconds, 1),
+            }  # fmt: skip
+            if not self.job_file(part).exists():  # else Snakemake sees no change
+                work = [[_fixing(item.cell.settings), item.cell.varied, item.first, item.stop] for item in job.work]
+                described = {"experiment": job.experiment, "variant": job.variant, "seed": self.seed, "work": work}
+                records.replace_file(self.job_file(part), f"{json.dumps(described)}\n".encode())
+        varied = {name: [] for name in self.experiments}
+        for block in self.config.sweep:
+            varied[block.experiment] += [name for name in block.vary if name not in varied[block.experiment]]
+        manifest = {
+            "results": str(self.results), "seed": self.seed, "data": settings.plain(self.config.data), "jobs": listed,
+            "finished": {name: [str(path) for path in part_files(self.results, name)] for name in self.experiments},
+            "varied": varied, "code": {name: self.code(name) for name in self.experiments},
+        }  # fmt: skip
+        records.replace_file(self.manifest_file, f"{json.dumps(manifest, indent=0)}\n".encode())
+
+    def code(self, experiment: str) -> str:
+        """Return the digest of the code that computes the cells of an experiment."""
+        return provenance.digest(type(self.known[experiment]).__module__, "dpsub.reproduce.records")
+
+    def totals(self, cores: int) -> dict[str, Any]:
+        """Return what the plan comes to: counts, expected core-hours, hours on `cores`, and memory in MiB."""
+        jobs = self.jobs.values()
+        seconds = sorted((job.seconds for job in jobs), reverse=True)
+        memory = sorted((job.memory for job in jobs), reverse=True)
+        unfinished = {work.cell.digest for job in jobs for work in job.work}
+        code = {name: self.code(name) for name in self.experiments}
+        wall = max(sum(seconds) / cores, seconds[0]) if seconds else 0.0
+        return {
+            "cells": len(self.wanted),
+            "cells_finished": len(self.wanted) - len(unfinished),
+            "records": sum(count for _, count in self.wanted.values()),
+            "records_to_compute": sum(work.stop - work.first for job in jobs for work in job.work),
+            "jobs": len(jobs),
+            "core_hours": sum(seconds) / 3600,
+            "cores": cores,
+            "hours": wall / 3600,
+            "longest_job_minutes": seconds[0] / 60 if seconds else 0.0,
+            "memory_mib_per_job": memory[0] if memory else 0.0,
+            "memory_mib": sum(memory[:cores]),
+            "files_by_other_code": sum(facts["code"] != code.get(facts["experiment"]) for facts in self.parts.values()),
+            "results_dir": str(self.results),
+        }
