@@ -7,6 +7,7 @@ were split into jobs.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd
     rows = ds.dataset([str(path) for path in paths], format="parquet")
     count = max(1, math.ceil(rows.count_rows() / rows_at_once))
     bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(count)] + ["g"]
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in itertools.pairwise(bounds):
         found = rows.to_table(filter=(ds.field("pair") >= low) & (ds.field("pair") < high)).to_pandas()
         if found.empty:
             continue
@@ -90,7 +91,7 @@ def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataF
     groups = rows.groupby(by, sort=True, dropna=False)
     found = groups.size().rename("replicates").to_frame()
     for name in measured:
-        found[f"{name}_mean"], found[f"{name}_sd"] = groups[name].mean(), groups[name].std(ddof=1)
+        found[f"{name}_mean"], found[f"{name}_sd"] = groups[name].mean(skipna=False), groups[name].std(ddof=1, skipna=False)
     return found.reset_index()
 
 
@@ -105,7 +106,7 @@ def _differences(rows: pd.DataFrame, by: list[str], on: list[str], measured: lis
     count = found["replicates"].to_numpy()
     reach = special.stdtrit(np.maximum(count - 1, 1), (1 + LEVEL) / 2) / np.sqrt(count)
     for name in measured:
-        middle, half = groups[name].mean(), reach * groups[name].std(ddof=1)
+        middle, half = groups[name].mean(skipna=False), reach * groups[name].std(ddof=1, skipna=False)
         found[f"{name}_difference"], found[f"{name}_low"], found[f"{name}_high"] = middle, middle - half, middle + half
     return found.reset_index()
 

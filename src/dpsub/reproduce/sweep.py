@@ -52,7 +52,9 @@ class Sweep(Settings):
 
     seed: int = Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")
     results_dir: FolderName = Field(description="Folder of this sweep alone; relative to the working directory.")
-    job_minutes: float = Field(10, ge=0.1, le=10_000, description="Expected length of a job, to which cells are packed.")
+    job_minutes: float = Field(
+        10, ge=0.1, le=10_000, description="Expected length of a job, up to which cells are packed."
+    )
     memory_mib: float | None = Field(
         None, gt=0, description="Memory that one job may have, in MiB; null: all of the machine that plans the sweep."
     )
