@@ -53,7 +53,15 @@ def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd
         yield found
 
 
-def write(paths: list[Path], keys: list[str], measured: list[str], summary: Path, differences: Path) -> None:
+def write(
+    paths: list[Path],
+    keys: list[str],
+    measured: list[str],
+    summary: Path,
+    differences: Path,
+    *,
+    rows_at_once: int = ROWS_AT_ONCE,
+) -> None:
     """Write the summary and the differences of an experiment's cells.
 
     Parameters
@@ -76,7 +84,7 @@ def write(paths: list[Path], keys: list[str], measured: list[str], summary: Path
     """
     by = ["cell", "data", *keys]
     with _Table(summary) as means, _Table(differences) as gaps:
-        for rows in portions(paths):
+        for rows in portions(paths, rows_at_once):
             if len(twice := rows[rows.duplicated([*by, "replicate"])]):
                 raise DataError(
                     f"a replicate must have one result, got two that differ of cell {twice['cell'].iloc[0]}; "

@@ -25,7 +25,7 @@ from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import provenance, records, settings
 from dpsub.reproduce.experiment import Cost, Experiment
 from dpsub.reproduce.experiments import REGISTRY
-from dpsub.reproduce.settings import DataSettings, FolderName, Name, Settings, Several
+from dpsub.reproduce.settings import DataSettings, FolderName, Listed, Name, Settings, Several
 
 BASE_SECONDS = 3.0
 """What a job spends on starting, on imports and on writing its records."""
@@ -44,11 +44,11 @@ class Block(Settings):
     model_config = ConfigDict(extra="allow")
 
     experiment: Name = Field(description="What is computed in each cell, such as fair_comparison.")
-    vary: dict[str, Several[Any]] = Field({}, description="Setting: the values that it takes in turn.")
+    vary: dict[str, Listed[Any]] = Field({}, description="Setting: the values that it takes in turn.")
 
 
 class Sweep(Settings):
-    """A sweep: the union of its blocks; no cell may be in two of them."""
+    """A sweep: the union of its blocks; a cell that is in two of them is computed once."""
 
     seed: int = Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")
     results_dir: FolderName = Field(description="Folder of this sweep alone; relative to the working directory.")
@@ -170,15 +170,13 @@ def expand(blocks: Sequence[Block]) -> dict[str, tuple[Cell, int]]:
     Raises
     ------
     PlanError
-        If a block contradicts itself or an experiment, or two blocks share a cell. The sentence names block and cell.
+        If a block contradicts itself or its experiment; the sentence names the block.
     """
     found: dict[str, tuple[Cell, int]] = {}
     for position, block in enumerate(blocks):
-        place = f"sweep[{position}]"
-        new = {cell.digest: (cell, count) for cell, count in _cells(block, place)}
-        for twice in new.keys() & found.keys():
-            raise PlanError(f"{place}: a cell must be in one block only, got it again; drop it here: {new[twice][0]}")
-        found |= new
+        for cell, count in _cells(block, f"sweep[{position}]"):
+            _, most = found.get(cell.digest, (cell, 0))
+            found[cell.digest] = cell, max(most, count)
     return found
 
 
