@@ -99,7 +99,8 @@ def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataF
     groups = rows.groupby(by, sort=True, dropna=False)
     found = groups.size().rename("replicates").to_frame()
     for name in measured:
-        found[f"{name}_mean"], found[f"{name}_sd"] = groups[name].mean(skipna=False), groups[name].std(ddof=1, skipna=False)
+        found[f"{name}_mean"] = groups[name].mean(skipna=False)
+        found[f"{name}_sd"] = groups[name].std(ddof=1, skipna=False)
     return found.reset_index()
 
 

@@ -19,13 +19,15 @@ from typing import Any
 
 import pandas as pd
 import psutil
+import pyarrow as pa
 from pydantic import ConfigDict, Field
 
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import provenance, records, settings
-from dpsub.reproduce.experiment import Cost, Experiment
+from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.settings import DataSettings, FolderName, Listed, Name, Settings, Several
+from dpsub.streams import Streams
 
 BASE_SECONDS = 3.0
 """What a job spends on starting, on imports and on writing its records."""
@@ -258,6 +260,36 @@ def gaps(done: Iterable[range], replicates: int) -> list[range]:
     return [gap for gap in found if gap]
 
 
+def compute(job: Path, output: Path, *, data: Mapping[str, Path], label: str = "", code: str = "") -> None:
+    """Compute the cells of one job, which a plan has written to `job`, and write their records to `output`.
+
+    Parameters
+    ----------
+    job, output : Path
+    data : mapping of str to Path
+        Prepared files of the job's data sets.
+    label : str
+        What these are ("real", "synthetic", ...); "" for simulated data.
+    code : str
+        Digest of the code that computes.
+    """
+    asked = json.loads(job.read_text(encoding="utf-8"))
+    experiment, variant, seed = REGISTRY.get(asked["experiment"])(), asked["variant"], asked["seed"]
+    streams, found, declared = Streams(seed, experiment.streams_of or experiment.name), [], 0.0
+    for fixing, varied, first, stop in asked["work"]:
+        chosen = settings.conform(experiment.Settings, {**experiment.defaults(), **fixing, "variants": [variant]})
+        work = Work(Cell.of(experiment.name, variant, chosen, varied), first, stop)
+        found.append((work, experiment.records(chosen, Run(variant, range(first, stop), streams, data))))
+        declared += experiment.cost(chosen).seconds(stop - first)
+    facts = {
+        "schema": SCHEMA, "experiment": experiment.name, "variant": variant, "seed": seed, "code": code,
+        "declared_seconds": declared, "inputs": {name: provenance.file_digest(path) for name, path in data.items()},
+        "versions": provenance.versions(), "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
+    }  # fmt: skip
+    rows = table(experiment, found, label)
+    records.write_table(output, pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(), facts)
+
+
 def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataFrame:
     """Return the rows of a job: names of cell and pair, label of the data, varied settings, and the records.
 
@@ -275,16 +307,6 @@ def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], la
         new = {name: value for name, value in work.cell.varied.items() if name not in frame}
         parts.append(frame.assign(cell=work.cell.digest, pair=work.cell.pair, data=label, **new))
     return pd.concat(parts, ignore_index=True)
-
-
-def keys_of(experiment: Experiment, varied: Iterable[str]) -> list[str]:
-    """Return the columns that name a row of a sweep within its replicate."""
-    return list(dict.fromkeys([*varied, *experiment.keys]))
-
-
-def part_file(results: Path, experiment: str, variant: str, part: str) -> Path:
-    """Return the record file of one job."""
-    return results / "records" / experiment / variant / f"{part}.parquet"
 
 
 def part_files(results: Path, experiment: str = "*", variant: str = "*") -> list[Path]:
@@ -369,6 +391,10 @@ class SweepPlan:
     def job_file(self, part: str) -> Path:
         """Return the file that says what one job computes."""
         return self.results / "run/jobs" / f"{part}.json"
+
+    def part_file(self, part: str) -> Path:
+        """Return the record file of one job."""
+        return self.results / "records" / self.jobs[part].experiment / self.jobs[part].variant / f"{part}.parquet"
 
     def write(self) -> None:
         """Write the jobs and their list, and remove the jobs of earlier plans."""
