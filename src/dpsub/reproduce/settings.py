@@ -33,7 +33,7 @@ SCHEMA = Path("workflow/schemas/config.schema.json")
 _MOST_VALUES = 100_000
 
 
-class Settings(BaseModel):
+class Closed(BaseModel):
     """A closed group of settings, the published values as defaults.
 
     Text and truth values are no numbers; whole numbers are numbers; NaN and infinity are refused.  What one value says
@@ -46,7 +46,7 @@ class Settings(BaseModel):
         """Raise ArgumentError, UnsupportedError or PlanError if the settings contradict each other."""
 
     @model_validator(mode="after")
-    def _checked(self) -> Settings:
+    def _checked(self) -> Closed:
         try:
             self.check()
         except (UnsupportedError, PlanError) as problem:
@@ -98,6 +98,7 @@ Releases = Annotated[int, Field(ge=1, le=1_000_000_000, description="Number of c
 Iterations = Annotated[int, Field(ge=1, le=10_000_000, description="Steps T of DP-SGD.")]
 LearningRate = Annotated[float, Field(gt=0, description="Step size of DP-SGD.")]
 Replicates = Annotated[int, Field(ge=1, le=10_000_000, description="Independent repetitions.")]
+Parts = Annotated[int, Field(ge=1, le=10_000, description="Jobs among which the replicates are split.")]
 Rates = Annotated[Listed[Share], Field(description="Rates of Poisson sampling.")]
 Name = Annotated[str, Field(min_length=1)]
 FolderName = Annotated[
@@ -115,7 +116,7 @@ WHERE_ONLY = ("parts", "variants")
 """Settings that only say how much of an experiment is computed where; no part of its digest."""
 
 
-class Group(Settings):
+class Group(Closed):
     """Settings that several experiments of a paper share, by inheritance: each stands once, in the paper's `settings`.
 
     The configuration may override it for all of them, under `shared`, the paper's key, and the group's name, which is
@@ -128,14 +129,14 @@ class Group(Settings):
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
-class ExperimentSettings(Settings):
+class ExperimentSettings(Closed):
     """What the configuration says of one experiment."""
 
     variants: Annotated[Listed[Variant], Field(description="Variants of the paper's numbers to compute.")]
-    parts: Annotated[int, Field(ge=1, le=10_000, description="Jobs among which the replicates are split.")] = 1
+    parts: Parts = 1
 
 
-class DataSettings(Settings):
+class DataSettings(Closed):
     """Where data sets come from."""
 
     folder: FolderName | None = Field(None, description="Folder laid out as <dataset>/<file>; DPSUB_DATA goes first.")
@@ -360,7 +361,7 @@ def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
             merged = merge(merged, said.get(kind.key()) or {})
     for name, field in model.model_fields.items():
         kind = _bare(field.annotation)
-        if isinstance(kind, type) and issubclass(kind, Settings) and (inside := _shared(kind, said)):
+        if isinstance(kind, type) and issubclass(kind, Closed) and (inside := _shared(kind, said)):
             merged = merge(merged, {name: inside})
     return merged
 
@@ -395,7 +396,7 @@ def _head_fields() -> dict[str, Any]:
         ),
         "data": (DataSettings, Field(DataSettings(), description="Where data sets come from.")),
         "shared": (
-            create_model("Shared", __base__=Settings, **{
+            create_model("Shared", __base__=Closed, **{
                 key: (_partial(f"shared_{key}", groups(key)), Field(None, description=f"Groups of {key}."))
                 for key in papers() if groups(key)
             }),
@@ -409,14 +410,14 @@ def _partial(name: str, kinds: Mapping[str, type[Group]]) -> Any:
     fields: dict[str, Any] = {}
     for group, kind in kinds.items():
         inside = {key: (field.annotation | None, None) for key, field in kind.model_fields.items()}
-        fields[group] = (create_model(f"{name}_{group}", __config__=Settings.model_config, **inside) | None, None)
-    return create_model(name, __config__=Settings.model_config, **fields) | None
+        fields[group] = (create_model(f"{name}_{group}", __config__=Closed.model_config, **inside) | None, None)
+    return create_model(name, __config__=Closed.model_config, **fields) | None
 
 
 @cache
 def _head() -> type[BaseModel]:
     """Model of all but the experiments, which take their defaults from what it has accepted."""
-    return create_model("Head", __base__=Settings, experiments=(dict[str, Any], {}), **_head_fields())
+    return create_model("Head", __base__=Closed, experiments=(dict[str, Any], {}), **_head_fields())
 
 
 @cache
@@ -428,9 +429,9 @@ def _whole() -> type[BaseModel]:
         name: (kind.Settings | None, Field(None, description=(kind.__doc__ or name).partition("\n")[0]))
         for name, kind in REGISTRY.members().items()
     }
-    experiments = create_model("Experiments", __base__=Settings, **of_experiments)  # type: ignore[call-overload]
+    experiments = create_model("Experiments", __base__=Closed, **of_experiments)  # type: ignore[call-overload]
     described = Field({}, description="Over the published settings, one entry an experiment; null leaves it out.")
-    return create_model("Configuration", __base__=Settings, experiments=(experiments, described), **_head_fields())
+    return create_model("Configuration", __base__=Closed, experiments=(experiments, described), **_head_fields())
 
 
 def refuse_odd_numbers(value: Any, path: str = "") -> None:

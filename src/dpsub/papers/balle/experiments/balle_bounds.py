@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks, noise
 from dpsub.amplification import Bound, DeclaredProfile
 from dpsub.amplification.small_universes import ROWS, bound_of
 from dpsub.noise import BlackBoxGroups, Profile
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Epsilons,
+    ExperimentSettings,
+    Listed,
+    Mechanisms,
+    Positive,
+    Rates,
+    Sizes,
+)
 
 GROUPS = ("white_box", "black_box")
 
@@ -30,27 +39,29 @@ class BalleBounds(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for n in settings["n"]:
-            for rate in settings["sampling_rates"]:
-                share = checks.real("sampling_rates", rate, above=0, at_most=1)
-                checks.integer(f"sampling rate {share:g} times n = {n}", round(share * n, 9), at_least=1)
-        for mechanism in settings["mechanisms"]:
-            for ratio in settings["ratios"]:
-                noise.of(mechanism, ratio)
-        for epsilon in settings["epsilon_amplified"]:
-            checks.real("epsilon_amplified", epsilon, at_least=0)
+    class Settings(ExperimentSettings):
+        n: Sizes = Field((1000,), description="Sizes of the data set.")
+        sampling_rates: Rates = Field((0.01, 0.1), description="Rates gamma; m = gamma n.")
+        ratios: Listed[Positive] = Field((1,), description="Sensitivity over noise scale.")
+        mechanisms: Mechanisms = ("laplace", "gaussian")
+        epsilon_amplified: Epsilons = Field((0, 0.05, 0.1, 0.2), description="epsilon' in nats.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for n in self.n:
+                for rate in self.sampling_rates:
+                    checks.integer(f"sampling rate {rate:g} times n = {n}", round(rate * n, 9), at_least=1)
+            for mechanism in self.mechanisms:
+                for ratio in self.ratios:
+                    noise.of(mechanism, ratio)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [
             record
-            for n in settings["n"]
-            for rate in settings["sampling_rates"]
+            for n in settings.n
+            for rate in settings.sampling_rates
             for theorem, bound in bounds_at(n, rate)
-            for mechanism in settings["mechanisms"]
-            for ratio in settings["ratios"]
+            for mechanism in settings.mechanisms
+            for ratio in settings.ratios
             for record in _points(theorem, bound, noise.of(mechanism, ratio), settings, n=n, rate=rate)
         ]
         return self.frame(pd.DataFrame(rows))
@@ -63,10 +74,10 @@ def bounds_at(n: int, rate: float) -> Iterator[tuple[str, Bound]]:
 
 
 def _points(
-    theorem: str, bound: Bound, profile: noise.AdditiveNoiseProfile, settings: Mapping[str, Any], *, n: int,
+    theorem: str, bound: Bound, profile: noise.AdditiveNoiseProfile, settings: BalleBounds.Settings, *, n: int,
     rate: float,
 ) -> Iterator[dict[str, object]]:
-    targets = np.array(settings["epsilon_amplified"], dtype=float)
+    targets = np.array(settings.epsilon_amplified, dtype=float)
     kinds: dict[str, Profile] = {"white_box": profile, "black_box": BlackBoxGroups(profile)}
     for groups, base in kinds.items():
         deltas = bound.delta(DeclaredProfile.of(base, *Relation), targets)

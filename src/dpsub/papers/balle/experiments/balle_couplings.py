@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
-from dpsub import checks
 from dpsub.amplification.small_universes import BoundRow
 from dpsub.divergences import (
     advanced_joint_convexity,
@@ -28,6 +27,8 @@ from dpsub.divergences.universes import (
     sample_law,
 )
 from dpsub.papers.balle.experiments.identity_checks import IdentityChecks, Pair
+from dpsub.papers.balle.settings import Examples, KeepProbability, Tiny
+from dpsub.reproduce.settings import Epsilons, ExperimentSettings
 
 EPSILON = 0.5
 COUNTEREXAMPLE = 0.99  # probability with which the sampler of the counterexample ignores the record
@@ -42,15 +43,15 @@ class BalleCouplings(IdentityChecks):
 
     name: ClassVar[str] = "balle_couplings"
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for n in settings["n"]:
-            checks.integer("n", n, at_least=2, at_most=4)
-        checks.real("keep_probability", settings["keep_probability"], at_least=0.5, at_most=1)
+    class Settings(ExperimentSettings, Tiny):
+        examples: Examples = 100
+        epsilons: Epsilons = (0, 0.1, 0.5, 1, 2)
+        keep_probability: KeepProbability = 0.75
 
-    def pairs(self, settings: Mapping[str, Any], variant: str, rng: np.random.Generator) -> Iterator[Pair]:
-        yield from _divergences(settings["examples"], rng)
-        yield from _convexity(settings["examples"], rng)
-        yield from _coupled(settings["examples"], variant, rng)
+    def pairs(self, settings: Settings, variant: str, rng: np.random.Generator) -> Iterator[Pair]:
+        yield from _divergences(settings.examples, rng)
+        yield from _convexity(settings.examples, rng)
+        yield from _coupled(settings.examples, variant, rng)
         yield from _transport(settings, rng)
         yield from _sampling_laws(settings, variant)
         yield from _lower_bound(settings, variant)
@@ -95,7 +96,7 @@ def _coupled(examples: int, variant: str, rng: np.random.Generator) -> Iterator[
         yield "coupling_marginals", f"example={number}", float(wrong), 0.0
 
 
-def _transport(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Pair]:
+def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> Iterator[Pair]:
     """Cheapest couplings of the parts that the maximal coupling leaves, and where no compatible one exists."""
     for theorem, n, size in rows_of(settings):
         row = BoundRow(theorem, n, size)
@@ -123,23 +124,23 @@ def _transport(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterato
             yield "transport", case, cost, compatible_sum(parts.first[rows], distances, deltas)
 
 
-def rows_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, int, float]]:
+def rows_of(settings: BalleCouplings.Settings) -> Iterator[tuple[str, int, float]]:
     """Yield theorem, n and size for all configured sizes at which the theorem speaks."""
-    for n in settings["n"]:
-        for rate in settings["rates"]:
+    for n in settings.n:
+        for rate in settings.rates:
             yield "Theorem 8", n, float(rate)
             yield "Theorem 14", n, float(rate)
-        for m in settings["m"]:
+        for m in settings.m:
             if m <= n:
                 yield "Theorem 9", n, float(m)
             yield "Theorem 10", n, float(m)
             yield "Theorem 11", n, float(m)
 
 
-def _sampling_laws(settings: Mapping[str, Any], variant: str) -> Iterator[Pair]:
-    for n in settings["n"]:
+def _sampling_laws(settings: BalleCouplings.Settings, variant: str) -> Iterator[Pair]:
+    for n in settings.n:
         data = (1,) * n + (0,)
-        for m in settings["m"]:
+        for m in settings.m:
             law = sample_law("wr", data, m)
             for sample, probability in law.items():
                 formula = multinomial(data, sample, printed=variant == "stated")
@@ -165,16 +166,16 @@ def _copies(n: int, m: int, *, described: bool) -> list[float]:
     return [float(share) for share in kept / kept.sum()]
 
 
-def _lower_bound(settings: Mapping[str, Any], variant: str) -> Iterator[Pair]:
+def _lower_bound(settings: BalleCouplings.Settings, variant: str) -> Iterator[Pair]:
     """Membership under the samplers of the table; as stated also under a natural sampler that the lemma covers."""
-    p = settings["keep_probability"]
+    p = settings.keep_probability
     for theorem, n, size in rows_of(settings):
         row = BoundRow(theorem, n, size)
         sampler = row.bound.sampler
         if theorem == "Theorem 14":
             continue  # its pairs are those of Theorem 8 under another relation, and no tightness is claimed
         design = {data: sample_law(sampler, data, size) for data in dict.fromkeys(itertools.chain(*row.pairs))}
-        for epsilon in settings["epsilons"]:
+        for epsilon in settings.epsilons:
             loss = membership_loss(design, row.pairs, 0, p, epsilon)
             yield "membership", f"{theorem} n={n} size={size:g} epsilon={epsilon:g}", loss.exact, loss.lower_bound()
     if variant == "stated":

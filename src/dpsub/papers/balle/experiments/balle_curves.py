@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 from scipy.special import ndtri
 
 from dpsub import checks, noise
 from dpsub.amplification import Bound, amplify, translate
 from dpsub.noise import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+    FrameSize,
+    Positive,
+    Rates,
+    SampleSize,
+    Sizes,
+)
 
 SHARE_BELOW = 0.999  # of the base epsilon at which a curve ends: there it must still be positive
 
@@ -33,26 +41,33 @@ class BalleCurves(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for start in settings["start_deltas"]:
-            checks.real("start_deltas", start, above=0, below=1)
-        for m in (settings["m"], *settings["group_sizes"]):
-            _bound("wor", settings["n"], m)
-        noise.of("laplace", settings["ratio"])
-        for axis in ("epsilon", "epsilon_amplified"):
-            step = checks.real(f"{axis}_step", settings[f"{axis}_step"], above=0)
-            checks.real(f"{axis}_max", settings[f"{axis}_max"], at_least=2 * step, at_most=100_000 * step)
+    class Settings(ExperimentSettings):
+        n: FrameSize = 1000
+        m: SampleSize = 100
+        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
+        start_deltas: Rates = Field((0.1, 0.25, 0.5), description="Values of delta at epsilon = 0 in panel a.")
+        group_sizes: Sizes = Field((50, 100, 200), description="Sizes m in panels d and e.")
+        epsilon_step: Positive = Field(0.02, description="Step of epsilon in panel a, in nats.")
+        epsilon_max: Positive = Field(3, description="Last epsilon of panel a, in nats.")
+        epsilon_amplified_step: Positive = Field(0.005, description="Step of epsilon' in panels b to e, in nats.")
+        epsilon_amplified_max: Positive = Field(0.4, description="Last epsilon' of panels b to e, in nats.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for m in (self.m, *self.group_sizes):
+                _bound("wor", self.n, m)
+            noise.of("laplace", self.ratio)
+            for axis in ("epsilon", "epsilon_amplified"):
+                step, top = getattr(self, f"{axis}_step"), getattr(self, f"{axis}_max")
+                checks.real(f"{axis}_max", top, at_least=2 * step, at_most=100_000 * step)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [*_base_curves(settings), *_sampled_curves(settings), *_ends(settings)]
         return self.frame(pd.DataFrame(rows))
 
 
-def grid(settings: Mapping[str, Any], axis: str) -> np.ndarray:
+def grid(settings: BalleCurves.Settings, axis: str) -> np.ndarray:
     """Return 0, step, 2 step, ..., max of an axis, as the decimal numbers that they stand for."""
-    step, top = settings[f"{axis}_step"], settings[f"{axis}_max"]
+    step, top = getattr(settings, f"{axis}_step"), getattr(settings, f"{axis}_max")
     return np.round(np.arange(round(top / step) + 1) * step, 10)
 
 
@@ -70,16 +85,16 @@ def _record(panel: str, curve: str, level: float, x: float, log_delta: float, **
     return {**base, "x": float(x), "delta": math.exp(log_delta), "log_delta": log_delta, **other}
 
 
-def _base_curves(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+def _base_curves(settings: BalleCurves.Settings) -> Iterator[dict[str, object]]:
     epsilons = grid(settings, "epsilon")
-    for start in settings["start_deltas"]:
+    for start in settings.start_deltas:
         for curve, profile in calibrated(start).items():
             for x, log_delta in zip(epsilons, profile.log_delta(epsilons), strict=True):
                 yield _record("a", curve, start, x, float(log_delta))
 
 
-def _sampled_curves(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
-    n, m, ratio = settings["n"], settings["m"], settings["ratio"]
+def _sampled_curves(settings: BalleCurves.Settings) -> Iterator[dict[str, object]]:
+    n, m, ratio = settings.n, settings.m, settings.ratio
     targets = grid(settings, "epsilon_amplified")
     for panel, mechanism in (("b", "gaussian"), ("c", "laplace")):
         profile = noise.of(mechanism, ratio)
@@ -88,7 +103,7 @@ def _sampled_curves(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
         for sampler in ("wor", "wr"):
             yield from _curve(panel, sampler, _bound(sampler, n, m), m, profile, ratio, targets)
     profile = noise.of("laplace", ratio)
-    for size in settings["group_sizes"]:
+    for size in settings.group_sizes:
         bound = _bound("wr", n, size)
         yield from _curve("d", "wr", bound, size, profile, ratio, targets)
         yield from _curve("d", "wr_no_group", bound, size, ConstantGroups(profile), ratio, targets)
@@ -108,9 +123,9 @@ def _curve(
         yield _record(panel, curve, level, x, float(log_delta), m=m, eta=bound.eta)
 
 
-def _ends(settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+def _ends(settings: BalleCurves.Settings) -> Iterator[dict[str, object]]:
     """Base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'."""
-    n, m, ratio = settings["n"], settings["m"], settings["ratio"]
+    n, m, ratio = settings.n, settings.m, settings.ratio
     profile = noise.of("laplace", ratio)
     for curve, end in (("wor", ratio), ("wr", m * ratio)):
         bound = _bound(curve, n, m)

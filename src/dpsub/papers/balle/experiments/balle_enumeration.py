@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.amplification import DeclaredProfile
 from dpsub.amplification.small_universes import BY_SIZE, TRIPLES, BoundRow, compare
 from dpsub.divergences.universes import (
@@ -24,9 +23,10 @@ from dpsub.divergences.universes import (
 )
 from dpsub.noise import Profile
 from dpsub.papers.balle.experiments.balle_couplings import rows_of
+from dpsub.papers.balle.settings import KeepProbability, Tiny
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Experiment
-from dpsub.streams import stream
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import Epsilons, ExperimentSettings
 
 SPREAD = (0.0, 0.25, 0.5, 0.75, 1.0)  # values of the records in a sum
 SINGLE = (1.0, 0.0, 0.0, 0.0, 0.0)  # all records but one contribute nothing
@@ -63,24 +63,18 @@ class BalleEnumeration(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for n in settings["n"]:
-            checks.integer("n", n, at_least=2, at_most=4)
-        for m in settings["m"]:
-            checks.integer("m", m, at_least=1, at_most=3)
-        for rate in settings["rates"]:
-            checks.real("rates", rate, above=0, below=1)
-        checks.real("keep_probability", settings["keep_probability"], at_least=0.5, below=1)
+    class Settings(ExperimentSettings, Tiny):
+        epsilons: Epsilons = (0, 0.1, 0.5, 1, 2)
+        keep_probability: KeepProbability = 0.75
+        kernels: Annotated[int, Field(ge=1, le=1_000)] = Field(3, description="Random mechanisms a size.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        rng = stream(root, experiment=self.name, cell={}, role="data", replicate=0)
-        rows = [record for row in _rows(settings) for record in _records(row, settings, variant, rng)]
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        rng = run.streams.data({}, 0)
+        rows = [record for row in _rows(settings) for record in _records(row, settings, run.variant, rng)]
         return self.frame(pd.DataFrame(rows))
 
 
-def _rows(settings: Mapping[str, Any]) -> Iterator[BoundRow]:
+def _rows(settings: BalleEnumeration.Settings) -> Iterator[BoundRow]:
     for theorem, n, size in rows_of(settings):
         yield BoundRow(theorem, n, size)
         if theorem == "Theorem 11":
@@ -89,12 +83,12 @@ def _rows(settings: Mapping[str, Any]) -> Iterator[BoundRow]:
             yield BoundRow(OWN[theorem], n, size)
 
 
-def _kernels(space: Space, settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
-    p = settings["keep_probability"]
+def _kernels(space: Space, settings: BalleEnumeration.Settings, rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
+    p = settings.keep_probability
     yield "membership", membership_kernel(space, 0, p)
     if space.relation is Relation.SUBSTITUTE:
         yield "size and membership", size_and_membership_kernel(space, 0, p)
-    for number in range(settings["kernels"]):
+    for number in range(settings.kernels):
         yield f"random {number + 1}", dirichlet_kernel(space, OUTCOMES, rng)
     for name in ("laplace", "gaussian"):
         yield f"{name} sum", noisy_sum_kernel(space, name, SPREAD, 1.0)
@@ -102,15 +96,15 @@ def _kernels(space: Space, settings: Mapping[str, Any], rng: np.random.Generator
 
 
 def _records(
-    row: BoundRow, settings: Mapping[str, Any], variant: str, rng: np.random.Generator
+    row: BoundRow, settings: BalleEnumeration.Settings, variant: str, rng: np.random.Generator
 ) -> Iterator[dict[str, object]]:
     distances = row.distances_in_law()
     worst = np.argmax(distances if row.grow else np.abs(distances - row.bound.eta))
     for name, kernel in _kernels(row.space, settings, rng):
-        for found in compare(row, kernel, settings["epsilons"]):
+        for found in compare(row, kernel, settings.epsilons):
             bound = found.bound
             if variant == "stated" and name.endswith("membership") and row.theorem == "Theorem 14":
-                printed = DeclaredProfile.of(PrintedResponse(settings["keep_probability"]), row.bound.base_relation)
+                printed = DeclaredProfile.of(PrintedResponse(settings.keep_probability), row.bound.base_relation)
                 bound = float(row.bound.delta(printed, found.epsilon_amplified))
             shrink = math.exp(found.epsilon_amplified - found.epsilon)
             yield {

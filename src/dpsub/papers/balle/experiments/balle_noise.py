@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.amplification import base_epsilon
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+    FrameSize,
+    Listed,
+    Positive,
+    Share,
+)
 
 
 class BalleNoise(Experiment):
@@ -34,21 +39,18 @@ class BalleNoise(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.integer("n", settings["n"], at_least=1)
-        checks.integer("points", settings["points"], at_least=2)
-        checks.real("smallest_rate", settings["smallest_rate"], above=0, below=1)
-        for epsilon in settings["epsilons"]:
-            checks.real("epsilons", epsilon, above=0)
+    class Settings(ExperimentSettings):
+        n: FrameSize = 200
+        epsilons: Listed[Positive] = Field((0.1, 1, 3), description="epsilon of the release, in nats.")
+        smallest_rate: Share = Field(0.001, description="Left end of the curves.")
+        points: Annotated[int, Field(ge=2, le=100_000)] = Field(241, description="Rates a curve.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        rates = np.geomspace(settings["smallest_rate"], 1.0, settings["points"])
-        n = settings["n"]
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        rates = np.geomspace(settings.smallest_rate, 1.0, settings.points)
+        n = settings.n
         squares = float((((np.arange(n) + 0.5) / n) ** 2).sum())
         parts = []
-        for epsilon in settings["epsilons"]:
+        for epsilon in settings.epsilons:
             base = np.array([float(base_epsilon(epsilon, float(rate))) for rate in rates])
             noise = math.sqrt(2) / (rates * base)
             sampling = np.sqrt((1 - rates) / rates * squares)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.amplification import DeclaredProfile
 from dpsub.amplification.small_universes import BoundRow
 from dpsub.divergences import worst_mechanism
 from dpsub.noise import PointGuarantee
 from dpsub.papers.balle.experiments.balle_couplings import rows_of
 from dpsub.papers.balle.experiments.balle_enumeration import OWN
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.balle.settings import TinyM, TinyN
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Epsilons,
+    ExperimentSettings,
+    Listed,
+    Positive,
+    Probability,
+    Rates,
+)
 
 TIE = 1e-12  # optima closer than this are equal up to the solver's accuracy
 
@@ -35,18 +43,20 @@ class BalleOptimum(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for n in settings["n"]:
-            checks.integer("n", n, at_least=2, at_most=4)
-        for epsilon0 in settings["epsilon0"]:
-            for delta0 in settings["delta0"]:
-                PointGuarantee(epsilon0, delta0)
-        for share in settings["shares"]:
-            checks.real("shares", share, at_least=0)
+    class Settings(ExperimentSettings):
+        n: Listed[TinyN] = (4,)
+        m: Listed[TinyM] = (2, 3)
+        rates: Rates = (0.1, 0.5)
+        epsilon0: Listed[Positive] = Field((0.5, 1), description="epsilon of the base guarantee, in nats.")
+        delta0: Listed[Probability] = Field((0, 0.01), description="delta of the base guarantee.")
+        shares: Epsilons = Field((0, 0.5, 1), description="Base epsilons as shares of epsilon0.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for epsilon0 in self.epsilon0:
+                for delta0 in self.delta0:
+                    PointGuarantee(epsilon0, delta0)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
         for theorem, n, size in rows_of(settings):
             rows += list(_points(BoundRow(theorem, n, size), settings))
@@ -55,14 +65,14 @@ class BalleOptimum(Experiment):
         return self.frame(pd.DataFrame(rows))
 
 
-def _points(row: BoundRow, settings: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+def _points(row: BoundRow, settings: BalleOptimum.Settings) -> Iterator[dict[str, object]]:
     # all pairs of neighbours are the same up to the names of records, and the class of mechanisms knows no names
     first, second = (laws[0] for laws in row.laws)
     near = row.space.neighbours()
-    for epsilon0 in settings["epsilon0"]:
-        for delta0 in settings["delta0"]:
+    for epsilon0 in settings.epsilon0:
+        for delta0 in settings.delta0:
             base = DeclaredProfile.of(PointGuarantee(epsilon0, delta0), row.space.relation)
-            for share in settings["shares"]:
+            for share in settings.shares:
                 target = float(row.bound.epsilon_amplified(share * epsilon0))
                 found = {
                     name: worst_mechanism(one, other, near, epsilon0, delta0, float(np.exp(target)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 from scipy.integrate import quad
 
-from dpsub import checks
 from dpsub import noise as profiles
 from dpsub.amplification import DeclaredProfile, amplified_epsilon, translate
 from dpsub.divergences import hockey_stick, moment_from_profiles, profile_from_losses, tail_rate
@@ -18,7 +18,9 @@ from dpsub.divergences.hockey_stick import Curve
 from dpsub.divergences.universes import KernelProfile
 from dpsub.noise import BlackBoxGroups, MembershipProfile, Profile, RandomisedResponseProfile
 from dpsub.papers.balle.experiments.identity_checks import IdentityChecks, Pair
+from dpsub.papers.balle.settings import Examples
 from dpsub.relations import Relation
+from dpsub.reproduce.settings import Epsilons, ExperimentSettings, Listed, Positive, Probability
 
 NAMES = ("laplace", "gaussian")
 PAIR = (1.0, 0.62)  # ratios of the Laplace and the Gaussian pair of which neither profile lies above the other
@@ -37,15 +39,18 @@ class BalleProfiles(IdentityChecks):
 
     name: ClassVar[str] = "balle_profiles"
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for ratio in settings["ratios"]:
-            profiles.of("laplace", ratio)
-        for p in settings["keep_probabilities"]:
-            checks.real("keep_probability", p, at_least=0, at_most=1)
-        for s in settings["moments"]:
-            checks.real("moments", s, above=0)
+    class Settings(ExperimentSettings):
+        ratios: Listed[Positive] = Field((0.25, 1, 2), description="Sensitivity over noise scale.")
+        epsilons: Epsilons = (0, 0.1, 0.5, 1, 2)
+        keep_probabilities: Listed[Probability] = Field((0, 0.2, 0.5, 0.75, 0.9, 1), description="Probabilities of an unflipped answer in randomised response.")
+        moments: Listed[Positive] = Field((0.5, 1, 3), description="Orders s of the moments of the loss.")
+        examples: Examples = 20
 
-    def pairs(self, settings: Mapping[str, Any], variant: str, rng: np.random.Generator) -> Iterator[Pair]:
+        def check(self) -> None:
+            for ratio in self.ratios:
+                profiles.of("laplace", ratio)
+
+    def pairs(self, settings: Settings, variant: str, rng: np.random.Generator) -> Iterator[Pair]:
         yield from _closed_forms(settings)
         yield from _losses(settings, rng)
         yield from _moments(settings)
@@ -70,15 +75,15 @@ def integrated_divergence(name: str, ratio: float, epsilon: float) -> float:
     return math.fsum(quad(gain, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0] for a, b in pairwise(edges))
 
 
-def _closed_forms(settings: Mapping[str, Any]) -> Iterator[Pair]:
+def _closed_forms(settings: BalleProfiles.Settings) -> Iterator[Pair]:
     for name in NAMES:
-        for ratio in settings["ratios"]:
+        for ratio in settings.ratios:
             profile = profiles.of(name, ratio)
-            for epsilon in settings["epsilons"]:
+            for epsilon in settings.epsilons:
                 case = f"ratio={ratio:g} epsilon={epsilon:g}"
                 integral = integrated_divergence(name, ratio, epsilon)
                 yield f"{name}_profile", case, float(profile.delta(epsilon)), integral
-    for ratio in settings["ratios"]:
+    for ratio in settings.ratios:
         for factor in (1.0, 1.5, 10.0):
             yield "laplace_zero", f"ratio={ratio:g} factor={factor:g}", float(
                 profiles.of("laplace", ratio).delta(factor * ratio)), 0.0
@@ -88,12 +93,12 @@ def _closed_forms(settings: Mapping[str, Any]) -> Iterator[Pair]:
             yield "gaussian_classical", f"ratio={ratio:g} epsilon={epsilon:.2f}", exact, bound
 
 
-def _losses(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Pair]:
-    for number in range(settings["examples"]):
+def _losses(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Iterator[Pair]:
+    for number in range(settings.examples):
         first, second = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(5))
         if number % 5 == 0:  # an outcome that only the first law has
             second = np.append(second[:-1], 0.0) / second[:-1].sum()
-        for epsilon in settings["epsilons"]:
+        for epsilon in settings.epsilons:
             by_losses = float(profile_from_losses(first, second, epsilon))
             yield "losses", f"example={number} epsilon={epsilon:g}", by_losses, float(
                 hockey_stick(first, second, math.exp(epsilon)))
@@ -109,13 +114,13 @@ def moment_settings(profile: profiles.AdditiveNoiseProfile | RandomisedResponseP
     return {"end": end, "rate": tail_rate(profile.log_delta, end)}
 
 
-def _moments(settings: Mapping[str, Any]) -> Iterator[Pair]:
+def _moments(settings: BalleProfiles.Settings) -> Iterator[Pair]:
     known: list[profiles.AdditiveNoiseProfile | RandomisedResponseProfile] = [
-        profiles.of(name, ratio) for name in NAMES for ratio in settings["ratios"]
+        profiles.of(name, ratio) for name in NAMES for ratio in settings.ratios
     ]
-    known += [RandomisedResponseProfile(p) for p in settings["keep_probabilities"] if 0.5 < p < 1]
+    known += [RandomisedResponseProfile(p) for p in settings.keep_probabilities if 0.5 < p < 1]
     for profile in known:
-        for s in settings["moments"]:
+        for s in settings.moments:
             found = moment_from_profiles(profile.log_delta, profile.log_delta, s, **moment_settings(profile))
             exact = math.exp(profile.log_moment(s))
             case = f"{profile} s={s:g}"
@@ -140,12 +145,12 @@ def _largest_moment(variant: str) -> Iterator[Pair]:
         yield "largest_moment_bound", f"s={s:g}", moments, found.upper
 
 
-def _groups(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Pair]:
+def _groups(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Iterator[Pair]:
     chain = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
-    for number in range(settings["examples"]):
+    for number in range(settings.examples):
         kernel = KernelProfile(rng.dirichlet(np.ones(3), size=4), chain)
         for k in (2, 3):
-            for epsilon in settings["epsilons"]:
+            for epsilon in settings.epsilons:
                 exact = float(np.exp(kernel.group_log_delta(epsilon, k)))
                 bound = float(np.exp(BlackBoxGroups(kernel).log_bound(epsilon, k)))
                 yield "black_box", f"example={number} k={k} epsilon={epsilon:g}", exact, bound
@@ -159,22 +164,22 @@ def _groups(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[P
                 yield "white_box", case, float(white[worst]), float(black[worst])
 
 
-def _responses(settings: Mapping[str, Any], variant: str) -> Iterator[Pair]:
-    for epsilon in settings["epsilons"]:
+def _responses(settings: BalleProfiles.Settings, variant: str) -> Iterator[Pair]:
+    for epsilon in settings.epsilons:
         for delta in (0.0, 1e-6, 0.01, 0.3):
             p = RandomisedResponseProfile.with_guarantee(epsilon, delta).keep_probability
             exact = float(hockey_stick([p, 1 - p], [1 - p, p], math.exp(epsilon)))
             yield "response_guarantee", f"epsilon={epsilon:g} delta={delta:g}", exact, delta
-        for p in settings["keep_probabilities"]:
+        for p in settings.keep_probabilities:
             larger = p if variant == "stated" else max(p, 1 - p)
             formula = max(0.0, larger - math.exp(epsilon) * (1 - larger))
             exact = float(hockey_stick([p, 1 - p], [1 - p, p], math.exp(epsilon)))
             yield "response_profile", f"p={p:g} epsilon={epsilon:g}", formula, exact
 
 
-def _rates(settings: Mapping[str, Any]) -> Iterator[Pair]:
+def _rates(settings: BalleProfiles.Settings) -> Iterator[Pair]:
     for eta in (1e-6, 1e-3, 0.01, 0.1, 0.5, 1.0):
-        for epsilon in (*settings["epsilons"], 5.0):
+        for epsilon in (*settings.epsilons, 5.0):
             amplified = float(amplified_epsilon(epsilon, eta))
             yield "map", f"eta={eta:g} epsilon={epsilon:g}", math.exp(amplified), 1 + eta * (math.exp(epsilon) - 1)
         for epsilon in (1e-4, 1e-3, 1e-2, 0.1):
@@ -187,7 +192,7 @@ def _rates(settings: Mapping[str, Any]) -> Iterator[Pair]:
     whole = translate("wor", "substitute", "substitute", n=30, m=30)
     base = DeclaredProfile.of(MembershipProfile(0.75), Relation.SUBSTITUTE)
     for profile in (base, *(DeclaredProfile.of(profiles.of(name, 1.0), Relation.SUBSTITUTE) for name in NAMES)):
-        for epsilon in settings["epsilons"]:
+        for epsilon in settings.epsilons:
             full = float(whole.delta(profile, epsilon))
             case = f"{type(profile.profile).__name__} epsilon={epsilon:g}"
             yield "wor_full", case, full, float(profile.profile.delta(epsilon))

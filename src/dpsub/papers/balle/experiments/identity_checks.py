@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsub.reproduce.experiment import Experiment
-from dpsub.streams import stream
+from dpsub.reproduce.experiment import Experiment, Run
 
 Pair = tuple[str, str, float, float]
 """Name of the check, its case, what the paper's formula gives, and what another computation gives."""
@@ -26,12 +24,10 @@ class IdentityChecks(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
 
     @abc.abstractmethod
-    def pairs(self, settings: Mapping[str, Any], variant: str, rng: np.random.Generator) -> Iterator[Pair]:
+    def pairs(self, settings: Any, variant: str, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield the cases; `rng` makes the random ones, the same in all variants."""
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        rng = stream(root, experiment=self.name, cell={}, role="data", replicate=0)
-        rows = [(0, *pair) for pair in self.pairs(settings, variant, rng)]
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        rng = run.streams.data({}, 0)
+        rows = [(0, *pair) for pair in self.pairs(settings, run.variant, rng)]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

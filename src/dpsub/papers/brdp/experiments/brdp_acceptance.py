@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.papers.brdp.experiments.brdp_cells.methods import COLUMNS, Budget, ceiling_row
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.brdp.settings import Amount
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive
 
 
 class BrdpAcceptance(Experiment):
@@ -28,22 +30,27 @@ class BrdpAcceptance(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for sensitivity in settings["sensitivities"]:
-            Budget.of(settings, sensitivity=sensitivity, epsilon=settings["epsilon_min"])
-        checks.real("epsilon_max", settings["epsilon_max"], above=settings["epsilon_min"])
-        for name in ("points", "exact_points"):
-            checks.integer(name, settings[name], at_least=2)
+    class Settings(ExperimentSettings):
+        sensitivities: Listed[Positive] = Field((1, 5), description="Sensitivities, one panel each.")
+        bound: Amount = 1
+        delta: Delta = 1e-5
+        epsilon_min: Amount = 0.1
+        epsilon_max: Amount = 6
+        points: Annotated[int, Field(ge=2, le=10_000_000)] = Field(40, description="Points of the paper's curves.")
+        exact_points: Annotated[int, Field(ge=2, le=10_000_000)] = Field(16, description="Points of the best recyclers and of the ceiling.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        return self.frame(pd.DataFrame(list(self._rows(settings, variant))).assign(replicate=0))
+        def check(self) -> None:
+            for sensitivity in self.sensitivities:
+                Budget.of(self, sensitivity=sensitivity, epsilon=self.epsilon_min)
+            checks.real("epsilon_max", self.epsilon_max, above=self.epsilon_min)
 
-    def _rows(self, settings: Mapping[str, Any], variant: str) -> Iterator[dict[str, Any]]:
-        points = settings["points" if variant == "stated" else "exact_points"]
-        for sensitivity in settings["sensitivities"]:
-            for epsilon in np.linspace(settings["epsilon_min"], settings["epsilon_max"], points).tolist():
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        return self.frame(pd.DataFrame(list(self._rows(settings, run.variant))).assign(replicate=0))
+
+    def _rows(self, settings: Settings, variant: str) -> Iterator[dict[str, Any]]:
+        points = settings.points if variant == "stated" else settings.exact_points
+        for sensitivity in settings.sensitivities:
+            for epsilon in np.linspace(settings.epsilon_min, settings.epsilon_max, points).tolist():
                 cell = Budget.of(settings, sensitivity=sensitivity, epsilon=epsilon)
                 yield from cell.rows(variant)
                 if variant == "rigorous":

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub import checks
 from dpsub.papers.brdp.experiments.brdp_cells.methods import FAMILIES, Budget
+from dpsub.papers.brdp.settings import Amount, Conversion, Times
 from dpsub.recycling import paper
 from dpsub.recycling.composition import account
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed
 
 
 class BrdpComposition(Experiment):
@@ -31,31 +31,34 @@ class BrdpComposition(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        Budget.of(settings)
-        for times in settings["n_compositions"]:
-            checks.integer("n_compositions", times, at_least=1)
-        checks.one_of("conversion", settings["conversion"], paper.CONVERSIONS)
-        checks.real("width", settings["width"], above=0)
+    class Settings(ExperimentSettings):
+        sensitivity: Amount = 1
+        bound: Amount = 1
+        epsilon: Amount = 1
+        delta: Delta = 1e-5
+        conversion: Conversion = "balle2020"
+        width: Amount = 0.005
+        n_compositions: Listed[Times] = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        return self.frame(pd.DataFrame(list(self._rows(settings, variant))).assign(replicate=0))
+        def check(self) -> None:
+            Budget.of(self)
 
-    def _rows(self, settings: Mapping[str, Any], variant: str) -> Iterator[dict[str, Any]]:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        return self.frame(pd.DataFrame(list(self._rows(settings, run.variant))).assign(replicate=0))
+
+    def _rows(self, settings: Settings, variant: str) -> Iterator[dict[str, Any]]:
         cell = Budget.of(settings)
         for kernel in FAMILIES:
             kinds = ("dp", "br", "best") if (variant, kernel) == ("rigorous", "gau") else ("dp", "br")
             for kind in kinds:
                 chosen = cell.chosen(f"{kernel}_{kind}")
-                for times in settings["n_compositions"]:
+                for times in settings.n_compositions:
                     if variant == "stated":
-                        conversion = settings["conversion"]
+                        conversion = settings.conversion
                         value = paper.theorem3_epsilon(chosen.law, times, cell.delta, conversion=conversion)
                         ends = (value, value)
                     else:
-                        found = account(chosen.law, times, delta=cell.delta, width=settings["width"])
+                        found = account(chosen.law, times, delta=cell.delta, width=settings.width)
                         ends = (found.lower, found.upper)
                     yield {
                         **cell.fields, "kernel": kernel, "method": kind, "n_compositions": times,

@@ -12,3 +12,6 @@ class BrdpGowalla(Answers):
 
     name: ClassVar[str] = "brdp_gowalla"
     needs_data: ClassVar[tuple[str, ...]] = ("gowalla",)
+
+    class Settings(Answers.Settings):
+        count_above: float = 150  # days

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.papers.brdp.experiments.brdp_cells.methods import FAMILIES
+from dpsub.papers.brdp.settings import Amount, Times
 from dpsub.recycling.ceiling import ceiling
 from dpsub.recycling.choice import best_recycler, checked_budget, plain_noise
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Closed,
+    Delta,
+    ExperimentSettings,
+    Listed,
+    Positive,
+)
+
+
+class Frontier(Closed):
+    """One budget, many numbers of releases."""
+
+    epsilon: Amount
+    bound: Amount
+    n_compositions: Listed[Times]
 
 
 class BrdpMap(Experiment):
@@ -30,28 +45,28 @@ class BrdpMap(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for epsilon in settings["epsilons"]:
-            checked_budget(epsilon, settings["delta"])
-        checked_budget(settings["frontier"]["epsilon"], settings["delta"])
-        for bound in (*settings["bounds"], settings["frontier"]["bound"]):
-            checks.real("bounds", bound, above=0)
-        for times in (*settings["n_compositions"], *settings["frontier"]["n_compositions"]):
-            checks.integer("n_compositions", times, at_least=1)
+    class Settings(ExperimentSettings):
+        delta: Delta = 1e-5
+        epsilons: Listed[Positive] = Field((0.1, 0.5, 1, 2, 4), description="Epsilons of the grid, in nats.")
+        bounds: Listed[Positive] = Field((0.2, 0.5, 1, 2), description="Bounds over the sensitivity.")
+        n_compositions: Listed[Times] = (1, 10)
+        frontier: Frontier = Field(Frontier(epsilon=1, bound=1, n_compositions=(1, 3, 10, 30, 100, 300, 1000)), description="One budget, many numbers of releases.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for epsilon in (*self.epsilons, self.frontier.epsilon):
+                checked_budget(epsilon, self.delta)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         return self.frame(pd.DataFrame(list(self._rows(settings))).assign(replicate=0))
 
-    def _rows(self, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        frontier = settings["frontier"]
+    def _rows(self, settings: Settings) -> Iterator[dict[str, Any]]:
+        frontier = settings.frontier
         places = [
-            *(("map", epsilon, bound, times) for times in settings["n_compositions"] for epsilon in settings["epsilons"]
-              for bound in settings["bounds"]),
-            *(("frontier", frontier["epsilon"], frontier["bound"], times) for times in frontier["n_compositions"]),
+            *(("map", epsilon, bound, times) for times in settings.n_compositions for epsilon in settings.epsilons
+              for bound in settings.bounds),
+            *(("frontier", frontier.epsilon, frontier.bound, times) for times in frontier.n_compositions),
         ]  # fmt: skip
-        delta = float(settings["delta"])
+        delta = float(settings.delta)
         for topic, epsilon, bound, times in places:
             base = {"topic": topic, "epsilon": float(epsilon), "delta": delta, "bound": float(bound),
                     "n_compositions": times}  # fmt: skip

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.papers.brdp.experiments.brdp_cells.methods import Budget
+from dpsub.papers.brdp.settings import Amount
 from dpsub.recycling import Recycled
-from dpsub.reproduce.experiment import Experiment
-from dpsub.streams import stream
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import Delta, ExperimentSettings
+from dpsub.streams import Streams
 
 METHODS = ("gau_dp", "gau_br")
 
@@ -33,31 +35,36 @@ class BrdpNoise(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        Budget.of(settings)
-        checks.integer("n_samples", settings["n_samples"], at_least=2)
-        checks.integer("bins", settings["bins"], at_least=4)
-        checks.real("half_width", settings["half_width"], above=settings["bound"])
+    class Settings(ExperimentSettings):
+        sensitivity: Amount = 1
+        bound: Amount = 1
+        epsilon: Amount = 2
+        delta: Delta = 1e-5
+        n_samples: Annotated[int, Field(ge=2, le=10_000_000)] = Field(100000, description="Draws of the loop.")
+        bins: Annotated[int, Field(ge=4, le=10_000_000)] = Field(60, description="Bins on each side of 0.")
+        half_width: Amount = 12
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        return self.frame(pd.DataFrame(list(self._rows(settings, root)), columns=list(self.columns)))
+        def check(self) -> None:
+            Budget.of(self)
+            checks.real("half_width", self.half_width, above=self.bound)
 
-    def _rows(self, settings: Mapping[str, Any], root: int) -> Iterator[dict[str, Any]]:
-        budget, half = Budget.of(settings), float(settings["half_width"])
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        return self.frame(pd.DataFrame(list(self._rows(settings, run.streams)), columns=list(self.columns)))
+
+    def _rows(self, settings: Settings, streams: Streams) -> Iterator[dict[str, Any]]:
+        budget, half = Budget.of(settings), float(settings.half_width)
         for method in METHODS:
             chosen = budget.chosen(method)
-            law, count = chosen.law, int(settings["n_samples"])
+            law, count = chosen.law, int(settings.n_samples)
             base = {
                 "replicate": 0, "method": method, "n_samples": count, "rate": law.rate, "scale": law.kernel.scale,
                 "exact_delta": chosen.true_delta, "quantity": "density", **budget.fields,
             }  # fmt: skip
             key = {**budget.fields, "method": method}
-            rng = stream(root, experiment=self.name, cell=key, role="noise", replicate=0)
+            rng = streams.noise(key, 0)
             drawn = law.release_by_loop(np.zeros(count), rng)
             # an even number of bins has the bounds on edges if the half width is a multiple of the bound
-            edges = np.linspace(-half, half, 2 * int(settings["bins"]) + 1)
+            edges = np.linspace(-half, half, 2 * int(settings.bins) + 1)
             frequency = np.histogram(drawn.released, edges)[0] / (count * np.diff(edges))
             expected = np.diff(law.cdf(edges)) / np.diff(edges)
             for x, value, mean in zip((edges[:-1] + edges[1:]) / 2, frequency, expected, strict=True):

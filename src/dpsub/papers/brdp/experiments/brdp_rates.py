@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.papers.brdp.experiments.brdp_cells.methods import Budget
+from dpsub.papers.brdp.settings import Amount
 from dpsub.recycling import GaussianKernel, Recycled, RecycledProfile, choice, paper
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Several
 
 MARKS = (1.0, 2.0)  # epsilon_y that are always among the points, for they stand in the text
 
@@ -32,22 +33,26 @@ class BrdpRates(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for delta in settings["deltas"]:
-            Budget.of(settings, delta=delta)
-        checks.integer("points", settings["points"], at_least=2)
-        checks.real("y", settings["y"])
+    class Settings(ExperimentSettings):
+        sensitivity: Amount = 1
+        bound: Amount = 1
+        epsilon: Amount = 3
+        deltas: Several[Delta] = (0.001, 1e-5, 1e-10)
+        y: float = Field(10, description="The answer, on which nothing depends.")
+        points: Annotated[int, Field(ge=2, le=10_000_000)] = Field(30, description="Points of the grid.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        rows = [row for delta in settings["deltas"] for row in self._rows(settings, variant, float(delta))]
-        return self.frame(pd.DataFrame(rows).assign(replicate=0, y=float(settings["y"])))
+        def check(self) -> None:
+            for delta in self.deltas:
+                Budget.of(self, delta=delta)
 
-    def _rows(self, settings: Mapping[str, Any], variant: str, delta: float) -> Iterator[dict[str, Any]]:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        rows = [row for delta in settings.deltas for row in self._rows(settings, run.variant, float(delta))]
+        return self.frame(pd.DataFrame(rows).assign(replicate=0, y=float(settings.y)))
+
+    def _rows(self, settings: Settings, variant: str, delta: float) -> Iterator[dict[str, Any]]:
         cell = Budget.of(settings, delta=delta)
         last, theta = cell.epsilon, cell.bound
-        grid = np.linspace(last / settings["points"], last, settings["points"])
+        grid = np.linspace(last / settings.points, last, settings.points)
         for spent in np.unique(np.concatenate([grid, [mark for mark in MARKS if mark < last]])).tolist():
             kernel = GaussianKernel.calibrated(spent, delta, cell.sensitivity)
             if variant == "rigorous":

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.papers.brdp.experiments.brdp_cells.methods import Budget, sampled_row
+from dpsub.papers.brdp.settings import Amount, Records
 from dpsub.recycling import GaussianKernel
 from dpsub.recycling.choice import best_recycler
-from dpsub.recycling.sampled import KINDS, Average, Count, Query, Total, algorithm4, inner_budget
-from dpsub.reproduce.experiment import Experiment
+from dpsub.recycling.sampled import Average, Count, Query, Total, algorithm4, inner_budget
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Closed,
+    Delta,
+    ExperimentSettings,
+    Listed,
+    Positive,
+    Several,
+    Share,
+)
 
 # rule -> sensitivity and objective of Algorithm 4
 STATED = {"printed": ("unscaled", "printed"), "swapped": ("unscaled", "eq13"),
@@ -30,6 +40,14 @@ def made(kind: str, n: int, clip: float, sigma_x: float, share: float) -> Query:
     if kind == Count.name:
         return Count.of_share(n, share)
     return {Total.name: Total, Average.name: Average}[kind](n, clip, sigma_x)
+
+
+class Queries(Closed):
+    """One query."""
+
+    query: Literal["sum", "avg", "cnt"] = Field(description="Sum, average or count.")
+    clip: Amount
+    bound: Amount
 
 
 class BrdpSampling(Experiment):
@@ -51,29 +69,32 @@ class BrdpSampling(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.real("sigma_x", settings["sigma_x"], above=0)
-        checks.real("share", settings["share"], above=0, below=1)
-        for n in (*settings["sizes"], *settings["exact_sizes"]):
-            checks.integer("sizes", n, at_least=2)
-        for query in settings["queries"]:
-            checks.one_of("query", query["query"], KINDS)
-            Budget.of({**settings, **query}, sensitivity=query["clip"])
-        for rate in settings["exact_rates"]:
-            checks.real("exact_rates", rate, above=0, at_most=1)
+    class Settings(ExperimentSettings):
+        sigma_x: Amount = 10
+        share: Share = Field(0.1, description="Share p_c of records that are counted.")
+        epsilon: Amount = 0.1
+        delta: Delta = 1e-5
+        sizes: Several[Records] = (100, 300, 1000, 3000, 10000, 30000, 100000)
+        queries: Several[Queries] = Field((Queries(query="sum", clip=1, bound=3), Queries(query="avg", clip=22, bound=0.3), Queries(query="cnt", clip=1, bound=3)), description="Queries with clipping range and bound.")
+        exact_sizes: Several[Records] = (100, 1000, 100000)
+        exact_rates: Listed[Positive] = Field((0.1, 0.3, 0.6, 0.9), description="Sampling rates that are tried.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for query in self.queries:
+                Budget.of(self, sensitivity=query.clip, bound=query.bound)
+            for rate in self.exact_rates:
+                checks.real("exact_rates", rate, at_most=1)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
-        for n in settings["exact_sizes"] if variant == "rigorous" else settings["sizes"]:
-            for chosen in settings["queries"]:
-                query = made(chosen["query"], n, float(chosen["clip"]), settings["sigma_x"], settings["share"])
-                cell = Budget.of({**settings, **chosen}, sensitivity=query.sensitivity())
-                found = self._exact(query, cell, settings) if variant == "rigorous" else self._stated(
-                    query, cell, STATED if variant == "stated" else CONSISTENT)  # fmt: skip
-                base = {"replicate": 0, "query": query.name, "n": n, "sigma_x": settings["sigma_x"],
-                        "share": settings["share"], **cell.fields}  # fmt: skip
+        for n in settings.exact_sizes if run.variant == "rigorous" else settings.sizes:
+            for chosen in settings.queries:
+                query = made(chosen.query, n, float(chosen.clip), settings.sigma_x, settings.share)
+                cell = Budget.of(settings, sensitivity=query.sensitivity(), bound=chosen.bound)
+                found = self._exact(query, cell, settings) if run.variant == "rigorous" else self._stated(
+                    query, cell, STATED if run.variant == "stated" else CONSISTENT)  # fmt: skip
+                base = {"replicate": 0, "query": query.name, "n": n, "sigma_x": settings.sigma_x,
+                        "share": settings.share, **cell.fields}  # fmt: skip
                 rows += [{**base, **row} for row in found]
         return self.frame(pd.DataFrame(rows))
 
@@ -85,9 +106,9 @@ class BrdpSampling(Experiment):
             yield {"rule": rule, "claimed": found.claimed, "whole": whole,
                    **sampled_row(query, cell, found.law, found.sampling_rate)}  # fmt: skip
 
-    def _exact(self, query: Query, cell: Budget, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _exact(self, query: Query, cell: Budget, settings: Settings) -> Iterator[dict[str, Any]]:
         tried = []
-        for rate in sorted({*map(float, settings["exact_rates"]), 1.0}):
+        for rate in sorted({*map(float, settings.exact_rates), 1.0}):
             epsilon, delta = inner_budget(cell.epsilon, cell.delta, rate)
             law = best_recycler(GaussianKernel, epsilon, delta, cell.bound, query.sensitivity(rate)).law
             tried.append(sampled_row(query, cell, law, rate))

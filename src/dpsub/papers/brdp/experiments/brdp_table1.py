@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import pandas as pd
 
-from dpsub import checks
 from dpsub.papers.brdp.experiments.brdp_cells.methods import FAMILIES, STATED, Budget
+from dpsub.papers.brdp.settings import Table1
 from dpsub.recycling import Recycled, paper
 from dpsub.recycling.composition import account
 from dpsub.recycling.sampled import Count, algorithm4, amplified, inner_budget
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings
 
 LOW_SPLIT = "lap_low"  # a Laplace kernel that spends little of the budget: where the printed number is met
 
@@ -37,23 +37,15 @@ class BrdpTable1(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        Budget.of(settings, delta=settings["query_delta"])
-        checks.integer("n_compositions", settings["n_compositions"], at_least=1)
-        for delta in settings["deltas"]:
-            checks.real("deltas", delta, above=0, below=1)
-        checks.integer("n", settings["n"], at_least=2)
-        checks.real("share", settings["share"], above=0, below=1)
-        checks.real("low_split", settings["low_split"], above=0, below=settings["epsilon"])
+    class Settings(ExperimentSettings, Table1):
+        pass
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        cell, times = Budget.of(settings, delta=settings["query_delta"]), int(settings["n_compositions"])
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        cell, times = Budget.of(settings, delta=settings.query_delta), int(settings.n_compositions)
         rows = []
         for method, law, rate in self.laws(settings, cell):
-            for delta in (float(value) for value in settings["deltas"]):
-                for conversion, ends in self._answers(variant, law, rate, times, delta):
+            for delta in (float(value) for value in settings.deltas):
+                for conversion, ends in self._answers(run.variant, law, rate, times, delta):
                     rows.append({
                         "replicate": 0, "method": method, "delta": delta, "conversion": conversion,
                         "n_compositions": times, "epsilon": cell.epsilon, "query_delta": cell.delta,
@@ -63,17 +55,17 @@ class BrdpTable1(Experiment):
                     })  # fmt: skip
         return self.frame(pd.DataFrame(rows))
 
-    def laws(self, settings: Mapping[str, Any], cell: Budget) -> Iterator[tuple[str, Recycled, float]]:
+    def laws(self, settings: Settings, cell: Budget) -> Iterator[tuple[str, Recycled, float]]:
         """Yield each method's noise and sampling rate."""
         for method in STATED:
             yield method, cell.chosen(method).law, 1.0
-        query = Count.of_share(int(settings["n"]), float(settings["share"]))
+        query = Count.of_share(int(settings.n), float(settings.share))
         found = algorithm4(query, cell.epsilon, cell.delta, cell.bound, cell.sensitivity)
         rate = found.sampling_rate
         inner = Budget(cell.sensitivity, cell.bound, *inner_budget(cell.epsilon, cell.delta, rate))
         yield "gau_smp", found.law, rate
         yield "lap_smp", inner.chosen("lap_br").law, rate
-        kernel = FAMILIES["lap"].calibrated(settings["low_split"], cell.delta, cell.sensitivity)
+        kernel = FAMILIES["lap"].calibrated(settings.low_split, cell.delta, cell.sensitivity)
         kept = paper.algorithm1(kernel, cell.epsilon, cell.delta, -cell.bound, cell.bound, cell.sensitivity)
         yield LOW_SPLIT, Recycled.within(kernel, kept, cell.bound, cell.sensitivity), 1.0
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
 
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.papers.bun.experiments.bun_cases import design_cases, lemma_cases, number_cases, size_cases
 from dpsub.papers.bun.experiments.bun_cases.cases import Case
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.bun.settings import RandomLaws
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Listed, Positive
+from dpsub.streams import Streams
 
 
 class BunBounds(Experiment):
@@ -30,24 +33,25 @@ class BunBounds(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for epsilon in settings["epsilons"]:
-            checks.real("epsilon", epsilon, above=0, at_most=5)
-        checks.integer("random_laws", settings["random_laws"], at_least=1)
-        checks.integer("largest_order", settings["largest_order"], at_least=4)
+    class Settings(ExperimentSettings):
+        epsilons: Listed[Positive] = Field((0.1, 0.5, 1), description="Base epsilons, in nats.")
+        random_laws: RandomLaws = 12
+        largest_order: Annotated[int, Field(ge=4, le=24)] = Field(12, description="Longest order of systematic samples.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for epsilon in self.epsilons:
+                checks.real("epsilon", epsilon, at_most=5)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
-        for case in self._cases(settings, root):
-            bound = {"stated": case.stated, "consistent": case.corrected, "rigorous": case.exact}[variant]
+        for case in self._cases(settings, run.streams):
+            bound = {"stated": case.stated, "consistent": case.corrected, "rigorous": case.exact}[run.variant]
             rows.append((0, case.statement, case.case, case.side, case.epsilon, bound, case.exact))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
-    def _cases(self, settings: Mapping[str, Any], root: int) -> Iterator[Case]:
-        epsilons = [float(epsilon) for epsilon in settings["epsilons"]]
-        yield from size_cases.cases(epsilons, int(settings["random_laws"]), root)
-        yield from design_cases.cases(epsilons, int(settings["largest_order"]))
-        yield from lemma_cases.cases(epsilons, int(settings["random_laws"]), root)
+    def _cases(self, settings: Settings, streams: Streams) -> Iterator[Case]:
+        epsilons = [float(epsilon) for epsilon in settings.epsilons]
+        yield from size_cases.cases(epsilons, int(settings.random_laws), streams)
+        yield from design_cases.cases(epsilons, int(settings.largest_order))
+        yield from lemma_cases.cases(epsilons, int(settings.random_laws), streams)
         yield from number_cases.cases()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.amplification.survey import strata
 from dpsub.amplification.survey.advisor import FrameTable, advise, neyman_change
 from dpsub.amplification.survey.sizes import rounding_base
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Listed, Positive, Share
 from dpsub.sampling import allocation
 from dpsub.sampling.allocation import exact_rate
 from dpsub.sampling.frame import Frame
-from dpsub.streams import stream
 
 ALLOCATION_SHARE = 0.25
 """Of the promise, what noisy weights N_i S_i spend before the sample is drawn."""
@@ -45,30 +45,34 @@ class BunDesigns(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        n = checks.integer("n", settings["n"], at_least=20)
-        k = checks.integer("strata", settings["strata"], at_least=2, at_most=min(8, n // 10))
-        checks.integer("clusters", settings["clusters"], at_least=2, at_most=n // 2)
-        # the smallest stratum, for which Theorem 7.2 needs a record in the mean
-        share = float(exact_rate(settings["rate"]))
-        checks.real("rate n / (2^strata - 1)", share * n / (2**k - 1), at_least=1)
-        for epsilon in settings["epsilons"]:
-            checks.real("epsilon", epsilon, above=0, at_most=5)
+    class Settings(ExperimentSettings):
+        n: Annotated[int, Field(ge=20, le=100_000)] = Field(1200, description="Records of the simulated frame.")
+        strata: Annotated[int, Field(ge=2, le=8)] = Field(4, description="Size classes.")
+        clusters: Annotated[int, Field(ge=2)] = Field(60, description="Clusters of unequal size.")
+        rate: Share = Field(0.1, description="Share of the records drawn.")
+        epsilons: Listed[Positive] = Field((0.1, 1), description="Base epsilons, in nats.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        sizes = tuple(int(settings[name]) for name in ("n", "strata", "clusters"))
-        rng = stream(root, experiment=self.name, cell={"sizes": sizes}, role="data", replicate=0)
+        def check(self) -> None:
+            k = checks.integer("strata", self.strata, at_least=2, at_most=self.n // 10)
+            checks.integer("clusters", self.clusters, at_least=2, at_most=self.n // 2)
+            # the smallest stratum, for which Theorem 7.2 needs a record in the mean
+            share = float(exact_rate(self.rate))
+            checks.real("rate n / (2^strata - 1)", share * self.n / (2**k - 1), at_least=1)
+            for epsilon in self.epsilons:
+                checks.real("epsilon", epsilon, at_most=5)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        sizes = tuple(int(getattr(settings, name)) for name in ("n", "strata", "clusters"))
+        rng = run.streams.data({"sizes": sizes}, 0)
         table = simulated_frame(rng, *sizes)
         rows: list[dict[str, Any]] = []
-        for epsilon in (float(value) for value in settings["epsilons"]):
-            for one in advise(table, rate=settings["rate"], epsilon=epsilon)[0]:
+        for epsilon in (float(value) for value in settings.epsilons):
+            for one in advise(table, rate=settings.rate, epsilon=epsilon)[0]:
                 numbers = {name: getattr(one, name) for name in NUMBERS}
                 rows.append({"topic": "advice", "design": one.design, "relation": one.relation, "epsilon": epsilon,
                              "note": one.note, **numbers})  # fmt: skip
-            noise = stream(root, experiment=self.name, cell={"epsilon": epsilon}, role="noise", replicate=0)
-            rows += self._menu(table, settings["rate"], epsilon, noise)
+            noise = run.streams.noise({"epsilon": epsilon}, 0)
+            rows += self._menu(table, settings.rate, epsilon, noise)
         # what a design has no number for is infinite nowhere and absent everywhere: -1 stands for it in records
         frame = pd.DataFrame(rows).assign(replicate=0)
         return self.frame(frame.assign(**{name: frame[name].fillna(-1.0) for name in NUMBERS}))

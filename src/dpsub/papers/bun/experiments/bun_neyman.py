@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.bun.settings import ClassNumbers
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import Epsilon, ExperimentSettings, SampleSize, Sizes
 from dpsub.sampling import allocation
 
 FILLINGS = ("vertex", "uniform", "log_uniform", "piled")
@@ -61,28 +62,35 @@ class BunNeyman(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        lows = [checks.integer("a class limit", low, at_least=1) for low in settings["lower_limits"]]
-        if lows != sorted(set(lows)) or lows[-1] >= settings["top_code"]:
-            raise ArgumentError(f"class limits must increase and stay below top_code, got {lows}")
-        for name in ("counts", "before", "after"):
-            if len(settings[name]) != len(lows):
-                raise ArgumentError(f"{name} must be given for all {len(lows)} classes, got {len(settings[name])}")
-        checks.one_of("deviation", settings["deviation"], ("population", "sample"))
-        checks.real("epsilon", settings["epsilon"], above=0)
-        if sum(settings["counts"]) < settings["m"]:
-            raise ArgumentError(f"m must be at most the population of {sum(settings['counts'])}, got {settings['m']}")
+    class Settings(ExperimentSettings):
+        m: SampleSize = 10000
+        top_code: Annotated[int, Field(ge=2)] = Field(10000, description="Largest size of an establishment.")
+        lower_limits: Sizes = Field((1, 5, 10, 20, 50, 100, 250, 500, 1000, 1500, 2500, 5000), description="Lower limits of the size classes.")
+        counts: ClassNumbers = Field((4200000, 1400000, 950000, 650000, 220000, 125000, 32000, 11500, 3500, 2200, 1200, 600), description="Made-up numbers of establishments by class.")
+        before: ClassNumbers = Field((1261, 621, 517, 1969, 833, 1947, 1058, 762, 257, 248, 306, 225), description="Printed allocation of the population.")
+        after: ClassNumbers = Field((1259, 620, 516, 1965, 831, 1943, 1056, 761, 257, 247, 306, 244), description="Printed allocation of its neighbour.")
+        deviation: Literal["population", "sample"] = Field("sample", description="Divisor N or N - 1 in standard deviations.")
+        epsilon: Epsilon = 0.1
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        return self.frame(pd.DataFrame(list(self._rows(settings, variant)), columns=list(self.columns)))
+        def check(self) -> None:
+            lows = list(self.lower_limits)
+            if lows != sorted(lows) or lows[-1] >= self.top_code:
+                raise ArgumentError(f"class limits must increase and stay below top_code, got {lows}")
+            for name in ("counts", "before", "after"):
+                given = len(getattr(self, name))
+                if given != len(lows):
+                    raise ArgumentError(f"{name} must be given for all {len(lows)} classes, got {given}")
+            if sum(self.counts) < self.m:
+                raise ArgumentError(f"m must be at most the population of {sum(self.counts)}, got {self.m}")
 
-    def _rows(self, settings: Mapping[str, Any], variant: str) -> Iterator[tuple[Any, ...]]:
-        lows, m = list(settings["lower_limits"]), int(settings["m"])
-        highs = [low - 1 for low in lows[1:]] + [settings["top_code"]]
-        counts = list(settings["counts"])
-        printed = [list(settings[name]) for name in ("before", "after")]
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        return self.frame(pd.DataFrame(list(self._rows(settings, run.variant)), columns=list(self.columns)))
+
+    def _rows(self, settings: Settings, variant: str) -> Iterator[tuple[Any, ...]]:
+        lows, m = list(settings.lower_limits), int(settings.m)
+        highs = [low - 1 for low in lows[1:]] + [settings.top_code]
+        counts = list(settings.counts)
+        printed = [list(getattr(settings, name)) for name in ("before", "after")]
         for topic, before, after in self._weights(settings, lows, highs):
             sizes = [counts] if topic in FILLINGS else [[m] * len(counts)]
             sizes.append([n + (i == len(counts) - 1) - (i == 0) for i, n in enumerate(sizes[0])])
@@ -92,24 +100,24 @@ class BunNeyman(Experiment):
                 found = [list(allocated(w, n, m, variant)) for w, n in zip((before, after), sizes, strict=True)]
             for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
                 yield (0, topic, i + 1, low, high, counts[i] if topic in FILLINGS else 0, before[i], after[i],
-                       found[0][i], found[1][i], m, float(settings["epsilon"]))  # fmt: skip
+                       found[0][i], found[1][i], m, float(settings.epsilon))  # fmt: skip
 
     def _weights(
-        self, settings: Mapping[str, Any], lows: Sequence[int], highs: Sequence[int]
+        self, settings: Settings, lows: Sequence[int], highs: Sequence[int]
     ) -> Iterator[tuple[str, list[float], list[float]]]:
         """Yield N_i sigma_i before and after, by topic."""
-        before, after = ([float(value) for value in settings[name]] for name in ("before", "after"))
+        before, after = ([float(value) for value in getattr(settings, name)] for name in ("before", "after"))
         yield "printed", before, after
         # the growth of the last class's share of the total that takes the first vector to the second
         factor = (after[-1] / sum(after[:-1])) / (before[-1] / sum(before[:-1]))
         yield "replay", before, [*before[:-1], before[-1] * factor]
         for filling in FILLINGS:
             moments = [(int(n), *class_moments(low, high, filling))
-                       for n, low, high in zip(settings["counts"], lows, highs, strict=True)]  # fmt: skip
+                       for n, low, high in zip(settings.counts, lows, highs, strict=True)]  # fmt: skip
             changed = list(moments)
             changed[0] = with_one_more(*moments[0], float(lows[0]), -1)
-            changed[-1] = with_one_more(*moments[-1], float(settings["top_code"]), 1)
-            weights = [[_weight(part, settings["deviation"]) for part in parts] for parts in (moments, changed)]
+            changed[-1] = with_one_more(*moments[-1], float(settings.top_code), 1)
+            weights = [[_weight(part, settings.deviation) for part in parts] for parts in (moments, changed)]
             yield filling, weights[0], weights[1]
 
 

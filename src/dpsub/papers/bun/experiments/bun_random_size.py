@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.amplification.survey import sizes
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Epsilon,
+    ExperimentSettings,
+    FrameSize,
+    Listed,
+    Positive,
+    Share,
+)
 from dpsub.sampling.allocation import log_normal_sizes
 
 
-def sigmas_of(settings: Mapping[str, Any]) -> np.ndarray:
+def sigmas_of(settings: BunRandomSize.Settings) -> np.ndarray:
     """Return the standard deviations: `points` in equal ratios, as many in equal steps, and those that are named.
 
     Raises
@@ -23,10 +30,10 @@ def sigmas_of(settings: Mapping[str, Any]) -> np.ndarray:
     ArgumentError
         If the ends are not above 0 or reversed, or fewer than two points are asked for.
     """
-    low = checks.real("sigma_min", settings["sigma_min"], above=0)
-    high = checks.real("sigma_max", settings["sigma_max"], at_least=low)
-    points = checks.integer("points", settings["points"], at_least=2)
-    named = [checks.real("sigma", sigma, at_least=low, at_most=high) for sigma in settings["named"]]
+    low = checks.real("sigma_min", settings.sigma_min, above=0)
+    high = checks.real("sigma_max", settings.sigma_max, at_least=low)
+    points = checks.integer("points", settings.points, at_least=2)
+    named = [checks.real("sigma", sigma, at_least=low, at_most=high) for sigma in settings.named]
     return np.unique(np.round([*np.geomspace(low, high, points), *np.linspace(low, high, points), *named], 6))
 
 
@@ -45,23 +52,27 @@ class BunRandomSize(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.integer("n", settings["n"], at_least=2)
-        checks.real("epsilon", settings["epsilon"], above=0)
-        checks.real("mean_share", settings["mean_share"], above=0, below=1)
-        sigmas_of(settings)
+    class Settings(ExperimentSettings):
+        n: FrameSize = 10000
+        epsilon: Epsilon = 0.01
+        mean_share: Share = Field(0.5, description="Mean size over n.")
+        sigma_min: Positive = Field(1, description="First standard deviation of the size.")
+        sigma_max: Positive = Field(1000, description="Last standard deviation of the size.")
+        points: Annotated[int, Field(ge=2, le=100_000)] = Field(41, description="Points of each of the two grids between them.")
+        named: Listed[Positive] = Field((1, 100, 400, 600, 800, 1000), description="Standard deviations of which the claims speak.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        n, epsilon = int(settings["n"]), float(settings["epsilon"])
-        mean, rows = settings["mean_share"] * n, []
+        def check(self) -> None:
+            sigmas_of(self)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        n, epsilon = int(settings.n), float(settings.epsilon)
+        mean, rows = settings.mean_share * n, []
         for sigma in sigmas_of(settings).tolist():
             law = log_normal_sizes(n, mean, sigma)
-            if variant == "rigorous":
+            if run.variant == "rigorous":
                 lower = upper = sizes.random_size_exact(law, epsilon)
             else:
-                factor = 1 if variant == "stated" else 2
+                factor = 1 if run.variant == "stated" else 2
                 lower = sizes.random_size_lower(law, epsilon, factor=factor)
                 upper = sizes.random_size_upper(law, epsilon, factor=factor)
             found = float(np.arange(n + 1) @ np.exp(law))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.amplification.survey import sizes
-from dpsub.reproduce.experiment import Experiment
-from dpsub.streams import stream
+from dpsub.papers.bun.settings import RandomLaws
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Listed, Positive, Sizes
+from dpsub.streams import Streams
 
 SIZES = 6
 
@@ -33,32 +35,32 @@ class BunSizeTests(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for difference in settings["differences"]:
-            checks.integer("difference", difference, at_least=1, at_most=250)
-        for epsilon in settings["epsilons"]:
-            checks.real("epsilon", epsilon, above=0)
-        checks.integer("random_laws", settings["random_laws"], at_least=1)
+    class Settings(ExperimentSettings):
+        differences: Sizes = Field((1, 2, 5, 10, 19, 50), description="Differences of two sizes.")
+        epsilons: Listed[Positive] = Field((0.01, 0.05, 0.1, 0.5, 1), description="Base epsilons, in nats.")
+        random_laws: RandomLaws = 10
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for difference in self.differences:
+                checks.integer("difference", difference, at_least=1, at_most=250)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
-        for topic, case, one, other, difference, epsilon in self._pairs(settings, root):
+        for topic, case, one, other, difference, epsilon in self._pairs(settings, run.streams):
             loss = sizes.size_loss(one, other, epsilon)
             found = sizes.advantage(one, other, epsilon)
             limits = {"stated": math.expm1(min(loss, 700.0)), "consistent": math.tanh(loss / 2), "rigorous": found}
             count = -math.expm1(-difference * epsilon / 2)  # of a threshold on the size plus Lap(1/epsilon)
-            rows.append((0, topic, case, difference, epsilon, loss, found, count, limits[variant]))
+            rows.append((0, topic, case, difference, epsilon, loss, found, count, limits[run.variant]))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
     def _pairs(
-        self, settings: Mapping[str, Any], root: int
+        self, settings: Settings, streams: Streams
     ) -> Iterator[tuple[str, int, sizes.SizeChances, sizes.SizeChances, int, float]]:
-        rng = stream(root, experiment=self.name, cell={}, role="data", replicate=0)
-        drawn = rng.dirichlet(np.ones(SIZES), (settings["random_laws"], 2)).tolist()
-        for epsilon in (float(value) for value in settings["epsilons"]):
-            for difference in settings["differences"]:
+        rng = streams.data({}, 0)
+        drawn = rng.dirichlet(np.ones(SIZES), (settings.random_laws, 2)).tolist()
+        for epsilon in (float(value) for value in settings.epsilons):
+            for difference in settings.differences:
                 yield "jump", 0, {0: 1.0}, {difference: 1.0}, difference, epsilon
             for number, (one, other) in enumerate(drawn, start=1):
                 yield "laws", number, dict(enumerate(one)), dict(enumerate(other)), 0, epsilon

@@ -11,6 +11,7 @@ from dpsub import checks, sampling
 from dpsub.accounting.account import Account, account
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.papers.fair.experiments.fair_tasks import TASKS, Task
+from dpsub.papers.fair.settings import Entry
 from dpsub.reproduce.experiment import takes_first_stage
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import PoissonStage, StagedSampler
@@ -155,20 +156,20 @@ def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:
     return chain
 
 
-def expanded(grid: Sequence[Mapping[str, Any]], convention: str) -> Iterator[Cell]:
+def expanded(grid: Sequence[Entry], convention: str) -> Iterator[Cell]:
     """Yield the cells of a grid: every entry's targets, batch sizes, samplers and, where they have one, sizes b."""
     for entry in grid:
-        for epsilon in entry["target_epsilon"]:
-            for m in entry["m"]:
-                for sampler in entry["samplers"]:
-                    for b in entry["b"] if takes_first_stage(sampler) else [None]:
+        for epsilon in entry.target_epsilon:
+            for m in entry.m:
+                for sampler in entry.samplers:
+                    for b in entry.b if takes_first_stage(sampler) else [None]:
                         yield Cell(
-                            sampler, m, b, entry["steps"], float(epsilon), entry["target_delta"], entry["dataset"],
+                            sampler, m, b, entry.steps, float(epsilon), entry.target_delta, entry.dataset,
                             convention,
                         )  # fmt: skip
 
 
-def check_grid(grid: Sequence[Mapping[str, Any]]) -> None:
+def check_grid(grid: Sequence[Entry]) -> None:
     """Raise if a cell of the grid is impossible, out of reach, or there twice."""
     seen = set()
     for cell in expanded(grid, "rigorous"):

@@ -15,7 +15,10 @@ from dpsub.papers.fair.experiments.fair_cells import CONVENTIONS, Cell, check_gr
 from dpsub.papers.fair.experiments.fair_noise import Calibrated, calibrate
 from dpsub.papers.fair.experiments.fair_tasks import EXPERIMENT, MEASURES, SOURCES, TaskData, load
 from dpsub.papers.fair.experiments.fair_training import train
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.fair.settings import FairGrid
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Replicates
+from dpsub.streams import Streams
 
 SEEDS_AT_ONCE = 50  # bounds the memory; has no influence on results
 
@@ -57,20 +60,21 @@ class FairComparison(Experiment):
     needs_data: ClassVar[tuple[str, ...]] = SOURCES
     needs_records: ClassVar[tuple[str, ...]] = ("fair_noise",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        check_grid(settings["grid"])
+    class Settings(ExperimentSettings, FairGrid):
+        replicates: Replicates = 60
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            check_grid(self.grid)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
         tasks: dict[str, TaskData] = {}
-        for cell in expanded(settings["grid"], CONVENTIONS[variant]):
+        for cell in expanded(settings.grid, CONVENTIONS[run.variant]):
             if cell.dataset not in tasks:
                 # one task's data at a time
-                tasks = {cell.dataset: load(cell.task, replicates, root, data)}
-                rows += self._rows(replace(cell, sampler="poisson"), tasks[cell.dataset], None, replicates, root)
-            rows += self._rows(cell, tasks[cell.dataset], self.calibrated(cell), replicates, root)
+                tasks = {cell.dataset: load(cell.task, run.replicates, run.streams, run.data)}
+                rows += self._rows(replace(cell, sampler="poisson"), tasks[cell.dataset], None, run.replicates, run.streams)
+            rows += self._rows(cell, tasks[cell.dataset], self.calibrated(cell), run.replicates, run.streams)
         return self.frame(rows)
 
     def run_cell(
@@ -78,7 +82,7 @@ class FairComparison(Experiment):
         cell: Cell,
         *,
         replicates: range,
-        root: int,
+        streams: Streams,
         data: Mapping[str, Path],
         calibrated: Calibrated | None = None,
     ) -> pd.DataFrame:
@@ -99,7 +103,7 @@ class FairComparison(Experiment):
         noise, rows = calibrated or self.calibrated(cell), []
         for start in range(0, len(replicates), SEEDS_AT_ONCE):
             block = replicates[start : start + SEEDS_AT_ONCE]
-            rows += self._rows(cell, load(cell.task, block, root, data), noise, block, root)
+            rows += self._rows(cell, load(cell.task, block, streams, data), noise, block, streams)
         return self.frame(rows)
 
     def cost(self, cell: Cell, seeds: int, *, calibrated: bool = True) -> Cost:
@@ -128,7 +132,7 @@ class FairComparison(Experiment):
         self._recorded = dict(_read(self.records["fair_noise"])) if "fair_noise" in self.records else {}
 
     def _rows(
-        self, cell: Cell, data: TaskData, noise: Calibrated | None, replicates: Sequence[int], root: int
+        self, cell: Cell, data: TaskData, noise: Calibrated | None, replicates: Sequence[int], streams: Streams
     ) -> list[dict[str, Any]]:
         """Return the records of a cell; without noise, those of the reference that the target does not matter for."""
         nan, private = float("nan"), noise is not None
@@ -145,7 +149,7 @@ class FairComparison(Experiment):
         rows = []
         for start in range(0, len(replicates), SEEDS_AT_ONCE):
             block = replicates[start : start + SEEDS_AT_ONCE]
-            found = train(cell, data.part(start, len(block)), noise.noise_multiplier if noise else None, block, root)
+            found = train(cell, data.part(start, len(block)), noise.noise_multiplier if noise else None, block, streams)
             rows += [{"replicate": r, **shared, **measures} for r, measures in zip(block, found, strict=True)]
         return rows
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
+from pydantic import Field
 
 from dpsub.accounting import search
 from dpsub.accounting.account import account
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.search import Calibration, safe_root
 from dpsub.papers.fair.experiments.fair_cells import CONVENTIONS, MOST_NOISE, Cell, check_grid, expanded, proved
+from dpsub.papers.fair.settings import Entry, FairGrid
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Parts, Several
 
 ACCURACY = 5e-3
 """Relative distance of a noise multiplier from one that is not shown to meet the target, in both conventions."""
@@ -123,26 +125,36 @@ class FairNoise(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = tuple(CONVENTIONS)
 
-    def replicates(self, settings: Mapping[str, Any]) -> int:
+    class Settings(ExperimentSettings, FairGrid):
+        parts: Parts = 4
+        surface: Several[Entry] = Field(
+            (
+                Entry(dataset="linear", samplers=("must_ow", "must_ww"), m=(100,), b=(100, 800), steps=200,
+                      target_epsilon=(2,)),
+                Entry(dataset="linear", samplers=("poisson", "wor", "wr", "must_ow", "must_ww"), m=(50, 200), b=(200,),
+                      steps=200, target_epsilon=(2,)),
+            ),
+            description="Cells that are calibrated only, to show noise against b and m.",
+        )  # fmt: skip
+
+        def check(self) -> None:
+            super().check()
+            check_grid(self.surface)
+
+    def replicates(self, settings: Settings) -> int:
         """Return the number of privacy cells: each is computed by one job, whatever the number of seeds."""
         return len(list(self.cells(settings, "rigorous")))
 
-    def cells(self, settings: Mapping[str, Any], variant: str) -> Iterator[tuple[Cell, int]]:
+    def cells(self, settings: Settings, variant: str) -> Iterator[tuple[Cell, int]]:
         """Yield (cell, 1 if it is calibrated only)."""
-        for only, name in enumerate(("grid", "surface")):
-            for cell in expanded(settings[name], CONVENTIONS[variant]):
+        for only, grid in enumerate((settings.grid, settings.surface)):
+            for cell in expanded(grid, CONVENTIONS[variant]):
                 yield cell, only
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        check_grid(settings["grid"])
-        check_grid(settings["surface"])
-
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        cells = list(self.cells(settings, variant))
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        cells = list(self.cells(settings, run.variant))
         rows = []
-        for number in replicates:
+        for number in run.replicates:
             cell, only = cells[number]
             found = calibrate(cell)
             rows.append((

@@ -16,7 +16,7 @@ import numpy as np
 from dpsub.data import adult, bundled, ijcnn1
 from dpsub.data.simulated import linear_datasets, normal_datasets
 from dpsub.learning.descent import Residual, logistic_residual, squared_error_residual
-from dpsub.streams import stream
+from dpsub.streams import Streams
 
 EXPERIMENT = "fair_comparison"
 TRAIN_SHARE = 0.75
@@ -110,13 +110,13 @@ class TaskData:
         return replace(self, features=self.features[chosen], targets=self.targets[chosen])
 
 
-def load(task: Task, replicates: Sequence[int], root: int, data: Mapping[str, Path]) -> TaskData:
+def load(task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[str, Path]) -> TaskData:
     """Return the data of `task` for each seed: the same for all samplers, targets and conventions.
 
     Streams have the role "data" and the key {"dataset": name}; a seed decides the data set, or the split into training
     and test part (a permutation of all records: the splits that papers use are not kept).
     """
-    rngs = [stream(root, experiment=EXPERIMENT, cell={"dataset": task.name}, role="data", replicate=r)
+    rngs = [streams.data({"dataset": task.name}, r)
             for r in replicates]  # fmt: skip
     if task.kind == "linear":
         return TaskData(*linear_datasets(task.n, BETA, rngs), None, None, "simulated")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
-from dpsub.papers.fair.experiments.fair_cells import Cell, check_grid, expanded
-from dpsub.papers.fair.experiments.fair_tasks import SOURCES, load
+from dpsub.papers.fair.experiments.fair_cells import Cell, expanded
+from dpsub.papers.fair.experiments.fair_tasks import EXPERIMENT, SOURCES, load
 from dpsub.papers.fair.experiments.fair_training import train
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.fair.settings import FairGrid
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings
 
 
 class FairTimes(Experiment):
@@ -32,30 +33,28 @@ class FairTimes(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
     needs_data: ClassVar[tuple[str, ...]] = SOURCES
     timed: ClassVar[bool] = True
+    streams_of: ClassVar[str] = EXPERIMENT
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.integer("turns", settings["turns"], at_least=1)
-        check_grid(settings["grid"])
+    class Settings(ExperimentSettings, FairGrid):
+        turns: Annotated[int, Field(ge=1, le=1_000, description="Trainings timed a sampler; the median counts.")] = 5
 
-    def cells(self, settings: Mapping[str, Any]) -> Iterator[list[Cell]]:
+    def cells(self, settings: Settings) -> Iterator[list[Cell]]:
         """Yield the cells of each data set, one target for all: what a step costs does not depend on the noise."""
         found: dict[str, dict[tuple[Any, ...], Cell]] = {}
-        for cell in expanded(settings["grid"], "rigorous"):
+        for cell in expanded(settings.grid, "rigorous"):
             found.setdefault(cell.dataset, {}).setdefault(cell.key[1:5], cell)
         yield from (list(cells.values()) for cells in found.values())
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
-        for replicate in replicates:
+        for replicate in run.replicates:
             for cells in self.cells(settings):
-                task_data = load(cells[0].task, [replicate], root, data)
-                seconds = np.empty((settings["turns"] + 1, len(cells)))
+                task_data = load(cells[0].task, [replicate], run.streams, run.data)
+                seconds = np.empty((settings.turns + 1, len(cells)))
                 for turn in range(len(seconds)):  # the first one warms up
                     for position, cell in enumerate(cells):
                         start = perf_counter()
-                        train(cell, task_data, 1.0, [replicate], root)
+                        train(cell, task_data, 1.0, [replicate], run.streams)
                         seconds[turn, position] = perf_counter() - start
                 rows += [
                     (replicate, cell.dataset, cell.sampler, cell.m, cell.b or 0, cell.steps, median / cell.steps,

@@ -12,35 +12,35 @@ import numpy as np
 from dpsub.learning.descent import Descent, area_under_curve, batch_width, binary_metrics, cross_entropy, descend
 from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments.fair_cells import Cell
-from dpsub.papers.fair.experiments.fair_tasks import BETA, EXPERIMENT, MEASURES, TaskData
+from dpsub.papers.fair.experiments.fair_tasks import BETA, MEASURES, TaskData
 from dpsub.sampling.frame import Frame, Samples
-from dpsub.streams import stream
+from dpsub.streams import Streams
 
 LEVEL = 0.95
 """Of the bootstrap's intervals."""
 
 
-def batches_of(cell: Cell, replicates: Sequence[int], root: int) -> list[Samples]:
+def batches_of(cell: Cell, replicates: Sequence[int], streams: Streams) -> list[Samples]:
     """Draw every seed's batches; the key holds the sampler, its sizes and the data set, so targets share batches."""
     key = {"dataset": cell.dataset, "sampler": cell.sampler, "m": cell.m, "b": cell.b, "steps": cell.steps}
-    rngs = (stream(root, experiment=EXPERIMENT, cell=key, role="sample", replicate=r) for r in replicates)
+    rngs = (streams.sample(key, r) for r in replicates)
     return [cell.drawn.draw_block(Frame(cell.task.n), cell.steps, rng) for rng in rngs]
 
 
-def noise_of(cell: Cell, noise_multiplier: float, replicates: Sequence[int], root: int) -> np.ndarray:
+def noise_of(cell: Cell, noise_multiplier: float, replicates: Sequence[int], streams: Streams) -> np.ndarray:
     """Return every seed's noise on sum / m, shape (R, steps, p).
 
     The key holds what is paired (data set and steps), so that at one seed all samplers add the same standard normal
     numbers times a scale of their own: paired differences are then as sharp as they can be.
     """
     key = {"dataset": cell.dataset, "steps": cell.steps}
-    rngs = [stream(root, experiment=EXPERIMENT, cell=key, role="noise", replicate=r) for r in replicates]
+    rngs = [streams.noise(key, r) for r in replicates]
     task = cell.task
     return noise_of_average(noise_multiplier, task.clip, cell.m, cell.steps, task.n_parameters, rngs)
 
 
 def train(
-    cell: Cell, data: TaskData, noise_multiplier: float | None, replicates: Sequence[int], root: int
+    cell: Cell, data: TaskData, noise_multiplier: float | None, replicates: Sequence[int], streams: Streams
 ) -> list[dict[str, Any]]:
     """Return the measures of each seed, with the observed mean number of distinct records in a batch.
 
@@ -59,8 +59,8 @@ def train(
     list of dict
         One a seed: `MEASURES` (NaN where a task has no such measure) and `gradients`.
     """
-    blocks = batches_of(cell, replicates, root)
-    noise = None if noise_multiplier is None else noise_of(cell, noise_multiplier, replicates, root)
+    blocks = batches_of(cell, replicates, streams)
+    noise = None if noise_multiplier is None else noise_of(cell, noise_multiplier, replicates, streams)
     if cell.task.kind == "mean":
         found = [_mean(cell, data.targets[i], blocks[i], None if noise is None else noise[i, :, 0],
                        noise_multiplier or 0.0) for i in range(len(blocks))]  # fmt: skip

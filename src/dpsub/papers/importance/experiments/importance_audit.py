@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.importance.audit import audit_first_centres, audit_noise
 from dpsub.papers.importance.experiments.importance_cells import MODES
-from dpsub.reproduce.experiment import Experiment
-from dpsub.streams import stream
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Share
 
 
 class ImportanceAudit(Experiment):
@@ -29,18 +27,16 @@ class ImportanceAudit(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("as_done", "stated", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.integer("noise_draws", settings["noise_draws"], at_least=100)
-        checks.integer("centre_draws", settings["centre_draws"], at_least=100)
-        checks.real("confidence", settings["confidence"], above=0, below=1)
+    class Settings(ExperimentSettings):
+        noise_draws: Annotated[int, Field(ge=100)] = Field(40000, description="Runs with and without the canary, each.")
+        centre_draws: Annotated[int, Field(ge=100)] = Field(8000, description="Runs with and without the outlier, each.")
+        confidence: Share = Field(0.99, description="Of the lower bounds.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        mode, confidence, rows = MODES[variant], float(settings["confidence"]), []
-        for attack, play, draws in (("noise", audit_noise, settings["noise_draws"]),
-                                    ("first_centres", audit_first_centres, settings["centre_draws"])):  # fmt: skip
-            rng = stream(root, experiment=self.name, cell={"attack": attack, "mode": mode}, role="noise", replicate=0)
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        mode, confidence, rows = MODES[run.variant], float(settings.confidence), []
+        for attack, play, draws in (("noise", audit_noise, settings.noise_draws),
+                                    ("first_centres", audit_first_centres, settings.centre_draws)):  # fmt: skip
+            rng = run.streams.noise({"attack": attack, "mode": mode}, 0)
             found = play(mode, rng, draws=int(draws), confidence=confidence)
             rows.append((0, attack, found.promised, found.lower, found.event, *found.hits, found.draws, confidence))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

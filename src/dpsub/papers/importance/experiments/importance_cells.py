@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from dpsub import checks
-from dpsub.data import described
 from dpsub.data.described import Described
 from dpsub.data.point_sets import PointSet
 from dpsub.errors import DataError
 from dpsub.importance.calibrate import DataFacts, LloydCalibration, calibrate
 from dpsub.papers.importance.experiments.importance_sets import scaled_size
+from dpsub.papers.importance.settings import OnCells
 
 MODES = {"as_done": "released", "stated": "stated", "consistent": "repaired"}
 """Variant -> mode of the calibration and of the clustering."""
@@ -51,27 +50,15 @@ class Cell:
                 "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0}  # fmt: skip
 
 
-def check_cells(settings: Mapping[str, Any]) -> None:
-    """Raise ArgumentError if a size or a target cannot be one."""
-    for name, sizes in settings["cells"]["sizes"].items():
-        n = described.of(name).n
-        for m in (*sizes["rows"], *sizes["curve"]):
-            checks.integer("m", m, at_least=1, at_most=n, at_most_name=f"n of {name}")
-    for epsilon in (*settings["cells"]["epsilons"], *settings["cells"]["size_epsilons"]):
-        checks.real("epsilon", epsilon, above=0)
-    checks.integer("iterations", settings["iterations"], at_least=1)
-    checks.real("mixing", settings["mixing"], above=0, at_most=1)
-
-
-def cells(settings: Mapping[str, Any], name: str) -> list[Cell]:
+def cells(settings: OnCells, name: str) -> list[Cell]:
     """Return the cells of one data set, each once: Figures 3 and 6, then 4 and 7, full data, no noise."""
-    grid, sizes = settings["cells"], settings["cells"]["sizes"][name]
-    found = [Cell(sampler, float(m), float(epsilon)) for m in sizes["rows"] for epsilon in grid["epsilons"]
+    grid, sizes = settings.cells, settings.cells.sizes[name]
+    found = [Cell(sampler, float(m), float(epsilon)) for m in sizes.rows for epsilon in grid.epsilons
              for sampler in SAMPLERS]  # fmt: skip
-    found += [Cell(sampler, float(m), float(epsilon)) for m in sizes["curve"] for epsilon in grid["size_epsilons"]
+    found += [Cell(sampler, float(m), float(epsilon)) for m in sizes.curve for epsilon in grid.size_epsilons
               for sampler in SAMPLERS]  # fmt: skip
-    found += [Cell("full", 0.0, float(epsilon)) for epsilon in grid["size_epsilons"]]
-    found += [Cell(sampler, float(m), math.inf) for m in sizes["rows"] for sampler in ("unif", "core")]
+    found += [Cell("full", 0.0, float(epsilon)) for epsilon in grid.size_epsilons]
+    found += [Cell(sampler, float(m), math.inf) for m in sizes.rows for sampler in ("unif", "core")]
     return list(dict.fromkeys(found))
 
 
@@ -81,22 +68,22 @@ def facts_of(points: PointSet) -> DataFacts:
     return DataFacts(n, d, points.bound, points.mean_square)
 
 
-def noise_of(cell: Cell, points: PointSet, settings: Mapping[str, Any], variant: str) -> LloydCalibration:
+def noise_of(cell: Cell, points: PointSet, settings: Any, variant: str) -> LloydCalibration:
     """Return the noise of a cell on a data set, at the size that its label asks for."""
     m = None if cell.sampler == "full" else scaled_size(cell.m, points)
     return calibrate(
         cell.sampler, facts_of(points), target=cell.epsilon, m=m, mode=MODES[variant],
-        norms=points.norms if cell.sampler == "opt" else None, n_iterations=int(settings["iterations"]),
-        mixing=float(settings["mixing"]),
+        norms=points.norms if cell.sampler == "opt" else None, n_iterations=settings.iterations,
+        mixing=settings.mixing,
     )  # fmt: skip
 
 
-def noise_of_table1(cell: Cell, paper: Described, settings: Mapping[str, Any], variant: str) -> LloydCalibration:
+def noise_of_table1(cell: Cell, paper: Described, settings: Any, variant: str) -> LloydCalibration:
     """Return the noise of a cell from the paper's Table 1 alone (not for `opt`, which needs all norms)."""
     facts = DataFacts(paper.n, paper.d, paper.radius, paper.mean_square)
     return calibrate(
         cell.sampler, facts, target=cell.epsilon, m=cell.m or None, mode=MODES[variant],
-        n_iterations=int(settings["iterations"]), mixing=float(settings["mixing"]),
+        n_iterations=settings.iterations, mixing=settings.mixing,
     )  # fmt: skip
 
 
@@ -112,7 +99,7 @@ def noise_row(dataset: str, label: str, cell: Cell, noise: LloydCalibration) -> 
 
 
 def recorded(
-    frame: pd.DataFrame, settings: Mapping[str, Any], variant: str, points: PointSet
+    frame: pd.DataFrame, settings: Any, variant: str, points: PointSet
 ) -> Iterator[tuple[Cell, LloydCalibration]]:
     """Yield the cells of a data set and their noise from the records of `importance_noise`.
 
@@ -132,5 +119,5 @@ def recorded(
             )
         yield cell, LloydCalibration(
             cell.sampler, MODES[variant], facts_of(points), cell.epsilon, float(row["m"]), float(row["mixing"]),
-            int(settings["iterations"]), float(row["offset"]), float(row["s"]), float(row["psi"]), float(row["m_max"]),
+            settings.iterations, float(row["offset"]), float(row["s"]), float(row["psi"]), float(row["m_max"]),
         )  # fmt: skip

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsub import checks
 from dpsub.data.point_sets import PointSet
 from dpsub.importance import lloyd
 from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
-from dpsub.papers.importance.experiments.importance_cells import MODES, Cell, check_cells, recorded
+from dpsub.papers.importance.experiments.importance_cells import MODES, Cell, recorded
 from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
-from dpsub.streams import stream
+from dpsub.papers.importance.settings import Clusters, Lloyd, OnCells, OnSets
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates
+from dpsub.streams import Streams
 
 
 class ImportanceClustering(OnPointSets):
@@ -39,37 +40,35 @@ class ImportanceClustering(OnPointSets):
     variants: ClassVar[tuple[str, ...]] = ("as_done", "stated", "consistent")
     needs_records: ClassVar[tuple[str, ...]] = ("importance_noise",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        self.check_sets(settings)
-        check_cells(settings)
-        checks.integer("clusters", settings["clusters"], at_least=1)
+    class Settings(ExperimentSettings, OnSets, OnCells, Lloyd):
+        parts: Parts = 2
+        replicates: Replicates = 50
+        clusters: Clusters = 25
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
-        for points in each(settings, data):
-            found = list(recorded(self.records["importance_noise"], settings, variant, points))
+        for points in each(settings, run.data):
+            found = list(recorded(run.records["importance_noise"], settings, run.variant, points))
             groups = _samples(found, points)
-            for replicate in replicates:
-                rows += self._repeat(points, groups, settings, variant, replicate, root)
+            for replicate in run.replicates:
+                rows += self._repeat(points, groups, settings, run.variant, replicate, run.streams)
         return self.frame(rows)
 
     def _repeat(
-        self, points: PointSet, groups: Sequence[_Group], settings: Mapping[str, Any], variant: str, replicate: int,
-        root: int,
+        self, points: PointSet, groups: Sequence[_Group], settings: Settings, variant: str, replicate: int,
+        streams: Streams,
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
         paired = {"dataset": points.name}
-        uniforms = stream(root, experiment=self.name, cell=paired, role="sample", replicate=replicate).random(
+        uniforms = streams.sample(paired, replicate).random(
             len(points.points)
         )
         sizes: list[int] = []
         centres: list[np.ndarray] = []
         for group in groups:
-            initial = stream(root, experiment=self.name, cell=paired, role="initial", replicate=replicate)
+            initial = streams.initial(paired, replicate)
             sample = group.draw(uniforms)
             sizes += [sample.size] * len(group.cells)
-            centres.append(self._centres(points, group, sample, settings, variant, initial, replicate, root))
+            centres.append(self._centres(points, group, sample, settings, variant, initial, replicate, streams))
         costs = lloyd.costs(points.points, np.concatenate(centres))
         cells = [(cell, noise) for group in groups for cell, noise in group.cells]
         for (cell, noise), size, cost in zip(cells, sizes, costs.tolist(), strict=True):
@@ -77,15 +76,15 @@ class ImportanceClustering(OnPointSets):
                 "replicate": replicate, "dataset": points.name, "data_label": points.label, "n": len(points.points),
                 "sampler": cell.sampler, "m_paper": cell.m, "m": noise.m, "epsilon": cell.epsilon,
                 "mean_square": points.mean_square, "size": size, "cost": cost,
-                "clusters": int(settings["clusters"]), "iterations": int(settings["iterations"]),
+                "clusters": int(settings.clusters), "iterations": int(settings.iterations),
             }  # fmt: skip
 
     def _centres(
-        self, points: PointSet, group: _Group, sample: WeightedSample, settings: Mapping[str, Any], variant: str,
-        initial: np.random.Generator, replicate: int, root: int,
+        self, points: PointSet, group: _Group, sample: WeightedSample, settings: Settings, variant: str,
+        initial: np.random.Generator, replicate: int, streams: Streams,
     ) -> np.ndarray:  # fmt: skip
         """Last centres of all cells of a group, shape (cells, k, d); NaN where the size cannot be obtained."""
-        k, d, mode = int(settings["clusters"]), points.points.shape[1], MODES[variant]
+        k, d, mode = int(settings.clusters), points.points.shape[1], MODES[variant]
         if not group.feasible:
             return np.full((len(group.cells), k, d), math.nan)
         facts = group.cells[0][1].facts
@@ -94,8 +93,7 @@ class ImportanceClustering(OnPointSets):
         plans = [lloyd.Lloyd(k, noise.beta_sum, noise.beta_count, mode, facts.radius, noise.n_iterations)
                  for _, noise in group.cells]  # fmt: skip
         rngs = [
-            stream(root, experiment=self.name, cell={**cell.key(points.name), "mode": mode}, role="noise",
-                   replicate=replicate)
+            streams.noise({**cell.key(points.name), "mode": mode}, replicate)
             for cell, _ in group.cells
         ]  # fmt: skip
         return lloyd.run(points.points, sample, plans, np.repeat(first[None], len(plans), axis=0), rngs)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
 from dpsub.importance import audit
 from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
-from dpsub.streams import stream
+from dpsub.papers.importance.settings import Clusters, PointSets
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import ExperimentSettings, Replicates, Sizes
 
 
 class ImportanceCoreset(OnPointSets):
@@ -28,24 +29,26 @@ class ImportanceCoreset(OnPointSets):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        self.check_sets(settings)
-        k = checks.integer("clusters", settings["clusters"], at_least=1)
-        for m in settings["sizes"]:
-            checks.integer("m", m, at_least=2 * k)
-        checks.integer("centre_sets", settings["centre_sets"], at_least=1)
+    class Settings(ExperimentSettings):
+        replicates: Replicates = 5
+        sets: PointSets = PointSets(twins=("song", "miniboone"))
+        sizes: Sizes = Field((200, 400, 800), description="Sample sizes.")
+        clusters: Clusters = 25
+        centre_sets: Annotated[int, Field(ge=1, le=1_000)] = Field(5, description="Sets of centres that are tried.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for m in self.sizes:
+                checks.integer("m", m, at_least=2 * self.clusters)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
-        k, sets = int(settings["clusters"]), int(settings["centre_sets"])
-        for points in each(settings, data):
+        k, sets = int(settings.clusters), int(settings.centre_sets)
+        for points in each(settings, run.data):
             for kind in audit.CORESET_KINDS:
-                for m in settings["sizes"]:
-                    for replicate in replicates:
+                for m in settings.sizes:
+                    for replicate in run.replicates:
                         key = {"dataset": points.name, "kind": kind, "m": m}
-                        rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
+                        rng = run.streams.sample(key, replicate)
                         sample = audit.coreset_sample(points.points, int(m), kind, rng)
                         random, fitted = audit.worst_coreset_deviation(points.points, sample, k, rng, sets=sets)
                         rows.append({

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
 from dpsub.data import centred
 from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
+from dpsub.papers.importance.settings import OnSets
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import ExperimentSettings
 
 
 class ImportanceData(OnPointSets):
@@ -22,14 +23,12 @@ class ImportanceData(OnPointSets):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        self.check_sets(settings)
+    class Settings(ExperimentSettings, OnSets):
+        pass
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [
             (0, one.name, one.label, one.n_original, *one.points.shape, one.radius, one.mean_square, centred.PERCENTILE)
-            for one in each(settings, data)
+            for one in each(settings, run.data)
         ]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

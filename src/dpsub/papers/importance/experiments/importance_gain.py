@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.data import described
 from dpsub.importance.approximate import CELLS, NormPair, certified_epsilon, gaussian_weights
 from dpsub.importance.calibrate import DataFacts, calibrate
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.importance.settings import FirstSizes, Rounds
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive, Sizes
 
 TOLERANCE = 0.05  # of what is proved, relative; smaller means more intervals of norms
 
@@ -34,51 +35,44 @@ class ImportanceGain(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.real("delta", settings["delta"], above=0, below=1)
-        checks.integer("iterations", settings["iterations"], at_least=1)
-        for epsilon in settings["epsilons"]:
-            checks.real("epsilon", epsilon, above=0)
-        for name, m in settings["sizes"].items():
-            checks.integer("m", m, at_least=1, at_most=described.of(name).n, at_most_name=f"n of {name}")
-        for d in settings["dimensions"]:
-            checks.integer("dimension", d, at_least=1)
-        for mu in settings["shifts"]:
-            checks.real("shift", mu, above=0)
+    class Settings(ExperimentSettings, FirstSizes):
+        epsilons: Listed[Positive] = Field((3, 30), description="Pure targets, in nats.")
+        delta: Delta = 1e-6
+        dimensions: Sizes = Field((10, 90, 518), description="Dimensions of sums without counts.")
+        shifts: Listed[Positive] = Field((0.005, 0.02, 0.05, 0.1, 0.2), description="Shifts mu at weight 1 under Gaussian noise.")
+        iterations: Rounds = 10
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [*self._lloyd(settings), *self._sums(settings), *self._gaussian(settings)]
-        return self.frame(pd.DataFrame(rows).assign(replicate=0, delta=float(settings["delta"])))
+        return self.frame(pd.DataFrame(rows).assign(replicate=0, delta=float(settings.delta)))
 
-    def _lloyd(self, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        for name, m in settings["sizes"].items():
+    def _lloyd(self, settings: Settings) -> Iterator[dict[str, Any]]:
+        for name, m in settings.sizes.items():
             paper = described.of(name)
             facts = DataFacts(paper.n, paper.d, paper.radius, paper.mean_square)
             for mode in ("stated", "repaired"):
                 for sampler in ("full", "unif", "core"):
-                    for epsilon in settings["epsilons"]:
+                    for epsilon in settings.epsilons:
                         noise = calibrate(sampler, facts, target=float(epsilon), m=float(m), mode=mode,
-                                          n_iterations=int(settings["iterations"]))  # fmt: skip
+                                          n_iterations=int(settings.iterations))  # fmt: skip
                         proved = math.nan
                         if noise.feasible:
-                            proved = certified_epsilon(noise, float(settings["delta"]), tolerance=TOLERANCE)
+                            proved = certified_epsilon(noise, float(settings.delta), tolerance=TOLERANCE)
                         yield {"topic": "lloyd", "dataset": name, "d": paper.d, "sampler": sampler, "mode": mode,
                                "m": noise.m, "pure": float(epsilon), "mu": math.nan, "proved": proved}  # fmt: skip
 
-    def _sums(self, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        rounds = int(settings["iterations"])
-        for d in settings["dimensions"]:
-            for epsilon in settings["epsilons"]:
+    def _sums(self, settings: Settings) -> Iterator[dict[str, Any]]:
+        rounds = int(settings.iterations)
+        for d in settings.dimensions:
+            for epsilon in settings.epsilons:
                 shift = float(epsilon) / rounds
                 law = NormPair(int(d), shift).upper_law(shift / CELLS)
-                proved = min(float(epsilon), ComposedLoss([law], [rounds]).epsilon(float(settings["delta"])))
+                proved = min(float(epsilon), ComposedLoss([law], [rounds]).epsilon(float(settings.delta)))
                 yield {"topic": "sums", "dataset": "", "d": int(d), "sampler": "full", "mode": "", "m": math.nan,
                        "pure": float(epsilon), "mu": math.nan, "proved": proved}  # fmt: skip
 
-    def _gaussian(self, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        for mu in settings["shifts"]:
-            weight = float(gaussian_weights([float(mu)], 1.0, float(settings["delta"]))[0])
+    def _gaussian(self, settings: Settings) -> Iterator[dict[str, Any]]:
+        for mu in settings.shifts:
+            weight = float(gaussian_weights([float(mu)], 1.0, float(settings.delta))[0])
             yield {"topic": "gaussian", "dataset": "", "d": 0, "sampler": "opt", "mode": "", "m": math.nan, "pure": 1.0,
                    "mu": float(mu), "proved": weight}  # fmt: skip

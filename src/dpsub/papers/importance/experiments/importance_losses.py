@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
-from dpsub.data import described
 from dpsub.data.point_sets import PointSet
 from dpsub.importance.losses import loss_when_removed
 from dpsub.importance.samplers import PoissonImportance
 from dpsub.papers.importance.experiments.importance_cells import MODES, SAMPLERS, Cell, noise_of
 from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
-from dpsub.streams import stream
+from dpsub.papers.importance.settings import FirstSizes, Lloyd, OnSets, PointSetName, check_size
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import ExperimentSettings, Positive, SampleSize
+from dpsub.streams import Streams
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 NEAR = 0.1  # of the largest loss
@@ -37,33 +38,32 @@ class ImportanceLosses(OnPointSets):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        self.check_sets(settings)
-        checks.integer("iterations", settings["iterations"], at_least=1)
-        checks.real("mixing", settings["mixing"], above=0, at_most=1)
-        for name, m in (*settings["sizes"].items(), (settings["example"], settings["example_m"])):
-            checks.integer("m", m, at_least=1, at_most=described.of(name).n, at_most_name=f"n of {name}")
-        for name in ("epsilon", "example_epsilon"):
-            checks.real(name, settings[name], above=0)
-        checks.integer("bins", settings["bins"], at_least=2)
+    class Settings(ExperimentSettings, OnSets, Lloyd, FirstSizes):
+        epsilon: Positive = Field(3, description="Target, in nats.")
+        bins: Annotated[int, Field(ge=2, le=1_000)] = Field(40, description="Bins of the histograms.")
+        example: PointSetName = Field("song", description="Data set of the sampled set.")
+        example_m: SampleSize = Field(50000, description="Its expected size.")
+        example_epsilon: Positive = Field(3, description="Its target, in nats.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            super().check()
+            check_size(self.example, self.example_m)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
-        for points in each(settings, data):
-            if points.name in settings["sizes"]:
-                rows += self._losses(points, settings, variant)
-            if points.name == settings["example"]:
-                rows += self._sample(points, settings, variant, root)
+        for points in each(settings, run.data):
+            if points.name in settings.sizes:
+                rows += self._losses(points, settings, run.variant)
+            if points.name == settings.example:
+                rows += self._sample(points, settings, run.variant, run.streams)
         return self.frame(pd.DataFrame(rows).assign(replicate=0))
 
-    def _losses(self, points: PointSet, settings: Mapping[str, Any], variant: str) -> Iterator[dict[str, Any]]:
+    def _losses(self, points: PointSet, settings: Settings, variant: str) -> Iterator[dict[str, Any]]:
         groups = np.full(len(points.points), "all") if points.groups is None else points.groups
-        epsilon = float(settings["epsilon"])
-        edges = np.linspace(0, epsilon, int(settings["bins"]) + 1)
+        epsilon = float(settings.epsilon)
+        edges = np.linspace(0, epsilon, int(settings.bins) + 1)
         for sampler in (*SAMPLERS, "full"):
-            cell = Cell(sampler, 0.0 if sampler == "full" else float(settings["sizes"][points.name]), epsilon)
+            cell = Cell(sampler, 0.0 if sampler == "full" else float(settings.sizes[points.name]), epsilon)
             noise = noise_of(cell, points, settings, variant)
             if not noise.feasible:
                 continue
@@ -83,19 +83,19 @@ class ImportanceLosses(OnPointSets):
                            "loss": float(np.mean(chosen > (1 - NEAR) * losses.max()))}  # fmt: skip
 
     def _sample(
-        self, points: PointSet, settings: Mapping[str, Any], variant: str, root: int
+        self, points: PointSet, settings: Settings, variant: str, streams: Streams
     ) -> Iterator[dict[str, Any]]:
-        epsilon = float(settings["example_epsilon"])
+        epsilon = float(settings.example_epsilon)
         rows = points.points
         _, directions = np.linalg.eigh(np.asarray(rows.T @ rows, dtype=float))
         # signs are free: make the largest entry of each direction positive
         axes = directions[:, :-3:-1]
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(2)])
-        uniforms = stream(root, experiment=self.name, cell={"dataset": points.name}, role="sample", replicate=0).random(
+        uniforms = streams.sample({"dataset": points.name}, 0).random(
             len(rows)
         )
         for sampler in SAMPLERS:
-            noise = noise_of(Cell(sampler, float(settings["example_m"]), epsilon), points, settings, variant)
+            noise = noise_of(Cell(sampler, float(settings.example_m), epsilon), points, settings, variant)
             if not noise.feasible:
                 continue
             drawn = PoissonImportance(noise.rates(np.minimum(points.norms, noise.facts.radius))).select(uniforms)

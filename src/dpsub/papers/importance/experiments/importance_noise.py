@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -12,12 +10,14 @@ from dpsub.data.described import EIGHT
 from dpsub.papers.importance.experiments.importance_cells import (
     NOISE_COLUMNS,
     cells,
-    check_cells,
     noise_of,
     noise_of_table1,
     noise_row,
 )
 from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
+from dpsub.papers.importance.settings import Lloyd, OnCells, OnSets
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import ExperimentSettings
 
 
 class ImportanceNoise(OnPointSets):
@@ -32,21 +32,18 @@ class ImportanceNoise(OnPointSets):
     columns: ClassVar[dict[str, str]] = {"replicate": "int64", **NOISE_COLUMNS}
     variants: ClassVar[tuple[str, ...]] = ("as_done", "stated", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        self.check_sets(settings)
-        check_cells(settings)
+    class Settings(ExperimentSettings, OnSets, OnCells, Lloyd):
+        pass
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
         # that the released grid misses part of the loss costs a search a cell: it is shown on the data only
-        for name, paper in EIGHT.items() if variant != "as_done" else ():
+        for name, paper in EIGHT.items() if run.variant != "as_done" else ():
             for cell in cells(settings, name):
                 if cell.sampler != "opt":
-                    noise = noise_of_table1(cell, paper, settings, variant)
+                    noise = noise_of_table1(cell, paper, settings, run.variant)
                     rows.append(noise_row(name, "table1", cell, noise))
-        for points in each(settings, data):
+        for points in each(settings, run.data):
             for cell in cells(settings, points.name):
-                rows.append(noise_row(points.name, points.label, cell, noise_of(cell, points, settings, variant)))
+                rows.append(noise_row(points.name, points.label, cell, noise_of(cell, points, settings, run.variant)))
         return self.frame(pd.DataFrame(rows).assign(replicate=0))

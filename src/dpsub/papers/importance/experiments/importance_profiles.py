@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Epsilons,
+    ExperimentSettings,
+    Listed,
+    Positive,
+    Rates,
+    Share,
+)
 
 
 class ImportanceProfiles(Experiment):
@@ -32,28 +39,24 @@ class ImportanceProfiles(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.integer("points", settings["points"], at_least=3)
-        checks.real("smallest_rate", settings["smallest_rate"], above=0, below=1)
-        for exponent in settings["exponents"]:
-            checks.real("exponent", exponent, at_least=0)
-        for name in ("scales", "epsilons", "losses"):
-            for value in settings[name]:
-                checks.real(name, value, above=0)
-        for rate in settings["rates"]:
-            checks.real("rate", rate, above=0, below=1)
-        checks.integer("rounds", settings["rounds"], at_least=2)
+    class Settings(ExperimentSettings):
+        exponents: Epsilons = Field((0, 0.5, 1, 2), description="Exponents p of eps(w) = c w^p.")
+        scales: Listed[Positive] = Field((0.1, 1, 3), description="Losses c without sampling, in nats.")
+        smallest_rate: Share = Field(0.01, description="Left end of the curves.")
+        points: Annotated[int, Field(ge=3, le=10_000)] = Field(61, description="Probabilities a curve.")
+        epsilons: Listed[Positive] = Field((1.1, 2, 5, 10, 30), description="Losses of profiles that ignore weights, in nats.")
+        losses: Listed[Positive] = Field((0.1, 0.5, 2, 8, 30, 100), description="Losses of all rounds without sampling, in nats.")
+        rates: Rates = (0.01, 0.03, 0.1, 0.3)
+        rounds: Annotated[int, Field(ge=2)] = Field(10, description="Rounds of the composed mechanism.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [*self._powers(settings), *self._uniform(settings), *self._rounds(settings)]
         return self.frame(pd.DataFrame(rows).assign(replicate=0))
 
-    def _powers(self, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        rates = np.geomspace(settings["smallest_rate"], 1.0, int(settings["points"]))
-        for exponent in settings["exponents"]:
-            for scale in settings["scales"]:
+    def _powers(self, settings: Settings) -> Iterator[dict[str, Any]]:
+        rates = np.geomspace(settings.smallest_rate, 1.0, int(settings.points))
+        for exponent in settings.exponents:
+            for scale in settings.scales:
                 profile = Power(np.full(rates.size, float(scale)), float(exponent))
                 helps, never = int(profile.sampling_helps()[0]), int(profile.sampling_never_helps())
                 lost, added = profile.sampled(rates), loss_when_added(profile.loss(1 / rates), rates)
@@ -62,9 +65,9 @@ class ImportanceProfiles(Experiment):
                            "added": other, "unsampled": float(scale), "other": math.nan, "helps": helps,
                            "never_helps": never}  # fmt: skip
 
-    def _uniform(self, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        for epsilon in settings["epsilons"]:
-            for p in settings["rates"]:
+    def _uniform(self, settings: Settings) -> Iterator[dict[str, Any]]:
+        for epsilon in settings.epsilons:
+            for p in settings.rates:
                 psi = float(Power(np.array([float(epsilon)]), 0.0).sampled(p)[0])
                 # Proposition 3, written out; the other computation is Theorem 6 with a profile that ignores weights
                 closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else epsilon + math.log(p)
@@ -72,10 +75,10 @@ class ImportanceProfiles(Experiment):
                        "added": closed, "unsampled": float(epsilon), "other": epsilon + math.log(p), "helps": 1,
                        "never_helps": 0}  # fmt: skip
 
-    def _rounds(self, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        rounds = int(settings["rounds"])
-        for loss in settings["losses"]:
-            for q in settings["rates"]:
+    def _rounds(self, settings: Settings) -> Iterator[dict[str, Any]]:
+        rounds = int(settings.rounds)
+        for loss in settings.losses:
+            for q in settings.rates:
                 once = float(loss_when_removed(loss / q, q))
                 every = rounds * float(loss_when_removed(loss / (rounds * q), q))
                 yield {"topic": "rounds", "exponent": 1.0, "scale": float(loss), "q": float(q), "psi": once,

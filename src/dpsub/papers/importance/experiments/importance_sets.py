@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from dpsub import checks
 from dpsub.data import described, point_sets
 from dpsub.data.point_sets import PointSet
-from dpsub.errors import ArgumentError, PlanError
+from dpsub.papers.importance.settings import OnSets
 from dpsub.reproduce.experiment import Experiment
 
 TWIN_NUMBERS = 2_500_000
@@ -18,39 +16,27 @@ TWIN_NUMBERS = 2_500_000
 
 
 class OnPointSets(Experiment, ABC):
-    """An experiment whose settings name its data sets under ``sets``: data (prepared), twins, twin_rows."""
+    """An experiment whose settings name its data sets, as `OnSets` does."""
 
-    def data_of(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(sorted(settings["sets"]["data"]))
-
-    def check_sets(self, settings: Mapping[str, Any]) -> None:
-        """Raise ArgumentError or PlanError if a data set is unknown or named twice."""
-        sets = settings["sets"]
-        checks.integer("twin_rows", sets["twin_rows"], at_least=100)
-        for name in (*sets["data"], *sets["twins"]):
-            checks.one_of("data set", name, described.EIGHT)
-        both = sorted(set(sets["data"]) & set(sets["twins"]))
-        if both:
-            raise PlanError(f"a data set must be real or a twin, never both, got {both[0]} in sets.data and sets.twins")
-        if not (sets["data"] or sets["twins"]):
-            raise ArgumentError("sets must name at least one data set, got none")
+    def data_of(self, settings: OnSets) -> tuple[str, ...]:
+        return tuple(sorted(settings.sets.data))
 
 
-def names_of(settings: Mapping[str, Any]) -> list[str]:
+def names_of(settings: OnSets) -> list[str]:
     """Return the names of all data sets of a run, in the paper's order."""
-    wanted = {*settings["sets"]["data"], *settings["sets"]["twins"]}
+    wanted = {*settings.sets.data, *settings.sets.twins}
     return [name for name in described.EIGHT if name in wanted]
 
 
-def load(name: str, settings: Mapping[str, Any], data: Mapping[str, Path]) -> PointSet:
+def load(name: str, settings: OnSets, data: Mapping[str, Path]) -> PointSet:
     """Return a data set: prepared, where the settings say so, else its twin."""
-    rows = min(int(settings["sets"]["twin_rows"]), TWIN_NUMBERS // described.of(name).d)
-    if name not in settings["sets"]["data"]:
+    rows = min(settings.sets.twin_rows, TWIN_NUMBERS // described.of(name).d)
+    if name not in settings.sets.data:
         return point_sets.stand_in(name, rows)
     return point_sets.from_ijcnn1(data[name], rows) if name == "ijcnn1" else point_sets.load(data[name])
 
 
-def each(settings: Mapping[str, Any], data: Mapping[str, Path]) -> Iterator[PointSet]:
+def each(settings: OnSets, data: Mapping[str, Path]) -> Iterator[PointSet]:
     """Yield the data sets of a run, one at a time."""
     for name in names_of(settings):
         yield load(name, settings, data)

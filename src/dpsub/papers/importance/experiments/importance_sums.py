@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 from scipy import optimize
 
 from dpsub import checks
 from dpsub.importance.losses import Power
 from dpsub.importance.samplers import WeightedLaplaceSum, filled_rates, optimal_rates, oracle_rates, uniform_rates
-from dpsub.reproduce.experiment import Experiment
-from dpsub.streams import stream
+from dpsub.papers.importance.settings import Dimension, Factor
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+    FrameSize,
+    Listed,
+    Positive,
+    SampleSize,
+)
+from dpsub.streams import Streams
 
 RULES = ("free", "fixed_eps", "b1")
 SAMPLERS = ("unif", "opt", "var", "water")
@@ -41,40 +49,40 @@ class ImportanceSums(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        n = checks.integer("n", settings["n"], at_least=10)
-        checks.integer("d", settings["d"], at_least=1)
-        checks.real("m", settings["m"], above=0, below=n)
-        low = checks.real("scale_min", settings["scale_min"], above=0)
-        checks.real("scale_max", settings["scale_max"], above=low)
-        checks.integer("points", settings["points"], at_least=2)
-        checks.integer("runs", settings["runs"], at_least=2)
-        for rule in settings["rules"]:
-            checks.one_of("rule", rule, RULES)
-        checks.real("pareto_scale", settings["pareto_scale"], above=0)
-        for name in ("pareto_targets", "pareto_sizes"):
-            for factor in settings[name]:
-                checks.real(name, factor, at_least=1)
-        checks.real("fixed_epsilon", settings["fixed_epsilon"], above=0)
+    class Settings(ExperimentSettings):
+        n: FrameSize = 1000
+        d: Dimension = 10
+        m: SampleSize = Field(19, description="Expected size at which weights are shown.")
+        scale_min: Positive = Field(3, description="Smallest noise scale.")
+        scale_max: Positive = Field(3000, description="Largest noise scale.")
+        points: Annotated[int, Field(ge=2, le=1_000)] = Field(13, description="Noise scales, in equal ratios.")
+        runs: Annotated[int, Field(ge=2)] = Field(1000, description="Releases behind each mean squared error.")
+        rules: Listed[Literal["free", "fixed_eps", "b1"]] = Field(("free", "fixed_eps", "b1"), description="Readings of the target that the text does not state - free, the loss without sampling; fixed_eps, one target; b1, weights from the profile of noise scale 1.")
+        fixed_epsilon: Positive = Field(3, description="Target of fixed_eps, in nats.")
+        pareto_scale: Positive = Field(3, description="Noise scale of the surface of targets and sizes.")
+        pareto_targets: Listed[Factor] = Field((1, 1.5, 2, 4, 8), description="Targets over the largest loss without sampling.")
+        pareto_sizes: Listed[Factor] = Field((1, 1.25, 1.5, 2, 3, 4, 6), description="Sizes over the least one at the target.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        n, d = int(settings["n"]), int(settings["d"])
-        rng = stream(root, experiment=self.name, cell={"n": n, "d": d}, role="data", replicate=0)
+        def check(self) -> None:
+            checks.real("m", self.m, above=0, below=checks.integer("n", self.n, at_least=10))
+            checks.real("scale_max", self.scale_max, above=self.scale_min)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        n, d = int(settings.n), int(settings.d)
+        rng = run.streams.data({"n": n, "d": d}, 0)
         points = rng.normal(0, math.sqrt(1 / d), (n, d))
         rows: list[dict[str, Any]] = []
-        for rule in settings["rules"]:
+        for rule in settings.rules:
             rows += self._weights(rule, points, settings)
-            rows += self._curve(rule, points, settings, root)
+            rows += self._curve(rule, points, settings, run.streams)
         rows += self._pareto(points, settings)
         frame = pd.DataFrame(rows).assign(replicate=0, n=n, d=d, variance_per_dimension=1 / d)
         absent = {"rank": -1, "runs": 0}
         return self.frame(frame.assign(**{name: frame[name].fillna(value) for name, value in absent.items()}))
 
-    def _weights(self, rule: str, points: np.ndarray, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        norms, m = np.abs(points).sum(axis=1), float(settings["m"])
-        scale, target = self._at_size(rule, norms, m, float(settings["fixed_epsilon"]))
+    def _weights(self, rule: str, points: np.ndarray, settings: Settings) -> Iterator[dict[str, Any]]:
+        norms, m = np.abs(points).sum(axis=1), float(settings.m)
+        scale, target = self._at_size(rule, norms, m, float(settings.fixed_epsilon))
         rates = {"unif": uniform_rates(len(points), m), "opt": optimal_rates(norms / scale, target),
                  "var": oracle_rates(np.linalg.norm(points, axis=1), m)}  # fmt: skip
         order = np.argsort(norms)
@@ -96,14 +104,14 @@ class ImportanceSums(Experiment):
         return scale, fixed
 
     def _curve(
-        self, rule: str, points: np.ndarray, settings: Mapping[str, Any], root: int
+        self, rule: str, points: np.ndarray, settings: Settings, streams: Streams
     ) -> Iterator[dict[str, Any]]:
         norms, lengths = np.abs(points).sum(axis=1), np.linalg.norm(points, axis=1)
-        scales = np.geomspace(settings["scale_min"], settings["scale_max"], int(settings["points"]))
+        scales = np.geomspace(settings.scale_min, settings.scale_max, int(settings.points))
         for scale in scales.tolist():
             mechanism = WeightedLaplaceSum(scale)
             planned = 1.0 if rule == "b1" else scale
-            target = float(settings["fixed_epsilon"]) if rule == "fixed_eps" else float(norms.max()) / planned
+            target = float(settings.fixed_epsilon) if rule == "fixed_eps" else float(norms.max()) / planned
             private = optimal_rates(norms / planned, target)
             m = float(private.sum())
             rates = {"unif": uniform_rates(len(points), m), "opt": private, "var": oracle_rates(lengths, m),
@@ -111,8 +119,8 @@ class ImportanceSums(Experiment):
             for sampler, q in rates.items():
                 # the same numbers for every sampler
                 key = {"rule": rule, "scale": scale}
-                rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=0)
-                squares = mechanism.squared_errors(points, q, int(settings["runs"]), rng)
+                rng = streams.sample(key, 0)
+                squares = mechanism.squared_errors(points, q, int(settings.runs), rng)
                 yield {
                     "topic": "curve", "rule": rule, "sampler": sampler, "scale": scale, "target": target,
                     "m": float(q.sum()), "max_loss": float(Power(mechanism.slopes(points)).sampled(q).max()),
@@ -122,15 +130,15 @@ class ImportanceSums(Experiment):
                 }  # fmt: skip
 
 
-    def _pareto(self, points: np.ndarray, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _pareto(self, points: np.ndarray, settings: Settings) -> Iterator[dict[str, Any]]:
         """Targets and sizes are given as multiples of the least ones; sizes end before all rows are taken."""
-        lengths, scale = np.linalg.norm(points, axis=1), float(settings["pareto_scale"])
+        lengths, scale = np.linalg.norm(points, axis=1), float(settings.pareto_scale)
         mechanism = WeightedLaplaceSum(scale)
         slopes = mechanism.slopes(points)
-        for factor in settings["pareto_targets"]:
+        for factor in settings.pareto_targets:
             target = float(factor) * float(slopes.max())
             floors = optimal_rates(slopes, target)
-            for share in settings["pareto_sizes"]:
+            for share in settings.pareto_sizes:
                 m = float(floors.sum()) * float(share)
                 if m >= len(points):
                     continue

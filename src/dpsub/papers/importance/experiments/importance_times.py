@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks
-from dpsub.data import described
 from dpsub.data.point_sets import PointSet
 from dpsub.importance import lloyd
 from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.papers.importance.experiments.importance_cells import SAMPLERS, Cell, noise_of
 from dpsub.papers.importance.experiments.importance_sets import OnPointSets, each
-from dpsub.streams import stream
+from dpsub.papers.importance.settings import Clusters, Lloyd, OnSets, PointSetName, check_size
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import AnyOf, Count, ExperimentSettings, Positive
+from dpsub.streams import Streams
 
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
 
@@ -39,34 +41,34 @@ class ImportanceTimes(OnPointSets):
     variants: ClassVar[tuple[str, ...]] = ("stated",)
     timed: ClassVar[bool] = True
 
-    def replicates(self, settings: Mapping[str, Any]) -> int:
-        return checks.integer("turns", settings["turns"], at_least=1)
+    class Settings(ExperimentSettings, OnSets, Lloyd):
+        turns: Annotated[int, Field(ge=1, le=1_000)] = Field(3, description="Repetitions of each measurement.")
+        epsilon: Positive = Field(3, description="Target, in nats.")
+        clusters: Clusters = 25
+        sizes: dict[PointSetName, AnyOf[Count]] = Field({"kdd_protein": (5000, 10000, 15000, 20000), "rna": (5000, 10000, 15000, 20000, 50000), "song": (5000, 10000, 15000, 20000, 50000), "covertype": (5000, 10000, 15000, 20000, 50000), "ijcnn1": (3000, 4000, 5000, 6000, 7000, 10000, 15000, 20000), "pose": (3000, 4000, 5000, 6000, 7000, 8000), "miniboone": (4000, 5000, 6000, 7000), "fma": (5000, 10000, 15000)}, description="Expected sample sizes by data set.")
+        loop: dict[PointSetName, AnyOf[Count]] = Field({"ijcnn1": (5000,)}, description="Sizes at which a plain loop over rows is timed too.")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        self.check_sets(settings)
-        for name, sizes in settings["sizes"].items():
-            for m in sizes:
-                checks.integer("m", m, at_least=1, at_most=described.of(name).n, at_most_name=f"n of {name}")
-        checks.real("epsilon", settings["epsilon"], above=0)
-        checks.integer("clusters", settings["clusters"], at_least=1)
-        for name in settings["loop"]:
-            checks.one_of("data set", name, described.EIGHT)
+        def check(self) -> None:
+            for name, sizes in self.sizes.items():
+                for m in sizes:
+                    check_size(name, m)
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def replicates(self, settings: Settings) -> int:
+        return checks.integer("turns", settings.turns, at_least=1)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows: list[dict[str, Any]] = []
-        for points in each(settings, data):
-            chosen = [Cell("full", 0.0, float(settings["epsilon"]))]
-            chosen += [Cell(sampler, float(m), float(settings["epsilon"])) for sampler in SAMPLERS
-                       for m in settings["sizes"][points.name]]  # fmt: skip
+        for points in each(settings, run.data):
+            chosen = [Cell("full", 0.0, float(settings.epsilon))]
+            chosen += [Cell(sampler, float(m), float(settings.epsilon)) for sampler in SAMPLERS
+                       for m in settings.sizes[points.name]]  # fmt: skip
             for cell in chosen:
-                for turn in replicates:
-                    rows += self._turn(cell, points, settings, variant, turn, root)
+                for turn in run.replicates:
+                    rows += self._turn(cell, points, settings, run.variant, turn, run.streams)
         return self.frame(rows)
 
     def _turn(
-        self, cell: Cell, points: PointSet, settings: Mapping[str, Any], variant: str, turn: int, root: int
+        self, cell: Cell, points: PointSet, settings: Settings, variant: str, turn: int, streams: Streams
     ) -> Iterator[dict[str, Any]]:
         times = [time.process_time()]
         noise = noise_of(cell, points, settings, variant)
@@ -75,7 +77,7 @@ class ImportanceTimes(OnPointSets):
         times.append(time.process_time())
         rates = noise.rates(points.norms)
         times.append(time.process_time())
-        rng = stream(root, experiment=self.name, cell=cell.key(points.name), role="sample", replicate=turn)
+        rng = streams.sample(cell.key(points.name), turn)
         everything = cell.sampler == "full"
         sample = (WeightedSample(np.arange(len(rates)), np.ones(len(rates))) if everything
                   else PoissonImportance(rates).draw(rng))  # fmt: skip
@@ -83,7 +85,7 @@ class ImportanceTimes(OnPointSets):
         backends = ("vectorised", "loop") if turn == 0 and self._looped(cell, points, settings) else ("vectorised",)
         for backend in backends:
             start = time.process_time()
-            self._cluster(backend, points, noise, sample, int(settings["clusters"]), rng)
+            self._cluster(backend, points, noise, sample, int(settings.clusters), rng)
             spent = [*np.diff(times).tolist(), time.process_time() - start]
             yield {
                 "replicate": turn, "dataset": points.name, "data_label": points.label, "n": len(points.points),
@@ -91,8 +93,8 @@ class ImportanceTimes(OnPointSets):
                 **dict(zip(PARTS, spent, strict=True)),
             }  # fmt: skip
 
-    def _looped(self, cell: Cell, points: PointSet, settings: Mapping[str, Any]) -> bool:
-        named = settings["loop"].get(points.name, [])
+    def _looped(self, cell: Cell, points: PointSet, settings: Settings) -> bool:
+        named = settings.loop.get(points.name, [])
         return cell.sampler in ("full", "unif") and bool(named) and (cell.m == 0 or cell.m in named)
 
     def _cluster(

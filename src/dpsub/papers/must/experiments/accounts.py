@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +13,7 @@ from dpsub import checks, sampling
 from dpsub.accounting import account as accounting
 from dpsub.papers.must.experiments.realised_batches import attack_on_realised_batches
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
 
 PAIR_WIDTH = 1e-3
 """Of the bracket of the paper's pair: absolute for epsilon, relative for delta."""
@@ -103,22 +101,18 @@ class AccountsExperiment(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
+    @staticmethod
     @abstractmethod
-    def questions(self, settings: Mapping[str, Any]) -> list[Asked]:
+    def questions(settings: Any) -> list[Asked]:
         """Return what is asked, in order."""
 
-    def replicates(self, settings: Mapping[str, Any]) -> int:
+    def replicates(self, settings: Any) -> int:
         return len(self.questions(settings))
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        self.questions(settings)
-
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
         asked = self.questions(settings)
         rows = []
-        for replicate in replicates:
+        for replicate in run.replicates:
             question = asked[replicate]
             facts = {name: getattr(question, name) for name in self.columns if hasattr(question, name)}
             rows.append({"replicate": replicate, **facts, **question.answer()})

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.data import adult
 from dpsub.learning.descent import batch_width, binary_metrics, cross_entropy, descend, logistic_residual
 from dpsub.papers.must.experiments.linear_regression import Cell, gradient_cells
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.must.settings import SIX, Experiment3
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+    Iterations,
+    LearningRate,
+    Parts,
+    Replicates,
+    Samplers,
+)
 from dpsub.sampling.frame import Frame
-from dpsub.streams import stream
+from dpsub.streams import Streams
 
 N_TRAIN = adult.N_TRAIN
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
@@ -45,43 +53,50 @@ class AdultLogistic(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     needs_data: ClassVar[tuple[str, ...]] = ("adult",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.real("epsilon_amplified", settings["epsilon_amplified"], above=0)
-        checks.integer("iterations", settings["iterations"], at_least=1)
-        checks.real("initial", settings["initial"])
-        for variant in self.variants:
-            list(self.cells(settings, variant))
+    class Settings(ExperimentSettings, Experiment3):
+        parts: Parts = 2
+        replicates: Replicates = 100
+        iterations: Iterations = 1000
+        learning_rate: LearningRate = 0.01
+        learning_rate_converged: LearningRate | None = Field(
+            2, description="Of the second solver in `consistent`, which comes close to the optimum in the same steps."
+        )
+        initial: float = Field(1, description="Initial value of every coefficient.")
+        samplers: Samplers = SIX
 
-    def cells(self, settings: Mapping[str, Any], variant: str) -> Iterator[tuple[str, Cell]]:
+        def check(self) -> None:
+            for variant in AdultLogistic.variants:
+                list(AdultLogistic.cells(self, variant))
+
+    @staticmethod
+    def cells(settings: Settings, variant: str) -> Iterator[tuple[str, Cell]]:
         """Yield (solver, cell), in the order of Table 8."""
-        solvers = {"dp_sgd": settings["learning_rate"]}
-        if variant == "consistent" and "learning_rate_converged" in settings:
-            solvers["converged"] = settings["learning_rate_converged"]
+        solvers = {"dp_sgd": settings.learning_rate}
+        if variant == "consistent" and settings.learning_rate_converged is not None:
+            solvers["converged"] = settings.learning_rate_converged
         for solver, rate in solvers.items():
-            changed = {**settings, "learning_rate": rate}
-            for cell in gradient_cells(changed, variant, N_TRAIN, {"residual": logistic_residual}):
+            descent = {"residual": logistic_residual, "learning_rate": rate}
+            for cell in gradient_cells(settings, variant, N_TRAIN, [settings.epsilon_amplified], descent):
                 yield solver, cell
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        table = adult.load(data["adult"])
-        x_train = design_matrix(table.X_train, table.y_train, variant)
-        x_test = design_matrix(table.X_test, table.y_test, variant)
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        table = adult.load(run.data["adult"])
+        x_train = design_matrix(table.X_train, table.y_train, run.variant)
+        x_test = design_matrix(table.X_test, table.y_test, run.variant)
         sizes = {"n_train": len(x_train), "n_test": len(x_test), "n_parameters": x_train.shape[1]}
         rows: list[dict[str, Any]] = []
-        for solver, cell in self.cells(settings, variant):
-            betas, distinct = self.descent(cell, settings, x_train, table.y_train, replicates, root)
+        for solver, cell in self.cells(settings, run.variant):
+            betas, distinct = self.descent(cell, settings, x_train, table.y_train, run.replicates, run.streams)
             for current in betas:
                 beta = current
-            for i, replicate in enumerate(replicates):
+            for i, replicate in enumerate(run.replicates):
                 rows.append({
                     "replicate": replicate, "sampler": cell.sampler, "solver": solver, "sigma": cell.sigma,
                     **binary_metrics(x_test @ beta[i] > 0, table.y_test),
                     "train_loss": cross_entropy(x_train @ beta[i], table.y_train), "gradients": distinct[i],
                     **sizes,
                 })  # fmt: skip
-        if variant == "consistent" and 0 in replicates:
+        if run.variant == "consistent" and 0 in run.replicates:
             # imported here: it takes a second, and only this row needs it
             from sklearn.linear_model import LogisticRegression
 
@@ -96,19 +111,19 @@ class AdultLogistic(Experiment):
         return self.frame(rows)
 
     def descent(
-        self, cell: Cell, settings: Mapping[str, Any], x: np.ndarray, y: np.ndarray, replicates: range, root: int
+        self, cell: Cell, settings: Settings, x: np.ndarray, y: np.ndarray, replicates: range, streams: Streams
     ) -> tuple[Iterator[np.ndarray], np.ndarray]:
         """Return the iterates, each of shape (replicates, p), and the gradients evaluated an iteration."""
-        iterations, p = settings["iterations"], x.shape[1]
-        key = {**cell.key, "m": settings["m"], "b": settings["b"], "iterations": iterations}
+        iterations, p = settings.iterations, x.shape[1]
+        key = {**cell.key, "m": settings.m, "b": settings.b, "iterations": iterations}
         blocks, noise = [], None if cell.sigma == 0 else np.empty((len(replicates), iterations, p))
         for i, replicate in enumerate(replicates):
-            rng = stream(root, experiment="adult_logistic", cell=key, role="sample", replicate=replicate)
+            rng = streams.sample(key, replicate)
             blocks.append(cell.drawn.draw_block(Frame(len(x)), iterations, rng))
             if noise is not None:
-                rng = stream(root, experiment="adult_logistic", cell=key, role="noise", replicate=replicate)
+                rng = streams.noise(key, replicate)
                 noise[i] = cell.sigma * rng.standard_normal((iterations, p))
-        initial = np.full(p, float(settings["initial"]))
+        initial = np.full(p, settings.initial)
         width = batch_width(cell.drawn, len(x))
         distinct = np.array([block.distinct.mean() for block in blocks])
         return descend(x, y, blocks, noise, initial, cell.descent, width=width), distinct
@@ -122,16 +137,21 @@ class AdultLogisticTrace(AdultLogistic):
         "replicate": "int64", "sampler": "str", "iteration": "int64", "loss": "float64",
     }  # fmt: skip
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        table = adult.load(data["adult"])
-        x = design_matrix(table.X_train, table.y_train, variant)
+    streams_of: ClassVar[str] = AdultLogistic.name
+
+    class Settings(AdultLogistic.Settings):
+        parts: Parts = 1
+        replicates: Replicates = 1
+        learning_rate_converged: LearningRate | None = None
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        table = adult.load(run.data["adult"])
+        x = design_matrix(table.X_train, table.y_train, run.variant)
         parts = []
-        for _, cell in self.cells(settings, variant):
-            betas, _ = self.descent(cell, settings, x, table.y_train, replicates, root)
+        for _, cell in self.cells(settings, run.variant):
+            betas, _ = self.descent(cell, settings, x, table.y_train, run.replicates, run.streams)
             loss = np.array([[cross_entropy(x @ one, table.y_train) for one in beta] for beta in betas])
-            for i, replicate in enumerate(replicates):
+            for i, replicate in enumerate(run.replicates):
                 parts.append(pd.DataFrame({
                     "replicate": replicate, "sampler": cell.sampler, "iteration": np.arange(1, len(loss) + 1),
                     "loss": loss[:, i],

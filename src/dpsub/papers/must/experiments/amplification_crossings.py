@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 from scipy.optimize import brentq
 
 from dpsub import noise
 from dpsub.amplification import Amplified, amplify
 from dpsub.papers.must.experiments.amplification_grid import epsilon_grid, laws_of
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.must.settings import Grid
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Positive, Samplers
 
 Curve = Callable[[np.ndarray | float], Amplified]
 """Base epsilon to the amplified point of one sampler."""
@@ -59,25 +61,27 @@ class AmplificationCrossings(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        laws_of(settings)
-        epsilon_grid(settings)
-        for mechanism in settings["mechanisms"]:
-            noise.of(mechanism, settings["ratio"])
+    class Settings(ExperimentSettings, Grid):
+        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
+        samplers: Samplers = ("wor", "wr", "must_ow", "must_ww")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            laws_of(self)
+            epsilon_grid(self)
+            for mechanism in self.mechanisms:
+                noise.of(mechanism, self.ratio)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         epsilons, laws = epsilon_grid(settings), laws_of(settings)
         rows: list[tuple[Any, ...]] = []
-        for mechanism in settings["mechanisms"]:
-            profile = noise.of(mechanism, settings["ratio"])
+        for mechanism in settings.mechanisms:
+            profile = noise.of(mechanism, settings.ratio)
             curves = {sampler: partial(amplify, law, profile) for sampler, law in laws.items()}
             met: list[tuple[str, str, str, list[float]]] = [
-                ("threshold", sampler, "", self._thresholds(curve, epsilons, exact=variant == "stated"))
+                ("threshold", sampler, "", self._thresholds(curve, epsilons, exact=run.variant == "stated"))
                 for sampler, curve in curves.items()
             ]
-            if variant == "stated":
+            if run.variant == "stated":
                 for sampler, other in combinations(curves, 2):
                     gap = partial(_gap_of_two, curves[sampler], curves[other])
                     met.append(("crossover", sampler, other, crossings(epsilons, gap)))

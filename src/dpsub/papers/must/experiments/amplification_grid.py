@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks, noise, sampling
 from dpsub.amplification import amplify, category
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.must.settings import Grid
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Listed, Positive, Samplers
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_POINTS = 100_000
 
 
-def epsilon_grid(settings: Mapping[str, Any]) -> np.ndarray:
+def epsilon_grid(settings: Grid) -> np.ndarray:
     """Return the base epsilons step, 2 step, ..., epsilon_max, as the decimal numbers that they stand for.
 
     Raises
@@ -25,12 +26,12 @@ def epsilon_grid(settings: Mapping[str, Any]) -> np.ndarray:
     ArgumentError
         If the step or the maximum is not above 0, or the maximum is below one step or beyond `MOST_POINTS` steps.
     """
-    step = checks.real("epsilon_step", settings["epsilon_step"], above=0)
-    top = checks.real("epsilon_max", settings["epsilon_max"], at_least=step, at_most=MOST_POINTS * step)
+    step = settings.epsilon_step
+    top = checks.real("epsilon_max", settings.epsilon_max, at_least=step, at_most=MOST_POINTS * step)
     return np.round(np.arange(1, round(top / step) + 1) * step, 10)
 
 
-def laws_of(settings: Mapping[str, Any]) -> dict[str, MultiplicityLaw]:
+def laws_of(settings: Any) -> dict[str, MultiplicityLaw]:
     """Return the multiplicity law of each sampler at the sizes n, b, m.
 
     Raises
@@ -38,9 +39,9 @@ def laws_of(settings: Mapping[str, Any]) -> dict[str, MultiplicityLaw]:
     ArgumentError
         If a sampler is unknown or can't have these sizes.
     """
-    n, b, m = (settings[name] for name in ("n", "b", "m"))
+    n, b, m = settings.n, settings.b, settings.m
     return {
-        sampler: sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n) for sampler in settings["samplers"]
+        sampler: sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n) for sampler in settings.samplers
     }
 
 
@@ -55,20 +56,22 @@ class AmplificationGrid(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        laws_of(settings)
-        epsilon_grid(settings)
-        for mechanism in settings["mechanisms"]:
-            for ratio in settings["ratios"]:
-                noise.of(mechanism, ratio)
+    class Settings(ExperimentSettings, Grid):
+        ratios: Listed[Positive] = Field((0.25, 1), description="Sensitivity over noise scale, one grid each.")
+        samplers: Samplers = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            laws_of(self)
+            epsilon_grid(self)
+            for mechanism in self.mechanisms:
+                for ratio in self.ratios:
+                    noise.of(mechanism, ratio)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         epsilons, laws = epsilon_grid(settings), laws_of(settings)
         parts = []
-        for mechanism in settings["mechanisms"]:
-            for ratio in settings["ratios"]:
+        for mechanism in settings.mechanisms:
+            for ratio in settings.ratios:
                 profile = noise.of(mechanism, ratio)
                 for sampler, law in laws.items():
                     result = amplify(law, profile, epsilons)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks, sampling
 from dpsub.accounting.algorithm1 import LossGrid, cell_mass_bounds, check_size, compose
 from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.learning import subsets
 from dpsub.learning.subsets import plan_noise
-from dpsub.reproduce.experiment import Experiment
+from dpsub.papers.must.settings import FigureS2, GridSize, HalfWidth, Table8
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+)
 
 METHODS = {"stated": "printed", "as_done": "as_done", "consistent": "cell_mass"}
 MAX_DOUBLINGS = 4
@@ -45,15 +49,15 @@ class Task:
     grid_size: int
 
 
-def pair_of(sampler: str, sizes: Mapping[str, Any], scale: float, rate_digits: int | None = None) -> GaussianPair:
+def pair_of(sampler: str, sizes: Any, scale: float, rate_digits: int | None = None) -> GaussianPair:
     """Return the paper's pair of a sampler at the sizes n, b, m.
 
     Parameters
     ----------
     sampler : str
         Identifier of the sampler.
-    sizes : mapping
-        n, b, m.
+    sizes
+        With n, b, m.
     scale : float
         s, in units of the shift by one occurrence.
     rate_digits : int, optional
@@ -64,23 +68,22 @@ def pair_of(sampler: str, sizes: Mapping[str, Any], scale: float, rate_digits: i
     ArgumentError
         If the sampler is unknown, or sizes or scale are out of range.
     """
-    n, m = sizes["n"], sizes["m"]
-    drawn = sampling.of_sizes(sampler, n=n, m=m, b=sizes["b"])
+    n, m = sizes.n, sizes.m
+    drawn = sampling.of_sizes(sampler, n=n, m=m, b=sizes.b)
     if sampler not in ("poisson", "wor"):
         return MixturePair(drawn.multiplicity_law(n), scale)
     rate = m / n if rate_digits is None else round(m / n, rate_digits)
     return PoissonPair(rate, scale) if sampler == "poisson" else WorPair(rate, scale)
 
 
-def noise_of_sum(sampler: str, table: Mapping[str, Any], variant: str, calibration: str) -> float:
+def noise_of_sum(sampler: str, table: Table8, variant: str, calibration: str) -> float:
     """Return m sigma of Table 8: the scale of the noise on the sum of a subset's clipped gradients.
 
     Parameters
     ----------
     sampler : str
         Identifier of the sampler.
-    table : mapping
-        n, b, m, clip, epsilon_amplified.
+    table : Table8
     variant, calibration : str
         Variant of the sensitivity, and rule for the scale.
 
@@ -89,12 +92,26 @@ def noise_of_sum(sampler: str, table: Mapping[str, Any], variant: str, calibrati
     ArgumentError
         If a setting is out of range.
     """
-    n, m, clip = table["n"], table["m"], checks.real("clip", table["clip"], above=0)
-    target = checks.real("epsilon_amplified", table["epsilon_amplified"], above=0)
-    law = sampling.of_sizes(sampler, n=n, m=m, b=table["b"]).multiplicity_law(n)
+    n, m, clip, target = table.n, table.m, table.clip, table.epsilon_amplified
+    law = sampling.of_sizes(sampler, n=n, m=m, b=table.b).multiplicity_law(n)
     size = subsets.of_gradient(sampler, n=n, m=m, clip=clip, variant=variant)
     plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=calibration)
     return m * plan.sigma
+
+
+class ComposedTable8(Table8):
+    """Table 8, with the accountant's grid."""
+
+    half_width: HalfWidth = 6
+    grid_size: GridSize = 300_000
+    grid_size_wr: GridSize = Field(200_000, description="Points of the grid for WR.")
+
+
+class ComposedFigureS2(FigureS2):
+    """Figure S2, with the accountant's grid."""
+
+    half_width: HalfWidth = 10
+    grid_size: GridSize = 500_000
 
 
 class MustComposition(Experiment):
@@ -115,42 +132,43 @@ class MustComposition(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for variant in self.variants:
-            for task in self.tasks(settings, variant):
-                grid = LossGrid(task.half_width, task.grid_size)
-                if METHODS[variant] == "cell_mass" and variant in settings["variants"]:
-                    check_size(grid.size)
-                checks.real("epsilon", task.epsilon, above=0, below=grid.half_width)
-                for k in task.n_compositions:
-                    checks.integer("n_compositions", k, at_least=1)
+    class Settings(ExperimentSettings):
+        table8: ComposedTable8 = Field(ComposedTable8(), description="Settings of Table 8.")
+        figure_s2: ComposedFigureS2 = Field(ComposedFigureS2(), description="Settings of Figure S2.")
 
-    def tasks(self, settings: Mapping[str, Any], variant: str) -> Iterator[Task]:
+        def check(self) -> None:
+            for variant in MustComposition.variants:
+                for task in MustComposition.tasks(self, variant):
+                    grid = LossGrid(task.half_width, task.grid_size)
+                    if METHODS[variant] == "cell_mass" and variant in self.variants:
+                        check_size(grid.size)
+                    checks.real("epsilon", task.epsilon, below=grid.half_width)
+
+    @staticmethod
+    def tasks(settings: Settings, variant: str) -> Iterator[Task]:
         """Yield what is to be composed, Table 8 first."""
-        table = settings["table8"]
-        clip = checks.real("clip", table["clip"], above=0)
+        table = settings.table8
+        clip = table.clip
         as_done = variant == "as_done"
-        for sampler in table["samplers"]:
+        for sampler in table.samplers:
             for name, noise, calibration in NOISES[variant]:
                 scale = noise_of_sum(sampler, table, noise, calibration) / (clip if variant == "consistent" else 1.0)
                 pair = pair_of(sampler, table, round(scale, 3) if as_done else scale, 2 if as_done else None)
-                grid_size = table["grid_size_wr" if sampler == "wr" else "grid_size"]
-                k = [table["n_compositions"]]
-                yield Task(name, sampler, pair, k, table["epsilon"], table["half_width"], grid_size)
-        figure = settings["figure_s2"]
-        for sampler in figure["samplers"]:
-            pair = pair_of(sampler, figure, figure["scale"])
+                grid_size = table.grid_size_wr if sampler == "wr" else table.grid_size
+                k = [table.n_compositions]
+                yield Task(name, sampler, pair, k, table.epsilon, table.half_width, grid_size)
+        figure = settings.figure_s2
+        for sampler in figure.samplers:
+            pair = pair_of(sampler, figure, figure.scale)
             yield Task(
-                "figure_s2", sampler, pair, list(figure["n_compositions"]), figure["epsilon"], figure["half_width"],
-                figure["grid_size"],
+                "figure_s2", sampler, pair, list(figure.n_compositions), figure.epsilon, figure.half_width,
+                figure.grid_size,
             )  # fmt: skip
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        method = METHODS[variant]
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        method = METHODS[run.variant]
         rows = []
-        for task in self.tasks(settings, variant):
+        for task in self.tasks(settings, run.variant):
             if method == "cell_mass":
                 grid, found = bracket(task)
             else:

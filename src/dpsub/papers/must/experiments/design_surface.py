@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from dpsub import checks, noise, sampling
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Count,
+    Epsilon,
+    ExperimentSettings,
+    FirstStage,
+    FrameSize,
+    Mechanisms,
+    Positive,
+    Samplers,
+    SampleSize,
+)
 
 
-def sizes(settings: Mapping[str, Any], name: str) -> range:
+def sizes(settings: DesignSurface.Settings, name: str) -> range:
     """Return the sizes `name`_min, `name`_min + step, ..., at most `name`_max.
 
     Raises
     ------
     ArgumentError
-        If a limit or the step is below 1, or the limits are reversed.
+        If the limits are reversed.
     """
-    low = checks.integer(f"{name}_min", settings[f"{name}_min"], at_least=1)
-    high = checks.integer(f"{name}_max", settings[f"{name}_max"], at_least=low)
-    return range(low, high + 1, checks.integer("step", settings["step"], at_least=1))
+    low, high = getattr(settings, f"{name}_min"), getattr(settings, f"{name}_max")
+    return range(low, checks.integer(f"{name}_max", high, at_least=low) + 1, settings.step)
 
 
 class DesignSurface(Experiment):
@@ -41,26 +51,35 @@ class DesignSurface(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.real("epsilon", settings["epsilon"], above=0)
-        for mechanism in settings["mechanisms"]:
-            noise.of(mechanism, settings["ratio"])
-        m, b = sizes(settings, "m"), sizes(settings, "b")
-        for sampler, m_end, b_end in product(settings["samplers"], (m[0], m[-1]), (b[0], b[-1])):
-            sampling.of_sizes(sampler, n=settings["n"], m=m_end, b=b_end)
+    class Settings(ExperimentSettings):
+        n: FrameSize = 1000
+        m_min: SampleSize = 100
+        m_max: SampleSize = 150
+        b_min: FirstStage = 150
+        b_max: FirstStage = 200
+        step: Count = Field(1, description="Step in m and in b.")
+        epsilon: Epsilon = 1
+        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
+        samplers: Samplers = ("must_ow", "must_ww")
+        mechanisms: Mechanisms = ("laplace", "gaussian")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for mechanism in self.mechanisms:
+                noise.of(mechanism, self.ratio)
+            m, b = sizes(self, "m"), sizes(self, "b")
+            for sampler, m_end, b_end in product(self.samplers, (m[0], m[-1]), (b[0], b[-1])):
+                sampling.of_sizes(sampler, n=self.n, m=m_end, b=b_end)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         return self.frame(pd.DataFrame(list(self._rows(settings)), columns=list(self.columns)))
 
-    def _rows(self, settings: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-        n, epsilon = settings["n"], float(settings["epsilon"])
-        bases = {name: noise.of(name, settings["ratio"]) for name in settings["mechanisms"]}
+    def _rows(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
+        n, epsilon = settings.n, settings.epsilon
+        bases = {name: noise.of(name, settings.ratio) for name in settings.mechanisms}
         copies = np.arange(1, sizes(settings, "m")[-1] + 1)
         group_deltas = {name: np.exp(profile.group_log_delta(epsilon, copies)) for name, profile in bases.items()}
         deltas = {name: float(profile.delta(epsilon)) for name, profile in bases.items()}
-        for sampler, m, b in product(settings["samplers"], sizes(settings, "m"), sizes(settings, "b")):
+        for sampler, m, b in product(settings.samplers, sizes(settings, "m"), sizes(settings, "b")):
             law = sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n)
             weights = law.pmf[1:]
             for name, delta in deltas.items():

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, sampling
-from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment
+from dpsub import sampling
+from dpsub.papers.must.settings import Draws
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+)
 from dpsub.sampling.frame import Frame
-from dpsub.streams import stream
 
 SIDE = 0.001
 """Probability left out on each side of the interval of an extreme: 99.8 % in the middle."""
@@ -66,24 +67,19 @@ class DistinctCounts(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.integer("draws", settings["draws"], at_least=2)
-        for sizes in settings["settings"]:
-            for sampler in settings["samplers"]:
-                sampling.of_sizes(sampler, n=sizes["n"], m=sizes["m"], b=sizes["b"])
+    class Settings(ExperimentSettings, Draws):
+        pass
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
-        draws = settings["draws"]
-        for replicate in replicates:
-            for experiment, sizes in enumerate(settings["settings"], start=1):
-                n, b, m = sizes["n"], sizes["b"], sizes["m"]
-                for name in settings["samplers"]:
+        draws = settings.draws
+        for replicate in run.replicates:
+            for experiment, sizes in enumerate(settings.settings, start=1):
+                n, b, m = sizes.n, sizes.b, sizes.m
+                for name in settings.samplers:
                     sampler = sampling.of_sizes(name, n=n, m=m, b=b)
                     cell = {SAMPLER_KEY: name, "n": n, "b": b, "m": m, "draws": draws}
-                    rng = stream(root, experiment=self.name, cell=cell, role="sample", replicate=replicate)
+                    rng = run.streams.sample(cell, replicate)
                     distinct = sampler.draw_block(Frame(n), draws, rng).distinct
                     minimum, maximum = extreme_intervals(sampler.distinct_law(n), draws)
                     rows.append((

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks, sampling
+from dpsub import sampling
 from dpsub.data.simulated import linear_datasets
 from dpsub.learning import subsets
 from dpsub.learning.descent import Descent, batch_width, descend, squared_error_residual
 from dpsub.learning.subsets import plan_noise
-from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment
+from dpsub.papers.must.settings import SIX, Coefficients, Experiment2
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+    Iterations,
+    LearningRate,
+    Parts,
+    Replicates,
+    Samplers,
+)
 from dpsub.sampling import Sampler
 from dpsub.sampling.frame import Frame
-from dpsub.streams import stream
+from dpsub.streams import Streams
 
 AVERAGED_ITERATIONS = 16
 """How many of the last iterations the published RMSE averages over (as_done)."""
@@ -39,20 +48,20 @@ class Cell:
         return {SAMPLER_KEY: self.sampler, "epsilon_amplified": None if self.sigma == 0 else self.epsilon_amplified}
 
 
-def gradient_cells(settings: Mapping[str, Any], variant: str, n: int, descent: Mapping[str, Any]) -> Iterator[Cell]:
+def gradient_cells(
+    settings: Any, variant: str, n: int, targets: Iterable[float], descent: Mapping[str, Any]
+) -> Iterator[Cell]:
     """Yield the non-private baseline and each sampler at each ε', with the noise of the variant.
 
     `stated` and `as_done` scale the noise to C / n (Algorithm 2, step 2) and, in `as_done`, draw MUST.WW with the
     MUST.OW sampler (erratum E6). `consistent` scales it to 2C / m, the change that one copy of a substituted record
     makes to the mean of m clipped gradients, and for Poisson to C / m under add_remove with the fixed divisor m (E4).
     """
-    m, b, clip = settings["m"], settings["b"], float(settings["clip"])
-    rate = settings["learning_rate"]
+    m, b, clip = settings.m, settings.b, settings.clip
     poisson = sampling.of_sizes("poisson", n=n, m=m)
-    yield Cell("nonprivate", float("nan"), poisson, 0.0, Descent(clip=None, learning_rate=rate, **descent))
-    targets = settings["epsilon_amplified"]
-    for epsilon_amplified in targets if isinstance(targets, list) else [targets]:
-        for sampler in settings["samplers"]:
+    yield Cell("nonprivate", float("nan"), poisson, 0.0, Descent(clip=None, **descent))
+    for epsilon_amplified in targets:
+        for sampler in settings.samplers:
             drawn = sampling.of_sizes(sampler, n=n, m=m, b=b)
             consistent = variant == "consistent"
             plan = plan_noise(
@@ -65,7 +74,7 @@ def gradient_cells(settings: Mapping[str, Any], variant: str, n: int, descent: M
             if variant == "as_done" and sampler == "must_ww":
                 drawn = sampling.of_sizes("must_ow", n=n, m=m, b=b)
             divisor = float(m) if consistent and sampler == "poisson" else None
-            steps = Descent(clip=clip, learning_rate=rate, divisor=divisor, **descent)
+            steps = Descent(clip=clip, divisor=divisor, **descent)
             yield Cell(sampler, float(epsilon_amplified), drawn, plan.sigma, steps)
 
 
@@ -108,62 +117,67 @@ class LinearRegression(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        for epsilon_amplified in settings["epsilon_amplified"]:
-            checks.real("epsilon_amplified", epsilon_amplified, above=0)
-        checks.integer("iterations", settings["iterations"], at_least=AVERAGED_ITERATIONS)
-        checks.finite_array("initial", settings["initial"], ndim=1)
-        checks.finite_array("beta", settings["beta"], ndim=1)
-        for variant in self.variants:
-            list(gradient_cells(settings, variant, settings["n"], {"residual": squared_error_residual}))
+    class Settings(ExperimentSettings, Experiment2):
+        parts: Parts = 2
+        replicates: Replicates = 200
+        iterations: Annotated[Iterations, Field(ge=AVERAGED_ITERATIONS)] = 200
+        learning_rate: LearningRate = 0.04
+        beta: Coefficients = (1, 0.5, 0.2)
+        initial: Coefficients = (-1, -1, -1)
+        samplers: Samplers = SIX
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+        def check(self) -> None:
+            for variant in LinearRegression.variants:
+                list(LinearRegression.cells(self, variant))
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         parts = []
-        for cell, moments, betas, distinct in self.descents(settings, variant, replicates, root):
-            tail = np.empty((AVERAGED_ITERATIONS, len(replicates)))
+        for cell, moments, betas, distinct in self.descents(settings, run.variant, run.replicates, run.streams):
+            tail = np.empty((AVERAGED_ITERATIONS, len(run.replicates)))
             for t, current in enumerate(betas):
                 beta = current
                 tail[t % AVERAGED_ITERATIONS] = moments.mean_squared_error(beta)
             # added one by one: NumPy's order of summation, hence the last digit, depends on the number of replicates
-            last = sum(tail) / AVERAGED_ITERATIONS if variant == "as_done" else moments.mean_squared_error(beta)
-            error = beta - np.asarray(settings["beta"], dtype=float)
+            last = sum(tail) / AVERAGED_ITERATIONS if run.variant == "as_done" else moments.mean_squared_error(beta)
+            error = beta - np.asarray(settings.beta, dtype=float)
             parts.append(pd.DataFrame({
-                "replicate": list(replicates), "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
+                "replicate": list(run.replicates), "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
                 "sigma": cell.sigma, "error_beta0": error[:, 0], "error_beta1": error[:, 1],
                 "error_beta2": error[:, 2], "rmse": np.sqrt(last), "gradients": distinct,
             }))  # fmt: skip
         return self.frame(pd.concat(parts, ignore_index=True))
 
+    @staticmethod
+    def cells(settings: Settings, variant: str) -> Iterator[Cell]:
+        """Yield the cells in the order of Table 6."""
+        descent = {"residual": squared_error_residual, "learning_rate": settings.learning_rate}
+        yield from gradient_cells(settings, variant, settings.n, settings.epsilon_amplified, descent)
+
     def descents(
-        self, settings: Mapping[str, Any], variant: str, replicates: range, root: int
+        self, settings: Settings, variant: str, replicates: range, streams: Streams
     ) -> Iterator[tuple[Cell, Moments, Iterator[np.ndarray], np.ndarray]]:
         """Yield for each cell: the data's moments, the iterates, and the gradients evaluated an iteration."""
-        n, iterations = settings["n"], settings["iterations"]
-        truth = np.asarray(settings["beta"], dtype=float)
+        n, iterations = settings.n, settings.iterations
+        truth = np.asarray(settings.beta, dtype=float)
         fresh = variant == "as_done"
         moments = None
-        for cell in gradient_cells(settings, variant, n, {"residual": squared_error_residual}):
-            key = {**cell.key, "n": n, "m": settings["m"], "b": settings["b"], "iterations": iterations}
+        for cell in self.cells(settings, variant):
+            key = {**cell.key, "n": n, "m": settings.m, "b": settings.b, "iterations": iterations}
             if fresh or moments is None:
                 paired = {"n": n, "beta": truth, **(cell.key if fresh else {})}
-                x, y = linear_datasets(n, truth, [
-                    stream(root, experiment="linear_regression", cell=paired, role="data", replicate=replicate)
-                    for replicate in replicates
-                ])  # fmt: skip
+                x, y = linear_datasets(n, truth, [streams.data(paired, replicate) for replicate in replicates])
                 moments = Moments.of(x, y)
             blocks, noise = [], None if cell.sigma == 0 else np.empty((len(replicates), iterations, 3))
             # the noise and the batches of a sampler are the same in all variants, so that these differ in nothing else
             for i, replicate in enumerate(replicates):
-                rng = stream(root, experiment="linear_regression", cell=key, role="sample", replicate=replicate)
+                rng = streams.sample(key, replicate)
                 blocks.append(cell.drawn.draw_block(Frame(n), iterations, rng))
                 if noise is not None:
-                    rng = stream(root, experiment="linear_regression", cell=key, role="noise", replicate=replicate)
+                    rng = streams.noise(key, replicate)
                     noise[i] = cell.sigma * rng.standard_normal((iterations, 3))
             distinct = np.array([block.distinct.mean() for block in blocks])
             betas = descend(
-                x, y, blocks, noise, np.asarray(settings["initial"], dtype=float), cell.descent,
+                x, y, blocks, noise, np.asarray(settings.initial, dtype=float), cell.descent,
                 width=batch_width(cell.drawn, n),
             )  # fmt: skip
             yield cell, moments, betas, distinct
@@ -177,13 +191,17 @@ class LinearRegressionTrace(LinearRegression):
         "replicate": "int64", "sampler": "str", "epsilon_amplified": "float64", "iteration": "int64", "mse": "float64",
     }  # fmt: skip
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    streams_of: ClassVar[str] = LinearRegression.name
+
+    class Settings(LinearRegression.Settings):
+        parts: Parts = 1
+        replicates: Replicates = 1
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         parts = []
-        for cell, moments, betas, _ in self.descents(settings, variant, replicates, root):
+        for cell, moments, betas, _ in self.descents(settings, run.variant, run.replicates, run.streams):
             mse = np.array([moments.mean_squared_error(beta) for beta in betas])
-            for i, replicate in enumerate(replicates):
+            for i, replicate in enumerate(run.replicates):
                 parts.append(pd.DataFrame({
                     "replicate": replicate, "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
                     "iteration": np.arange(1, len(mse) + 1), "mse": mse[:, i],

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
-from dpsub import checks
+from pydantic import Field
+
 from dpsub.papers.must.experiments.accounts import AccountsExperiment, Asked, adjacencies
 from dpsub.papers.must.experiments.composition import CONSISTENT_NOISE, NOISES, noise_of_sum
+from dpsub.papers.must.settings import FigureS2, Table8
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+    Parts,
+)
 
 PRINTED_SCALE = "table8_printed_scale"
 """m sigma used as if it were in units of the clipping bound, which is how the printed bounds were made (erratum E2)."""
@@ -24,32 +30,43 @@ class ProvedComposition(AccountsExperiment):
 
     name: ClassVar[str] = "proved_composition"
 
-    def questions(self, settings: Mapping[str, Any]) -> list[Asked]:
-        return [*self._table_8(settings["table8"]), *self._figure_s2(settings["figure_s2"])]
+    class Settings(ExperimentSettings):
+        parts: Parts = 4
+        table8: Table8 = Field(Table8(), description="Settings of Table 8.")
+        figure_s2: FigureS2 = Field(FigureS2(), description="Settings of Figure S2.")
 
-    def _table_8(self, table: Mapping[str, Any]) -> Iterator[Asked]:
-        sizes = {name: table[name] for name in ("n", "b", "m")}
-        stated, consistent = NOISES["consistent"]
-        clip = checks.real("clip", table["clip"], above=0)
-        for name, noise, unit in (
-            ("table8", stated, clip), (PRINTED_SCALE, stated, 1.0), (CONSISTENT_NOISE, consistent, clip)
-        ):  # fmt: skip
-            asked = ("epsilon", 1 / table["n"]) if name == CONSISTENT_NOISE else ("delta", table["epsilon"])
-            for sampler in table["samplers"]:
-                scale = noise_of_sum(sampler, table, noise[1], noise[2]) / unit
-                divided = ("realised", "fixed") if name == "table8" and sampler == "poisson" else ("fixed",)
-                for denominator in divided:
-                    yield Asked(
-                        table=name, sampler=sampler, **sizes, noise_multiplier=scale,
-                        n_compositions=table["n_compositions"], quantity=asked[0], given=asked[1],
-                        adjacency=adjacencies(sampler)[0], denominator=denominator,
-                    )  # fmt: skip
+        def check(self) -> None:
+            ProvedComposition.questions(self)
 
-    def _figure_s2(self, figure: Mapping[str, Any]) -> Iterator[Asked]:
-        sizes = {name: figure[name] for name in ("n", "b", "m")}
-        for k in figure["n_compositions"]:
-            for sampler in figure["samplers"]:
+    @staticmethod
+    def questions(settings: Settings) -> list[Asked]:
+        return [*_table_8(settings.table8), *_figure_s2(settings.figure_s2)]
+
+
+def _table_8(table: Table8) -> Iterator[Asked]:
+    sizes = {"n": table.n, "b": table.b, "m": table.m}
+    stated, consistent = NOISES["consistent"]
+    clip = table.clip
+    for name, noise, unit in (
+        ("table8", stated, clip), (PRINTED_SCALE, stated, 1.0), (CONSISTENT_NOISE, consistent, clip)
+    ):  # fmt: skip
+        asked = ("epsilon", 1 / table.n) if name == CONSISTENT_NOISE else ("delta", table.epsilon)
+        for sampler in table.samplers:
+            scale = noise_of_sum(sampler, table, noise[1], noise[2]) / unit
+            divided = ("realised", "fixed") if name == "table8" and sampler == "poisson" else ("fixed",)
+            for denominator in divided:
                 yield Asked(
-                    table="figure_s2", sampler=sampler, **sizes, noise_multiplier=figure["scale"], n_compositions=k,
-                    quantity="delta", given=figure["epsilon"], adjacency=adjacencies(sampler)[0],
+                    table=name, sampler=sampler, **sizes, noise_multiplier=scale,
+                    n_compositions=table.n_compositions, quantity=asked[0], given=asked[1],
+                    adjacency=adjacencies(sampler)[0], denominator=denominator,
                 )  # fmt: skip
+
+
+def _figure_s2(figure: FigureS2) -> Iterator[Asked]:
+    sizes = {"n": figure.n, "b": figure.b, "m": figure.m}
+    for k in figure.n_compositions:
+        for sampler in figure.samplers:
+            yield Asked(
+                table="figure_s2", sampler=sampler, **sizes, noise_multiplier=figure.scale, n_compositions=k,
+                quantity="delta", given=figure.epsilon, adjacency=adjacencies(sampler)[0],
+            )  # fmt: skip

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks, sampling
+from dpsub import sampling
 from dpsub.accounting.account import account
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.search import calibrate, safe_root
 from dpsub.papers.must.experiments.accounts import adjacencies
+from dpsub.papers.must.settings import FIVE, SizesOfFigureS2
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Delta,
+    ExperimentSettings,
+    Listed,
+    Parts,
+    Positive,
+    Releases,
+    Samplers,
+    Share,
+)
 from dpsub.sampling import Sampler
 
 MOST_NOISE = 1e4
@@ -49,33 +59,36 @@ class ProvedNoise(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
-    def targets(self, settings: Mapping[str, Any]) -> list[NoiseTarget]:
+    class Settings(ExperimentSettings, SizesOfFigureS2):
+        parts: Parts = 6
+        n_compositions: Releases = 1000
+        delta: Delta = 1e-5
+        target_epsilons: Listed[Positive] = Field((1, 2, 4, 8), description="Targets of epsilon, in nats.")
+        accuracy: Share = Field(0.01, description="Relative accuracy of the noise.")
+        samplers: Samplers = FIVE
+
+        def check(self) -> None:
+            ProvedNoise.targets(self)
+
+    @staticmethod
+    def targets(settings: Settings) -> list[NoiseTarget]:
         """Return what is to be met, in order."""
-        n, m, b = settings["n"], settings["m"], settings["b"]
-        checks.integer("n_compositions", settings["n_compositions"], at_least=1)
-        checks.real("delta", settings["delta"], above=0, below=1)
+        n, m, b = settings.n, settings.m, settings.b
         return [
-            NoiseTarget(sampler, sampling.of_sizes(sampler, n=n, m=m, b=b), adjacency,
-                   checks.real("target_epsilon", epsilon, above=0))
-            for epsilon in settings["target_epsilons"]
-            for sampler in settings["samplers"]
+            NoiseTarget(sampler, sampling.of_sizes(sampler, n=n, m=m, b=b), adjacency, epsilon)
+            for epsilon in settings.target_epsilons
+            for sampler in settings.samplers
             for adjacency in adjacencies(sampler)
         ]  # fmt: skip
 
-    def replicates(self, settings: Mapping[str, Any]) -> int:
+    def replicates(self, settings: Settings) -> int:
         return len(self.targets(settings))
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.real("accuracy", settings["accuracy"], above=0, below=1)
-        self.targets(settings)
-
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         targets = self.targets(settings)
-        n, k, delta, accuracy = (settings[name] for name in ("n", "n_compositions", "delta", "accuracy"))
+        n, k, delta, accuracy = settings.n, settings.n_compositions, settings.delta, settings.accuracy
         rows = []
-        for replicate in replicates:
+        for replicate in run.replicates:
             target = targets[replicate]
             found = calibrate(
                 target.drawn, n, epsilon=target.epsilon, delta=delta, steps=k,

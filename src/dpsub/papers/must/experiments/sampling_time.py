@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from time import perf_counter_ns
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsub import checks, sampling
-from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment
+from dpsub import sampling
+from dpsub.papers.must.settings import DrawnSizes, Draws
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+)
 from dpsub.sampling.frame import Frame
-from dpsub.streams import stream
 
 BLOCK = 100
 """Subsets drawn at once, as the utility experiments do; every sampler is timed in the same blocks."""
@@ -42,25 +44,19 @@ class SamplingTime(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated",)
     timed: ClassVar[bool] = True
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.integer("draws", settings["draws"], at_least=1)
-        for sizes in settings["settings"]:
-            for sampler in settings["samplers"]:
-                sampling.of_sizes(sampler, n=sizes["n"], m=sizes["m"], b=sizes["b"])
+    class Settings(ExperimentSettings, Draws):
+        pass
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
-        block = min(BLOCK, settings["draws"])
-        n_blocks = -(-settings["draws"] // block)
-        for replicate in replicates:
-            for experiment, sizes in enumerate(settings["settings"], start=1):
-                draws = self._draws(sizes, settings["samplers"])
+        block = min(BLOCK, settings.draws)
+        n_blocks = -(-settings.draws // block)
+        for replicate in run.replicates:
+            for experiment, sizes in enumerate(settings.settings, start=1):
+                draws = self._draws(sizes, settings.samplers)
                 seconds = {key: np.empty(n_blocks) for key in draws}
                 rngs = {
-                    key: stream(root, experiment=self.name, cell={**sizes, SAMPLER_KEY: key[0], "naive": key[1]},
-                                role="sample", replicate=replicate)
+                    key: run.streams.sample({**dict(sizes), SAMPLER_KEY: key[0], "naive": key[1]}, replicate)
                     for key in draws
                 }  # fmt: skip
                 for turn in range(-WARM_UP_BLOCKS, n_blocks):
@@ -71,19 +67,19 @@ class SamplingTime(Experiment):
                         if turn >= 0:
                             seconds[key][turn] = elapsed / 1e9 / block
                 rows += [
-                    (replicate, experiment, sizes["n"], sizes["b"], sizes["m"], sampler, np.median(times), naive)
+                    (replicate, experiment, sizes.n, sizes.b, sizes.m, sampler, np.median(times), naive)
                     for (sampler, naive), times in seconds.items()
                 ]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
     def _draws(
-        self, sizes: Mapping[str, int], samplers: Sequence[str]
+        self, sizes: DrawnSizes, samplers: Sequence[str]
     ) -> dict[tuple[str, int], Callable[[int, np.random.Generator], object]]:
         """Return what is timed, by (sampler, naive)."""
-        n, m = sizes["n"], sizes["m"]
+        n, m = sizes.n, sizes.m
         draws: dict[tuple[str, int], Callable[[int, np.random.Generator], object]] = {
             ("poisson", 1): partial(bernoulli_trials, n, m / n)
         }
         for sampler in samplers:
-            draws[sampler, 0] = partial(sampling.of_sizes(sampler, n=n, m=m, b=sizes["b"]).draw_block, Frame(n))
+            draws[sampler, 0] = partial(sampling.of_sizes(sampler, n=n, m=m, b=sizes.b).draw_block, Frame(n))
         return draws

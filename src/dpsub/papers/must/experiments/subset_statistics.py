@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks, sampling
+from dpsub import sampling
 from dpsub.data.simulated import normal_datasets
 from dpsub.errors import ArgumentError
 from dpsub.learning import subsets as sensitivity
 from dpsub.learning.subsets import plan_noise, release, subset_statistics
-from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, with_first_stages
+from dpsub.papers.must.settings import FIVE, Experiment1
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run, with_first_stages
+from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates, Samplers
 from dpsub.sampling.base import StagedSampler, WithReplacement
 from dpsub.sampling.frame import Frame
-from dpsub.streams import stream
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,22 @@ class SubsetStatistics(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        checks.real("epsilon_amplified", settings["epsilon_amplified"], above=0)
-        checks.integer("subsets", settings["subsets"], at_least=1)
-        checks.integer("m", settings["m"], at_least=2)
-        checks.real("upper", settings["upper"], above=settings["lower"])
-        for variant in self.variants:
-            list(self.cells(settings, variant))
+    class Settings(ExperimentSettings, Experiment1):
+        parts: Parts = 2
+        replicates: Replicates = 200
+        subsets: Annotated[int, Field(ge=1, le=10_000_000, description="Bootstrap subsets T per data set.")] = 500
+        samplers: Samplers = FIVE
 
-    def cells(self, settings: Mapping[str, Any], variant: str) -> Iterator[Cell]:
+        def check(self) -> None:
+            super().check()
+            for variant in SubsetStatistics.variants:
+                list(SubsetStatistics.cells(self, variant))
+
+    @staticmethod
+    def cells(settings: Settings, variant: str) -> Iterator[Cell]:
         """Yield the cells in the order of Table 5."""
-        n, m, lower, upper = settings["n"], settings["m"], float(settings["lower"]), float(settings["upper"])
-        for sampler, b in [("nonprivate", 0), *with_first_stages(settings["samplers"], settings["b"])]:
+        n, m, lower, upper = settings.n, settings.m, settings.lower, settings.upper
+        for sampler, b in [("nonprivate", 0), *with_first_stages(settings.samplers, settings.b)]:
             drawn = sampling.of_sizes("poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None)
             if not isinstance(drawn, StagedSampler):
                 raise ArgumentError(f"the samplers of Table 5 must be chains of stages, got {sampler}; name another")
@@ -85,33 +90,31 @@ class SubsetStatistics(Experiment):
                 law = drawn.multiplicity_law(n)
                 sigmas = [
                     plan_noise(
-                        law, epsilon_amplified=settings["epsilon_amplified"], delta=1 / n, sensitivity=size,
+                        law, epsilon_amplified=settings.epsilon_amplified, delta=1 / n, sensitivity=size,
                         calibration="classical" if variant == "stated" else "analytic",
                     ).sigma
                     for size in sensitivities.values()
                 ]  # fmt: skip
             yield Cell(sampler, b, drawn, sigmas[0], sigmas[1], expected_variance(drawn, n))
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        n, m, subsets = settings["n"], settings["m"], settings["subsets"]
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        n, m, subsets = settings.n, settings.m, settings.subsets
         frame = Frame(n)
         rows = []
         sets = normal_datasets(n, [
-            stream(root, experiment=self.name, cell={"n": n}, role="data", replicate=replicate)
-            for replicate in replicates
+            run.streams.data({"n": n}, replicate)
+            for replicate in run.replicates
         ])  # fmt: skip
-        if variant == "consistent":
-            sets = np.clip(sets, settings["lower"], settings["upper"])
-        for cell in self.cells(settings, variant):
+        if run.variant == "consistent":
+            sets = np.clip(sets, settings.lower, settings.upper)
+        for cell in self.cells(settings, run.variant):
             key = {**cell.key, "n": n, "m": m, "subsets": subsets}
-            fixed = m if variant == "consistent" and cell.sampler == "poisson" else None
-            for x, replicate in zip(sets, replicates, strict=True):
-                rng = stream(root, experiment=self.name, cell=key, role="sample", replicate=replicate)
+            fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
+            for x, replicate in zip(sets, run.replicates, strict=True):
+                rng = run.streams.sample(key, replicate)
                 samples = cell.drawn.draw_block(frame, subsets, rng)
                 mean, variance = subset_statistics(x, samples, fixed)
-                noise = stream(root, experiment=self.name, cell=key, role="noise", replicate=replicate)
+                noise = run.streams.noise(key, replicate)
                 rows.append((
                     replicate, cell.sampler, cell.b, cell.sigma_mean, cell.sigma_variance,
                     release(mean, cell.sigma_mean, noise), release(variance, cell.sigma_variance, noise),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +44,9 @@ class Budget:
             checks.real(name, getattr(self, name), above=0)
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], **changes: float) -> Budget:
+    def of(cls, settings: object, **changes: float) -> Budget:
         """Return the budget that settings (and changes) give by these names."""
-        found = {name: float(changes.get(name, settings.get(name, 0))) for name in cls.__dataclass_fields__}
+        found = {name: float(changes.get(name, getattr(settings, name, 0))) for name in cls.__dataclass_fields__}
         return cls(**found)
 
     @property

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from dpsub import checks
 from dpsub.data import individuals
 from dpsub.papers.brdp.experiments.brdp_cells.methods import COLUMNS, FAMILIES, STATED, Budget, row, sampled_row
+from dpsub.papers.brdp.settings import PanelSettings, QueryAnswers
 from dpsub.recycling import paper
 from dpsub.recycling.choice import Choice
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.sampled import KINDS, Count, Query, SampledChoice, algorithm4, inner_budget, total_acceptance
-from dpsub.reproduce.experiment import Experiment
-from dpsub.streams import stream
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, NonNegative
+from dpsub.streams import Streams
 
 VIEWS = ("box", "curve")
 WHISKERS = ("low_whisker", "low_box", "median", "high_box", "high_whisker")
@@ -28,13 +29,12 @@ METHODS = (*STATED, "gau_smp", "lap_smp")
 class Panel:
     """One panel at one epsilon: its budget, its query on the subsets, and the releases of the six methods."""
 
-    def __init__(self, settings: Mapping[str, Any], epsilon: float, subsets: np.ndarray) -> None:
-        self.settings = settings
-        self.cell = Budget.of(settings, epsilon=epsilon)
-        self.kind = KINDS[settings["query"]]
-        values = (subsets > settings["count_above"]).astype(float) if self.kind is Count else subsets
+    def __init__(self, settings: Answers.Settings, panel: PanelSettings, epsilon: float, subsets: np.ndarray) -> None:
+        self.cell = Budget.of(panel, epsilon=epsilon, delta=settings.delta)
+        self.kind = KINDS[panel.query]
+        values = (subsets > settings.count_above).astype(float) if self.kind is Count else subsets
         self.values = values
-        self.clip = 1.0 if self.kind is Count else float(settings["clip"])
+        self.clip = 1.0 if self.kind is Count else panel.clip
         self.queries = [self.kind.of_values(part, self.clip) for part in values]
         self.spread = float(np.mean([query.spread for query in self.queries]))
 
@@ -107,56 +107,45 @@ class Answers(Experiment):
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        count = checks.integer("subsets", settings["subsets"], at_least=1)
-        checks.integer("individuals", settings["individuals"], at_least=2 * count)
-        checks.integer("repeats", settings["repeats"], at_least=2)
-        box = checks.real("box_mass_pct", settings["box_mass_pct"], above=0, below=100)
-        checks.real("whisker_mass_pct", settings["whisker_mass_pct"], above=box, below=100)
-        for panel in settings["panels"]:
-            checks.one_of("view", panel["view"], VIEWS)
-            checks.one_of("query", panel["query"], KINDS)
-            for epsilon in panel.get("epsilons", [panel["epsilon"]]):
-                Budget.of({**settings, **panel}, epsilon=epsilon)
+    class Settings(ExperimentSettings, QueryAnswers):
+        count_above: NonNegative = Field(0, description="Values above it are counted.")
 
-    def run(
-        self, *, settings: Mapping[str, Any], variant: str, replicates: range, root: int, data: Mapping[str, Path]
-    ) -> pd.DataFrame:
-        (path,) = data.values()
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        (path,) = run.data.values()
         people = individuals.load(path)
-        size = int(settings["individuals"]) // int(settings["subsets"])
-        rng = stream(root, experiment=self.name, cell={"size": size}, role="data", replicate=0)
-        subsets = individuals.disjoint_subsets(people.values, size, int(settings["subsets"]), rng)
+        size = int(settings.individuals) // int(settings.subsets)
+        rng = run.streams.data({"size": size}, 0)
+        subsets = individuals.disjoint_subsets(people.values, size, int(settings.subsets), rng)
         base = {
-            "replicate": 0, "n_individuals": subsets.size, "n_subsets": len(subsets), "n_repeats": settings["repeats"],
-            "box_mass_pct": settings["box_mass_pct"], "whisker_mass_pct": settings["whisker_mass_pct"],
+            "replicate": 0, "n_individuals": subsets.size, "n_subsets": len(subsets), "n_repeats": settings.repeats,
+            "box_mass_pct": settings.box_mass_pct, "whisker_mass_pct": settings.whisker_mass_pct,
             "n_records": len(people.values), "n_events": people.events, "n_attributes": people.attributes,
         }  # fmt: skip
-        rows = [{**base, **row} for panel in settings["panels"] for row in self._rows(settings, panel, subsets, root)]
+        rows = [{**base, **row} for panel in settings.panels for row in self._rows(settings, panel, subsets, run.streams)]
         return self.frame(pd.DataFrame(rows))
 
     def _rows(
-        self, settings: Mapping[str, Any], panel: Mapping[str, Any], subsets: np.ndarray, root: int
+        self, settings: Settings, panel: PanelSettings, subsets: np.ndarray, streams: Streams
     ) -> Iterator[dict[str, Any]]:
-        box = panel["view"] == "box"
-        for epsilon in [panel["epsilon"]] if box else panel["epsilons"]:
-            shown = Panel({**settings, **panel}, float(epsilon), subsets)
+        box = panel.view == "box"
+        for epsilon in [panel.epsilon] if box else panel.epsilons:
+            shown = Panel(settings, panel, float(epsilon), subsets)
             for method in METHODS:
                 law, found = shown.described(method)
                 drawn, quantiles = -1.0, np.zeros(len(WHISKERS))
                 if box:
-                    rng = stream(root, experiment=self.name, cell={"panel": panel["panel"], "method": method},
-                                 role="noise", replicate=0)  # fmt: skip
-                    errors = shown.errors(law, found["sampling_rate"], int(settings["repeats"]), rng)
+                    rng = streams.noise({"panel": panel.panel, "method": method}, 0)  # fmt: skip
+                    errors = shown.errors(law, found["sampling_rate"], int(settings.repeats), rng)
                     drawn = float((np.abs(errors) <= shown.cell.bound).mean())
                     quantiles = np.quantile(errors, _levels(settings))
                 yield {
-                    "panel": panel["panel"], "view": panel["view"], "query": panel["query"], "spread": shown.spread,
-                    "stated_epsilon": panel["epsilon"], "drawn": drawn,
+                    "panel": panel.panel, "view": panel.view, "query": panel.query, "spread": shown.spread,
+                    "stated_epsilon": panel.epsilon, "drawn": drawn,
                     **shown.cell.fields, **found, **dict(zip(WHISKERS, quantiles, strict=True)),
                 }  # fmt: skip
 
 
-def _levels(settings: Mapping[str, Any]) -> list[float]:
-    box, whisker = (float(settings[name]) / 200 for name in ("box_mass_pct", "whisker_mass_pct"))
+def _levels(settings: Answers.Settings) -> list[float]:
+    box, whisker = (float(getattr(settings, name)) / 200 for name in ("box_mass_pct", "whisker_mass_pct"))
     return [0.5 - whisker, 0.5 - box, 0.5, 0.5 + box, 0.5 + whisker]

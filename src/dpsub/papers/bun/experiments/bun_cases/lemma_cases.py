@@ -12,10 +12,10 @@ from dpsub.amplification.survey import rates, sizes
 from dpsub.amplification.survey.auditor import audit, worst_ratio
 from dpsub.errors import NumericalError
 from dpsub.papers.bun.experiments.bun_cases.cases import Case, added
-from dpsub.streams import stream
+from dpsub.streams import Streams
 
 
-def cases(epsilons: list[float], random_laws: int, root: int) -> Iterator[Case]:
+def cases(epsilons: list[float], random_laws: int, streams: Streams) -> Iterator[Case]:
     """Yield the cases of the lemmas."""
     for epsilon in epsilons:
         for share in (0.05, 0.3, 0.8):
@@ -30,7 +30,7 @@ def cases(epsilons: list[float], random_laws: int, root: int) -> Iterator[Case]:
             yield Case("Lemma B.1", case, "upper", epsilon, bound, bound, audit(p, q, epsilon).loss)
             substitute = audit(p, q, epsilon, relation="substitute").loss
             yield Case("Lemma B.1 base", case, "upper", epsilon, bound, bound if m == other else math.inf, substitute)
-        yield from _tilt(epsilon, random_laws, root)
+        yield from _tilt(epsilon, random_laws, streams)
         n, m = 10, 4
         share = (m + 1) / (n + 1)
         p, q = added({m + 1: 1.0}, {m + 1: 1.0}, n)
@@ -57,8 +57,8 @@ def joint_convexity(share: float, epsilon: float, further: float) -> float:
     return math.log(-float(found.fun))
 
 
-def _tilt(epsilon: float, random_laws: int, root: int) -> Iterator[Case]:
-    rng = stream(root, experiment="bun_bounds", cell={"lemma": "B.3"}, role="data", replicate=0)
+def _tilt(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Case]:
+    rng = streams.data({"lemma": "B.3"}, 0)
     for number in range(1, random_laws + 1):
         p, w = rng.dirichlet(np.ones(12)), np.sort(rng.random(12))
         tilted = p * np.exp(epsilon * np.arange(12))

@@ -19,17 +19,17 @@ from dpsub.amplification.survey.sizes import (
 )
 from dpsub.papers.bun.experiments.bun_cases.cases import Case, added, substituted
 from dpsub.sampling.allocation import exact_rate, rounded_sizes
-from dpsub.streams import stream
+from dpsub.streams import Streams
 
 RATES = ("1/20", "1/10", "1/5", "2/5")
 POPULATIONS = (10, 14, 20, 25, 37)
 
 
-def cases(epsilons: list[float], random_laws: int, root: int) -> Iterator[Case]:
+def cases(epsilons: list[float], random_laws: int, streams: Streams) -> Iterator[Case]:
     """Yield the cases of all statements on sizes."""
     for epsilon in epsilons:
         yield from _fixed(epsilon)
-        yield from _random(epsilon, random_laws, root)
+        yield from _random(epsilon, random_laws, streams)
         yield from _rounded(epsilon)
 
 
@@ -51,10 +51,10 @@ def _fixed(epsilon: float) -> Iterator[Case]:
                    rates.amplified(rate, epsilon))  # fmt: skip
 
 
-def _random(epsilon: float, random_laws: int, root: int) -> Iterator[Case]:
+def _random(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Case]:
     """Theorem 3.1, and the programme that replaces it."""
     for n in (3, 4, 5):
-        rng = stream(root, experiment="bun_bounds", cell={"n": n}, role="data", replicate=0)
+        rng = streams.data({"n": n}, 0)
         laws = [np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]
         for number, t in enumerate(laws):
             law = log_sizes_of(t)

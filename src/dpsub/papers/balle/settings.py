@@ -1,0 +1,22 @@
+"""Settings that experiments of this paper share; the paper gives no sizes, these are ours."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dpsub.reproduce.settings import Group, Listed, Rates
+
+TinyN = Annotated[int, Field(ge=2, le=4, description="Size of a data set that is enumerated.")]
+TinyM = Annotated[int, Field(ge=1, le=3, description="Size of a sample that is enumerated.")]
+Examples = Annotated[int, Field(ge=1, le=100_000, description="Random examples.")]
+KeepProbability = Annotated[float, Field(ge=0.5, lt=1, description="Of an unflipped answer.")]
+
+
+class Tiny(Group):
+    """Universes of which every sample and every neighbour is enumerated."""
+
+    n: Listed[TinyN] = (2, 3, 4)
+    m: Listed[TinyM] = (1, 2, 3)
+    rates: Rates = (0.1, 0.3, 0.7)

@@ -1,0 +1,84 @@
+"""Settings that experiments of this paper share; each stands here once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dpsub import checks
+from dpsub.reproduce.settings import Closed, Delta, Group, Listed, Positive, Several, Share
+
+Amount = Annotated[float, Field(gt=0, description="In units of the query, or nats.")]
+RecyclingRate = Annotated[float, Field(ge=0, lt=1, description="Recycling rate.")]
+Times = Annotated[int, Field(ge=1, le=100_000, description="Number of releases T.")]
+Records = Annotated[int, Field(ge=2, le=10_000_000, description="Number of records.")]
+Conversion = Annotated[
+    Literal["balle2020", "mironov"], Field(description="From Renyi divergences to epsilon and delta.")
+]
+
+
+class PanelSettings(Closed):
+    """One panel of Figures 7 and 8; the range of epsilon is ours."""
+
+    panel: Literal["a", "b", "c", "d", "e", "f"] = Field(description="Its letter.")
+    view: Literal["box", "curve"] = Field(description="Boxes of answers at epsilon, or acceptance over epsilons.")
+    query: Literal["sum", "avg", "cnt"] = Field(description="Sum, average or count.")
+    clip: Amount
+    sensitivity: Amount
+    bound: Amount
+    epsilon: Amount
+    epsilons: Listed[Positive] = Field(
+        (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2), description="Epsilons of a curve, in nats."
+    )
+
+
+def panel(letter: str, view: str, query: str, clip: float, sensitivity: float, bound: float, epsilon: float) -> Any:
+    """Return one panel as the paper has it."""
+    return PanelSettings.model_validate({
+        "panel": letter, "view": view, "query": query, "clip": clip, "sensitivity": sensitivity, "bound": bound,
+        "epsilon": epsilon,
+    })  # fmt: skip
+
+
+class QueryAnswers(Group):
+    """Answers of six methods on disjoint subsets of one data set: Figures 7 and 8."""
+
+    individuals: Annotated[int, Field(ge=2, le=10_000_000, description="Individuals drawn.")] = 10_000
+    subsets: Annotated[int, Field(ge=1, le=10_000_000, description="Disjoint subsets of them.")] = 10
+    repeats: Annotated[int, Field(ge=2, le=10_000_000, description="Answers a subset.")] = 1000
+    box_mass_pct: Annotated[float, Field(gt=0, lt=100, description="Share of answers in a box.")] = 50
+    whisker_mass_pct: Annotated[float, Field(gt=0, lt=100, description="Share between the whiskers.")] = 95
+    delta: Delta = 1e-5
+    panels: Several[PanelSettings] = Field(
+        (
+            panel("a", "box", "sum", 22, 22, 5, 0.5),
+            panel("b", "curve", "sum", 12, 12, 10, 0.5),
+            panel("c", "box", "avg", 22, 0.0017, 1, 0.05),
+            panel("d", "curve", "avg", 12, 0.0012, 1, 0.05),
+            panel("e", "box", "cnt", 1, 1, 3, 0.1),
+            panel("f", "curve", "cnt", 1, 1, 3, 0.1),
+        ),
+        description="Panels.",
+    )
+
+    def check(self) -> None:
+        checks.integer("individuals", self.individuals, at_least=2 * self.subsets)
+        checks.real("whisker_mass_pct", self.whisker_mass_pct, above=self.box_mass_pct)
+
+
+class Table1(Group):
+    """The question of Table I; sensitivity, bound, delta of a query, and the query that sets the rate are ours."""
+
+    epsilon: Amount = 0.1
+    n_compositions: Annotated[int, Field(ge=1, le=10_000_000, description="Releases T.")] = 1000
+    deltas: Several[Delta] = Field((1e-5, 1e-10), description="Values of delta.")
+    query_delta: Delta = 1e-5
+    sensitivity: Amount = 1
+    bound: Amount = 3
+    n: Annotated[int, Field(ge=2, le=10_000_000, description="Records of the count that sets the rate.")] = 1000
+    share: Annotated[Share, Field(description="Share p_c of records that are counted.")] = 0.1
+    low_split: Amount = 0.09
+
+    def check(self) -> None:
+        checks.real("low_split", self.low_split, below=self.epsilon)

@@ -1,0 +1,132 @@
+"""Settings that experiments of this paper share; each stands here once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dpsub import checks, sampling
+from dpsub.reproduce.settings import (
+    Closed,
+    Epsilon,
+    EpsilonAmplified,
+    FirstStage,
+    FrameSize,
+    Group,
+    Listed,
+    Mechanisms,
+    Norm,
+    Positive,
+    Releases,
+    Samplers,
+    SampleSize,
+    Several,
+    Sizes,
+)  # fmt: skip
+
+FIVE = ("poisson", "wor", "wr", "must_ow", "must_ww")
+SIX = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
+HalfWidth = Annotated[float, Field(gt=0, description="Half width L of the accountant's grid, in nats.")]
+GridSize = Annotated[int, Field(ge=2, le=100_000_000, description="Points r of the accountant's grid, even.")]
+Coefficients = Annotated[
+    tuple[float, ...], Field(min_length=3, max_length=3, strict=False, description="Intercept and two slopes.")
+]
+
+
+class Grid(Group):
+    """Curves over base epsilon: Tables 2 and 3, Figures 4 and S3, Section S8."""
+
+    n: FrameSize = 1000
+    b: FirstStage = 500
+    m: SampleSize = 400
+    mechanisms: Mechanisms = ("laplace", "gaussian")
+    epsilon_step: Positive = Field(0.01, description="Step of the grid of base epsilon, in nats.")
+    epsilon_max: Positive = Field(6, description="Last point of the grid, in nats.")
+
+
+class Experiment1(Group):
+    """Statistics of subsets: Tables 4 and 5."""
+
+    n: FrameSize = 300
+    m: Annotated[SampleSize, Field(ge=2)] = 30
+    b: Sizes = (10, 20, 30, 50, 70, 100)
+    epsilon_amplified: EpsilonAmplified = 0.1
+    lower: float = Field(-4, description="Lower end of the range of the data.")
+    upper: float = Field(4, description="Upper end of the range of the data.")
+
+    def check(self) -> None:
+        checks.real("upper", self.upper, above=self.lower)
+
+
+class Experiment2(Group):
+    """Linear regression: Tables 6 and 7, Figure 6."""
+
+    n: FrameSize = 1000
+    b: FirstStage = 200
+    m: SampleSize = 100
+    clip: Norm = 3
+    epsilon_amplified: Listed[Positive] = Field((0.01, 0.001), description="Targets epsilon', in nats.")
+
+
+class Experiment3(Group):
+    """Logistic regression on Adult: Table 8, Figure S4."""
+
+    b: FirstStage = 500
+    m: SampleSize = 300
+    clip: Norm = 3
+    epsilon_amplified: EpsilonAmplified = 0.0005
+
+
+class Table8(Experiment3):
+    """What the bounds delta_c of Table 8 compose."""
+
+    n: FrameSize = 30969
+    epsilon: Epsilon = 2
+    n_compositions: Releases = 1000
+    samplers: Samplers = FIVE
+
+
+class SizesOfFigureS2(Group):
+    """Sizes of Figure S2, and of the curves of what is proved."""
+
+    n: FrameSize = 10000
+    b: FirstStage = 118
+    m: SampleSize = 200
+
+
+class FigureS2(SizesOfFigureS2):
+    """What the curves of Figure S2 compose."""
+
+    scale: Positive = Field(4, description="Scale of the noise in units of one occurrence's shift.")
+    epsilon: Epsilon = 1
+    n_compositions: Sizes = Field((200, 400, 600, 800, 1000), description="Numbers of composed releases.")
+    samplers: Samplers = ("must_ow", "must_ww")
+
+
+class DrawnSizes(Closed):
+    """Sizes of one experiment of the paper."""
+
+    n: FrameSize
+    b: FirstStage
+    m: SampleSize
+
+
+class Draws(Group):
+    """Repeated draws of every sampler: Tables 9 and 10."""
+
+    draws: Annotated[int, Field(ge=2, le=100_000_000, description="Subsets drawn per sampler and setting.")] = 10_000
+    samplers: Samplers = SIX
+    settings: Several[DrawnSizes] = Field(
+        (
+            DrawnSizes(n=Experiment1().n, b=50, m=Experiment1().m),
+            DrawnSizes(n=Experiment2().n, b=Experiment2().b, m=Experiment2().m),
+            DrawnSizes(n=Table8().n, b=Experiment3().b, m=Experiment3().m),
+        ),
+        description="Sizes (n, b, m), one entry an experiment of the paper.",
+    )
+
+    def check(self) -> None:
+        for sizes in self.settings:
+            for sampler in self.samplers:
+                sampling.of_sizes(sampler, n=sizes.n, m=sizes.m, b=sizes.b)
