@@ -91,12 +91,12 @@ def table(measured: dict[str, Piece], seconds_per_file: float, job_hours: float)
     jobs = CELLS * SECONDS_PER_CELL / HOUR / job_hours
     rows = [("computing", CELLS * SECONDS_PER_CELL / CORES / HOUR, 0.0, f"{jobs:,.0f} jobs on {CORES} cores")]
     for name, count, unit in (
-        ("planning", CELLS, "cells"), ("index", jobs, "sidecars"), ("DAG", jobs, "jobs"),
+        ("planning", CELLS, "cells"), ("index", jobs, "record files"), ("DAG", jobs, "jobs"),
         ("summary", CELLS * SEEDS, "records"),
     ):  # fmt: skip
         seconds, memory = measured[name].at(count)
         rows.append((name, seconds / HOUR, memory / GIB, f"{count:,.0f} {unit}"))
-    rows.append(("files", 4 * jobs * seconds_per_file / HOUR, 0.0, f"{4 * jobs:,.0f} files, two of them by the jobs"))
+    rows.append(("files", 3 * jobs * seconds_per_file / HOUR, 0.0, f"{3 * jobs:,.0f} files, two of them by the jobs"))
     rows.append(("submitting", jobs / SUBMITTED / HOUR, 0.0, f"{SUBMITTED:g} jobs a second"))
     return rows
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from dpsub.reproduce.sweeps.bundles import BASE_SECONDS
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT / "workflow/scripts/run_sweep.py"
 SAMPLERS = ["poisson", "wor", "wr", "must_ow", "must_ww"]
+COMPUTED = re.compile(r"^computed in ([0-9.]+) s", re.MULTILINE)
 LONG = 60.0  # seconds, the length of a job at which the overhead is judged
 
 MEASURED = """
@@ -92,10 +94,10 @@ def run(path: Path, cores: int, *options: str) -> float:
     return time.perf_counter() - started
 
 
-def in_jobs(folder: Path) -> list[dict[str, float]]:
-    """Return what the sidecars of a finished sweep say of its jobs: seconds computed, MiB."""
-    sidecars = sorted((folder / "results/records").glob("experiment=*/_part-*.json"))
-    return [json.loads(path.read_text(encoding="utf-8"))["volatile"] for path in sidecars]
+def in_jobs(folder: Path) -> list[float]:
+    """Return the seconds that the jobs of a finished sweep computed, from their logs."""
+    logs = sorted((folder / "results/logs/run_bundle").rglob("*.log"))
+    return [float(found[1]) for path in logs if (found := COMPUTED.search(path.read_text(encoding="utf-8")))]
 
 
 def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
@@ -111,11 +113,10 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
         taken[cores] = run(path, cores)
         jobs = in_jobs(path.parent)
         print(f"  {cells} cells in {len(jobs)} jobs on {cores} core(s): {cells / taken[cores]:.2f} cells a second, "
-              f"{sum(job['seconds'] for job in jobs):.1f} s computed in {taken[cores]:.1f} s", flush=True)  # fmt: skip
+              f"{sum(jobs):.1f} s computed in {taken[cores]:.1f} s", flush=True)  # fmt: skip
     board.line("sweep on 2 cores, twice its time", 2 * taken[2], "itself on 1 core", taken[1], at_most=1 / 0.85)
     jobs = in_jobs(folder / "on-1")
-    computed = sum(job["seconds"] for job in jobs)
-    each = (taken[1] - computed) / len(jobs)
+    each = (taken[1] - sum(jobs)) / len(jobs)
     print(f"  beside its computation a job takes {each:.2f} s on one core, start and end of the run included")
     board.line(f"workflow at jobs of {LONG:g} s, from that", LONG + each, "plain computation", LONG, at_most=1.15)
 

@@ -22,12 +22,12 @@ ON_SLURM = ("--profile", "slurm", "--", *jobs.OFTEN)
 
 
 def records_of(folder: Path) -> dict[str, bytes]:
-    """Return the record files by name; their sidecars hold the time of the computation."""
+    """Return the record files by name."""
     return {name: content for name, (_, content) in sweeps.made(folder).items() if name.endswith(".parquet")}
 
 
 def finished(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return inode and content of the files of finished jobs, sidecars included."""
+    """Return inode and content of the files of finished jobs."""
     ended = {path.stem for path in store.part_files(folder / runs.RESULTS)}
     return {name: file for name, file in sweeps.made(folder).items() if Path(name).stem.removeprefix("_") in ended}
 

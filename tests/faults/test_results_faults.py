@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dpsub.errors import DataError, PlanError
@@ -33,34 +34,56 @@ def record(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_record_cut_short_is_refused(record: Path) -> None:
+DAMAGED = "must be complete and as it was written, got other bytes; delete it and run again$"
+
+
+def test_a_record_cut_short_or_lengthened_is_refused(record: Path) -> None:
     whole = record.read_bytes()
-    for length in (0, 10, len(whole) - 1):
-        record.write_bytes(whole[:length])
-        with pytest.raises(DataError, match=rf"must have {len(whole)} bytes, got {length}; delete it and run again$"):
+    for other in (b"", whole[:10], whole[:-1], whole[: len(whole) // 2], whole[1:], whole + b"PAR1", b"PAR1" + whole):
+        record.write_bytes(other)
+        with pytest.raises(DataError, match=DAMAGED):
             records.read(record)
 
 
-def test_a_flipped_bit_is_refused(record: Path) -> None:
-    content = bytearray(record.read_bytes())
-    content[len(content) // 2] ^= 1
-    record.write_bytes(content)
-    with pytest.raises(DataError, match="must be the one of its sidecar, got another SHA-256 sum; delete it and run"):
-        records.read(record)
-
-
-def test_a_missing_or_damaged_sidecar_is_refused(record: Path) -> None:
-    text = records.sidecar(record).read_text(encoding="utf-8")
-    for damaged in (text[: len(text) // 2], "[]", "{}", ""):
-        records.sidecar(record).write_text(damaged, encoding="utf-8")
-        with pytest.raises(DataError, match="must be a complete JSON description of its record; delete it"):
+def test_a_flipped_bit_anywhere_is_refused(record: Path) -> None:
+    whole = record.read_bytes()
+    for place in range(len(whole)):
+        record.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        with pytest.raises(DataError, match=DAMAGED):
             records.read(record)
-    records.sidecar(record).write_text(text.replace("dpsub-record-1", "dpsub-record-0"), encoding="utf-8")
-    with pytest.raises(DataError, match="must have the schema dpsub-record-1, got dpsub-record-0"):
+
+
+def test_what_made_a_record_cannot_be_changed_afterwards(record: Path) -> None:
+    whole = record.read_bytes()
+    for old, new in ((b'"seed": 1', b'"seed": 2'), (b'"m": 1', b'"m": 2'), (b"c" * 64, b"e" * 64)):
+        assert whole.count(old) == 1
+        record.write_bytes(whole.replace(old, new))
+        with pytest.raises(DataError, match=DAMAGED):
+            records.read(record)
+
+
+def test_other_parquet_files_and_other_schemas_are_no_records(record: Path) -> None:
+    rows().to_parquet(record)
+    with pytest.raises(DataError, match=DAMAGED):
         records.read(record)
-    records.sidecar(record).unlink()
-    with pytest.raises(DataError, match=r"1-of-1\.json is missing; run its experiment$"):
+    with pytest.raises(DataError, match=DAMAGED):
+        records.read_facts(record, schema=records.SCHEMA)
+    records.write_table(record, pa.table({"replicate": [1]}), {"schema": "dpsub-record-0"})
+    with pytest.raises(DataError, match="must have the schema dpsub-record-2, got dpsub-record-0; delete it and run"):
         records.read(record)
+    record.unlink()
+    with pytest.raises(DataError, match=r"1-of-1\.parquet is missing; run its experiment$"):
+        records.read(record)
+
+
+def test_a_record_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / variant / "1-of-1.parquet" for variant in ("stated", "as_done")]
+    for path in paths:
+        records.write(path, rows(), columns=COLUMNS, origin=origin(variant=path.parent.name))
+    assert len(records.gather(paths)["trial"]) == 8
+    paths[0].write_bytes(paths[1].read_bytes())
+    with pytest.raises(DataError, match=r"all parts of trial as_done are needed once, got 1-of-1, 1-of-1"):
+        records.gather(paths)
 
 
 def test_a_record_of_another_configuration_is_refused(record: Path) -> None:
@@ -110,7 +133,7 @@ def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
     status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
     assert status == 1
-    assert f"error: the record file {path.relative_to(tmp_path / 'run')} must have" in output
+    assert f"error: the record file {path.relative_to(tmp_path / 'run')} must be complete" in output
     assert "delete it and run again" in output and "Traceback" not in output
     path.unlink()
     status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dpsub
 from dpsub.reproduce import experiments, provenance
 
 FILES = {
@@ -46,7 +49,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     p = provenance
-    for function in (p._source, p._parsed, p._modules_of, p.closure):
+    for function in (p.closure, p._graph, p._source, p._registers_itself, p._code):
         function.cache_clear()
 
 
@@ -116,6 +119,39 @@ def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
     assert "dpsub.learning.descent" not in closures["distinct_counts"] | closures["subset_statistics"]
     assert modules["adult_logistic"] not in closures["linear_regression"]
     assert not any("dpsub.reproduce.artefacts" in closure for closure in closures.values())
+
+
+def test_a_change_reruns_the_experiments_that_use_it_and_no_other_papers(tmp_path: Path) -> None:
+    """In a copy of the package, one experiment each of two papers."""
+    source = tmp_path / "dpsub"
+    shutil.copytree(Path(dpsub.__file__).parent, source, ignore=shutil.ignore_patterns("__pycache__", "published"))
+    modules = sorted(member.__module__ for member in experiments.REGISTRY.members().values())
+    one, other = modules[0], next(name for name in modules if name.split(".")[:3] != modules[0].split(".")[:3])
+    code = (
+        "import sys; from dpsub.reproduce.provenance import digest;"
+        "print(*(digest(name, 'dpsub.reproduce.records') for name in sys.argv[1:]))"
+    )
+
+    def changed_by(module: str, text: str) -> list[bool]:
+        path = source.parent.joinpath(*module.split(".")).with_suffix(".py")
+        before = path.read_text(encoding="utf-8")
+        path.write_text(before + text, encoding="utf-8")
+        found = now()
+        path.write_text(before, encoding="utf-8")
+        return [a != b for a, b in zip(found, first, strict=True)]
+
+    def now() -> list[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code, one, other], env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True, text=True, check=True,
+        ).stdout.split()  # fmt: skip
+
+    first = now()
+    assert first == [provenance.digest(name, "dpsub.reproduce.records") for name in (one, other)]
+    assert changed_by(one, "\nADDED = 1\n") == [True, False]
+    assert changed_by(other, "\nADDED = 1\n") == [False, True]
+    assert changed_by(one, "\n# a comment\n") == [False, False]
+    assert changed_by("dpsub.streams", "\nADDED = 1\n") == [True, True]
 
 
 def test_versions_name_what_numbers_pass_through() -> None:

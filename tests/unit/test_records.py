@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from dpsub.errors import DataError
@@ -19,7 +20,7 @@ COLUMNS = {"replicate": "int64", "sampler": "str", "step": "int64", "mean": "flo
 def origin(variant: str, part: str, first: int, stop: int) -> records.Origin:
     return records.Origin(
         experiment="trial", variant=variant, part=part, first=first, stop=stop, seed=1, settings={}, config_digest="c",
-        code_digest="d", volatile={"started": part},
+        code_digest="d",
     )  # fmt: skip
 
 
@@ -62,11 +63,12 @@ def test_variants_follow_each_other(tmp_path: Path) -> None:
     assert set(frame["data"]) == {""}
 
 
-def test_the_same_records_give_the_same_bytes_and_the_clock_stands_apart(tmp_path: Path) -> None:
+def test_the_same_records_give_the_same_bytes_and_say_what_made_them(tmp_path: Path) -> None:
     [first], [second] = write(tmp_path / "a", "stated", 0, 2), write(tmp_path / "b", "stated", 0, 2)
     assert first.read_bytes() == second.read_bytes()
-    facts = json.loads(records.sidecar(first).read_text(encoding="utf-8"))
-    assert facts["rows"] == 5 and facts["volatile"] == {"started": "1-of-1"}
+    assert list(first.parent.iterdir()) == [first]
+    facts = json.loads(pq.read_metadata(first).metadata[b"dpsub"])
+    assert facts["rows"] == 5 and len(facts["sha256"]) == 64
     assert {"schema", "experiment", "seed", "code_digest", "config_digest", "inputs", "versions"} <= set(facts)
 
 

@@ -123,4 +123,4 @@ def test_records_say_what_made_them(finished: Path) -> None:
     assert sorted(set(frame["replicate"])) == [2, 3]
     assert (origin.experiment, origin.variant, origin.first, origin.stop) == ("linear_regression", "stated", 2, 4)
     assert len(origin.code_digest) == len(origin.config_digest) == 64
-    assert origin.versions["numpy"] and origin.volatile["seconds"] >= 0
+    assert origin.versions["numpy"]

@@ -1,7 +1,7 @@
 """One job a part of an experiment's replicates in one variant.
 
 REQUIRED INPUTS: the prepared data sets, and the records of other experiments, that the experiment reads
-OUTPUTS: <results>/records/<experiment>/<variant>/<part>.parquet and .json;
+OUTPUTS: <results>/records/<experiment>/<variant>/<part>.parquet;
          clock times in <results>/run/timings/records, measured while nothing else runs
 """
 
@@ -27,7 +27,6 @@ rule run_experiment:
         records=lambda wildcards: shown(PLAN.records(*EXPERIMENTS.get(wildcards.experiment).needs_records)),
     output:
         records=f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.parquet",
-        sidecar=f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.json",
     log:
         f"{RESULTS}/logs/run_experiment/{{experiment}}/{{variant}}/{{part}}.log",
     wildcard_constraints:
@@ -56,7 +55,6 @@ rule run_experiment:
 use rule run_experiment as time_experiment with:
     output:
         records=f"{RESULTS}/run/timings/records/{{experiment}}/{{variant}}/{{part}}.parquet",
-        sidecar=f"{RESULTS}/run/timings/records/{{experiment}}/{{variant}}/{{part}}.json",
     log:
         f"{RESULTS}/logs/time_experiment/{{experiment}}/{{variant}}/{{part}}.log",
     wildcard_constraints:

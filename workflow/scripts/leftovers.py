@@ -1,7 +1,7 @@
 """What jobs on a cluster have finished after the run that submitted them was killed.
 
 Snakemake's books do not say what such a file was made from, so Snakemake would take it, and not make it again when the
-code changes. Records say it themselves, in their sidecars: those that this run would make the same way are kept and
+code changes. Records say it themselves, in their metadata: those that this run would make the same way are kept and
 entered; everything else is removed and made again, which takes seconds.
 """
 
@@ -24,9 +24,8 @@ def settle(plan: Plan, command: Sequence[str], log: TextIO) -> None:
     parts = {plan.record(part): part for name in plan.experiments for part in plan.parts(name)}
     unknown = _unknown(command, log)
     kept = [path for path in unknown if path in parts and would_be_made_again(plan, parts[path])]
-    beside = {records.sidecar(path) for path in kept}
     for path in unknown:
-        if path not in kept and path not in beside:
+        if path not in kept:
             path.unlink(missing_ok=True)
     if kept:
         entered = [*command, "--touch", "--force", "--", *map(str, kept)]

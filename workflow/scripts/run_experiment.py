@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import one_sentence
@@ -50,7 +47,7 @@ def main() -> None:
     parser.add_argument("--settings", required=True, type=json.loads, metavar="JSON")
     parser.add_argument("--data", nargs="*", type=data_file, default=[], metavar="NAME=PATH")
     parser.add_argument("--records", nargs="*", type=Path, default=[], help="of experiments that it reads")
-    parser.add_argument("--code", default="", help="digest of the code, for the sidecar")
+    parser.add_argument("--code", default="", help="digest of the code, for the records")
     parser.add_argument("--output", required=True, type=Path)
     options = parser.parse_args()
 
@@ -59,7 +56,6 @@ def main() -> None:
     chosen = {**options.settings, "variants": [options.variant], "parts": 1}
     experiment.check(chosen)
     data = dict(options.data)
-    started, clock = datetime.now(UTC), time.perf_counter()
     frame = experiment.run(
         settings=chosen,
         variant=options.variant,
@@ -83,11 +79,6 @@ def main() -> None:
         },
         data=", ".join(sorted({label_of(path) for path in data.values()})),
         versions=provenance.versions(),
-        volatile={
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(time.perf_counter() - clock, 3),
-            "platform": platform.platform(),
-        },
     )
     records.write(options.output, frame, columns=experiment.columns, origin=origin)
 

@@ -1,8 +1,9 @@
-"""Records: one row a replicate (or grid point) as Parquet, with a JSON sidecar that says what made them.
+"""Records: one row a replicate (or grid point) as Parquet; the file itself says what made it.
 
-A record file is written under a temporary name, brought to the disk, and renamed; the sidecar holds its size and
-SHA-256 sum, so that a file cut short, exchanged or made from another configuration is refused and never averaged in.
-Clock time and platform stand apart under "volatile": everything else is the same whenever the same run is repeated.
+Its own metadata hold, under the key ``dpsub``, what made it as JSON, with a SHA-256 sum of the whole file: one that was
+cut short, altered or made from another configuration is refused and never averaged in. A file is written under a
+temporary name, brought to the disk, and renamed. Clock time and platform are in logs, so that the same run gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -27,9 +28,11 @@ import pyarrow.parquet as pq
 
 from dpsub.errors import DataError, PlanError
 
-SCHEMA = "dpsub-record-1"
-_TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
+SCHEMA = "dpsub-record-2"
+TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
 _AGAIN = "delete it and run again"
+_UNSEALED = b"#" * 64  # stands for the sum while the sum is taken
+_SEAL = re.compile(rb'\{"sha256": "([0-9a-f]{64})"')
 _PART = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 
 
@@ -37,30 +40,10 @@ _PART = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 class Origin:
     """What made a record file.
 
-    Parameters
-    ----------
-    experiment, variant : str
-        What was computed, in which variant.
-    part : str
-        Which share of the replicates, "1-of-2".
-    first, stop : int
-        The replicates first, ..., stop - 1.
-    seed : int
-        Root seed.
-    settings : mapping
-        The experiment's settings.
-    config_digest : str
-        Digest of settings and seed.
-    code_digest : str
-        Digest of the code that ran.
-    inputs : mapping
-        SHA-256 sums of the data files read, by data set.
-    data : str
-        Label of the data ("real", "synthetic"), "" for simulated data.
-    versions : mapping
-        Versions of Python and of the numerical packages.
-    volatile : mapping
-        Clock time and platform; never compared.
+    The replicates first, ..., stop - 1 of `experiment` in `variant`, which are the share `part` ("1-of-2") of all, from
+    the root seed `seed` and the experiment's `settings`; the digests of both (`config_digest`) and of the code
+    (`code_digest`); the SHA-256 sums of the files read (`inputs`), the label of the data ("real", "synthetic", "" for
+    simulated data), and the versions of Python and of the packages that numbers pass through.
     """
 
     experiment: str
@@ -75,17 +58,10 @@ class Origin:
     inputs: Mapping[str, str] = field(default_factory=dict)
     data: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
-    volatile: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def position(self) -> tuple[int, int]:
-        """The number of the part, from 1, and the number of parts.
-
-        Raises
-        ------
-        DataError
-            If `part` is not of the form "1-of-2".
-        """
+        """The number of the part, from 1, and the number of parts; DataError if `part` is not of the form "1-of-2"."""
         found = _PART.fullmatch(self.part)
         if not found or int(found[1]) > int(found[2]):
             raise DataError(f"a part must be named like 1-of-2, got {self.part!r}; delete that record and run again")
@@ -113,44 +89,25 @@ def replace_file(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-def sidecar(path: Path) -> Path:
-    """Return the path of the JSON file that belongs to the record file `path`."""
-    return path.with_suffix(".json")
-
-
 def write(path: Path, frame: pd.DataFrame, *, columns: Mapping[str, str], origin: Origin) -> None:
-    """Write the records `frame` of one part to `path`, and their origin next to it.
+    """Write the records `frame` of one part, with their origin, to `path`.
 
-    Parameters
-    ----------
-    path : Path
-        Ends in ``.parquet``.
-    frame : DataFrame
-        Rows in order of cells, then replicates.
-    columns : mapping
-        The declared columns and their types ("int64", "float64", "str").
-    origin : Origin
-        What made them.
-
-    Raises
-    ------
-    PlanError
-        If the columns or their types are not the declared ones, or the replicates are not those of the part.
+    `columns` are the declared ones with their types ("int64", "float64", "str"); rows stand in order of cells, then
+    replicates. Raises PlanError if columns, types or replicates are not those that were declared.
     """
-    table = _table(frame, columns, origin)
-    facts = {"schema": SCHEMA, "columns": dict(columns), **dataclasses.asdict(origin)}
-    write_table(path, table, facts, beside=sidecar(path))
+    write_table(path, _table(frame, columns, origin), {"schema": SCHEMA, **dataclasses.asdict(origin)})
 
 
-def write_table(path: Path, table: pa.Table, facts: Mapping[str, Any], *, beside: Path) -> None:
-    """Write `table` to `path`, and before it `facts` with its rows, bytes and SHA-256 sum to the JSON file `beside`."""
+def write_table(path: Path, table: pa.Table, facts: Mapping[str, Any]) -> None:
+    """Write `table` to `path`, and in its metadata `facts` with a SHA-256 sum of the file, itself left out."""
+    described = {"sha256": _UNSEALED.decode(), **facts, "rows": table.num_rows}
+    text = json.dumps(described, ensure_ascii=False, allow_nan=False)
     buffer = pa.BufferOutputStream()
-    pq.write_table(table, buffer, compression="zstd")
+    with pq.ParquetWriter(buffer, table.schema, compression="zstd", store_schema=False) as out:
+        out.write_table(table)
+        out.add_key_value_metadata({"dpsub": text})
     content = buffer.getvalue().to_pybytes()
-    known = {"rows": table.num_rows, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    text = json.dumps({**facts, **known}, indent=1, ensure_ascii=False, allow_nan=False)
-    replace_file(beside, f"{text}\n".encode())
-    replace_file(path, content)
+    replace_file(path, content.replace(_UNSEALED, hashlib.sha256(content).hexdigest().encode()))
 
 
 def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: Origin) -> pa.Table:
@@ -167,7 +124,7 @@ def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: Origin) -> p
             raise PlanError(f"column {column} of {name} must hold whole numbers; declare it float64 or correct it")
         try:
             plain = values.to_numpy(object if kind == "str" else kind)
-            arrays.append(pa.array(plain, type=_TYPES[kind], from_pandas=False))
+            arrays.append(pa.array(plain, type=TYPES[kind], from_pandas=False))
         except (ValueError, TypeError, pa.ArrowException) as problem:
             reason = str(problem).splitlines()[0]
             raise PlanError(f"column {column} of {name} must be of type {kind}, got other values ({reason})") from None
@@ -177,90 +134,75 @@ def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: Origin) -> p
 
 
 def read(path: Path) -> tuple[pd.DataFrame, Origin]:
-    """Return the records of one part and their origin.
+    """Return the records of one part and their origin; DataError as :func:`read_checked`."""
+    content, facts = read_checked(path, schema=SCHEMA)
+    origin = Origin(**{item.name: facts[item.name] for item in dataclasses.fields(Origin)})
+    return pq.read_table(pa.BufferReader(content)).to_pandas(), origin
+
+
+def read_checked(path: Path, *, schema: str) -> tuple[bytes, dict[str, Any]]:
+    """Return the content of a record file and what its metadata say.
 
     Raises
     ------
     DataError
-        If the file or its sidecar is missing, cut short, or not what the sidecar describes.
+        If the file is missing, of another schema, or not to the last byte what was written.
     """
-    content, facts = read_checked(path, beside=sidecar(path), schema=SCHEMA)
-    try:
-        origin = Origin(**{item.name: facts[item.name] for item in dataclasses.fields(Origin)})
-        columns = facts["columns"]
-    except KeyError:
-        raise _incomplete(sidecar(path)) from None
-    frame = pq.read_table(pa.BufferReader(content)).to_pandas()
-    return frame.astype(columns), origin
+    with _opened(path) as file:
+        content = file.read()
+    seal = _SEAL.search(content)
+    if seal is None or hashlib.sha256(content.replace(seal[1], _UNSEALED)).hexdigest().encode() != seal[1]:
+        raise _damaged(path)
+    return content, _facts(path, pa.BufferReader(content), schema)
 
 
-def read_checked(path: Path, *, beside: Path, schema: str) -> tuple[bytes, dict[str, Any]]:
-    """Return the content of a record file that is the one of its sidecar `beside`, and what the sidecar says.
+def read_facts(path: Path, *, schema: str) -> dict[str, Any]:
+    """Return what the metadata of a record file say; only its end is read, so that its sum is not checked.
 
     Raises
     ------
     DataError
-        As :func:`read`.
+        If the file is missing, cut short, or of another schema.
     """
-    facts = read_facts(beside, schema=schema)
+    with _opened(path) as file:
+        return _facts(path, file, schema)
+
+
+def _facts(path: Path, source: Any, schema: str) -> dict[str, Any]:
     try:
-        content = path.read_bytes()
+        facts: dict[str, Any] = json.loads((pq.read_metadata(source).metadata or {})[b"dpsub"])
+        found = facts["schema"]
+    except (OSError, ValueError, KeyError):  # ArrowInvalid is a ValueError
+        raise _damaged(path) from None
+    if found != schema:
+        raise DataError(f"the record file {path} must have the schema {schema}, got {found}; {_AGAIN}")
+    return facts
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError(f"the record file {path} is missing; run its experiment") from None
     except OSError as problem:
-        raise _unreadable(problem) from None
-    if len(content) != facts["bytes"]:
-        raise DataError(f"the record file {path} must have {facts['bytes']} bytes, got {len(content)}; {_AGAIN}")
-    if hashlib.sha256(content).hexdigest() != facts["sha256"]:
-        raise DataError(f"the record file {path} must be the one of its sidecar, got another SHA-256 sum; {_AGAIN}")
-    return content, facts
+        raise DataError(f"the record file {path} cannot be read ({problem.strerror}); {_AGAIN}") from None
 
 
-def read_facts(beside: Path, *, schema: str) -> dict[str, Any]:
-    """Return what the sidecar `beside` of a record file says.
-
-    Raises
-    ------
-    DataError
-        If it is missing, not complete, or of another schema.
-    """
-    try:
-        facts = json.loads(beside.read_bytes())
-        found = facts["schema"], facts["bytes"], facts["sha256"]
-    except OSError as problem:
-        raise _unreadable(problem) from None
-    except (ValueError, KeyError, TypeError):
-        raise _incomplete(beside) from None
-    if found[0] != schema:
-        raise DataError(f"the record of {beside} must have the schema {schema}, got {found[0]}; {_AGAIN}")
-    return dict(facts)
-
-
-def _unreadable(problem: OSError) -> DataError:
-    if isinstance(problem, FileNotFoundError):
-        return DataError(f"the record file {problem.filename} is missing; run its experiment")
-    return DataError(f"the record file {problem.filename} cannot be read ({problem.strerror}); {_AGAIN}")
-
-
-def _incomplete(beside: Path) -> DataError:
-    return DataError(f"the sidecar {beside} must be a complete JSON description of its record; {_AGAIN}")
+def _damaged(path: Path) -> DataError:
+    return DataError(f"the record file {path} must be complete and as it was written, got other bytes; {_AGAIN}")
 
 
 def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
-    """Return the records in `paths` by experiment, all parts and variants together.
+    """Return the records in `paths` by experiment, all parts of all variants together.
 
-    The rows stand in order of variants as given, then replicates, then cells, whatever the parts; the columns
-    `variant` and `data` (label of the data, "" for simulated data) come first.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        Every part of every variant that is wanted.
-    config_digests : mapping, optional
-        For each experiment the digest of the configuration that is being run; by default that of its first record.
+    Rows stand in order of variants as given, then replicates, then cells, whatever the parts; the columns `variant` and
+    `data` (label of the data) come first. `config_digests` has for each experiment the digest of the configuration
+    that is being run; by default that of its first record.
 
     Raises
     ------
     DataError
-        As :func:`read`, if a part is missing, or if a record was made from another configuration.
+        As :func:`read_checked`, if a part is missing, or if a record was made from another configuration.
     """
     found: dict[str, dict[str, list[tuple[Origin, pd.DataFrame]]]] = defaultdict(lambda: defaultdict(list))
     expected = dict(config_digests or {})
@@ -269,10 +211,8 @@ def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = 
         if config_digests is None:
             expected.setdefault(origin.experiment, origin.config_digest)
         if origin.config_digest != expected.get(origin.experiment):
-            raise DataError(
-                f"the record file {path} must be made from the present configuration of {origin.experiment}, "
-                "got one from another; delete it and run again"
-            )
+            rule = f"must be made from the present configuration of {origin.experiment}, got one from another"
+            raise DataError(f"the record file {path} {rule}; {_AGAIN}")
         found[origin.experiment][origin.variant].append((origin, frame))
     return {
         experiment: pd.concat([_merged(parts) for parts in variants.values()], ignore_index=True)
