@@ -7,6 +7,7 @@ By hand, for a job that run_sweep.py has planned:
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 
 import one_sentence
@@ -24,7 +25,9 @@ def main() -> None:
     options = parser.parse_args()
     data = dict(options.data)
     label = ", ".join(sorted({label_of(path) for path in data.values()}))
+    started = time.perf_counter()
     sweep.compute(options.job, options.output, data=data, label=label, code=options.code)
+    print(f"computed in {time.perf_counter() - started:.3f} s")
 
 
 if __name__ == "__main__":

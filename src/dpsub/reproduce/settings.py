@@ -460,11 +460,13 @@ def _path(parts: Iterable[str | int], before: str = "") -> str:
     return text or "the configuration"
 
 
-def _rank(problem: ErrorDetails) -> tuple[int, str]:
+def _rank(problem: ErrorDetails) -> tuple[int, int, str]:
     """Unknown keys first: a misspelt key also makes the right one missing, and only the first hint helps."""
     kind = problem["type"]
     order = 0 if kind == "extra_forbidden" or problem["loc"][-1:] == ("[key]",) else 1 if kind in _NOUNS else 2
-    return order, _path(problem["loc"])
+    if kind == "too_short":  # what is wrong with a value of a list also makes the list short
+        return 3, -len(problem["loc"]), _path(problem["loc"])
+    return order, 0, _path(problem["loc"])
 
 
 _NOUNS = {

@@ -82,7 +82,7 @@ def write(
     DataError
         As :func:`portions`.
     """
-    by = ["cell", "data", *keys]
+    by = ["pair", "cell", "data", *keys]
     with _Table(summary) as means, _Table(differences) as gaps:
         for rows in portions(paths, rows_at_once):
             if len(twice := rows[rows.duplicated([*by, "replicate"])]):

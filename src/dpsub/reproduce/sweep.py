@@ -26,7 +26,7 @@ from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import provenance, records, settings
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.experiments import REGISTRY
-from dpsub.reproduce.settings import DataSettings, FolderName, Listed, Name, Settings, Several
+from dpsub.reproduce.settings import Closed, DataSettings, FolderName, Listed, Name, Several
 from dpsub.streams import Streams
 
 BASE_SECONDS = 3.0
@@ -40,7 +40,7 @@ APART = ("sampler", "samplers", "b")
 """Settings and keys in which a cell and the Poisson cell that it is compared with may differ."""
 
 
-class Block(Settings):
+class Block(Closed):
     """Cells of one experiment: any of its settings, put over the published ones, and which of them are varied."""
 
     model_config = ConfigDict(extra="allow")
@@ -49,7 +49,7 @@ class Block(Settings):
     vary: dict[str, Listed[Any]] = Field({}, description="Setting: the values that it takes in turn.")
 
 
-class Sweep(Settings):
+class Sweep(Closed):
     """A sweep: the union of its blocks; a cell that is in two of them is computed once."""
 
     seed: int = Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")
@@ -87,7 +87,7 @@ class Cell:
     Attributes
     ----------
     experiment, variant : str
-    settings : Settings
+    settings : ExperimentSettings
         Those of the experiment, narrowed to this point.
     varied : mapping
         The settings that the sweep varies besides the experiment's own lists: columns of the records.
@@ -117,7 +117,7 @@ class Cell:
 
 def _fixing(chosen: Any) -> dict[str, Any]:
     """Return the settings that fix a replicate."""
-    return settings.plain(chosen, exclude={*settings.WHERE_ONLY, "replicates"})
+    return settings.canonical(chosen.model_dump(exclude={*settings.WHERE_ONLY, "replicates"}))
 
 
 def _without(value: Any, names: tuple[str, ...]) -> Any:
@@ -277,7 +277,7 @@ def compute(job: Path, output: Path, *, data: Mapping[str, Path], label: str = "
     experiment, variant, seed = REGISTRY.get(asked["experiment"])(), asked["variant"], asked["seed"]
     streams, found, declared = Streams(seed, experiment.streams_of or experiment.name), [], 0.0
     for fixing, varied, first, stop in asked["work"]:
-        chosen = settings.conform(experiment.Settings, {**experiment.defaults(), **fixing, "variants": [variant]})
+        chosen = settings.conform(experiment.Settings, {**fixing, "variants": [variant]})
         work = Work(Cell.of(experiment.name, variant, chosen, varied), first, stop)
         found.append((work, experiment.records(chosen, Run(variant, range(first, stop), streams, data))))
         declared += experiment.cost(chosen).seconds(stop - first)
