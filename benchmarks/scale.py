@@ -45,7 +45,8 @@ PLANNING = MEASURED.format(
     work="plan = SweepPlan(load([Path(sys.argv[1])]))\nif len(sys.argv) > 2: plan.write()",
 )
 SUMMARISING = MEASURED.format(
-    imports="from dpsub.reproduce import summary\nfrom dpsub.papers.fair.experiments.distinct_draws import DistinctDraws",
+    imports="from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws\n"
+    "from dpsub.reproduce import summary",
     work="top = Path(sys.argv[1])\n"
     "summary.write(sorted(top.glob('records/*/*/*.parquet')), list(DistinctDraws.keys), ['gradients', 'distinct_mean',"
     " 'distinct_sd'], top / 'summary.parquet', top / 'differences.parquet')",
