@@ -298,15 +298,19 @@ def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], la
     PlanError
         If an experiment returned other replicates than those asked for.
     """
-    parts = []
     for work, frame in found:
         if set(frame["replicate"]) != set(range(work.first, work.stop)):
             raise PlanError(
                 f"records of {experiment.name} must hold the replicates {work.first} to {work.stop - 1}, got others"
             )
-        new = {name: value for name, value in work.cell.varied.items() if name not in frame}
-        parts.append(frame.assign(cell=work.cell.digest, pair=work.cell.pair, data=label, **new))
-    return pd.concat(parts, ignore_index=True)
+    rows = pd.concat([frame for _, frame in found], ignore_index=True)
+    cells, counts = [work.cell for work, _ in found], [len(frame) for _, frame in found]
+    varied = dict.fromkeys(name for cell in cells for name in cell.varied if name not in rows)
+    new = {name: [cell.varied.get(name) for cell in cells] for name in varied}
+    new |= {"cell": [cell.digest for cell in cells], "pair": [cell.pair for cell in cells]}
+    repeated = {name: [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
+                for name, values in new.items()}  # fmt: skip
+    return rows.assign(data=label, **repeated)
 
 
 def part_files(results: Path, experiment: str = "*", variant: str = "*") -> list[Path]:
