@@ -24,7 +24,8 @@ SUBMITTED = 20.0  # jobs a second, by the profile's max-jobs-per-timespan
 HOUR, GIB = 3600.0, 1024.0
 
 INDEX = scale.MEASURED.format(
-    imports="from dpsub.reproduce.sweeps import store", work="assert store.read_index(Path(sys.argv[1])).parts"
+    imports="from dpsub.reproduce import records, sweep",
+    work="assert [records.read_facts(path, schema=sweep.SCHEMA) for path in sweep.part_files(Path(sys.argv[1]))]",
 )
 DAG = """
 import json, resource, subprocess, sys
@@ -58,7 +59,7 @@ class Piece:
 def dag(folder: Path, cells: int) -> tuple[float, float, float]:
     """Return (jobs, seconds, MiB) of Snakemake's view of a plan of one job for every two cells or so."""
     steps = [900000 + number for number in range(cells // 100)]
-    path = scale.sweep(folder / f"dag-{cells}", 0.1, scale.grid(steps=steps, sizes=20, seeds=3))
+    path = scale.sweep(folder / f"dag-{cells}", 0.1, scale.block(steps=steps, sizes=20, seeds=3))
     scale.measured(scale.PLANNING, path, "write")
     manifest = path.parent / "results/run/plan.json"
     jobs = len(json.loads(manifest.read_text(encoding="utf-8"))["jobs"])

@@ -20,9 +20,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import yaml
 
-from dpsub.reproduce.sweeps.bundles import BASE_SECONDS
+from dpsub.reproduce.sweep import BASE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT / "workflow/scripts/run_sweep.py"
@@ -40,13 +41,15 @@ started = time.process_time()
 print(json.dumps([time.process_time() - started, provenance.peak_memory()]))
 """
 PLANNING = MEASURED.format(
-    imports="from dpsub.reproduce.sweeps.planning import SweepPlan, load",
+    imports="from dpsub.reproduce.sweep import SweepPlan, load",
     work="plan = SweepPlan(load([Path(sys.argv[1])]))\nif len(sys.argv) > 2: plan.write()",
 )
 SUMMARISING = MEASURED.format(
-    imports="from dpsub.reproduce.sweeps import by_cell\n"
-    "from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws",
-    work="by_cell.summarise(Path(sys.argv[1]), DistinctDraws())",
+    imports="from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws\n"
+    "from dpsub.reproduce import summary",
+    work="top = Path(sys.argv[1])\n"
+    "summary.write(sorted(top.glob('records/*/*/*.parquet')), list(DistinctDraws.keys), ['gradients', 'distinct_mean',"
+    " 'distinct_sd'], top / 'summary.parquet', top / 'differences.parquet')",
 )
 
 
@@ -56,17 +59,18 @@ class Board(Protocol):
     def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None: ...
 
 
-def grid(*, steps: list[int], sizes: int, seeds: int, samplers: Sequence[str] = SAMPLERS) -> dict[str, Any]:
-    """Return a grid of len(`samplers`) x `sizes` x len(`steps`) cells."""
-    listed = [{"n": 1000, "m": 50 + number, "b": 200} for number in range(sizes)]
-    return {"experiment": "distinct_draws", "samplers": list(samplers), "sizes": listed, "steps": steps, "seeds": seeds}
+def block(*, steps: list[int], sizes: int, seeds: int, samplers: Sequence[str] = SAMPLERS) -> dict[str, Any]:
+    """Return a block of len(`samplers`) x `sizes` x len(`steps`) cells."""
+    vary = {"m": [50 + number for number in range(sizes)], "steps": steps}
+    fixed = {"experiment": "distinct_draws", "n": 1000, "b": 200}
+    return {**fixed, "samplers": list(samplers), "replicates": seeds, "vary": vary}
 
 
 def sweep(folder: Path, job_minutes: float, found: dict[str, Any]) -> Path:
     """Write a sweep with results in `folder`, and return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "sweep.yaml"
-    described = {"seed": 1, "results_dir": str(folder / "results"), "job_minutes": job_minutes, "grids": [found]}
+    described = {"seed": 1, "results_dir": str(folder / "results"), "job_minutes": job_minutes, "sweep": [found]}
     path.write_text(yaml.safe_dump(described), encoding="utf-8")
     return path
 
@@ -95,9 +99,9 @@ def run(path: Path, cores: int, *options: str) -> float:
 
 
 def in_jobs(folder: Path) -> list[float]:
-    """Return the seconds that the jobs of a finished sweep computed, from their logs."""
-    logs = sorted((folder / "results/logs/run_bundle").rglob("*.log"))
-    return [float(found[1]) for path in logs if (found := COMPUTED.search(path.read_text(encoding="utf-8")))]
+    """Return the seconds that each job of a finished sweep computed, by its log."""
+    logs = sorted((folder / "results/logs/run_cells").rglob("*.log"))
+    return [float(re.findall(r"computed in ([0-9.]+) s", path.read_text(encoding="utf-8"))[0]) for path in logs]
 
 
 def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
@@ -106,7 +110,7 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
     Their number is even: an odd job leaves one of two cores idle at the end, which says nothing of the workflow. Start
     and end of a run take some 6 s, whatever its length, in which nothing is computed: jobs must not be too short.
     """
-    found = grid(steps=[int(180_000 * seconds)], sizes=5, seeds=4, samplers=("wor", "wr"))
+    found = block(steps=[int(180_000 * seconds)], sizes=5, seeds=4, samplers=("wor", "wr"))
     taken, cells = {}, 10
     for cores in (1, 2):
         path = sweep(folder / f"on-{cores}", (BASE_SECONDS + 1.05 * seconds) / 60, found)
@@ -123,30 +127,35 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
 
 def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
     """Write a store of `cells` made-up cells in `files` record files, and return its results folder."""
-    from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws
-    from dpsub.reproduce.sweeps import store
-    from dpsub.reproduce.sweeps.bundles import Work
-    from dpsub.reproduce.sweeps.cells import Cell
+    from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws
+    from dpsub.reproduce import records, sweep
 
     experiment, results = DistinctDraws(), folder / "results"
+    published = experiment.settings({"n": 10**7, "samplers": ["wor"], "b": None, "steps": 10})
     numbers = np.random.default_rng(0)
     for number in range(files):
-        rows = []
+        found = []
         for place in range(cells * number // files, cells * (number + 1) // files):
-            fields = {"sampler": "wor", "n": 10**7, "m": place + 1, "b": None, "steps": 10}
-            values = {"replicate": range(replicates), "data": "", "gradients": 7}
-            frame = pd.DataFrame(values | {"distinct_mean": numbers.random(replicates), "distinct_sd": 1.0})
-            rows.append((Work(Cell.of("distinct_draws", fields), 0, replicates), frame))
-        path = store.part_file(results, "distinct_draws", f"{number:032x}")
-        facts = {"experiment": "distinct_draws", "seed": 1, "code": ""}
-        store.write(path, store.table(experiment, rows), [work for work, _ in rows], facts)
+            chosen = published.model_copy(update={"m": place + 1})
+            cell = sweep.Cell.of("distinct_draws", "consistent", chosen, {})
+            values = {"sampler": "wor", "n": 10**7, "m": place + 1, "b": 0, "steps": 10, "gradients": 7}
+            frame = pd.DataFrame({"replicate": range(replicates), **values})
+            frame = frame.assign(distinct_mean=numbers.random(replicates), distinct_sd=1.0)
+            found.append((sweep.Work(cell, 0, replicates), frame))
+        rows = pa.Table.from_pandas(sweep.table(experiment, found, ""), preserve_index=False)
+        facts = {
+            "schema": sweep.SCHEMA, "experiment": "distinct_draws", "seed": 1, "code": "", "declared_seconds": 1.0,
+            "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
+        }  # fmt: skip
+        path = results / "records/distinct_draws/consistent" / f"{number:032x}.parquet"
+        records.write_table(path, rows.replace_schema_metadata(), facts)
     return results
 
 
 def planning(folder: Path, cells: int) -> tuple[float, float]:
     """Return (seconds, MiB) of planning so many cells."""
     steps = list(range(100, 100 + cells // 100))
-    return measured(PLANNING, sweep(folder / f"plan-{cells}", 10, grid(steps=steps, sizes=20, seeds=10)))
+    return measured(PLANNING, sweep(folder / f"plan-{cells}", 10, block(steps=steps, sizes=20, seeds=10)))
 
 
 def scale(board: Board, *, seconds: float = 12.0) -> None:

@@ -1,8 +1,8 @@
 """The jobs of a sweep's plan, and its summary; run_sweep.py writes the plan and calls this, as one run a results folder.
 
 REQUIRED INPUTS: <results>/run/plan.json as the configuration, <results>/run/jobs/<part>.json
-OUTPUTS: <results>/records/experiment=<name>/part-<part>.parquet,
-         <results>/summary/experiment=<name>.parquet, <results>/summary/differences=<name>.parquet
+OUTPUTS: <results>/records/<experiment>/<variant>/<part>.parquet,
+         <results>/summary/<experiment>.parquet, <results>/summary/<experiment>_differences.parquet
 """
 
 from pathlib import Path
@@ -33,46 +33,52 @@ def data_of(wildcards):
     return [str(PLAN.data_file(name)) for name in JOBS[wildcards.part]["data_sets"]]
 
 
-def records_of(experiment):
-    named = [part for part, job in JOBS.items() if job["experiment"] == experiment]
-    return [f"{RESULTS}/records/experiment={experiment}/part-{part}.parquet" for part in named]
+def records_of(wildcards):
+    new = [
+        f"{RESULTS}/records/{job['experiment']}/{job['variant']}/{part}.parquet"
+        for part, job in JOBS.items()
+        if job["experiment"] == wildcards.experiment
+    ]
+    return [*config["finished"][wildcards.experiment], *new]
 
 
 rule all_cells:
     default_target: True
     input:
-        [f"{RESULTS}/summary/experiment={name}.parquet" for name in EXPERIMENTS],
+        expand(f"{RESULTS}/summary/{{experiment}}.parquet", experiment=EXPERIMENTS),
 
 
-rule run_bundle:
+rule run_cells:
     input:
         job=f"{RESULTS}/run/jobs/{{part}}.json",
         data=data_of,
     output:
-        records=f"{RESULTS}/records/experiment={{experiment}}/part-{{part}}.parquet",
+        f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.parquet",
     log:
-        f"{RESULTS}/logs/run_bundle/{{experiment}}/{{part}}.log",
+        f"{RESULTS}/logs/run_cells/{{experiment}}/{{variant}}/{{part}}.log",
+    benchmark:
+        f"{RESULTS}/run/timings/records/{{experiment}}/{{variant}}/{{part}}.tsv"
     wildcard_constraints:
         experiment=one_of(EXPERIMENTS),
-        part="[0-9a-f]{32}",
+        part=one_of(JOBS),
     resources:
         mem_mb=lambda wildcards, attempt: grown("mem_mb", JOBS[wildcards.part]["memory"], attempt),
         runtime=lambda wildcards, attempt: grown("runtime", JOBS[wildcards.part]["minutes"], attempt),
     params:
-        script=script("run_bundle.py"),
+        script=script("run_cells.py"),
         code=lambda wildcards: config["code"][wildcards.experiment],
         data=lambda wildcards, input: [f"{Path(path).stem}={path}" for path in input.data],
     shell:
-        "exec {START} {params.script:q} --job {input.job:q} --code {params.code} --output {output.records:q}"
+        "exec {START} {params.script:q} --job {input.job:q} --code {params.code} --output {output:q}"
         " --data {params.data:q} > {log:q} 2>&1"
 
 
 rule summarise_cells:
     input:
-        lambda wildcards: records_of(wildcards.experiment),
+        records_of,
     output:
-        f"{RESULTS}/summary/experiment={{experiment}}.parquet",
-        f"{RESULTS}/summary/differences={{experiment}}.parquet",
+        summary=f"{RESULTS}/summary/{{experiment}}.parquet",
+        differences=f"{RESULTS}/summary/{{experiment}}_differences.parquet",
     log:
         f"{RESULTS}/logs/summarise_cells/{{experiment}}.log",
     wildcard_constraints:
@@ -80,8 +86,9 @@ rule summarise_cells:
     localrule: True
     params:
         script=script("summarise_cells.py"),
-        results=RESULTS,
-        parts=config["parts"],
-        code=code("summarise_cells.py", "dpsub.reproduce.sweeps.by_cell", "dpsub.reproduce.sweeps.differences"),
+        records=lambda wildcards: f"{RESULTS}/records/{wildcards.experiment}",
+        vary=lambda wildcards: config["varied"][wildcards.experiment],
+        code=code("summarise_cells.py", "dpsub.reproduce.summary"),
     shell:
-        "exec {START} {params.script:q} --results {params.results:q} --experiment {wildcards.experiment} > {log:q} 2>&1"
+        "exec {START} {params.script:q} --experiment {wildcards.experiment} --vary {params.vary:q}"
+        " --records {params.records:q} --summary {output.summary:q} --differences {output.differences:q} > {log:q} 2>&1"

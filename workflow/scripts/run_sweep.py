@@ -21,8 +21,7 @@ from run import ROOT, Run, add_machine, check_data, check_place, check_room, mac
 
 from dpsub.errors import PlanError
 from dpsub.reproduce import lock
-from dpsub.reproduce.sweeps import by_cell
-from dpsub.reproduce.sweeps.planning import SweepPlan, load
+from dpsub.reproduce.sweep import SweepPlan, load
 
 
 def main() -> None:
@@ -33,7 +32,7 @@ def main() -> None:
     options = parser.parse_args(own)
     check_place(ROOT)
     config = load(options.sweep)
-    results = Path(config["results_dir"])
+    results = Path(config.results_dir)
     slurm = machine(results, options)
     with lock.hold(results) as descriptor:
         if slurm is not None:
@@ -45,21 +44,17 @@ def main() -> None:
         check_data(plan)
         plan.write()
         run = SweepRun(plan, options, slurm, descriptor)
-        if not plan.bundles and all(by_cell.is_current(results, name) for name in plan.experiments):
-            print("\n".join(run.summary(0, 0.0)))
-            return
         sys.exit(run.go(extra))
 
 
 def check_partition(plan: SweepPlan, slurm: cluster.Slurm) -> None:
     """Raise PlanError if a job of the plan needs more memory than the partition gives to one."""
     limit = slurm.partition.mem_mb
-    for bundle in plan.bundles:
-        if bundle.memory > limit:
-            cell = max(bundle.work, key=lambda work: plan.costs[work.cell.digest].memory).cell
+    for job in plan.jobs.values():
+        if job.memory > limit:
             raise PlanError(
                 f"one job must fit into the partition {slurm.partition.name}, which gives it at most {limit} MiB of "
-                f"memory, got one that needs {bundle.memory:.0f}; choose another partition (cell: {cell})"
+                f"memory, got one that needs {job.memory:.0f}; choose another partition (cell: {job.work[0].cell})"
             )
 
 
@@ -68,14 +63,14 @@ class SweepProgress(Progress):
 
     def __init__(self, plan: SweepPlan, cores: int) -> None:
         super().__init__({}, cores)
-        self.seconds = {bundle.part(plan.seed): bundle.seconds for bundle in plan.bundles}
+        self.seconds = {part: job.seconds for part, job in plan.jobs.items()}
 
     def cost(self, job: Job) -> float:
         return self.seconds.get(job.wildcards.get("part", ""), OVERHEAD)
 
     def _begin(self) -> None:
         self.total = self.counts.pop("total", 0)
-        others = sum(count for rule, count in self.counts.items() if rule != "run_bundle")
+        others = sum(count for rule, count in self.counts.items() if rule != "run_cells")
         self.expected = sum(self.seconds.values()) + OVERHEAD * others
 
 
@@ -90,7 +85,7 @@ class SweepRun(Run):
         options.config = [plan.manifest_file]
         super().__init__(plan, options, slurm, descriptor)
         if slurm is None:  # no more jobs at a time than this machine has memory for
-            room = int(max([plan.memory_limit, *(bundle.memory for bundle in plan.bundles)]))
+            room = int(max([plan.memory_limit, *(job.memory for job in plan.jobs.values())]))
             self.command += ["--resources", f"mem_mb={room}"]
 
     def settle(self, log: TextIO) -> None:
@@ -98,7 +93,7 @@ class SweepRun(Run):
 
     def progress(self) -> Progress:
         totals = self.plan.totals(self.cores)
-        if self.plan.bundles:
+        if self.plan.jobs:
             print(
                 f"{totals['records_to_compute']} records of {totals['cells'] - totals['cells_finished']} cells "
                 f"to compute in {totals['jobs']} jobs, about {duration(3600 * totals['hours'])} on {self.cores} cores; "
@@ -109,8 +104,8 @@ class SweepRun(Run):
 
     def summary(self, made: int, seconds: float) -> list[str]:
         names, results = self.plan.experiments, self.plan.results
-        files = [str(by_cell.summary_file(results, name)) for name in names]
-        paired = [str(by_cell.differences_file(results, name)) for name in names]
+        files = [str(results / "summary" / f"{name}.parquet") for name in names]
+        paired = [str(results / "summary" / f"{name}_differences.parquet") for name in names]
         first = f"finished {made} jobs in {duration(seconds)}" if made else "nothing to do: every cell is finished"
         return [
             first,

@@ -26,11 +26,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub.reproduce.sweeps import planning
+    from dpsub.reproduce import sweep
 
     if arguments.cores < 1:
         raise ArgumentError(f"--cores must be at least 1, got {arguments.cores}")
-    plan = planning.SweepPlan(planning.load(arguments.sweep))
+    plan = sweep.SweepPlan(sweep.load(arguments.sweep))
     totals = plan.totals(arguments.cores)
     lines: list[Line] = [
         ("cells", f"{totals['cells']}, {totals['cells_finished']} of them finished"),

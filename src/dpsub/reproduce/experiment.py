@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -56,6 +57,33 @@ class Run:
     records: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a cell is expected to cost on one core.
+
+    Attributes
+    ----------
+    setup : float
+        Seconds that every job with a part of the cell spends once, such as a calibration.
+    replicate : float
+        Seconds a replicate.
+    memory : float
+        MiB that the process holds beyond what any job needs.
+    """
+
+    setup: float
+    replicate: float
+    memory: float
+
+    def seconds(self, replicates: int) -> float:
+        """Return the expected seconds of so many replicates in one job."""
+        return self.setup + self.replicate * replicates
+
+    def scaled(self, factor: float) -> Cost:
+        """Return the cost with times `factor` as long."""
+        return Cost(factor * self.setup, factor * self.replicate, self.memory)
+
+
 class Experiment(abc.ABC):
     """One experiment of a paper: a grid of cells, each repeated, one record a replicate (or a grid point).
 
@@ -68,6 +96,8 @@ class Experiment(abc.ABC):
     needs_data : data sets that `records` reads, by the names under which their prepared files are passed.
     needs_records : experiments whose records `records` reads.
     streams_of : experiment whose random streams it draws from; its own by default.
+    axes : settings that are lists, along which a sweep takes the experiment apart into cells.
+    keys : columns of the records that name a row within a replicate; those of text by default.
     timed : True if the records hold clock times, which are kept apart from compared results.
     paper : key of the paper in whose folder it stands.
     """
@@ -79,6 +109,8 @@ class Experiment(abc.ABC):
     needs_data: ClassVar[tuple[str, ...]] = ()
     needs_records: ClassVar[tuple[str, ...]] = ()
     streams_of: ClassVar[str | None] = None
+    axes: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = False
     paper: ClassVar[str] = ""
 
@@ -86,6 +118,8 @@ class Experiment(abc.ABC):
         super().__init_subclass__(**kwargs)
         _, _, inside = cls.__module__.partition("dpsub.papers.")
         cls.paper = inside.partition(".")[0]
+        if "columns" in cls.__dict__ and "keys" not in cls.__dict__:
+            cls.keys = tuple(name for name, kind in cls.columns.items() if kind == "str")
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -108,6 +142,15 @@ class Experiment(abc.ABC):
     def replicates(self, settings: Any) -> int:
         """Return the number of replicates; 1 for a deterministic grid."""
         return int(getattr(settings, "replicates", 1))
+
+    def cells(self, settings: Any) -> Iterator[Any]:
+        """Yield `settings` narrowed to each of its cells: by default to one value of each of the `axes`."""
+        for point in itertools.product(*(getattr(settings, name) for name in self.axes)):
+            yield settings.model_copy(update={name: (value,) for name, value in zip(self.axes, point, strict=True)})
+
+    def cost(self, settings: Any) -> Cost:
+        """Return the expected cost of a cell; a sweep corrects it by what its finished jobs have taken."""
+        return Cost(setup=1.0, replicate=1.0, memory=300.0)
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
         """Return the data sets that a run with these settings reads: `needs_data`, unless the settings name them."""

@@ -88,7 +88,7 @@ class FairComparison(Experiment):
             rows += self._rows(cell, load(cell.task, block, run.streams, run.data), noise, block, run.streams)
         return self.frame(rows)
 
-    def cost(self, cell: Cell, seeds: int, *, calibrated: bool = True) -> Cost:
+    def expected(self, cell: Cell, seeds: int, *, calibrated: bool = True) -> Cost:
         """Return the expected cost of `seeds` seeds of a cell, without starting it.
 
         The rates were measured on one core of the machine of the benchmarks; docs/statistics.md says how.

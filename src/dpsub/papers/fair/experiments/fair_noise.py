@@ -143,16 +143,16 @@ class FairNoise(Experiment):
 
     def replicates(self, settings: Settings) -> int:
         """Return the number of privacy cells: each is computed by one job, whatever the number of seeds."""
-        return len(list(self.cells(settings, "rigorous")))
+        return len(list(self.calibrations(settings, "rigorous")))
 
-    def cells(self, settings: Settings, variant: str) -> Iterator[tuple[Cell, int]]:
+    def calibrations(self, settings: Settings, variant: str) -> Iterator[tuple[Cell, int]]:
         """Yield (cell, 1 if it is calibrated only)."""
         for only, grid in enumerate((settings.grid, settings.surface)):
             for cell in expanded(grid, CONVENTIONS[variant]):
                 yield cell, only
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        cells = list(self.cells(settings, run.variant))
+        cells = list(self.calibrations(settings, run.variant))
         rows = []
         for number in run.replicates:
             cell, only = cells[number]

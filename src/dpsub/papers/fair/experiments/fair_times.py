@@ -38,7 +38,7 @@ class FairTimes(Experiment):
     class Settings(ExperimentSettings, FairGrid):
         turns: Annotated[int, Field(ge=1, le=1_000, description="Trainings timed a sampler; the median counts.")] = 5
 
-    def cells(self, settings: Settings) -> Iterator[list[Cell]]:
+    def timed_cells(self, settings: Settings) -> Iterator[list[Cell]]:
         """Yield the cells of each data set, one target for all: what a step costs does not depend on the noise."""
         found: dict[str, dict[tuple[Any, ...], Cell]] = {}
         for cell in expanded(settings.grid, "rigorous"):
@@ -48,7 +48,7 @@ class FairTimes(Experiment):
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
         for replicate in run.replicates:
-            for cells in self.cells(settings):
+            for cells in self.timed_cells(settings):
                 task_data = load(cells[0].task, [replicate], run.streams, run.data)
                 seconds = np.empty((settings.turns + 1, len(cells)))
                 for turn in range(len(seconds)):  # the first one warms up

@@ -66,10 +66,10 @@ class AdultLogistic(Experiment):
 
         def check(self) -> None:
             for variant in AdultLogistic.variants:
-                list(AdultLogistic.cells(self, variant))
+                list(AdultLogistic.runs(self, variant))
 
     @staticmethod
-    def cells(settings: Settings, variant: str) -> Iterator[tuple[str, Cell]]:
+    def runs(settings: Settings, variant: str) -> Iterator[tuple[str, Cell]]:
         """Yield (solver, cell), in the order of Table 8."""
         solvers = {"dp_sgd": settings.learning_rate}
         if variant == "consistent" and settings.learning_rate_converged is not None:
@@ -85,7 +85,7 @@ class AdultLogistic(Experiment):
         x_test = design_matrix(table.X_test, table.y_test, run.variant)
         sizes = {"n_train": len(x_train), "n_test": len(x_test), "n_parameters": x_train.shape[1]}
         rows: list[dict[str, Any]] = []
-        for solver, cell in self.cells(settings, run.variant):
+        for solver, cell in self.runs(settings, run.variant):
             betas, distinct = self.descent(cell, settings, x_train, table.y_train, run.replicates, run.streams)
             for current in betas:
                 beta = current
@@ -148,7 +148,7 @@ class AdultLogisticTrace(AdultLogistic):
         table = adult.load(run.data["adult"])
         x = design_matrix(table.X_train, table.y_train, run.variant)
         parts = []
-        for _, cell in self.cells(settings, run.variant):
+        for _, cell in self.runs(settings, run.variant):
             betas, _ = self.descent(cell, settings, x, table.y_train, run.replicates, run.streams)
             loss = np.array([[cross_entropy(x @ one, table.y_train) for one in beta] for beta in betas])
             for i, replicate in enumerate(run.replicates):

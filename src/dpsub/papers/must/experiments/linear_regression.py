@@ -116,6 +116,8 @@ class LinearRegression(Experiment):
         "gradients": "float64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
+    axes: ClassVar[tuple[str, ...]] = ("epsilon_amplified", "samplers")
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified")
 
     class Settings(ExperimentSettings, Experiment2):
         parts: Parts = 2
@@ -128,7 +130,7 @@ class LinearRegression(Experiment):
 
         def check(self) -> None:
             for variant in LinearRegression.variants:
-                list(LinearRegression.cells(self, variant))
+                list(LinearRegression.runs(self, variant))
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         parts = []
@@ -148,7 +150,7 @@ class LinearRegression(Experiment):
         return self.frame(pd.concat(parts, ignore_index=True))
 
     @staticmethod
-    def cells(settings: Settings, variant: str) -> Iterator[Cell]:
+    def runs(settings: Settings, variant: str) -> Iterator[Cell]:
         """Yield the cells in the order of Table 6."""
         descent = {"residual": squared_error_residual, "learning_rate": settings.learning_rate}
         yield from gradient_cells(settings, variant, settings.n, settings.epsilon_amplified, descent)
@@ -161,7 +163,7 @@ class LinearRegression(Experiment):
         truth = np.asarray(settings.beta, dtype=float)
         fresh = variant == "as_done"
         moments = None
-        for cell in self.cells(settings, variant):
+        for cell in self.runs(settings, variant):
             key = {**cell.key, "n": n, "m": settings.m, "b": settings.b, "iterations": iterations}
             if fresh or moments is None:
                 paired = {"n": n, "beta": truth, **(cell.key if fresh else {})}

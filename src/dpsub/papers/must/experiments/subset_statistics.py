@@ -74,10 +74,10 @@ class SubsetStatistics(Experiment):
         def check(self) -> None:
             super().check()
             for variant in SubsetStatistics.variants:
-                list(SubsetStatistics.cells(self, variant))
+                list(SubsetStatistics.runs(self, variant))
 
     @staticmethod
-    def cells(settings: Settings, variant: str) -> Iterator[Cell]:
+    def runs(settings: Settings, variant: str) -> Iterator[Cell]:
         """Yield the cells in the order of Table 5."""
         n, m, lower, upper = settings.n, settings.m, settings.lower, settings.upper
         for sampler, b in [("nonprivate", 0), *with_first_stages(settings.samplers, settings.b)]:
@@ -107,7 +107,7 @@ class SubsetStatistics(Experiment):
         ])  # fmt: skip
         if run.variant == "consistent":
             sets = np.clip(sets, settings.lower, settings.upper)
-        for cell in self.cells(settings, run.variant):
+        for cell in self.runs(settings, run.variant):
             key = {**cell.key, "n": n, "m": m, "subsets": subsets}
             fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
             for x, replicate in zip(sets, run.replicates, strict=True):

@@ -1,0 +1,89 @@
+"""How many different records the draws of a run of steps touch: the gradients that training would have to evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import sampling
+from dpsub.reproduce.experiment import Cost, Experiment, Run, takes_first_stage
+from dpsub.reproduce.settings import (
+    ExperimentSettings,
+    FirstStage,
+    FrameSize,
+    Iterations,
+    Replicates,
+    Samplers,
+    SampleSize,
+)
+from dpsub.sampling import Sampler
+from dpsub.sampling.frame import Frame
+
+_BLOCK = 256
+_SECONDS_PER_STEP = 5e-7
+_SECONDS_PER_SLOT = 1.6e-8
+_SLOTS_OF_FIRST_STAGE = 0.35  # what a record of the first stage costs, in slots of the last
+
+
+class DistinctDraws(Experiment):
+    """`steps` samples are drawn in each replicate; records say how many different records they touched.
+
+    The same counts follow from the sampler's law, so a sweep of it is cheap, scales with its sizes alone, and can be
+    checked: what sweeps are measured and tested with. No artefact reads it.
+    """
+
+    class Settings(ExperimentSettings):
+        """Sizes of the frame and of the samples."""
+
+        replicates: Replicates = 2
+        n: FrameSize = 1000
+        m: SampleSize = 50
+        b: FirstStage | None = 100
+        steps: Iterations = 100
+        samplers: Samplers = ("poisson", "wor", "must_ow")
+
+        def check(self) -> None:
+            for name in self.samplers:
+                _sampler(name, self.n, self.m, self.b)
+
+    name: ClassVar[str] = "distinct_draws"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "n": "int64", "m": "int64", "b": "int64", "steps": "int64",
+        "gradients": "int64", "distinct_mean": "float64", "distinct_sd": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("consistent",)
+    axes: ClassVar[tuple[str, ...]] = ("samplers",)
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "n", "m", "b", "steps")
+
+    def cells(self, settings: Any) -> Iterator[Any]:
+        """Yield one sampler at a time; one without a first stage has no b, so that sizes b give one cell of it."""
+        for one in super().cells(settings):
+            yield one if takes_first_stage(one.samplers[0]) else one.model_copy(update={"b": None})
+
+    def cost(self, settings: Any) -> Cost:
+        slots = settings.m + _SLOTS_OF_FIRST_STAGE * (settings.b or 0)
+        each = settings.steps * (_SECONDS_PER_STEP + slots * _SECONDS_PER_SLOT)
+        return Cost(setup=0.001, replicate=each, memory=_BLOCK * slots * 64 / 2**20)
+
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        frame, steps, rows = Frame(settings.n), settings.steps, []
+        for name in settings.samplers:
+            sampler = _sampler(name, settings.n, settings.m, settings.b)
+            b = settings.b if takes_first_stage(name) else 0
+            fields = {"sampler": name, "n": settings.n, "m": settings.m, "b": b, "steps": steps}
+            for replicate in run.replicates:
+                rng = run.streams.sample(fields, replicate)
+                blocks = [min(_BLOCK, steps - start) for start in range(0, steps, _BLOCK)]
+                counts = np.concatenate([sampler.draw_block(frame, size, rng).distinct for size in blocks])
+                rows.append((replicate, *fields.values(), int(counts.sum()), float(counts.mean()), float(counts.std())))
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+
+
+@cache
+def _sampler(name: str, n: int, m: int, b: int | None) -> Sampler:
+    """Return the sampler; raises ArgumentError where the sizes contradict each other."""
+    return sampling.of_sizes(name, n=n, m=m, b=b if takes_first_stage(name) else None)

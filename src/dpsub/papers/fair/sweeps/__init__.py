@@ -1,1 +1,0 @@
-"""What is swept cell by cell."""

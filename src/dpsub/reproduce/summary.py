@@ -1,0 +1,150 @@
+"""One row a cell of a sweep: means and spreads of what is measured, and paired differences from Poisson sampling.
+
+The rows of a sweep are read in portions of whole cells, chosen by the digests in which they stand, so that the memory
+does not grow with the sweep; within a portion they are sorted first, so that the result does not depend on how cells
+were split into jobs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from scipy import special
+
+from dpsub.errors import DataError
+
+ROWS_AT_ONCE = 1 << 19
+REFERENCE = "poisson"
+LEVEL = 0.95
+_NAMES = ("pair", "cell", "data", "replicate")
+_DIGITS = 6  # hexadecimal digits of a digest that choose the portion
+
+
+def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd.DataFrame]:
+    """Yield the rows of record files, about `rows_at_once` at a time, sorted, a cell and its partner always together.
+
+    A replicate that stands in two files, as when a job outlives the run that started it, is given once.
+
+    Raises
+    ------
+    DataError
+        If two files differ about one replicate.
+    """
+    if not paths:
+        return
+    rows = ds.dataset([str(path) for path in paths], format="parquet")
+    count = max(1, math.ceil(rows.count_rows() / rows_at_once))
+    bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(count)] + ["g"]
+    for low, high in itertools.pairwise(bounds):
+        found = rows.to_table(filter=(ds.field("pair") >= low) & (ds.field("pair") < high)).to_pandas()
+        if found.empty:
+            continue
+        keys = [name for name in found if name not in _NAMES and not pd.api.types.is_float_dtype(found[name])]
+        found = found.sort_values([*_NAMES, *keys], kind="stable", ignore_index=True).drop_duplicates(ignore_index=True)
+        yield found
+
+
+def write(
+    paths: list[Path],
+    keys: list[str],
+    measured: list[str],
+    summary: Path,
+    differences: Path,
+    *,
+    rows_at_once: int = ROWS_AT_ONCE,
+) -> None:
+    """Write the summary and the differences of an experiment's cells.
+
+    Parameters
+    ----------
+    paths : list of Path
+        The experiment's record files.
+    keys : list of str
+        Columns that name a row within all cells and replicates.
+    measured : list of str
+        Columns that are summarised. The summary has `<name>_mean` and `<name>_sd` (divisor replicates - 1; NaN for one
+        replicate), the differences `<name>_difference`, the mean over replicates of cell minus the Poisson cell with
+        the same settings, and `_low` and `_high`, Student's 95 % interval (NaN for a single pair).
+    summary, differences : Path
+        Files to write, each under a temporary name first.
+
+    Raises
+    ------
+    DataError
+        As :func:`portions`.
+    """
+    by = ["pair", "cell", "data", *keys]
+    with _Table(summary) as means, _Table(differences) as gaps:
+        for rows in portions(paths, rows_at_once):
+            if len(twice := rows[rows.duplicated([*by, "replicate"])]):
+                raise DataError(
+                    f"a replicate must have one result, got two that differ of cell {twice['cell'].iloc[0]}; "
+                    "delete the files of one of them"
+                )
+            means.add(_summary(rows, by, measured))
+            if "sampler" in keys:
+                gaps.add(_differences(rows, by, [key for key in keys if key not in ("sampler", "b")], measured))
+
+
+def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataFrame:
+    groups = rows.groupby(by, sort=True, dropna=False)
+    found = groups.size().rename("replicates").to_frame()
+    for name in measured:
+        found[f"{name}_mean"] = groups[name].mean(skipna=False)
+        found[f"{name}_sd"] = groups[name].std(ddof=1, skipna=False)
+    return found.reset_index()
+
+
+def _differences(rows: pd.DataFrame, by: list[str], on: list[str], measured: list[str]) -> pd.DataFrame:
+    on = ["pair", "data", "replicate", *on]
+    partners = rows.loc[rows["sampler"] == REFERENCE, [*on, *measured]]
+    pairs = rows[rows["sampler"] != REFERENCE].merge(partners, on=on, suffixes=("", "_partner"), validate="m:1")
+    for name in measured:
+        pairs[name] = pairs[name].astype(float) - pairs.pop(f"{name}_partner").astype(float)
+    groups = pairs.groupby(by, sort=True, dropna=False)
+    found = groups.size().rename("replicates").to_frame()
+    count = found["replicates"].to_numpy()
+    reach = special.stdtrit(np.maximum(count - 1, 1), (1 + LEVEL) / 2) / np.sqrt(count)
+    for name in measured:
+        middle, half = groups[name].mean(skipna=False), reach * groups[name].std(ddof=1, skipna=False)
+        found[f"{name}_difference"], found[f"{name}_low"], found[f"{name}_high"] = middle, middle - half, middle + half
+    return found.reset_index()
+
+
+class _Table:
+    """A Parquet file that is written portion by portion under a temporary name; without portions it has no columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.temporary = path, path.with_name(f".{path.name}.tmp")
+        self.writer: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> _Table:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def add(self, rows: pd.DataFrame) -> None:
+        table = pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata()
+        if self.writer is None:
+            self.writer = pq.ParquetWriter(self.temporary, table.schema, compression="zstd")
+        self.writer.write_table(table.cast(self.writer.schema))
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self.writer is None:
+            pq.write_table(pa.table({}), self.temporary)
+        else:
+            self.writer.close()
+        if kind is not None:
+            self.temporary.unlink()
+            return
+        with self.temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(self.temporary, self.path)
