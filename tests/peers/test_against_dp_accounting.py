@@ -149,19 +149,3 @@ def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilo
     high = peers.laplace(b, q).self_compose(k).get_delta_for_epsilon(epsilon)
     assert low * (1 - ROUNDING) <= found.upper <= high * (1 + 2e-3)
     assert found.lower <= high
-
-
-def test_two_releases_with_laplace_noise_by_quadrature() -> None:
-    q, b, epsilon = 0.6, 2.0, 0.1
-    t = np.linspace(-60, 60, 4801)
-    base = np.exp(-np.abs(t) / b) / (2 * b) * (t[1] - t[0])
-    mixed = (1 - q) * base + q * np.exp(-np.abs(t - 1) / b) / (2 * b) * (t[1] - t[0])
-    base, mixed = np.multiply.outer(base, base), np.multiply.outer(mixed, mixed)
-    truth = max(
-        float(np.maximum(mixed - np.exp(epsilon) * base, 0).sum()),
-        float(np.maximum(base - np.exp(epsilon) * mixed, 0).sum()),
-    )
-    found = dpsub.account(
-        sampling.Poisson(q), noise_multiplier=b, steps=2, epsilon=epsilon, mechanism="laplace", width=1e-3
-    )
-    assert truth * (1 - 1e-4) <= found.upper <= truth * (1 + 2e-3)

@@ -48,14 +48,6 @@ def test_table_2_by_its_printed_sums(scheme: str, mechanism: str) -> None:
         assert result.eta == pytest.approx(sum(weights), rel=1e-13)
 
 
-@pytest.mark.parametrize("mechanism", noise.REGISTRY.names())
-def test_one_copy_at_most_multiplies_delta_by_eta(mechanism: str) -> None:
-    law, profile, epsilon = MultiplicityLaw.single(0.3), noise.of(mechanism, 1.0), np.linspace(0, 6, 50)
-    result = amplify(law, profile, epsilon)
-    np.testing.assert_allclose(result.delta_amplified, 0.3 * profile.delta(epsilon), rtol=1e-13)
-    np.testing.assert_array_equal(result.delta, profile.delta(epsilon))
-
-
 def test_certain_inclusion_changes_nothing() -> None:
     law, epsilon = MultiplicityLaw(np.array([-np.inf, 0.0])), np.linspace(0, 6, 601)
     result = amplify(law, GaussianProfile(1.0), epsilon)
@@ -146,23 +138,6 @@ CASES = [
 @pytest.mark.parametrize(("point", "expected"), CASES)
 def test_categories(point: tuple[float, float, float, float], expected: str) -> None:
     assert category(*point) == expected
-
-
-def test_boundary_is_laplace_beyond_theta_with_one_copy() -> None:
-    profile = LaplaceProfile(1.0)
-    wor, wr = (sampling.of_sizes(name, n=1000, m=400).multiplicity_law(1000) for name in ("wor", "wr"))
-    kinds = {}
-    for name, law in (("wor", wor), ("wr", wr)):
-        for epsilon in (math.nextafter(1.0, 0.0), 1.0, 1.5):
-            result = amplify(law, profile, epsilon)
-            point = (result.epsilon, result.delta, result.epsilon_amplified, result.delta_amplified)
-            kinds[name, epsilon >= 1] = category(*map(float, point))
-    assert kinds == {
-        ("wor", False): "strong",
-        ("wor", True): "boundary",
-        ("wr", False): "weak_type_1",
-        ("wr", True): "weak_type_1",
-    }
 
 
 def test_bad_arguments_are_named() -> None:

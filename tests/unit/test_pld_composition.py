@@ -12,13 +12,14 @@ from dpsub.accounting import compose
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss, Cumulants
 from dpsub.accounting.discretise import lower_pld, upper_pld
-from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling.laws import MultiplicityLaw
 
 GAUSSIANS = [(10.0, 1, 1.0), (30.0, 100, 2.0), (50.0, 1000, 5.0), (5.0, 10, 6.0), (1000.0, 10**6, 1.0), (0.5, 1, 0.1)]
+GAUSSIANS += [(20.0, 100, float(GaussianProfile(0.5).epsilon(10.0**-k))) for k in (5, 12, 20, 30, 100)]
 
 
 @pytest.mark.parametrize(("scale", "k", "epsilon"), GAUSSIANS)
@@ -26,8 +27,9 @@ def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
     exact = float(GaussianProfile(math.sqrt(k) / scale).delta(epsilon))
     composition = Composition([(PairEvent(PoissonPair(1.0, scale)), k)])
     lower, upper, *_ = composition.answer(Target(epsilon=epsilon, width=0.01))
-    assert lower <= exact <= upper
-    assert upper <= exact * 1.011
+    assert lower <= exact <= upper <= exact * 1.011
+    if scale == 20:  # far below what a plain transform can tell from 0
+        assert 0 < lower <= upper <= lower * 1.011
 
 
 @pytest.mark.parametrize(
@@ -81,15 +83,6 @@ def _charge(composed: ComposedLoss, centre: float, epsilon: float) -> float:
     """What the upper bound at `epsilon` adds for errors, tilted for an answer at `centre`."""
     tilted = composed.masses(composed.cumulants.tilt_at_epsilon(centre - composed._offset))
     return tilted._error * math.exp(tilted.log_scale - tilted.tilt * (epsilon - composed._offset))
-
-
-def test_epsilon_inverts_delta() -> None:
-    law = upper_pld(WorPair(0.03, 2.0), 5e-4, tail=1e-18)
-    composed = ComposedLoss([law], [300])
-    for delta in (0.05, 1e-4, 1e-10, 1e-14):
-        epsilon = composed.epsilon(delta)
-        assert composed.delta(epsilon) <= delta * (1 + 1e-9)
-        assert composed.delta(epsilon - 1e-6) > delta * (1 - 1e-3)
 
 
 def test_more_steps_less_noise_and_coarser_grids_never_lower_a_bound() -> None:

@@ -13,7 +13,6 @@ from dpsub.accounting.account import Release
 from dpsub.accounting.attacks import AdaptiveGame, choices
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage, gaussian_profile, log_lift
-from dpsub.errors import UnsupportedError
 from dpsub.sampling import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.sampling import base as st
 from dpsub.sampling.laws import MultiplicityLaw
@@ -153,12 +152,6 @@ def test_equal_laws_give_equal_answers() -> None:
     assert upper(MustOW(100, 10), 100) == pytest.approx(upper(Wr(10), 100), rel=1e-6)
 
 
-def test_one_step_without_replacement_is_exact() -> None:
-    answer = dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=1, epsilon=1.0, width=1e-3)
-    assert answer.kind == "exact"
-    assert answer.lower <= 0.2104956 <= answer.upper <= answer.lower * 1.002
-
-
 def test_different_releases_compose() -> None:
     many = [Release(Wor(100), 5000, 3.0, 60), Release(MustOW(400, 100), 5000, 5.0, 40)]
     both = dpsub.Ledger(many).account(epsilon=0.5, width=5e-3)
@@ -169,44 +162,6 @@ def test_different_releases_compose() -> None:
     halves = [Release(Wor(100), 5000, 3.0, 30), Release(Wor(100), 5000, 3.0, 30)]
     whole = dpsub.Ledger([Release(Wor(100), 5000, 3.0, 60)]).account(delta=1e-6, width=1e-3)
     assert dpsub.Ledger(halves).account(delta=1e-6, width=1e-3).upper == pytest.approx(whole.upper, abs=1e-3)
-
-
-def test_calibrated_noise_is_safe_and_nearly_least() -> None:
-    for sampler, n in ((Poisson(0.01), None), (Wor(200), S7)):
-        found = dpsub.calibrate(sampler, n, steps=500, epsilon=1.0, delta=1e-5)
-        assert found.account.upper <= 1.0
-        again = dpsub.account(
-            sampler, n, noise_multiplier=found.noise_multiplier, steps=500, delta=1e-5, width=1e-3
-        )
-        assert again.upper <= 1.0 + 1e-3
-        refuted = dpsub.account(sampler, n, noise_multiplier=found.refuted, steps=500, delta=1e-5, width=1e-3)
-        assert refuted.lower > 1.0 - 1e-3
-        assert found.refuted < found.noise_multiplier
-        if n is None:
-            assert found.noise_multiplier <= found.refuted * 1.004
-        assert found.evaluations <= 10
-
-
-def test_laplace_at_one_step_is_the_amplified_profile() -> None:
-    q, b, epsilon = 0.1, 2.0, 0.3
-    base = math.log1p(math.expm1(epsilon) / q)
-    exact = q * max(0.0, -math.expm1((base - 2 / b) / 2))
-    answer = dpsub.account(Wor(10), 100, noise_multiplier=b, steps=1, epsilon=0.05, mechanism="laplace", width=1e-4)
-    near = q * max(0.0, -math.expm1((math.log1p(math.expm1(0.05) / q) - 2 / b) / 2))
-    assert exact == 0.0
-    assert near * 0.999 <= answer.lower <= near <= answer.upper <= near * 1.001
-    assert answer.kind == "exact"
-
-
-def test_what_is_not_proved_is_refused_with_the_reason() -> None:
-    with pytest.raises(UnsupportedError, match="realised size"):
-        dpsub.account(Poisson(0.1), noise_multiplier=1.0, steps=1, epsilon=1.0, denominator="realised")
-    with pytest.raises(UnsupportedError, match="substitute"):
-        dpsub.account(Wor(2), 10, noise_multiplier=1.0, steps=1, epsilon=1.0, adjacency="add_remove")
-    with pytest.raises(UnsupportedError, match="Laplace"):
-        dpsub.account(Wr(2), 10, noise_multiplier=1.0, steps=1, epsilon=1.0, mechanism="laplace")
-    with pytest.raises(UnsupportedError, match="give n"):
-        dpsub.account(Wor(2), noise_multiplier=1.0, steps=1, epsilon=1.0)
 
 
 def test_losses_beyond_every_order_are_charged() -> None:
