@@ -94,9 +94,7 @@ def test_proved_bound_of_sampling_without_replacement(
     )
     limit = fine - (coarse - fine) / 3
     width = 1e-3
-    found = dpsub.account(
-        sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width
-    )
+    found = dpsub.account(sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width)
     assert limit * (1 - 1e-5) <= found.upper <= fine * (1 + width)
     assert found.lower <= fine
 

@@ -34,9 +34,7 @@ def test_poisson_sampling(q: float, s: float, k: int, delta: float) -> None:
         (300, 50, 30, 3.0, 60, 1.5, 20.0),
     ],
 )
-def test_the_papers_pair_of_two_stages(
-    n: int, b: int, m: int, s: float, k: int, epsilon: float, most: float
-) -> None:
+def test_the_papers_pair_of_two_stages(n: int, b: int, m: int, s: float, k: int, epsilon: float, most: float) -> None:
     counts = np.arange(25)
     weights = b / n * binom.pmf(counts, m, 1 / b)
     weights[0] += 1 - b / n

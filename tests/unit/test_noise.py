@@ -203,8 +203,9 @@ def test_groups_of_a_point_are_the_best_chain(epsilon0: float, delta0: float, st
     start = np.linspace(0, 1, 200001)
     share = start
     for _ in range(steps):
-        share = np.minimum(1, np.minimum(math.exp(epsilon0) * share + delta0,
-                                         1 - math.exp(-epsilon0) * (1 - delta0 - share)))
+        share = np.minimum(
+            1, np.minimum(math.exp(epsilon0) * share + delta0, 1 - math.exp(-epsilon0) * (1 - delta0 - share))
+        )
     for epsilon in (0.0, 0.3, epsilon0, 2.5):
         searched = max(0.0, float((share - math.exp(epsilon) * start).max()))
         found = float(np.exp(PointGuarantee(epsilon0, delta0).group_log_delta(epsilon, steps)))

@@ -16,13 +16,7 @@ from scipy.special import ndtr
 
 import dpsub
 from dpsub.accounting import compose
-from dpsub.accounting.account import (
-    CONDITIONS,
-    LAPLACE_CONDITIONS,
-    WIDTH_MISSED,
-    Proof,
-    Release,
-)
+from dpsub.accounting.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Proof, Release
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Composition, PairEvent, Target, bracket
 from dpsub.accounting.compose import ComposedLoss, Cumulants
@@ -345,9 +339,7 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch:
 
 
 def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
-    found = dpsub.calibrate(
-        Wor(10), 100, steps=10, epsilon=1.0, delta=1e-5, mechanism="laplace", accuracy=0.01
-    )
+    found = dpsub.calibrate(Wor(10), 100, steps=10, epsilon=1.0, delta=1e-5, mechanism="laplace", accuracy=0.01)
     assert 0 < found.refuted < found.noise_multiplier
     assert found.account.upper <= 1.0
     text = " ".join(found.account.conditions)

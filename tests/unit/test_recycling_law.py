@@ -156,6 +156,7 @@ class TestQueries:
         assert drawn.std() == pytest.approx(every.std(), rel=0.06)
         assert (query.estimates(data(query), 6, 3, np.random.default_rng(5)) == query.answer(data(query))).all()
 
+
 def test_a_poisson_sample_has_a_larger_error_of_the_sum() -> None:
     rng = np.random.default_rng(11)
     values = 50 + rng.normal(0, np.sqrt(683 * 0.3 / 0.7 / 2000), 2000)

@@ -13,20 +13,7 @@ import pytest
 from scipy import stats
 
 from dpsub.errors import ArgumentError, DpsubError, UnsupportedError
-from dpsub.sampling import (
-    Multistage,
-    MustOO,
-    MustOW,
-    MustWO,
-    MustWW,
-    Poisson,
-    Sampler,
-    Wor,
-    Wr,
-    base,
-    laws,
-    of_sizes,
-)
+from dpsub.sampling import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Sampler, Wor, Wr, base, laws, of_sizes
 from dpsub.sampling.base import WithoutReplacement, WithReplacement
 from dpsub.sampling.frame import Frame, Sample, Samples
 

@@ -362,34 +362,6 @@ def test_a_deadline_keeps_what_was_reached() -> None:
     assert both == (2.0, 4.0, False)
 
 
-@pytest.mark.parametrize(("sampler", "n"), [(Poisson(0.02), None), (Wor(200), S7), (MustOW(30, 40), 500)])
-def test_many_targets_cost_little_more_than_one(sampler: Sampler, n: int | None) -> None:
-    widths = {"delta": 5e-3, "epsilon": 5e-3}
-    targets = [Target(delta=10.0**-k, width=widths["delta"]) for k in (4, 5, 6)]
-    targets += [Target(epsilon=epsilon, width=widths["epsilon"]) for epsilon in (0.5, 1.0)]
-    composition = account.Proof.of([Release(sampler, n, 4.0, 100)]).composition
-    built: list[tuple[object, ...]] = []
-    true = ComposedLoss.__post_init__
-
-    def counted(self: ComposedLoss) -> None:
-        built.append((self.step, self.side))
-        true(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ComposedLoss, "__post_init__", counted)
-        together = composition.answers(targets[:3])
-        once = len(built)
-        composition.answers(targets[:1])
-        assert once <= 2 * max(2, len(built) - once)
-    for target, found in zip(targets, [*together, *composition.answers(targets[3:])], strict=True):
-        alone = account.Proof.of([Release(sampler, n, 4.0, 100)]).composition.answer(target)
-        assert found.width_met
-        # both hold, each to the width
-        assert found.lower <= alone.upper
-        assert alone.lower <= found.upper
-        assert target.gap(*sorted([found.upper, alone.upper])) <= 2
-
-
 @pytest.mark.parametrize("rate", [1e-8, 1e-9])
 @pytest.mark.parametrize("question", [{"epsilon": 1.0}, {"delta": 1e-10}])
 def test_one_release_of_a_rare_inclusion_is_quick(rate: float, question: dict[str, float]) -> None:
@@ -481,9 +453,7 @@ def test_real_searches_are_safe() -> None:
     steps = largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=1.0, delta=1e-6)
     again = dpsub.account(Wor(20), 2000, noise_multiplier=3.0, steps=int(steps.value), delta=1e-6, width=1e-4)
     assert again.upper <= 1
-    rate = largest_sample(
-        Poisson, most=1.0, whole=False, noise_multiplier=3.0, steps=100, epsilon=1.0, delta=1e-6
-    )
+    rate = largest_sample(Poisson, most=1.0, whole=False, noise_multiplier=3.0, steps=100, epsilon=1.0, delta=1e-6)
     assert rate.account.upper <= 1
     assert rate.account.upper == pytest.approx(1, rel=3e-3)
     assert dpsub.account(Poisson(rate.value), noise_multiplier=3.0, steps=100, delta=1e-6).upper <= 1.001

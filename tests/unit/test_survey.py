@@ -86,9 +86,7 @@ def test_rounding_equals_the_programme_and_keeps_the_bound(rate: str, n: int, ep
     exact = rounding_exact(p, q, n, epsilon)
     assert exact == pytest.approx(auditor.audit(*added(p, q, n), epsilon).loss, abs=2e-6)
     assert exact <= rounding_size_aware(rate, epsilon, n) + 1e-10
-    assert rounding_size_aware(rate, epsilon, n) <= rounding_printed(rate, epsilon) + 1e-12 or exact_rate(
-        rate
-    ) * n < 1
+    assert rounding_size_aware(rate, epsilon, n) <= rounding_printed(rate, epsilon) + 1e-12 or exact_rate(rate) * n < 1
 
 
 @settings(max_examples=20)
@@ -99,11 +97,6 @@ def test_unequal_clusters_equal_the_programme(sizes: list[int], data: Any, epsil
     exact = design.exact(epsilon, 0)
     assert exact == pytest.approx(auditor.audit(*cluster_laws(tuple(sizes), drawn), epsilon).loss, abs=2e-6)
     assert design.lower(epsilon, 0) <= exact + 1e-12 and exact <= design.upper(epsilon, 0) + 1e-12 <= epsilon + 2e-12
-
-
-def test_log_symmetric_against_products() -> None:
-    z = np.array([0.5, 2.0, 1.5, 0.25])
-    np.testing.assert_allclose(np.exp(clusters.log_symmetric(np.log(z), 4)), np.poly(-z), rtol=1e-13)
 
 
 def test_reference_values_of_clusters() -> None:
