@@ -22,11 +22,6 @@ TINY: list[tuple[Sampler, int]] = [
     (MustWW(3, 3), 3),
     *((Multistage(chain), n) for chain, n in forward.chains(12, n_max=4, size_max=3, seed=3)),
 ]
-CHAINS: list[tuple[Sampler, int]] = [
-    (Multistage(chain), n) for chain, n in forward.chains(8, n_max=12, size_max=12, seed=11)
-]
-
-
 def stages_of(sampler: Sampler) -> tuple[Stage, ...]:
     stages: tuple[Stage, ...] = sampler.stages  # type: ignore[attr-defined]
     return stages
@@ -110,18 +105,6 @@ def test_draws_have_the_laws(sampler: Sampler, n: int) -> None:
     assert distinct_p((table > 0).sum(axis=1), law) > budget.level("distinct law", len(EXAMPLES))
     assert pairs_p(table, law) > budget.level("pairs of records", len(EXAMPLES))
     assert consecutive_p(table, sampler.multiplicity_law(n).eta) > budget.level("consecutive subsets", len(EXAMPLES))
-
-
-@pytest.mark.parametrize(("sampler", "n"), CHAINS, ids=case_ids(CHAINS))
-def test_literal_and_fast_draws_have_the_same_laws(sampler: Sampler, n: int) -> None:
-    case = (sampler, n)
-    literal = forward.draw(stages_of(sampler), n, N_DRAWS, budget.rng("forward", case))
-    fast = count_table(sampler.draw_block(Frame(n), N_DRAWS, budget.rng("backward", case)), n)
-    level = budget.level("forward draws", 6 * len(CHAINS))
-    for table in (literal, fast):
-        assert multiplicity_p(table, sampler) > level
-        assert distinct_p((table > 0).sum(axis=1), sampler.distinct_law(n)) > level
-        assert pairs_p(table, sampler.distinct_law(n)) > level
 
 
 PAPER = [(of_sizes(name, n=n, m=m, b=b), n) for n, b, m in ((300, 50, 30), (1000, 200, 100), (30969, 500, 300))

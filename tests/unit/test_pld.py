@@ -11,7 +11,6 @@ import mpmath
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from scipy.signal import fftconvolve
 from scipy.special import ndtr
 
 import dpsub
@@ -21,11 +20,10 @@ from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Composition, PairEvent, Target, bracket
 from dpsub.accounting.compose import ComposedLoss, Cumulants
 from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, lower_pld, upper_pld
-from dpsub.accounting.laplace import LaplacePair, included_once, removed_once
+from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import PrivacyLossDistribution, order_indices, symmetric_pld, two_sided_pld
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
-from dpsub.accounting.search import safe_root
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Multistage, Poisson, Sampler, Wor, base, laws, of_sizes
@@ -234,7 +232,7 @@ def test_tilts_of_masses_near_the_smallest_double() -> None:
     ("sampler", "n", "noise", "steps", "epsilon", "most"),
     [
         *((Wor(5), 100, 10.0, k, epsilon, 1e-30) for k in (1, 5, 100) for epsilon in (100.0, 1e3, 1e6)),
-        *((Wor(5), 100, 10.0, 10, epsilon, 1e-250) for epsilon in (50.0, 1e4)),
+        *((Wor(5), 100, 10.0, 10, epsilon, 1e-250) for epsilon in (50.0, 100.0, 1e4)),
         *((Poisson(0.1), None, 1.0, 10, epsilon, 1e-240) for epsilon in (1e6, 1e20, 1e300)),
     ],
 )
@@ -247,9 +245,6 @@ def test_what_underflows_is_rounded_up_without_a_warning(
     assert answer.lower == 0 or epsilon < 100
 
 
-_FINE = 2e-4
-
-
 def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
     # randomised response with a sure giveaway: P = (1 - w, w), Q = P with the giveaway elsewhere; H_a = w for a >= 1
     w = 0.3
@@ -257,39 +252,6 @@ def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
     for k in (1, 2, 5):
         assert ComposedLoss([law], [k]).delta(0.5) == pytest.approx(1 - (1 - w) ** k, rel=1e-9)
     assert law.masses.sum() + law.infinity == pytest.approx(1, abs=1e-12)
-
-
-def _laplace_truth(rate: float, ratio: float, swapped: bool, k: int, epsilon: float) -> float:
-    """delta of k releases from below: cells of outputs, losses rounded down."""
-    t = np.linspace(-40, 40 + ratio, 400_001)
-
-    def below(mean: float) -> np.ndarray:
-        near = 0.5 * np.exp(-np.abs(t - mean))
-        return np.where(t < mean, near, 1 - near)
-
-    p, q = np.diff((1 - rate) * below(0) + rate * below(ratio)), np.diff(below(0))
-    p, q = (q, p) if swapped else (p, q)
-    there = (p > 0) & (q > 0)
-    places = np.floor((np.log(p[there] / q[there]) - 1e-12) / _FINE).astype(int)
-    one = np.bincount(places - places.min(), p[there])
-    total = one
-    for _ in range(k - 1):
-        total = fftconvolve(total, one)
-    losses = (np.arange(total.size) + k * places.min()) * _FINE
-    return float(np.maximum(-np.expm1(epsilon - losses), 0) @ np.maximum(total, 0)) - 1e-9
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize(("rate", "ratio"), [(0.1, 4.0), (0.6, 1.0)])
-def test_laplace_with_poisson_in_both_directions(rate: float, ratio: float, swapped: bool) -> None:
-    profiles = [included_once(rate, ratio), removed_once(rate, ratio)]
-    if swapped:
-        profiles.reverse()
-    law = two_sided_pld(profiles[0], profiles[1], 1e-3, order_indices(1e-3, 3.0, 20.0))
-    for k in (1, 2, 5):
-        for epsilon in (0.0, 0.02, 0.1, 0.5):
-            truth = _laplace_truth(rate, ratio, swapped, k, epsilon)
-            assert truth <= ComposedLoss([law], [k]).delta(epsilon) <= truth + 2e-3
 
 
 def test_the_value_at_order_one_is_on_the_hull() -> None:
@@ -349,22 +311,6 @@ def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
     assert found.account.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
     mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
     assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(dpsub.Ledger(mixed).account(epsilon=1.0).conditions)
-
-
-def test_a_search_reports_only_what_it_evaluated() -> None:
-    seen: list[float] = []
-
-    def bound(x: float) -> float:
-        seen.append(x)
-        return 1 / x
-
-    limits = {"least": 0.05, "most": 1e4, "accuracy": 1e-3}
-    found = safe_root(bound, 100.0, "x", start=1.0, **limits)
-    assert (found.safe, found.unsafe) == (0.05, None)
-    found = safe_root(bound, 3.0, "x", start=1.0, **limits)
-    assert found.safe in seen
-    assert found.unsafe in seen
-    assert 1 / found.safe <= 3.0 < 1 / found.unsafe
 
 
 @pytest.mark.parametrize("swapped", [False, True])

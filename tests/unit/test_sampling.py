@@ -302,28 +302,8 @@ def test_occupancy_equals_fractions(balls: int, cells: int) -> None:
     assert law == pytest.approx(exact, rel=1e-12, abs=0)
 
 
-def test_occupancy_with_a_random_number_of_balls() -> None:
-    weights, cells = [Fraction(1, 2), Fraction(0), Fraction(1, 8), Fraction(3, 8)], 2
-    with np.errstate(divide="ignore"):
-        law = np.exp(laws.occupancy_mixture(np.log([float(w) for w in weights]), cells))
-    exact = [Fraction(0)] * 3
-    for balls, weight in enumerate(weights):
-        for k, p in enumerate(occupancy_fractions(balls, cells)):
-            exact[k] += weight * p
-    assert law == pytest.approx([float(p) for p in exact], rel=1e-13)
-
-
 def test_occupancy_mean_at_the_papers_sizes() -> None:
     law = np.exp(laws.occupancy_mixture(one_point(300), 30969))
     mean = np.arange(len(law)) @ law
     assert law.sum() == pytest.approx(1, abs=1e-12)
     assert mean == pytest.approx(-30969 * np.expm1(300 * np.log1p(-1 / 30969)), rel=1e-12)
-
-
-def test_mixed_rows() -> None:
-    weights, rows = np.array([0.25, 0.75]), np.array([[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]])
-    with np.errstate(divide="ignore"):
-        mixed = laws.mix_rows(np.log(weights), np.log(rows))
-    assert np.exp(mixed) == pytest.approx(weights @ rows, rel=1e-15)
-    with np.errstate(divide="ignore"):
-        assert laws.mix_rows(np.log([1.0]), np.log([[0.0, 1.0]])).tolist() == [-np.inf, 0.0]

@@ -408,8 +408,15 @@ def test_whole_numbers_are_told_apart(bound: Callable[[float], float], root: flo
 @pytest.mark.parametrize(("bound", "root"), BOUNDS)
 def test_real_numbers_are_close(bound: Callable[[float], float], root: float, rising: bool) -> None:
     limits = {"start": 3.0, "least": 0.1, "most": 1e7, "accuracy": 1e-3}
-    found = safe_root(bound if rising else lambda x: bound(root * root / x), 10.0, "x", **limits, rising=rising)
+    tried: list[float] = []
+
+    def noted(x: float) -> float:
+        tried.append(x)
+        return bound(x if rising else root * root / x)
+
+    found = safe_root(noted, 10.0, "x", **limits, rising=rising)
     assert found.unsafe is not None and found.closed
+    assert found.safe in tried and found.unsafe in tried
     low, high = sorted((found.safe, found.unsafe))
     assert low <= root * (1 + 1e-12) <= high * (1 + 2e-12)
     assert high <= low * 1.001
@@ -418,6 +425,8 @@ def test_real_numbers_are_close(bound: Callable[[float], float], root: float, ri
 
 
 def test_limits() -> None:
+    found = safe_root(lambda x: 1 / x, 100.0, "x", start=1.0, least=0.05, most=1e4, accuracy=1e-3)
+    assert (found.safe, found.unsafe) == (0.05, None)
     limits = {"start": 30.0, "least": 1.0, "most": 50.0, "accuracy": 1e-3}
     for whole in (True, False):
         found = safe_root(lambda x: 1.0, 10.0, "x", **limits, rising=True, whole=whole)
@@ -449,34 +458,6 @@ def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
     assert found.safe >= 3
 
 
-def test_real_searches_are_safe() -> None:
-    steps = largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=1.0, delta=1e-6)
-    again = dpsub.account(Wor(20), 2000, noise_multiplier=3.0, steps=int(steps.value), delta=1e-6, width=1e-4)
-    assert again.upper <= 1
-    rate = largest_sample(Poisson, most=1.0, whole=False, noise_multiplier=3.0, steps=100, epsilon=1.0, delta=1e-6)
-    assert rate.account.upper <= 1
-    assert rate.account.upper == pytest.approx(1, rel=3e-3)
-    assert dpsub.account(Poisson(rate.value), noise_multiplier=3.0, steps=100, delta=1e-6).upper <= 1.001
-    for epsilon, delta, name in ((0.0, 1e-6, "epsilon"), (1.0, 1.0, "delta")):
-        with pytest.raises(ArgumentError, match=f"^{name} must be"):
-            largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=epsilon, delta=delta)
-
-
-def test_what_an_attack_refutes_is_a_number() -> None:
-    """It was null for sizes and steps."""
-    question = {"noise_multiplier": 3.0, "epsilon": 1.0, "delta": 1e-6, "accuracy": 0.01}
-    for sampler, n in ((Wor(20), 2000), (Poisson(0.01), None)):
-        steps = largest_steps(sampler, n, **question)
-        assert steps.not_proved is not None and steps.refuted is not None
-        assert steps.value < steps.not_proved <= steps.refuted == int(steps.refuted)
-        again = {"noise_multiplier": 3.0, "steps": int(steps.refuted), "delta": 1e-6, "width": 1e-3}
-        assert dpsub.account(sampler, n, **again).lower > 1
-    rate = largest_sample(Poisson, most=1.0, whole=False, steps=100, **question)
-    assert rate.refuted is not None and rate.value < rate.refuted < 1.05 * rate.value
-    assert dpsub.account(Poisson(rate.refuted), noise_multiplier=3.0, steps=100, delta=1e-6).lower > 1
-    assert largest_sample(Poisson, most=1.0, whole=False, **question | {"noise_multiplier": 30.0}).refuted is None
-
-
 def test_a_calibration_out_of_time_returns_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"epsilon": 1.0, "delta": 1e-6, "steps": 50}
     with pytest.raises(NumericalError, match="allow more time"):
@@ -495,3 +476,33 @@ def test_a_calibration_out_of_time_returns_what_was_proved(monkeypatch: pytest.M
     assert found.noise_multiplier >= full.noise_multiplier * (1 - 1e-3)
     assert found.account.upper <= 1.0
     assert not found.account.width_met and found.account.conditions[-1] == WIDTH_MISSED
+
+
+@pytest.mark.parametrize(("sampler", "n"), [(Wor(20), 2000), (Poisson(0.01), None)])
+def test_the_largest_number_of_steps_is_safe_and_an_attack_refutes_more(sampler: Sampler, n: int | None) -> None:
+    question = {"noise_multiplier": 3.0, "delta": 1e-6}
+    steps = largest_steps(sampler, n, **question, epsilon=1.0)
+    assert dpsub.account(sampler, n, **question, steps=int(steps.value), width=1e-4).upper <= 1
+    steps = largest_steps(sampler, n, **question, epsilon=1.0, accuracy=0.01)
+    assert steps.not_proved is not None and steps.refuted is not None
+    assert steps.value < steps.not_proved <= steps.refuted == int(steps.refuted)
+    assert dpsub.account(sampler, n, **question, steps=int(steps.refuted), width=1e-3).lower > 1
+
+
+def test_the_largest_rate_is_safe_and_refuted_where_there_is_an_attack() -> None:
+    question = {"noise_multiplier": 3.0, "steps": 100, "delta": 1e-6}
+    rate = largest_sample(Poisson, most=1.0, whole=False, **question, epsilon=1.0)
+    assert rate.account.upper <= 1
+    assert rate.account.upper == pytest.approx(1, rel=3e-3)
+    assert dpsub.account(Poisson(rate.value), **question).upper <= 1.001
+    rough = largest_sample(Poisson, most=1.0, whole=False, **question, epsilon=1.0, accuracy=0.01)
+    assert rough.refuted is not None and rough.value < rough.refuted < 1.05 * rough.value
+    assert dpsub.account(Poisson(rough.refuted), **question).lower > 1
+    quiet = question | {"noise_multiplier": 30.0, "steps": 1, "accuracy": 0.01}
+    assert largest_sample(Poisson, most=1.0, whole=False, **quiet, epsilon=1.0).refuted is None
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "name"), [(0.0, 1e-6, "epsilon"), (1.0, 1.0, "delta")])
+def test_targets_that_nothing_meets_are_refused(epsilon: float, delta: float, name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name} must be"):
+        largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=epsilon, delta=delta)
