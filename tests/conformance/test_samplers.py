@@ -112,9 +112,7 @@ def test_samples_are_well_formed(sampler: Sampler, n: int) -> None:
 
 
 @every_example
-def test_the_stream_alone_decides_the_sample_and_nothing_else_changes(sampler: Sampler, n: int) -> None:
-    global_state, before = np.random.get_state(legacy=False)["state"], repr(sampler)  # noqa: NPY002
-    law = sampler.multiplicity_law(n)
+def test_the_stream_alone_decides_the_sample(sampler: Sampler, n: int) -> None:
     first, again, other = (sampler.draw_block(Frame(n), 50, np.random.default_rng(seed)) for seed in (5, 5, 6))
     fields = ("indices", "counts", "offsets")
     assert all(np.array_equal(getattr(first, field), getattr(again, field)) for field in fields)
@@ -122,6 +120,13 @@ def test_the_stream_alone_decides_the_sample_and_nothing_else_changes(sampler: S
     one = sampler.draw(Frame(n), np.random.default_rng(3))
     block = sampler.draw_block(Frame(n), 1, np.random.default_rng(3))
     assert np.array_equal(one.indices, block.indices) and np.array_equal(one.counts, block.counts)
+
+
+@every_example
+def test_neither_the_sampler_nor_the_global_generator_changes(sampler: Sampler, n: int) -> None:
+    global_state, before = np.random.get_state(legacy=False)["state"], repr(sampler)  # noqa: NPY002
+    law = sampler.multiplicity_law(n)
+    sampler.draw_block(Frame(n), 20, np.random.default_rng(2))
     assert repr(sampler) == before and np.array_equal(law.log_pmf, sampler.multiplicity_law(n).log_pmf)
     after = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (it is the global state that is looked at)
     assert np.array_equal(global_state["key"], after["key"]) and global_state["pos"] == after["pos"]
