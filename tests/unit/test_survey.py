@@ -469,3 +469,9 @@ def test_given_allocation_is_advised(tmp_path: Path) -> None:
 
 def test_every_registered_design_has_a_label() -> None:
     assert all(FRAME_REGISTRY.get(name).label for name in FRAME_REGISTRY.names())
+
+
+def test_the_certificate_by_hand() -> None:
+    """One of one record drawn per stratum: log(1 + (exp(2 base) - 1)/2), and base for each unit of change."""
+    assert strata.certificate((1, 0), (1, 3), 0, 0.5) == pytest.approx(np.log((1 + np.e) / 2), rel=1e-12)
+    assert strata.certificate((1, 0), (1, 3), 3, 0.5) == pytest.approx(np.log((1 + np.e) / 2) + 1.5, rel=1e-12)
