@@ -65,7 +65,7 @@ def test_pps_variances() -> None:
 
 
 def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> None:
-    designs = pytest.importorskip("dpsub.papers.bun.experiments.bun_designs")
+    designs = pytest.importorskip("dpsub.papers.bun.experiments.designs")
     table = designs.simulated_frame(np.random.default_rng(2), 200, 3, 10)
     found, left_out = advisor.advise(table, rate="1/10", epsilon=0.5)
     assert left_out == [] and len(found) >= 14
@@ -84,7 +84,7 @@ def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> Non
 
 
 def test_the_sampler_of_a_design_draws_what_was_advised() -> None:
-    designs = pytest.importorskip("dpsub.papers.bun.experiments.bun_designs")
+    designs = pytest.importorskip("dpsub.papers.bun.experiments.designs")
     table = designs.simulated_frame(np.random.default_rng(2), 200, 3, 10)
     for one in advisor.advise(table, rate="1/10", epsilon=0.5)[0]:
         sizes = [one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)]
