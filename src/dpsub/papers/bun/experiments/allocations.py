@@ -137,7 +137,8 @@ class BunNeyman(Experiment):
             changed = list(moments)
             changed[0] = with_one_more(*moments[0], settings.lower_limits[0], -1)
             changed[-1] = with_one_more(*moments[-1], settings.top_code, 1)
-            yield filling, *([_weight(one, settings.deviation) for one in every] for every in (moments, changed))
+            weights = [[_weight(one, settings.deviation) for one in every] for every in (moments, changed)]
+            yield filling, weights[0], weights[1]
 
 
 def _weight(moments: tuple[int, float, float], deviation: str) -> float:

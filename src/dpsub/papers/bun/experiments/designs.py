@@ -104,7 +104,7 @@ class BunDesigns(Experiment):
                    "noise_at_target": noise}  # fmt: skip
 
     def _rules(
-        self, values: Sequence[np.ndarray], scenarios: Sequence[strata.Scenario], m: int, limit: float, rate: float,
+        self, values: list[np.ndarray], scenarios: Sequence[strata.Scenario], m: int, limit: float, rate: float,
         target: float, rng: np.random.Generator,
     ) -> Iterator[tuple[str, Rules, float]]:  # fmt: skip
         """Yield each rule's name, what it allocates in each scenario, and the base epsilon that it allows."""
