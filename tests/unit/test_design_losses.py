@@ -32,7 +32,7 @@ from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling import allocation
 from dpsub.sampling.allocation import exact_rate, rounded_sizes
 
-laws = pytest.importorskip("dpsub.papers.bun.experiments.laws")
+sample_laws = pytest.importorskip("dpsub.papers.bun.experiments.laws")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_figure2_reference_values(
 def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> None:
     t = np.random.default_rng(seed).dirichlet(np.ones(n + 1) * 0.5)
     law = log_sizes_of(t)
-    found = auditor.audit(*laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon)
+    found = auditor.audit(*sample_laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon)
     exact = random_size_exact(law, epsilon)
     assert exact == pytest.approx(found.loss, abs=2e-6)
     assert found.lower <= exact + 1e-9
@@ -73,11 +73,9 @@ def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> 
 def test_rounding_equals_the_programme_and_keeps_the_bound(rate: str, n: int, epsilon: float) -> None:
     p, q = (rounded_sizes(rate, size, "randomised") for size in (n, n + 1))
     exact = rounding_exact(p, q, n, epsilon)
-    assert exact == pytest.approx(auditor.audit(*laws.added(p, q, n), epsilon).loss, abs=2e-6)
+    assert exact == pytest.approx(auditor.audit(*sample_laws.added(p, q, n), epsilon).loss, abs=2e-6)
     assert exact <= rounding_size_aware(rate, epsilon, n) + 1e-10
-    assert rounding_size_aware(rate, epsilon, n) <= rounding_printed(rate, epsilon) + 1e-12 or exact_rate(
-        rate
-    ) * n < 1
+    assert rounding_size_aware(rate, epsilon, n) <= rounding_printed(rate, epsilon) + 1e-12 or exact_rate(rate) * n < 1
 
 
 @settings(max_examples=20)
@@ -86,7 +84,7 @@ def test_unequal_clusters_equal_the_programme(sizes: list[int], data: Any, epsil
     drawn = data.draw(st.integers(1, len(sizes) - 1))
     design = clusters.ClusterDesign(tuple(sizes), drawn)
     exact = design.exact(epsilon, 0)
-    assert exact == pytest.approx(auditor.audit(*laws.cluster_laws(tuple(sizes), drawn), epsilon).loss, abs=2e-6)
+    assert exact == pytest.approx(auditor.audit(*sample_laws.cluster_laws(tuple(sizes), drawn), epsilon).loss, abs=2e-6)
     assert design.lower(epsilon, 0) <= exact + 1e-12 and exact <= design.upper(epsilon, 0) + 1e-12 <= epsilon + 2e-12
 
 
@@ -152,7 +150,7 @@ def test_auditor_certifies_far_apart_samples() -> None:
 
 
 def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
-    p, q = laws.cluster_laws((2, 1, 3), 2)
+    p, q = sample_laws.cluster_laws((2, 1, 3), 2)
     found = auditor.audit(p, q, 0.6)
     for one, f in found.event.items():
         for other, g in found.event.items():
@@ -166,7 +164,7 @@ def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
 def test_insertion_bounds_bracket_the_programme(n: int) -> None:
     for place in range(n + 1):
         order = list(range(n))
-        laws = [designs.systematic_law(o, 2, n + 1) for o in (order, [*order[:place], n, *order[place:]])]
+        laws = [sample_laws.systematic_law(o, 2, n + 1) for o in (order, [*order[:place], n, *order[place:]])]
         low, high = unequal.systematic_insertion(n, 2, place, 0.5)
         assert low - 1e-9 <= auditor.audit(*laws, 0.5).loss <= high + 2e-6
 
@@ -197,7 +195,6 @@ def test_certificate_inverse_and_public_base() -> None:
     assert strata.certificate((5, 8), (50, 40), 2, base) == pytest.approx(1.0, abs=1e-9)
     assert base >= 1.0 / 4
     assert rates.amplified(0.2, strata.base_for_public((5, 8), (50, 40), 1.0)) == pytest.approx(1.0)
-
 
 
 @pytest.mark.parametrize(
