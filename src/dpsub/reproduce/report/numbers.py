@@ -133,9 +133,11 @@ def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: 
     known = {artefact.identifier: artefact for artefact in artefacts}
     shown = {(name, row): text for name, artefact in known.items() for row, text in _shown(artefact)}
     found = []
-    for (paper, name, row, column), cell in comparison.groupby(list(CELL), sort=False):
+    for _, cell in comparison.groupby(list(CELL), sort=False):
         judged = [{str(field): value for field, value in one.items()} for one in cell.to_dict("records")]
-        first, place = judged[0], f"{paper}/{name}"
+        first = judged[0]
+        paper, name, row, column = (str(first[field]) for field in CELL)
+        place = f"{paper}/{name}"
         # a setting is chosen by the paper, so it is no number about privacy
         artefact = known.get(place) if first["kind"] != "setting" else None
         values = {one["variant"]: _value(one, artefact) for one in judged}
