@@ -12,20 +12,11 @@ Law = dict[State, float]
 
 
 class Case(NamedTuple):
-    """A statement at one point.
+    """A statement ("T3.1 upper") at one point, in words without epsilon.
 
-    Attributes
-    ----------
-    statement, case : str
-        Its short name ("T3.1 upper"), and the point, without epsilon, in words.
-    side : {"upper", "lower", "equal", "number"}
-        What the formula claims to be, against `exact`.
-    epsilon : float
-        Base epsilon in nats.
-    stated, exact : float
-        The printed formula, and the truth.
-    corrected : float, optional
-        The corrected formula, where it is not the printed one.
+    `side` says what its formula claims to be against `exact`, the truth: "upper", "lower", "equal" or "number".
+    `epsilon` is that of the mechanism on the sample, in nats; `corrected` is the formula where the printed one is
+    wrong, None where it is not.
     """
 
     statement: str
