@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -14,37 +15,38 @@ from dpsub.errors import DataError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefacts import OutputDirs
 from dpsub.reproduce.privacy import KINDS, number_kind
-from dpsub.reproduce.report import Run, page, tables, write_report
+from dpsub.reproduce.report import Run, page, tables
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.report.takeaways import Tables, read_cells
 from dpsub.reproduce.verdicts import COLUMNS, VARIANTS
 from tests import report_run
+from tests.papers.cells import cells
 from tests.report_run import HOSTILE, Made
 
 CHOSEN = ("must/table2", "must/table6", "must/table8", "must/table9", "must/table10", "must/figureS4", "must/claims")
 
 
 class Page(HTMLParser):
-    """What a browser sees of a page: addresses, links, attributes by tag, and texts."""
+    """What a browser sees of a page: elements (tag and attributes) and texts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.tags: Counter[str] = Counter()
-        self.attributes: list[tuple[str, str, str]] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []
         self.texts: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] += 1
-        found = {name: value or "" for name, value in attrs}
-        self.attributes += [(tag, name, value) for name, value in found.items()]
-        self.ids += [found["id"]] if "id" in found else []
-        self.links += [found["href"]] if "href" in found else []
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
+
+    def given(self, name: str) -> list[str]:
+        """Return the values of an attribute."""
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+    def count(self, tag: str) -> int:
+        return sum(tag == name for name, _ in self.elements)
 
 
 @pytest.fixture(scope="module")
@@ -66,48 +68,41 @@ def test_labels_and_remarks_stand_before_everything_else(text: str, made: Made) 
     head = text[text.index("<header>") : text.index("</header>")]
     assert 'adult <strong class="stand-in">synthetic</strong>' in head
     assert "come from a stand-in, not from the real data" in head and "A run of reduced size." in head
-    real = made.write(data=[{**report_run.ADULT, "label": "real"}, {"dataset": "song", "label": "subset"}])
+    assert "synthetic twins" not in text
+    real = made.write(
+        data=[{**report_run.ADULT, "label": "real"}, {"dataset": "song", "label": "subset"}], twins=["song", "<rna>"]
+    )
     assert "come from a stand-in" not in real and "synthetic data" not in real
-    assert "made from song come from a part of the published data" in real
-
-
-def test_what_is_made_from_a_stand_in_says_so(text: str) -> None:
+    top = real[: real.index("Every printed number")]
+    assert "made from song come from a part of the published data" in top
+    assert "Numbers made from song, &lt;rna&gt; come from synthetic twins" in top
     for name, there in (("table8", True), ("figureS4", True), ("table6", False)):
         assert ("synthetic data" in section(text, f"must/{name}")) == there
 
 
-def test_the_page_loads_nothing(text: str) -> None:
+def test_the_page_loads_nothing_and_its_links_lead_somewhere(text: str, made: Made) -> None:
     page = Page(text)
-    loading = [(tag, value) for tag, name, value in page.attributes if name in ("src", "srcset", "action", "data")]
-    assert len(loading) == 1 and all(tag == "img" and value.startswith("data:image/png") for tag, value in loading)
-    assert page.tags["link"] == 1 and ("link", "href", "data:,") in page.attributes
+    (source,) = [value for name in ("src", "srcset", "action", "data") for value in page.given(name)]
+    assert source.startswith("data:image/png")
+    assert [attributes["href"] for tag, attributes in page.elements if tag == "link"] == ["data:,"]
     assert "default-src 'none'" in text and "@import" not in text and "url(" not in text.replace("data:", "")[:20000]
-
-
-def test_links_within_the_page_lead_somewhere(text: str, made: Made) -> None:
-    page = Page(text)
-    assert len(page.ids) == len(set(page.ids))
-    cells = {value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-cell")}
-    for link in page.links:
-        if link.startswith("#numbers?"):
-            continue
+    ids = page.given("id")
+    assert len(ids) == len(set(ids))
+    for link in page.given("href"):
         if link.startswith("#"):
-            assert link[1:] in page.ids or link[1:] in cells, link
-        elif not link.startswith("data:"):
-            assert (made.page.parent / link).resolve().exists(), link
+            assert link.startswith("#numbers?") or link[1:] in {*ids, *page.given("data-cell")}, link
+        else:
+            assert link.startswith("data:") or (made.page.parent / link).resolve().exists(), link
 
 
 def test_every_printed_number_has_a_line_and_its_verdict(text: str, made: Made) -> None:
-    page = Page(text)
-    cells = cell_verdicts(made.run.comparison)
-    shown = [value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-verdict")]
-    assert Counter(value.split()[0] for value in shown) == Counter(cells["verdict"])
-    keys = cells[["paper", "artefact", "row", "column"]].itertuples(index=False)
-    addresses = {address(paper, name, row, column) for paper, name, row, column in keys}
-    assert addresses == {value for tag, name, value in page.attributes if (tag, name) == ("tr", "data-cell")}
+    page, numbers = Page(text), cell_verdicts(made.run.comparison)
+    assert Counter(value.split()[0] for value in page.given("data-verdict")) == Counter(numbers["verdict"])
+    addresses = {address(*key) for key in numbers[["paper", "artefact", "row", "column"]].itertuples(index=False)}
+    assert addresses == set(page.given("data-cell"))
     assert addresses >= {"must/table9/experiment=1/sampler=poisson/distinct_mean"}
     in_tables = {address for address in addresses if "/table6/" in address}
-    assert in_tables and in_tables <= set(page.ids)
+    assert in_tables and in_tables <= set(page.given("id"))
 
 
 def test_each_row_says_what_kind_of_check_it_is(text: str, made: Made) -> None:
@@ -115,46 +110,37 @@ def test_each_row_says_what_kind_of_check_it_is(text: str, made: Made) -> None:
     rows = row.findall(text)
     assert len(rows) == len(cell_verdicts(made.run.comparison))
     assert all(words == CHECKS[kind][0] for kind, words in rows)
-    assert {"computed number", "computed number with Monte Carlo error", "statement", "setting", "clock time"} <= {
-        words for _, words in rows
-    }
+    assert {"exact", "monte_carlo", "claim", "setting", "timing"} <= {kind for kind, _ in rows}
     assert all(f"<dt>{name}</dt><dd>" in text for name, _ in CHECKS.values())
 
 
 def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
     artefact = made.run.artefacts[1]
-    cells = read_cells(made.run.dirs.files(artefact)["csv"])
-    blocks = tables.blocks(artefact, cells)
+    table = read_cells(made.run.dirs.files(artefact)["csv"])
+    blocks = tables.blocks(artefact, table)
     assert [row.label for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
     rows = [row for block in blocks for group in block.groups for row in group.rows]
     entries = [entry for row in rows for entry in row.entries if entry.mark]
-    found = cells[cells["verdict"].isin(["differs", "fails"]) | cells["verdict"].str.endswith("_as_done")]
+    found = table[table["verdict"].isin(["differs", "fails"]) | table["verdict"].str.endswith("_as_done")]
     assert len(found)
     assert {name for entry in entries for name in entry.errata} == set(" ".join(found["erratum"]).split())
 
 
 def test_privacy_numbers_say_what_they_are(text: str) -> None:
     table8 = section(text, "must/table8")
-    assert {kind: f'class="kind {kind}"' in table8 for kind in ("paper", "lower", "upper")} == {
-        "paper": True, "lower": True, "upper": True,
-    }  # fmt: skip
-    for row in re.findall(r'<tr class="(\w+)">(.*?)</tr>', table8, flags=re.DOTALL):
-        kinds = set(re.findall(r'class="kind (\w+)"', row[1]))
-        assert row[0] == "rigorous" or kinds <= {"paper"}, row[0]
+    assert set(re.findall(r'class="kind (\w+)"', table8)) >= {"paper", "lower", "upper"}
+    for variant, row in re.findall(r'<tr class="(\w+)">(.*?)</tr>', table8, flags=re.DOTALL):
+        assert variant == "rigorous" or set(re.findall(r'class="kind (\w+)"', row)) <= {"paper"}, variant
 
 
-@pytest.mark.parametrize(
-    ("column", "variant", "kind"),
-    [
-        ("delta_amplified", "stated", "paper"), ("delta_c_upper", "consistent", "paper"),
-        ("delta_c_upper", "rigorous", "upper"), ("epsilon_c_lower", "rigorous", "lower"),
-        ("epsilon_c_pair", "rigorous", "paper"), ("noise_refuted", "rigorous", "lower"),
-        ("optimum", "rigorous", "exact"), ("epsilon", "rigorous", "upper"), ("accuracy", "stated", ""),
-        ("delta_amplified_formula", "stated", ""), ("noise_over_wor", "rigorous", ""),
-    ],
-)  # fmt: skip
-def test_names_say_what_a_privacy_number_is(column: str, variant: str, kind: str) -> None:
-    assert number_kind(column, variant) == kind
+def test_names_say_what_a_privacy_number_is() -> None:
+    for variant, kinds in {
+        "stated": {"delta_amplified": "paper", "accuracy": "", "delta_amplified_formula": ""},
+        "consistent": {"delta_c_upper": "paper"},
+        "rigorous": {"delta_c_upper": "upper", "epsilon_c_lower": "lower", "epsilon_c_pair": "paper",
+                     "optimum": "exact", "epsilon": "upper", "noise_refuted": "lower", "noise_over_wor": ""},
+    }.items():  # fmt: skip
+        assert {column: number_kind(column, variant) for column in kinds} == kinds
 
 
 def test_artefacts_know_their_own_privacy_numbers() -> None:
@@ -191,33 +177,23 @@ def test_provenance_stands_at_the_foot(text: str, made: Made, tmp_path: Path) ->
     assert "Times: 20 s in 2 jobs" in timed and "run_experiment/adult_logistic" in timed
 
 
-def test_synthetic_twins_stand_on_top(text: str, made: Made) -> None:
-    assert "synthetic twins" not in text
-    whole = made.write(twins=["song", "<rna>"])
-    before = whole[: whole.index("Every printed number")]
-    assert "Numbers made from song, &lt;rna&gt; come from synthetic twins" in before
-
-
 def test_same_input_same_bytes(made: Made, text: str) -> None:
     assert made.write(remarks=["A run of reduced size."]) == text
 
 
 def test_hostile_names_stay_text(made: Made, text: str) -> None:
     plain, hostile = Page(text), Page(made.write(**report_run.hostile(made)))
-    assert hostile.tags["script"] == plain.tags["script"] == 2
-    assert hostile.tags["img"] == plain.tags["img"] == 1
-    assert not [name for _, name, _ in hostile.attributes if name.startswith("on")]
-    assert sum(HOSTILE in "".join(part) for part in hostile.texts) >= 8
-    assert all(link.startswith(("#", "data:", "../")) for link in hostile.links)
+    for tag, times in (("script", 2), ("img", 1)):
+        assert hostile.count(tag) == plain.count(tag) == times
+    assert not [name for _, attributes in hostile.elements for name in attributes if name.startswith("on")]
+    assert sum(HOSTILE in part for part in hostile.texts) >= 8
+    assert all(link.startswith(("#", "data:", "../")) for link in hostile.given("href"))
 
 
 def test_prose_obeys_no_html_and_loads_nothing() -> None:
     shown = str(page.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>"))
     assert "<strong>a</strong>" in shown
     assert not re.search(r"<(script|img|div|a|details)\b", shown)
-
-
-def test_a_formula_is_drawn_and_nothing_else() -> None:
     assert "<mfrac>" in tables.formula(r"\frac{m}{n}")
     assert "<script" not in tables.formula(HOSTILE)
 
@@ -231,11 +207,8 @@ def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:
 
 
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
-    empty = pd.DataFrame(columns=list(COLUMNS))
-    dirs = OutputDirs.under(tmp_path)
-    run = Run(artefacts=[], dirs=dirs, comparison=empty, data=[], errata=[], provenance={})
-    write_report(tmp_path / "index.html", run)
-    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    run = Run([], OutputDirs.under(tmp_path), pd.DataFrame(columns=list(COLUMNS)), data=[], errata=[], provenance={})
+    text = Made(tmp_path, run).write()
     assert "Data:\nsimulated only." in text and "This run has no number to compare." in text
 
 
@@ -245,3 +218,20 @@ def test_numbers_of_the_takeaways_come_from_the_tables(made: Made, text: str) ->
     value = found.number("table6", "rmse_mean", "consistent", **where)
     error = found.number("table6", "rmse_mean", "consistent_standard_error", **where)
     assert f"MUST.OW {value:.4g} ± {error:.2g}" in text
+
+
+def test_look_up_needs_exactly_one_cell() -> None:
+    rows = [("3", sampler, "mean", value) for sampler, value in (("wor", 300.0), ("must_ww", 225.0))]
+    tables, here = Tables({"table9": cells("experiment sampler column stated", *rows)}), {"experiment": "3"}
+    assert tables.number("table9", "mean", "stated", **here, sampler="wor") == 300
+    for source, fields in (("stated", {}), ("rigorous", {"sampler": "wor"}), ("stated", {"sampler": "wor", "b": "1"})):
+        assert math.isnan(tables.number("table9", "mean", source, **here, **fields))
+    assert len(tables.rows("table9", "mean", **here, sampler="*")) == 2
+    assert tables.rows("table1", "mean").empty
+
+
+def test_a_table_without_cells_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table8.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match="must be a table of cells, got the columns a, b; build it again"):
+        read_cells(path)

@@ -10,53 +10,43 @@ from dpsub.reproduce.report.takeaways import Tables
 from tests.papers.cells import cells
 
 
-def ratios(statement: str, stated: tuple[float, float], consistent: tuple[float, float]) -> pd.DataFrame:
-    names = ("smallest_ratio", "largest_ratio")
-    rows = [(statement, name, a, b) for name, a, b in zip(names, stated, consistent, strict=True)]
-    return cells("statement column stated consistent", *rows)
+def ratios(statement: str, stated: tuple[float, float], consistent: tuple[float, float] = (1.0, 1.9)) -> pd.DataFrame:
+    rows = zip(("smallest_ratio", "largest_ratio"), stated, consistent, strict=True)
+    return cells("statement column stated consistent", *((statement, *row) for row in rows))
+
+
+def advice(topic: str, **columns: dict[str, float]) -> Tables:
+    rows = [(topic, "1", name, column, value) for column, given in columns.items() for name, value in given.items()]
+    return Tables({"advice": cells("topic epsilon design column rigorous", *rows)})
+
+
+def sizes(least: float, most: float, consistent: tuple[float, float] = (1.0, 1.9)) -> str:
+    return summary.random_sizes(Tables({"tableB": ratios("T3.1 upper", (least, most), consistent)}))
+
+
+TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
 
 
 @pytest.mark.parametrize(
-    ("stated", "consistent", "words"),
+    ("text", "words"),
     [
-        ((0.5, 0.9), (1.0, 1.9), ("falls to 0.5 of the exact worst loss", "covers it, by at most a factor of 1.9")),
-        ((1.0, 1.2), (0.7, 1.9), ("Theorem 3.1 covers the exact worst loss", "it still falls to 0.7 of it")),
+        (sizes(0.5, 0.9), ["falls to 0.5 of", "covers it, by at most a factor of 1.9"]),
+        (sizes(1.0, 1.2, (0.7, 1.9)), ["3.1 covers the exact worst loss", "it still falls to 0.7 of"]),
+        # a bound that is exceeded is not called loose
+        (summary.loose(Tables({"tableB": pd.concat([ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))])})),
+         ["at most T4.3 5.7 times it"]),
+        (summary.designs(advice("advice", lower={"PPS": 1.2}, upper={"PPS": 1.3})),
+         ["can lose more than epsilon with: PPS (1.2)."]),
+        (summary.designs(advice("advice", lower={"PPS": 0.1}, upper={"PPS": 0.4})), ["at most half of it with: PPS."]),
+        (summary.designs(advice("advice", lower={"PPS": 0.7}, upper={"PPS": 0.9})), ["at most epsilon as far as is"]),
+        (summary.allocations(advice("menu", total_at_target=TOTALS)),
+         ["*even, public* has the smallest error (2), the best rule that needs no public allocation, *rounded*, 2.5"]),
+        (summary.allocations(advice("menu", total_at_target={**TOTALS, "rounded": 1.0})),
+         ["*rounded* has the smallest error (1). The relation"]),
     ],
-)
-def test_bounds_for_random_sizes(
-    stated: tuple[float, float], consistent: tuple[float, float], words: tuple[str, str]
-) -> None:
-    text = summary.random_sizes(Tables({"tableB": ratios("T3.1 upper", stated, consistent)}))
-    assert all(word in text for word in words)
-
-
-def test_a_bound_that_is_exceeded_is_not_called_loose() -> None:
-    frame = pd.concat([ratios("T4.3", (1.0, 5.7), (1.0, 3.9)), ratios("T5.2", (0.9, 1.1), (1.0, 1.1))])
-    text = summary.loose(Tables({"tableB": frame}))
-    assert "at most T4.3 5.7 times it" in text
-    assert "T5.2" not in text
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper", "words"),
-    [(1.2, 1.3, "can lose more than epsilon with: PPS (1.2)."), (0.1, 0.4, "at most half of it with: PPS."),
-     (0.7, 0.9, "loses at most epsilon as far as is known")],
 )  # fmt: skip
-def test_designs_are_sorted_by_their_loss(lower: float, upper: float, words: str) -> None:
-    rows = [("advice", "1", "PPS", "lower", lower), ("advice", "1", "PPS", "upper", upper)]
-    assert words in summary.designs(Tables({"advice": cells("topic epsilon design column rigorous", *rows)}))
-
-
-@pytest.mark.parametrize(
-    ("public", "private", "words"),
-    [(2.0, 5.0, "*even, public* has the smallest error (2), the best rule that needs no public allocation, *rounded*, "
-      "2.5 times it"), (5.0, 2.0, "*rounded* has the smallest error (2). The relation")],
-)  # fmt: skip
-def test_allocations_are_compared_by_their_error(public: float, private: float, words: str) -> None:
-    rows = [("menu", "1", name, "total_at_target", value) for name, value in (
-        ("even, public", public), ("rounded", private), ("Neyman, at best", 1e9))]  # fmt: skip
-    text = summary.allocations(Tables({"advice": cells("topic epsilon design column rigorous", *rows)}))
-    assert words.removesuffix(". The relation") in text
+def test_sentences_follow_the_tables(text: str, words: list[str]) -> None:
+    assert all(word in text for word in words), text
 
 
 def test_a_run_without_tables_says_nothing() -> None:

@@ -4,9 +4,10 @@ address in the page: #must/table8/sampler=wor/accuracy."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import pandas as pd
@@ -15,7 +16,7 @@ from dpsub.reproduce.artefact import Artefact, printed_rows
 from dpsub.reproduce.digits import with_error
 from dpsub.reproduce.names import display
 from dpsub.reproduce.published import row_texts
-from dpsub.reproduce.verdicts import CELL, VARIANTS, overall
+from dpsub.reproduce.verdicts import CELL, VARIANTS, overall, overall_by_cell
 
 MEANINGS = {
     "reproduced": "our number rounds to the printed one",
@@ -46,17 +47,13 @@ GOOD = ("reproduced", "within_error", "holds")
 BAD = ("differs", "fails")
 
 
+YES_OR_NO = {1.0: "yes", 0.0: "no"}
+
+
 def address(paper: str, artefact: str, row: str, column: str) -> str:
     """Return the address of one cell, without the sign #; safe as an attribute and as a link whatever the names are.
 
-    Parameters
-    ----------
-    paper, artefact : str
-        "must", "table8".
-    row : str
-        As `dpsub.reproduce.published.row_texts` writes it.
-    column : str
-        The quantity.
+    `row` is as `dpsub.reproduce.published.row_texts` writes it.
     """
     return "/".join(quote(part, safe="=.,:()+*'") for part in (paper, artefact, *row.split("; "), column))
 
@@ -66,13 +63,12 @@ def filtered(**chosen: str) -> str:
     return f"numbers?{urlencode(chosen)}"
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """One of our numbers as text, as a number to sort by, and what it is if it is a privacy number."""
 
-    text: str = ""
-    order: str = ""
-    kind: str = ""
+    text: str
+    order: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -81,8 +77,8 @@ class Line:
 
     Attributes
     ----------
-    cell : str
-        The fields of its row key, as they are shown.
+    place, cell : str
+        The artefact ("must/table8"), and the fields of its row key, as they are shown.
     values : mapping
         Ours by variant.
     check : str
@@ -91,17 +87,18 @@ class Line:
         The verdict of the cell, and "shown" if values stand next to it that are not judged.
     anchor : str
         Its address in the report.
+    data : str
+        What the data behind it are.
     """
 
     paper: str
-    artefact: str
+    place: str
     cell: str
     quantity: str
     printed: Value
     values: Mapping[str, Value]
     kind: str
     check: str
-    verdict: str
     verdicts: tuple[str, ...]
     errata: tuple[str, ...]
     note: str
@@ -109,22 +106,19 @@ class Line:
     data: str
 
     @property
-    def place(self) -> str:
-        return f"{self.paper}/{self.artefact}"
+    def verdict(self) -> str:
+        return self.verdicts[0]
 
 
 def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return one row a printed number: its key, overall verdict and erratum."""
-    rows = [
-        {**{name: cell[0][name] for name in (*CELL, "erratum")}, "verdict": _overall(cell)}
-        for cell in _cells(comparison)
-    ]
-    return pd.DataFrame(rows, columns=[*CELL, "verdict", "erratum"])
+    cells = comparison.drop_duplicates(list(CELL))[[*CELL, "erratum"]].reset_index(drop=True)
+    # verdicts come in the order of the table, as the cells do
+    cells.insert(len(CELL), "verdict", pd.Series(list(overall_by_cell(comparison).values()), dtype=object))
+    return cells
 
 
-def lines(
-    comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]
-) -> list[Line]:
+def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]) -> list[Line]:
     """Return the printed numbers of a comparison in its order.
 
     Parameters
@@ -138,69 +132,52 @@ def lines(
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
     shown = {(name, row): text for name, artefact in known.items() for row, text in _shown(artefact)}
-    return [_line(cell, known, shown, data_labels) for cell in _cells(comparison)]
+    found = []
+    for _, cell in comparison.groupby(list(CELL), sort=False):
+        judged = [{str(field): value for field, value in one.items()} for one in cell.to_dict("records")]
+        first = judged[0]
+        paper, name, row, column = (str(first[field]) for field in CELL)
+        place = f"{paper}/{name}"
+        # a setting is chosen by the paper, so it is no number about privacy
+        artefact = known.get(place) if first["kind"] != "setting" else None
+        values = {one["variant"]: _value(one, artefact) for one in judged}
+        verdicts = (overall({one["variant"]: one["verdict"] for one in judged}),)
+        notes = [part for one in judged for part in str(one["note"]).split("; ") if part]
+        found.append(Line(
+            paper=paper, place=place, cell=shown.get((place, row), row), quantity=display("column", column, plain=True),
+            printed=Value(first["printed"], _number(first["printed"]), _kind(artefact, column, "printed")),
+            values={variant: values[variant] for variant in VARIANTS if variant in values and values[variant].text},
+            kind=first["kind"], check=CHECKS[first["kind"]][0],
+            verdicts=(*verdicts, "shown") if any(one["verdict"] == "shown" for one in judged) else verdicts,
+            errata=tuple(first["erratum"].split()), note="; ".join(dict.fromkeys(notes)),
+            anchor=address(paper, name, row, column), data=data_labels.get(place, "simulated"),
+        ))  # fmt: skip
+    return found
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
     """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none has."""
-    every = [line.verdict for line in found]
-    return {name: every.count(name) for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
-
-
-def _cells(judged: pd.DataFrame) -> list[list[dict[str, Any]]]:
-    """Return the rows of each printed number, one a variant, in the order of the table."""
-    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in judged.to_dict("records"):
-        found.setdefault(tuple(row[name] for name in CELL), []).append({str(key): row[key] for key in row})
-    return list(found.values())
+    every = Counter(line.verdict for line in found)
+    return {name: every[name] for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
 
 
 def _shown(artefact: Artefact) -> Iterator[tuple[str, str]]:
     """Yield the rows that the paper prints, each with the words in which its key fields are shown."""
-    printed = printed_rows(artefact)
-    keys = printed[list(artefact.keys)].drop_duplicates()
+    keys = printed_rows(artefact)[list(artefact.keys)].drop_duplicates()
     for row, fields in zip(row_texts(keys, artefact.keys), keys.to_dict("records"), strict=True):
         yield row, ", ".join(display(str(name), text, plain=True) for name, text in fields.items() if text)
 
 
-def _overall(judgements: list[dict[str, Any]]) -> str:
-    return overall({row["variant"]: row["verdict"] for row in judgements})
+def _kind(artefact: Artefact | None, column: str, variant: str) -> str:
+    return artefact.number_kind(column, variant) if artefact else ""
 
 
-def _line(
-    judgements: list[dict[str, Any]], known: Mapping[str, Artefact], shown_rows: Mapping[tuple[str, str], str],
-    data_labels: Mapping[str, str],
-) -> Line:  # fmt: skip
-    key = judgements[0]
-    place = f"{key['paper']}/{key['artefact']}"
-    artefact = known.get(place)
-    verdict = _overall(judgements)
-    setting = key["kind"] == "setting"  # chosen by the paper, so it is no number about privacy
-
-    def kind(variant: str) -> str:
-        return artefact.number_kind(key["column"], variant) if artefact and not setting else ""
-
-    values = {row["variant"]: _value(row, key["printed"], kind(row["variant"])) for row in judgements}
-    notes = [part for row in judgements for part in str(row["note"]).split("; ") if part]
-    return Line(
-        paper=key["paper"], artefact=key["artefact"], quantity=display("column", key["column"], plain=True),
-        cell=shown_rows.get((place, key["row"]), key["row"]),
-        printed=Value(key["printed"], _number(key["printed"]), kind("printed")),
-        values={name: values[name] for name in VARIANTS if name in values and values[name].text},
-        kind=key["kind"], check=CHECKS[key["kind"]][0], verdict=verdict,
-        verdicts=(verdict, "shown") if any(row["verdict"] == "shown" for row in judgements) else (verdict,),
-        errata=tuple(key["erratum"].split()), note="; ".join(dict.fromkeys(notes)),
-        anchor=address(*(key[name] for name in CELL)),
-        data=data_labels.get(place, "simulated"),
-    )  # fmt: skip
-
-
-def _value(row: Mapping[str, Any], printed: str, kind: str) -> Value:
+def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
     order = "" if math.isnan(row["value"]) else repr(row["value"])
     if row["kind"] == "claim":
-        return Value({1.0: "yes", 0.0: "no"}.get(row["value"], ""), order)
-    text = with_error(row["value"], math.nan, row["lower"], row["upper"], printed)
-    return Value(text, order, kind if text else "")
+        return Value(YES_OR_NO.get(row["value"], ""), order, "")
+    text = with_error(row["value"], math.nan, row["lower"], row["upper"], row["printed"])
+    return Value(text, order, _kind(artefact, row["column"], row["variant"]) if text else "")
 
 
 def _number(text: str) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -49,22 +49,17 @@ class Run:
 
     Parameters
     ----------
-    artefacts : sequence of Artefact
-        What the run has made, in the order of the report.
-    dirs : OutputDirs
-        Where their files are.
+    artefacts, dirs : sequence of Artefact, OutputDirs
+        What the run has made, in the order of the report, and where the files are.
     comparison : DataFrame
         All printed numbers next to ours, as in ``results/comparison.csv``.
     data : sequence of mappings
         Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...).
     errata : sequence of Path
         The errata of the papers.
-    provenance : mapping
-        What the foot of the page shows first: seed, commit, digests.
-    environment : mapping
-        `versions` and `installed`, from describe_run.py.
-    configuration : str
-        The whole configuration as text.
+    provenance, environment, configuration : mapping, mapping, str
+        For the foot of the page: seed, commit, digests; `versions` and `installed`, from describe_run.py; the whole
+        configuration as text.
     logs : Path, optional
         Folder of the jobs' logs, which say what time and memory they took.
     twins : sequence of str
@@ -154,7 +149,6 @@ def _rendered(content: Mapping[str, Any]) -> bytes:
 
 
 def _data_uri(content: bytes, kind: str) -> str:
-    """Return `content` as an address that holds it."""
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
@@ -176,22 +170,23 @@ def inline(text: str) -> Markup:
 
 def _paper(run: Run, key: str, lines: Sequence[Line], here: Path) -> dict[str, Any]:
     made = [artefact for artefact in run.artefacts if artefact.paper == key]
-    paper = papers().get(key)
+    paper, sentences = papers().get(key), []
     takeaways = of_paper(paper) if paper and made else None
-    sentences = []
     if takeaways:
-        known = Tables({
-            artefact.name: read_cells(run.dirs.files(artefact)["csv"])
-            for artefact in made
-            if artefact.kind != "figure" and not artefact.timed
-        })
+        known = Tables(
+            {
+                artefact.name: read_cells(run.dirs.files(artefact)["csv"])
+                for artefact in made
+                if artefact.kind != "figure" and not artefact.timed
+            }
+        )
         evidence = takeaways.evidence(known)
         sentences = [{"text": inline(text), "evidence": evidence.get(text)} for text in takeaways.sentences(known)]
     return {
         "key": key, "title": paper.title if paper else key, "totals": numbers.counts(lines), "count": len(lines),
         "introduction": takeaways.introduction if takeaways else "", "sentences": sentences,
         "artefacts": [
-            _artefact(run, artefact, [line for line in lines if line.artefact == artefact.name], here)
+            _artefact(run, artefact, [line for line in lines if line.place == artefact.identifier], here)
             for artefact in made
         ],
     }  # fmt: skip
@@ -199,8 +194,7 @@ def _paper(run: Run, key: str, lines: Sequence[Line], here: Path) -> dict[str, A
 
 def _artefact(run: Run, artefact: Artefact, lines: Sequence[Line], here: Path) -> dict[str, Any]:
     files = run.dirs.files(artefact)
-    missing = [path for path in files.values() if not path.exists()]
-    if missing:
+    if missing := [path for path in files.values() if not path.exists()]:
         raise DataError(f"the report needs every file of {artefact.identifier}, got no {missing[0]}; build it first")
     found = {
         "made": artefact, "data": run.data_label(artefact), "totals": numbers.counts(lines),
@@ -229,17 +223,13 @@ def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
     variants = Counter(name for line in lines for name in line.values)
     return {
         "verdict": {name: verdicts[name] for name in dict.fromkeys([*numbers.MEANINGS, *verdicts])},
-        "paper": _counted(line.paper for line in lines),
-        "kind": _counted(line.kind for line in lines),
+        "paper": Counter(line.paper for line in lines),
+        "kind": Counter(line.kind for line in lines),
         "variant": {name: variants[name] for name in VARIANTS},
-        "data": _counted(line.data for line in lines),
-        "artefact": _counted(line.place for line in lines),
-        "erratum": _counted(name for line in lines for name in line.errata),
+        "data": Counter(line.data for line in lines),
+        "artefact": Counter(line.place for line in lines),
+        "erratum": Counter(name for line in lines for name in line.errata),
     }
-
-
-def _counted(values: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(values))
 
 
 def _flat(found: Mapping[str, Any]) -> dict[str, str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 from latex2mathml.converter import convert
@@ -17,14 +16,13 @@ from dpsub.reproduce.digits import usual, with_error
 from dpsub.reproduce.layout import Layout, place
 from dpsub.reproduce.names import display, variant_name
 from dpsub.reproduce.published import key_names, row_texts
-from dpsub.reproduce.report.numbers import BAD, address
+from dpsub.reproduce.report.numbers import BAD, YES_OR_NO, address
 from dpsub.reproduce.verdicts import AS_DONE
 
 PRINTED = "printed"
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """What stands at one place of a table.
 
     Attributes
@@ -48,8 +46,7 @@ class Entry:
     anchor: str = ""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One source (printed, as stated, ...) of a line of the paper's table."""
 
     label: str
@@ -57,16 +54,14 @@ class Row:
     entries: list[Entry]
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """A line of the paper's table: its labels, and a row for each source that has a number."""
 
     labels: list[str]
     rows: list[Row]
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """One panel of a table."""
 
     title: str
@@ -80,47 +75,42 @@ def blocks(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
 
     Parameters
     ----------
-    artefact : Artefact
-        Not a figure.
-    table : DataFrame
-        Its cells, as `dpsub.reproduce.report.takeaways.read_cells` returns them.
+    artefact, table : Artefact, DataFrame
+        Not a figure, and its cells, as `dpsub.reproduce.report.takeaways.read_cells` returns them.
     """
     layout = Layout(stub=("claim", "column"), heads=()) if artefact.kind == "claims" else artefact.layout
     cells = [{str(name): value for name, value in cell.items()} for cell in table.to_dict("records")]
     usual_form = {str(name): usual(part[PRINTED]) for name, part in table.groupby("column")}
-    variants, texts = (PRINTED, *variants_of(table)), row_texts(table, key_names(table))
+    sources = {PRINTED: PRINTED, **{variant: variant_name(variant) for variant in variants_of(table)}}
+    texts = row_texts(table, key_names(table))
 
-    def rows(positions: Iterable[int | None]) -> list[Row]:
-        found, anchored = [], set()
-        for variant in variants:
-            entries = []
-            for position in positions:
-                cell = None if position is None else cells[position]
-                text = _text(artefact, cell, variant, usual_form) if cell else ""
-                if not cell or not text:
-                    entries.append(Entry())
-                    continue
-                anchor = ""
-                if position is not None and position not in anchored:
-                    anchor = address(artefact.paper, artefact.name, texts[position], str(cell["column"]))
-                anchored.add(position)
-                mark = _mark(variant, str(cell["verdict"]))
-                kind = "" if cell["verdict"] == "used" else artefact.number_kind(cell["column"], variant)
-                entries.append(Entry(text, kind, mark, tuple(str(cell["erratum"]).split()) if mark else (), anchor))
-            if any(entry.text for entry in entries):
-                found.append(Row(PRINTED if variant == PRINTED else variant_name(variant), variant, entries))
-        return found
+    def entry(position: int | None, variant: str, anchored: set[int]) -> Entry:
+        cell = {} if position is None else cells[position]
+        text = _text(artefact, cell, variant, usual_form) if cell else ""
+        if position is None or not text:
+            return Entry()
+        column, verdict = str(cell["column"]), str(cell["verdict"])
+        anchor = "" if position in anchored else address(artefact.paper, artefact.name, texts[position], column)
+        anchored.add(position)
+        kind = "" if verdict == "used" else artefact.number_kind(column, variant)
+        mark = _mark(variant, verdict)
+        return Entry(text, kind, mark, tuple(str(cell["erratum"]).split()) if mark else (), anchor)
 
-    made = []
-    for panel in place(layout, [{k: v for k, v in cell.items() if isinstance(v, str)} for cell in cells]):
-        groups = [Group(_shown(layout.stub, labels), rows(positions)) for labels, positions in panel.lines]
-        made.append(Block(
+    def rows(positions: Sequence[int | None]) -> list[Row]:
+        anchored: set[int] = set()
+        found = [Row(name, variant, [entry(position, variant, anchored) for position in positions])
+                 for variant, name in sources.items()]  # fmt: skip
+        return [row for row in found if any(entry.text for entry in row.entries)]
+
+    return [
+        Block(
             title=", ".join(filter(None, _shown(layout.panels, panel.labels))),
             stub=["quantity" if name == "column" else name.replace("_", " ") for name in layout.stub],
             heads=[" ".join(filter(None, _shown(layout.heads, head))) or "value" for head in panel.heads],
-            groups=[group for group in groups if group.rows],
-        ))  # fmt: skip
-    return made
+            groups=[Group(_shown(layout.stub, labels), made) for labels, at in panel.lines if (made := rows(at))],
+        )
+        for panel in place(layout, [{k: v for k, v in cell.items() if isinstance(v, str)} for cell in cells])
+    ]
 
 
 def formula(text: str) -> Markup:
@@ -139,7 +129,7 @@ def _text(artefact: Artefact, cell: dict[str, Any], variant: str, usual_form: di
     names = (variant, *(f"{variant}_{extra}" for extra in ("standard_error", "lower", "upper")))
     value, error, lower, upper = (float(cell.get(name, math.nan)) for name in names)
     if artefact.kind == "claims" and column == "holds":
-        return {1.0: "yes", 0.0: "no"}.get(value, "")
+        return YES_OR_NO.get(value, "")
     return with_error(value, error, lower, upper, printed or usual_form.get(column, ""))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from dpsub.sampling.frame import Frame
 ALLOCATION_SHARE = 0.25
 """Of the promise, what noisy weights N_i S_i spend before the sample is drawn."""
 NUMBERS = ("lower", "upper", "exact", "size_mean", "size_sd", "sampling", "noise", "base", "noise_at_target")
+Rules = Sequence[Sequence[int]]
 
 
 def simulated_frame(rng: np.random.Generator, n: int, n_strata: int, n_clusters: int) -> FrameTable:
@@ -36,13 +38,18 @@ def simulated_frame(rng: np.random.Generator, n: int, n_strata: int, n_clusters:
 
 
 class BunDesigns(Experiment):
-    """Topic "advice": one record a design and epsilon. Topic "menu": allocation rules at one promise."""
+    """Topic "advice": one record a design and epsilon. Topic "menu": allocation rules at one promise.
+
+    -1 stands for what a design has no number for.
+    """
 
     name: ClassVar[str] = "bun_designs"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "topic": "str", "design": "str", "relation": "str", "epsilon": "float64", "note": "str",
         **dict.fromkeys(NUMBERS, "float64"),
     }  # fmt: skip
+    axes: ClassVar[tuple[str, ...]] = ("epsilons",)
+    keys: ClassVar[tuple[str, ...]] = ("topic", "design", "epsilon")
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
     class Settings(ExperimentSettings):
@@ -56,68 +63,70 @@ class BunDesigns(Experiment):
             k = checks.integer("strata", self.strata, at_least=2, at_most=self.n // 10)
             checks.integer("clusters", self.clusters, at_least=2, at_most=self.n // 2)
             # the smallest stratum, for which Theorem 7.2 needs a record in the mean
-            share = float(exact_rate(self.rate))
-            checks.real("rate n / (2^strata - 1)", share * self.n / (2**k - 1), at_least=1)
+            checks.real("rate n / (2^strata - 1)", float(exact_rate(self.rate)) * self.n / (2**k - 1), at_least=1)
             for epsilon in self.epsilons:
                 checks.real("epsilon", epsilon, at_most=5)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        sizes = tuple(int(getattr(settings, name)) for name in ("n", "strata", "clusters"))
-        rng = run.streams.data({"sizes": sizes}, 0)
-        table = simulated_frame(rng, *sizes)
+        sizes = (settings.n, settings.strata, settings.clusters)
+        table = simulated_frame(run.streams.data({"sizes": sizes}, 0), *sizes)
         rows: list[dict[str, Any]] = []
-        for epsilon in (float(value) for value in settings.epsilons):
+        for epsilon in settings.epsilons:
             for one in advise(table, rate=settings.rate, epsilon=epsilon)[0]:
-                numbers = {name: getattr(one, name) for name in NUMBERS}
                 rows.append({"topic": "advice", "design": one.design, "relation": one.relation, "epsilon": epsilon,
-                             "note": one.note, **numbers})  # fmt: skip
-            noise = run.streams.noise({"epsilon": epsilon}, 0)
-            rows += self._menu(table, settings.rate, epsilon, noise)
-        # what a design has no number for is infinite nowhere and absent everywhere: -1 stands for it in records
+                             "note": one.note, **{name: getattr(one, name) for name in NUMBERS}})  # fmt: skip
+            rows += self._menu(table, settings.rate, epsilon, run.streams.noise({"epsilon": epsilon}, 0))
         frame = pd.DataFrame(rows).assign(replicate=0)
         return self.frame(frame.assign(**{name: frame[name].fillna(-1.0) for name in NUMBERS}))
 
     def _menu(
-        self, table: FrameTable, rate: object, target: float, rng: np.random.Generator
+        self, table: FrameTable, rate: float, target: float, rng: np.random.Generator
     ) -> Iterator[dict[str, Any]]:
         """Rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
-        labels, counts = table.frame.needed("strata"), table.frame.stratum_sizes.tolist()
-        deviations = [float(table.values[labels == h].std(ddof=1)) for h in range(len(counts))]
+        counts = table.frame.stratum_sizes.tolist()
+        values = [table.values[table.frame.needed("strata") == h] for h in range(len(counts))]
+        deviations = [float(part.std(ddof=1)) for part in values]
         scenarios = [
             strata.Scenario(tuple(counts), tuple(deviations)),
             strata.Scenario(tuple(counts), (*deviations[:-1], 2 * deviations[-1])),
             strata.Scenario((*counts[:-1], 2 * counts[-1]), tuple(deviations)),
         ]
-        m = round(float(exact_rate(rate)) * table.frame.n)
-        public = {
-            "proportional": allocation.proportional(counts, m),
-            "Neyman": allocation.neyman(counts, deviations, m),
-            "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
-        }
-        # a rule's name, what it allocates in each scenario, and the base epsilon that it allows
-        menu = [(f"{name}, public", [rule] * 3, strata.base_for_public(rule, counts, target))
-                for name, rule in public.items()]  # fmt: skip
-        menu.append(("proportional, randomised rounding", [allocation.proportional(s.sizes, m) for s in scenarios],
-                     rounding_base(rate, target)))  # fmt: skip
-        limit, first = float(table.values.max()), ALLOCATION_SHARE * target
-        noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
-                 for s in scenarios]  # fmt: skip
-        # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
-        menu.append(("Neyman, noisy weights", noisy, min(
-            strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
-        )))  # fmt: skip
-        own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
-        change = neyman_change([table.values[labels == h] for h in range(len(counts))], own[0])
-        base = min(strata.base_for_certificate(rule, s.sizes, change, target)
-                   for rule, s in zip(own, scenarios, strict=True))  # fmt: skip
-        menu.append(("Neyman, from the data, at best", own, base))
-        for name, rules, base in menu:
+        m, limit = round(float(exact_rate(rate)) * table.frame.n), float(table.values.max())
+        for name, rules, base in self._rules(values, scenarios, m, limit, rate, target, rng):
             # the rule with the smallest of these worst totals is the answer to Equations 7 and 8 over this menu
             sampling, noise = max(
                 ((s.sampling_variance(rule), s.noise_variance(rule, base, limit))
                  for rule, s in zip(rules, scenarios, strict=True)), key=sum,
             )  # fmt: skip
             yield {"topic": "menu", "design": name, "relation": "as the rule's theorem", "epsilon": target,
-                   "note": "mean, worst of three populations", "lower": np.nan, "upper": target, "exact": np.nan,
-                   "size_mean": m, "size_sd": 0.0, "sampling": sampling, "noise": np.nan, "base": base,
+                   "note": "mean, worst of three populations", **dict.fromkeys(NUMBERS, math.nan), "upper": target,
+                   "size_mean": m, "size_sd": 0.0, "sampling": sampling, "base": base,
                    "noise_at_target": noise}  # fmt: skip
+
+    def _rules(
+        self, values: list[np.ndarray], scenarios: Sequence[strata.Scenario], m: int, limit: float, rate: float,
+        target: float, rng: np.random.Generator,
+    ) -> Iterator[tuple[str, Rules, float]]:  # fmt: skip
+        """Yield each rule's name, what it allocates in each scenario, and the base epsilon that it allows."""
+        counts = scenarios[0].sizes
+        public = {
+            "proportional": allocation.proportional(counts, m),
+            "Neyman": allocation.neyman(counts, scenarios[0].deviations, m),
+            "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
+        }
+        for name, rule in public.items():
+            yield f"{name}, public", [rule] * 3, strata.base_for_public(rule, counts, target)
+        rounded = [allocation.proportional(s.sizes, m) for s in scenarios]
+        yield "proportional, randomised rounding", rounded, rounding_base(rate, target)
+        first = ALLOCATION_SHARE * target
+        noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+                 for s in scenarios]  # fmt: skip
+        # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
+        yield "Neyman, noisy weights", noisy, min(
+            strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
+        )  # fmt: skip
+        own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
+        change = neyman_change(values, own[0])
+        yield "Neyman, from the data, at best", own, min(
+            strata.base_for_certificate(rule, s.sizes, change, target) for rule, s in zip(own, scenarios, strict=True)
+        )  # fmt: skip

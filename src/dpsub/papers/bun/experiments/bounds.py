@@ -9,12 +9,11 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks
-from dpsub.papers.bun.experiments.bun_cases import design_cases, lemma_cases, number_cases, size_cases
-from dpsub.papers.bun.experiments.bun_cases.cases import Case
+from dpsub.papers.bun.experiments import design_cases, size_cases
+from dpsub.papers.bun.experiments.laws import Case
 from dpsub.papers.bun.settings import RandomLaws
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Listed, Positive
-from dpsub.streams import Streams
 
 
 class BunBounds(Experiment):
@@ -31,6 +30,7 @@ class BunBounds(Experiment):
         "replicate": "int64", "statement": "str", "case": "str", "side": "str", "epsilon": "float64",
         "bound": "float64", "exact": "float64",
     }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = ("statement", "case", "epsilon")
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
     class Settings(ExperimentSettings):
@@ -45,15 +45,15 @@ class BunBounds(Experiment):
                 checks.real("epsilon", epsilon, at_most=5)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        rows = []
-        for case in self._cases(settings, run.streams):
-            bound = {"stated": case.stated, "consistent": case.corrected, "rigorous": case.exact}[run.variant]
-            rows.append((0, case.statement, case.case, case.side, case.epsilon, bound, case.exact))
+        rows = [(0, *case[:4], case.bound(run.variant), case.exact) for case in self._cases(settings, run)]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
-    def _cases(self, settings: Settings, streams: Streams) -> Iterator[Case]:
-        epsilons = [float(epsilon) for epsilon in settings.epsilons]
-        yield from size_cases.cases(epsilons, int(settings.random_laws), streams)
-        yield from design_cases.cases(epsilons, int(settings.largest_order))
-        yield from lemma_cases.cases(epsilons, int(settings.random_laws), streams)
-        yield from number_cases.cases()
+    def _cases(self, settings: Settings, run: Run) -> Iterator[Case]:
+        for epsilon in settings.epsilons:
+            yield from size_cases.sizes_of_samples(epsilon, settings.random_laws, run.streams)
+        for epsilon in settings.epsilons:
+            yield from design_cases.designs(epsilon, settings.largest_order)
+        yield from design_cases.same_as_simple()
+        for epsilon in settings.epsilons:
+            yield from size_cases.lemmas(epsilon, settings.random_laws, run.streams)
+        yield from size_cases.printed_numbers()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from dpsub.errors import ArgumentError
-from dpsub.papers.bun.settings import ClassNumbers
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import Epsilon, ExperimentSettings, SampleSize, Sizes
+from dpsub.reproduce.settings import Count, Epsilon, ExperimentSettings, SampleSize, Sizes
 from dpsub.sampling import allocation
 
+ClassNumbers = Annotated[tuple[Count, ...], Field(min_length=2, strict=False, description="One number a class.")]
 FILLINGS = ("vertex", "uniform", "log_uniform", "piled")
 PILED = 0.024  # share at the upper limit; with it the top class has the standard deviation that the vectors imply
 
@@ -32,9 +32,7 @@ def class_moments(low: int, high: int, filling: str) -> tuple[float, float]:
     sizes = np.arange(low, high + 1, dtype=float)
     p = np.full(len(sizes), 1 / len(sizes)) if filling == "uniform" else (1 / sizes) / (1 / sizes).sum()
     mean = float(p @ sizes)
-    if filling == "vertex":
-        return mean, (mean - low) * (high - mean)
-    return mean, float(p @ (sizes - mean) ** 2)
+    return mean, (mean - low) * (high - mean) if filling == "vertex" else float(p @ (sizes - mean) ** 2)
 
 
 def with_one_more(count: int, mean: float, variance: float, value: float, step: int) -> tuple[int, float, float]:
@@ -44,6 +42,14 @@ def with_one_more(count: int, mean: float, variance: float, value: float, step: 
         raise ArgumentError(f"a stratum must keep at least one record, got {new}")
     total, square = count * mean + step * value, count * (variance + mean * mean) + step * value * value
     return new, total / new, max(0.0, square / new - (total / new) ** 2)
+
+
+def allocated(weights: Sequence[float], sizes: Sequence[int], m: int, variant: str) -> tuple[int, ...]:
+    """Return the allocation in proportion to `weights`: rounded class by class (stated), or summing to m."""
+    if variant == "stated":
+        total = math.fsum(weights)
+        return tuple(min(n, math.floor(m * w / total + 0.5)) for w, n in zip(weights, sizes, strict=True))
+    return allocation.allocate(sizes, np.array(weights), m)
 
 
 class BunNeyman(Experiment):
@@ -60,6 +66,7 @@ class BunNeyman(Experiment):
         "weight_before": "float64", "weight_after": "float64", "before": "int64", "after": "int64", "m": "int64",
         "epsilon": "float64",
     }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = ("topic", "stratum")
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
 
     class Settings(ExperimentSettings):
@@ -96,52 +103,44 @@ class BunNeyman(Experiment):
             if sum(self.counts) < self.m:
                 raise ArgumentError(f"m must be at most the population of {sum(self.counts)}, got {self.m}")
 
+        @property
+        def highs(self) -> list[int]:
+            """Upper limits of the size classes."""
+            return [*(low - 1 for low in self.lower_limits[1:]), self.top_code]
+
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        return self.frame(pd.DataFrame(list(self._rows(settings, run.variant)), columns=list(self.columns)))
+        m, k, parts = settings.m, len(settings.counts), []
+        for topic, *weights in self._weights(settings):
+            counts = settings.counts if topic in FILLINGS else (0,) * k
+            # what a class can give at most; of the vectors only m is known
+            sizes = list(counts) if topic in FILLINGS else [m] * k
+            changed = [sizes[0] - 1, *sizes[1:-1], sizes[-1] + 1]
+            found = [settings.before, settings.after] if topic == "printed" else [
+                allocated(w, n, m, run.variant) for w, n in zip(weights, (sizes, changed), strict=True)]  # fmt: skip
+            parts.append(pd.DataFrame({
+                "replicate": 0, "topic": topic, "stratum": range(1, k + 1), "low": settings.lower_limits,
+                "high": settings.highs, "count": counts, "weight_before": weights[0], "weight_after": weights[1],
+                "before": found[0], "after": found[1], "m": m, "epsilon": settings.epsilon,
+            }))  # fmt: skip
+        return self.frame(pd.concat(parts, ignore_index=True))
 
-    def _rows(self, settings: Settings, variant: str) -> Iterator[tuple[Any, ...]]:
-        lows, m = list(settings.lower_limits), int(settings.m)
-        highs = [low - 1 for low in lows[1:]] + [settings.top_code]
-        counts = list(settings.counts)
-        printed = [list(getattr(settings, name)) for name in ("before", "after")]
-        for topic, before, after in self._weights(settings, lows, highs):
-            sizes = [counts] if topic in FILLINGS else [[m] * len(counts)]
-            sizes.append([n + (i == len(counts) - 1) - (i == 0) for i, n in enumerate(sizes[0])])
-            if topic == "printed":
-                found = printed
-            else:
-                found = [list(allocated(w, n, m, variant)) for w, n in zip((before, after), sizes, strict=True)]
-            for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
-                yield (0, topic, i + 1, low, high, counts[i] if topic in FILLINGS else 0, before[i], after[i],
-                       found[0][i], found[1][i], m, float(settings.epsilon))  # fmt: skip
-
-    def _weights(
-        self, settings: Settings, lows: Sequence[int], highs: Sequence[int]
-    ) -> Iterator[tuple[str, list[float], list[float]]]:
+    def _weights(self, settings: Settings) -> Iterator[tuple[str, list[float], list[float]]]:
         """Yield N_i sigma_i before and after, by topic."""
-        before, after = ([float(value) for value in getattr(settings, name)] for name in ("before", "after"))
+        before, after = list(map(float, settings.before)), list(map(float, settings.after))
         yield "printed", before, after
         # the growth of the last class's share of the total that takes the first vector to the second
         factor = (after[-1] / sum(after[:-1])) / (before[-1] / sum(before[:-1]))
         yield "replay", before, [*before[:-1], before[-1] * factor]
+        classes = list(zip(settings.counts, settings.lower_limits, settings.highs, strict=True))
         for filling in FILLINGS:
-            moments = [(int(n), *class_moments(low, high, filling))
-                       for n, low, high in zip(settings.counts, lows, highs, strict=True)]  # fmt: skip
+            moments = [(n, *class_moments(low, high, filling)) for n, low, high in classes]
             changed = list(moments)
-            changed[0] = with_one_more(*moments[0], float(lows[0]), -1)
-            changed[-1] = with_one_more(*moments[-1], float(settings.top_code), 1)
-            weights = [[_weight(part, settings.deviation) for part in parts] for parts in (moments, changed)]
+            changed[0] = with_one_more(*moments[0], settings.lower_limits[0], -1)
+            changed[-1] = with_one_more(*moments[-1], settings.top_code, 1)
+            weights = [[_weight(one, settings.deviation) for one in every] for every in (moments, changed)]
             yield filling, weights[0], weights[1]
 
 
 def _weight(moments: tuple[int, float, float], deviation: str) -> float:
     n, _, variance = moments
     return n * math.sqrt(variance * (n / (n - 1) if deviation == "sample" and n > 1 else 1.0))
-
-
-def allocated(weights: Sequence[float], sizes: Sequence[int], m: int, variant: str) -> tuple[int, ...]:
-    """Return the allocation in proportion to `weights`: rounded class by class (stated), or summing to m."""
-    if variant == "stated":
-        total = math.fsum(weights)
-        return tuple(min(n, math.floor(m * w / total + 0.5)) for w, n in zip(weights, sizes, strict=True))
-    return allocation.allocate(sizes, np.array(weights), m)

@@ -1,0 +1,81 @@
+"""Laws of small samples, as the auditor takes them: counts of each kind of record in the sample, and their chances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from dpsub.amplification.survey.auditor import State
+
+Law = dict[State, float]
+
+
+class Case(NamedTuple):
+    """A statement ("T3.1 upper") at one point, in words without epsilon.
+
+    `side` says what its formula claims to be against `exact`, the truth: "upper", "lower", "equal" or "number".
+    `epsilon` is that of the mechanism on the sample, in nats; `corrected` is the formula where the printed one is
+    wrong, None where it is not.
+    """
+
+    statement: str
+    case: str
+    side: str
+    epsilon: float
+    stated: float
+    exact: float
+    corrected: float | None = None
+
+    def bound(self, variant: str) -> float:
+        """Return the formula in a variant; `rigorous` is the truth."""
+        if variant == "rigorous":
+            return self.exact
+        return self.stated if variant == "stated" or self.corrected is None else self.corrected
+
+
+def _holding(sizes: Mapping[int, float], n: int) -> Law:
+    """Return the law of (holds x, other records) for samples of n records, one of them x."""
+    return {(held, m - held): chance for m, p in sizes.items()
+            for held, chance in ((1, p * m / n), (0, p * (1 - m / n))) if chance > 0}  # fmt: skip
+
+
+def substituted(sizes: Mapping[int, float], n: int) -> tuple[Law, Law]:
+    """Return the laws of (holds x, holds x', other records) for samples of n records, of which x became x'."""
+    law = _holding(sizes, n).items()
+    return {(held, 0, rest): p for (held, rest), p in law}, {(0, held, rest): p for (held, rest), p in law}
+
+
+def added(smaller: Mapping[int, float], larger: Mapping[int, float], n: int) -> tuple[Law, Law]:
+    """Return the laws of (holds x, other records) for samples of n records, and of these and x."""
+    return {(0, m): p for m, p in smaller.items() if p > 0}, _holding(larger, n + 1)
+
+
+def cluster_laws(sizes: Sequence[int], drawn: int, *, by_size: bool = False) -> tuple[Law, Law]:
+    """Return the laws of (members of each cluster, the new member of the first one) without and with it.
+
+    All sets of `drawn` clusters have one chance, or, `by_size`, a chance proportional to their records (one drawn).
+    """
+    chosen = list(combinations(range(len(sizes)), drawn))
+    laws: tuple[Law, Law] = ({}, {})
+    for extra, law in enumerate(laws):
+        for some in chosen:
+            state = (*(size if i in some else 0 for i, size in enumerate(sizes)), extra if 0 in some else 0)
+            law[state] = sum(state) / (sum(sizes) + extra) if by_size else 1 / len(chosen)
+    return laws
+
+
+def systematic_law(order: Sequence[int], step: int, n_records: int) -> Law:
+    """Return the law of every `step`-th record of `order` from a uniform start, as counts of records 0..n_records-1."""
+    law: Law = {}
+    for start in range(step):
+        state = tuple(order[start::step].count(record) for record in range(n_records))
+        law[state] = law.get(state, 0.0) + 1 / step
+    return law
+
+
+def inserted(n: int) -> tuple[Law, Law]:
+    """Return the laws of every second of n records in a known order, without and with a record inserted half-way."""
+    order = list(range(n))
+    longer = [*order[: n // 2], n, *order[n // 2 :]]
+    return systematic_law(order, 2, n + 1), systematic_law(longer, 2, n + 1)

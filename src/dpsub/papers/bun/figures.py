@@ -1,0 +1,136 @@
+"""Figure 1: design, sample, mechanism. Figure 2: random sizes. Figure E1: allocations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level
+from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+CURVES: dict[tuple[str, str], dict[str, Any]] = {
+    ("stated", "upper"): {"label": "upper, as printed", "color": "#D55E00", "linestyle": "-"},
+    ("stated", "lower"): {"label": "lower, as printed", "color": "#D55E00", "linestyle": ":"},
+    ("consistent", "upper"): {"label": "upper, corrected", "color": "#0072B2", "linestyle": "-"},
+    ("consistent", "lower"): {"label": "lower, corrected", "color": "#0072B2", "linestyle": ":"},
+    ("rigorous", "upper"): {"label": "exact worst loss", "color": "black", "linestyle": (0, (4, 2))},
+}
+TOPICS = {
+    "printed": {"label": "as printed", "color": "#D55E00", "marker": "o"},
+    "uniform": {"label": "uniform", "color": "#0072B2", "marker": "s"},
+    "log_uniform": {"label": "log-uniform", "color": "#009E73", "marker": "^"},
+    "vertex": {"label": "at the class limits", "color": "#CC79A7", "marker": "D"},
+    "piled": {"label": "piled at the lower limits", "color": "#666666", "marker": "v"},
+}
+
+
+class BunFigure(Artefact):
+    """A figure without a number to be compared."""
+
+    kind = "figure"
+
+    def values(self, records: Records) -> pd.DataFrame:
+        return values_frame([])
+
+
+class Figure1(BunFigure):
+    """Auxiliary data set the design, the design draws the sample, the mechanism sees the sample only."""
+
+    name = "figure1"
+    caption = (
+        "Data-dependent sampling: auxiliary data H set the sampling scheme C(H), which draws the sample S from the "
+        "population P, on which the epsilon-DP mechanism M runs. What is promised to the population is the privacy of "
+        "the whole, M_C."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        figure, (axes,) = canvas(6.6, 1.9)
+        names = ("population and\nauxiliary data", "sampling scheme", "sample", "release")
+        texts = ("$P, H$", "$P,\\ \\mathcal{C}(H)$", "$S$", "$\\mathcal{M}(S)$")
+        steps = ("design", "sample", "ε-DP\nmechanism")
+        boxes = [Box(0.08 + 0.28 * place, 0.56, text, place, 0.12, 0.24) for place, text in enumerate(texts)]
+        for start, end, step in zip(boxes[:-1], boxes[1:], steps, strict=True):
+            arrow(axes, start, end)
+            caption(axes, (start.x + end.x) / 2, 0.66 + 0.05 * step.count("\n"), step)
+        for box, name in zip(boxes, names, strict=True):
+            draw_box(axes, box)
+            caption(axes, box.x, 0.86, name)
+        arc(axes, (boxes[0].x, 0.43), (boxes[-1].x, 0.43), bend=0.18)
+        caption(axes, 0.5, 0.06, "end to end: $\\mathcal{M}_{\\mathcal{C}}(H, P)$")
+        return figure, pd.DataFrame({"from": texts[:-1], "to": texts[1:], "step": steps})
+
+
+def named_level(value: float, text: str) -> list[Any]:
+    """Return the layers of a horizontal line and of its name, to the right of the panel."""
+
+    def write(axes: Axes) -> None:
+        axes.annotate(text, (1, value), xycoords=("axes fraction", "data"), xytext=(3, 0), fontsize=7,
+                      textcoords="offset points", va="center", color="#555555")  # fmt: skip
+
+    return [level(value, color="#888888", linewidth=0.6), write]
+
+
+class Figure2(BunFigure):
+    """Bounds of the loss against the standard deviation of the sample's size."""
+
+    name = "figure2"
+    caption = (
+        "Loss under substitution when the sample's size is a truncated Gaussian with mean n/2 (n = 10,000) and the "
+        "mechanism is 0.01-DP under add_remove. The printed upper curve lies below the exact loss: it holds only for "
+        "mechanisms that are 0.01-DP under substitution as well. Left: sigma on a linear axis; right: logarithmic."
+    )
+    experiments = ("bun_random_size",)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "bun_random_size")
+        epsilon = float(frame["epsilon"].iloc[0])
+        sides = frame.melt(["variant", "sigma"], ["upper", "lower"], "side", "loss")
+        layers = [curves(sides, "sigma", "loss", by=("variant", "side"), styles=CURVES),
+                  *named_level(epsilon, "ε"), *named_level(2 * epsilon, "2ε")]  # fmt: skip
+        panels = [Panel(f"{scale} axis", layers, {"xscale": scale}) for scale in ("linear", "log")]
+        figure = draw_panels(
+            panels, columns=2, width=6.8, height=3.0, labels=self.labels(records), grid={"sharey": True},
+            xlabel="standard deviation σ of the size", ylabel="ε′ (nats)", ylim=(0.4 * epsilon, 2.1 * epsilon),
+        )  # fmt: skip
+        return figure, frame.reset_index(drop=True)
+
+
+class FigureE1(BunFigure):
+    """Change of the allocation, class by class."""
+
+    name = "figureE1"
+    caption = (
+        "Change of each class's Neyman allocation (m = 10,000) when the smallest establishment is raised to the top "
+        "code: as printed, and for synthetic populations (made-up class counts) with four ways to fill the classes. "
+        "Only classes whose top one is piled up at its lower limit come near the printed change."
+    )
+    experiments = ("bun_neyman",)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "bun_neyman", variants=("consistent",))
+        change = frame["after"] - frame["before"]
+        frame = frame.assign(change=change, low_end=np.minimum(change, 0), high_end=np.maximum(change, 0))
+        classes = frame[frame["topic"] == "printed"]
+        layers = [
+            level(0, linewidth=0.6), lambda axes: axes.grid(axis="x", visible=False),
+            curves(frame, "stratum", "change", by="topic", styles=TOPICS, bars=("low_end", "high_end"), apart=4,
+                   linestyle="none", markevery=1),
+        ]  # fmt: skip
+        panel = Panel("", layers, {
+            "xlabel": "employees of the establishment", "ylabel": "change of the allocation",
+            "xticks": classes["stratum"],
+            "xticklabels": [f"{low}–\n{high}" for low, high in zip(classes["low"], classes["high"], strict=True)],
+        }, "upper left")  # fmt: skip
+        figure = draw_panels([panel], columns=1, width=6.4, height=3.2, labels=self.labels(records))
+        kept = ["topic", "stratum", "low", "high", "before", "after", "change"]
+        return figure, frame[kept].reset_index(drop=True)
+
+    def labels(self, records: Records) -> tuple[str, ...]:
+        return ("synthetic",)

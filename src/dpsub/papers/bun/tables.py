@@ -1,0 +1,161 @@
+"""Tables of Bun et al.: formulas and their standing, tests of sizes, allocations, advice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpsub.papers.bun.experiments.designs import NUMBERS
+from dpsub.reproduce.artefact import Records
+from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.tables import Column, Part, Table
+
+TOLERANCE = 2e-6
+"""Two computations of one loss, of which one is certified to 1e-6 nats, agree within this."""
+
+
+class TableA(Table):
+    """Every formula in its variants; `rigorous` is the exact value."""
+
+    name = "tableA"
+    caption = (
+        "Formulas of Bun et al. on a grid, in nats: as printed, as corrected, and the exact worst loss over all "
+        "epsilon-DP mechanisms (rigorous), certified by a linear programme or equal to one."
+    )
+    keys = ("statement", "case", "epsilon")
+    layout = Layout(panels=("statement",), stub=("case", "epsilon"), heads=("column",))
+    parts = (
+        Part("bun_bounds", {"{side}": "bound"}, where={"statement": lambda name: ~name.str.endswith("programme")}),
+    )
+
+    def number_kind(self, column: str, variant: str) -> str:
+        return "exact" if variant == "rigorous" else super().number_kind(column, variant)
+
+
+def judged(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return records of the grid with `gap` |bound - exact|, `tight`, `right`, and `ratio`, where it has a meaning."""
+    bound, exact, side = frame["bound"], frame["exact"], frame["side"]
+    gap = (bound - exact).abs().where(bound != exact, 0.0)  # both infinite: no gap
+    tight = gap <= TOLERANCE
+    right = tight | ((side == "upper") & (bound >= exact)) | ((side == "lower") & (bound <= exact))
+    known = np.isfinite(exact) & (exact > TOLERANCE) & np.isfinite(bound)
+    return frame.assign(gap=gap, tight=tight, right=right, ratio=(bound / exact.where(known)).where(known))
+
+
+def decisive(frame: pd.DataFrame) -> str:
+    """Return the case that refutes a statement by most, or the closest call, from its judged records."""
+    wrong = frame[~frame["right"]]
+    row = wrong.iloc[wrong["gap"].argmax()] if len(wrong) else frame.iloc[frame["gap"].argmin()]
+    return f"{row['case']}, epsilon {row['epsilon']:g}: formula {row['bound']:.6g}, exact {row['exact']:.6g}"
+
+
+class StatementTable(Table):
+    """A table with a line for each statement, from its judged records."""
+
+    keys = ("statement",)
+    layout = Layout(stub=("statement",), heads=("column",))
+
+
+def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
+    """Return the only part of such a table: quantity -> column of the judged records, and pandas' name of a summary."""
+
+    def column(source: str, summary: str) -> Column:
+        return Column(lambda cases: cases[source].agg(summary), empty=True)
+
+    columns = {name: column(*given) for name, given in quantities.items()}
+    return (Part("bun_bounds", columns, where={"side": ("upper", "lower", "equal")}, variants=("stated", "consistent"),
+                 prepare=judged, note=decisive),)  # fmt: skip
+
+
+class TableB(StatementTable):
+    """How far a bound lies from the exact loss."""
+
+    name = "tableB"
+    caption = (
+        "Bound over exact worst loss: smallest and largest ratio over all cases in which the loss is finite and above "
+        "0. An upper bound below 1, or a lower one above 1, is no bound."
+    )
+    parts = of_cases(cases=("right", "size"), smallest_ratio=("ratio", "min"), largest_ratio=("ratio", "max"))
+
+
+class TableE(StatementTable):
+    """Which statements agree, are loose, or err."""
+
+    name = "tableE"
+    caption = (
+        "Share of cases in which each statement is right, and in which it is tight (within 2e-6 nats of the exact "
+        "loss). right = 1 and tight = 1: agrees; right = 1: holds, but is loose; right below 1: an erratum."
+    )
+    parts = of_cases(right=("right", "mean"), tight=("tight", "mean"))
+
+
+class TableC(Table):
+    """Advantage of the best private test of two sizes, next to its limits and a noisy count."""
+
+    name = "tableC"
+    caption = (
+        "Two sizes a number apart: the largest advantage of an epsilon-DP test of the size, that of a threshold on the "
+        "size plus Laplace noise, and the limit on any test (stated: exp of the loss, less 1; consistent: tanh of half "
+        "the loss; rigorous: the best advantage again)."
+    )
+    keys = ("difference", "epsilon")
+    layout = Layout(panels=("column",), stub=("difference",), heads=("epsilon",))
+    parts = tuple(
+        Part("bun_size_tests", {name: name for name in columns}, where={"topic": "jump"}, variants=variants)
+        for columns, variants in (
+            (("advantage", "laplace_count", "limit"), ("stated",)), (("limit",), ("consistent", "rigorous")),
+        )
+    )  # fmt: skip
+
+
+class TableD(Table):
+    """Allocations class by class before and after one establishment is raised to the top code."""
+
+    name = "tableD"
+    caption = (
+        "Neyman allocation by size class before and after the smallest establishment is raised to the top code: the "
+        "printed vectors, their replay by one growth factor, and synthetic populations with four ways to fill the "
+        "classes (made-up class counts, no real establishments). stated: every class rounded on its own; consistent: "
+        "integers that sum to m."
+    )
+    keys = ("topic", "stratum")
+    layout = Layout(panels=("topic",), stub=("stratum",), heads=("column",))
+    parts = (Part("bun_neyman", {name: name for name in ("before", "after", "change")},
+                  prepare=lambda frame: frame.assign(change=frame["after"] - frame["before"])),)  # fmt: skip
+
+    def labels(self, records: Records) -> tuple[str, ...]:
+        return ("synthetic",)
+
+
+def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the advice with NaN for what is unknown or infinite, with totals, and with the relation in its notes."""
+    numbers = frame[list(NUMBERS)]
+    numbers = numbers.where(np.isfinite(numbers) & (numbers >= 0))
+    totals = {"total": numbers["sampling"] + numbers["noise"],
+              "total_at_target": numbers["sampling"] + numbers["noise_at_target"]}  # fmt: skip
+    notes = (frame["relation"] + "; " + frame["note"]).str.removesuffix("; ")
+    return frame.assign(**numbers, **totals, note=notes)
+
+
+class TableAdvice(Table):
+    """What each design gives: epsilon', the law of the sample's size, variances with and without noise."""
+
+    name = "advice"
+    caption = (
+        "Design advisor on a simulated frame. advice: end-to-end loss of a mechanism with this epsilon on the sample "
+        "(lower, upper, exact), records drawn, variance of the estimated total without and with the mechanism's noise; "
+        "base: epsilon on the sample if the promise is epsilon, with the variance that follows. menu: allocation "
+        "rules for a mean at one promise, the worst of three populations. Empty: unknown, or none."
+    )
+    keys = ("topic", "epsilon", "design")
+    layout = Layout(panels=("topic", "epsilon"), stub=("design",), heads=("column",))
+    together = ("epsilon",)
+    parts = tuple(
+        Part("bun_designs", {name: Column(name, empty=True) for name in columns}, where={"topic": topic},
+             prepare=known_numbers, note="{note}")
+        for topic, columns in (
+            ("advice", ("lower", "upper", "exact", "size_mean", "size_sd", "sampling", "total", "base",
+                        "total_at_target")),
+            ("menu", ("base", "sampling", "noise_at_target", "total_at_target")),
+        )
+    )  # fmt: skip
