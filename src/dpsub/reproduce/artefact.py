@@ -102,6 +102,8 @@ class Artefact(ABC):
     settings : mapping
         What the paper fixed and prints: (value of each key, then the column) -> place in the configuration, such as
         "composition.table8.n_compositions"; compared with the configured setting itself.
+    setting_variants : mapping
+        Variants under which such a setting stands, where that is not `stated` alone.
     layout : Layout
         Where each value stands in the printed table.
     """
@@ -114,6 +116,7 @@ class Artefact(ABC):
     timed: ClassVar[bool] = False
     keys: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[Mapping[tuple[str, ...], str]] = {}
+    setting_variants: ClassVar[Mapping[tuple[str, ...], tuple[str, ...]]] = {}
     layout: ClassVar[Layout] = Layout()
 
     def __init_subclass__(cls) -> None:
@@ -258,7 +261,7 @@ def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
 
 
 def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the configured settings that `artefact` compares with printed ones, as values of the variant `stated`.
+    """Return the configured settings that `artefact` compares with printed ones, as values.
 
     Raises
     ------
@@ -279,7 +282,8 @@ def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]
                 raise DataError(f"{artefact.identifier} must name a setting that is there, got {path!r}") from None
         else:
             fields = dict(zip((*artefact.keys, "column"), place, strict=True))
-            rows.append({**fields, "variant": "stated", "value": found})
+            variants = artefact.setting_variants.get(place, ("stated",))
+            rows += [{**fields, "variant": variant, "value": found} for variant in variants]
     return values_frame(rows).assign(configured=True)
 
 

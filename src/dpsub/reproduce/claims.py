@@ -432,11 +432,14 @@ class Setting:
         Identifier among the printed claims, and its quantity.
     path : str
         Experiment, then names of nested settings or positions in lists: "composition.figure_s2.n_compositions.0".
+    variants : tuple of str
+        Under which it stands in the comparison.
     """
 
     claim: str
     column: str
     path: str
+    variants: tuple[str, ...] = STATED
 
     @property
     def reads(self) -> tuple[tuple[str, str], ...]:
@@ -464,6 +467,7 @@ class Claims(Artefact):
         asked = [claim for claim in cls.claims if isinstance(claim, Claim)]
         fixed = [claim for claim in cls.claims if isinstance(claim, Setting)]
         cls.settings = {(one.claim, one.column): one.path for one in fixed}
+        cls.setting_variants = {(one.claim, one.column): one.variants for one in fixed}
         if "experiments" not in cls.__dict__:
             cls.experiments = tuple(dict.fromkeys(name for claim in asked for name, _ in claim.reads))
 
@@ -495,7 +499,7 @@ class Claims(Artefact):
                         checks.one_of(f"column of {experiment}", column, {*known, *ADDED})
             except ArgumentError as problem:
                 raise PlanError(f"{self.identifier}, claim {claim.claim}: {problem}") from None
-            for variant in STATED if isinstance(claim, Setting) else claim.variants:
+            for variant in claim.variants:
                 key = (claim.claim, claim.column, variant)
                 if key in seen:
                     raise PlanError(f"{self.identifier}: each claim comes once, got {claim.claim!r} twice; remove one")

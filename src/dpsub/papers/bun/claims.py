@@ -176,6 +176,9 @@ def from_grid(claim: str, column: str, statement: str) -> Claim:
     found = number(Numbers(GRID, "bound", where={"statement": statement}))
     return Claim(claim, statement, found, column=column, variants=ALL)
 
+BOTH = ("stated", "consistent")
+EVERY = (*BOTH, "rigorous")
+
 
 class Claims(claims.Claims):
     """What the paper states: bounds, numbers, settings, definitions."""
@@ -192,9 +195,9 @@ class Claims(claims.Claims):
         from_grid("U005", "epsilon_amplified", "Section 2.4 scale"),
         from_grid("U006", "epsilon", "Section 2.4 base"),
         Claim("U009", "Section 3", tilted_within_support, (SIZES,), variants=STATED),
-        Setting("U010", "n", f"{SIZES}.n"),
-        Setting("U011", "epsilon", f"{SIZES}.epsilon"),
-        Setting("U012", "mean_over_n", f"{SIZES}.mean_share"),
+        Setting("U010", "n", f"{SIZES}.n", EVERY),
+        Setting("U011", "epsilon", f"{SIZES}.epsilon", EVERY),
+        Setting("U012", "mean_over_n", f"{SIZES}.mean_share", BOTH),
         Claim("U013", "Figure 2", range_of_sigma, (SIZES,), variants=STATED),
         Claim("U014", "Figure 2", number(Numbers(SIZES, "upper", where={"sigma": 1.0})), column="epsilon_amplified",
               variants=ALL),
@@ -218,8 +221,8 @@ class Claims(claims.Claims):
             "short of epsilon by at most {largest:.2g}", strict=False)),
         Claim("U035", "Section 5.2", near_rate("Section 5.2 Poisson"), (GRID,)),
         Claim("U044", "Appendix E.1", number(Numbers(NEYMAN, "stratum"), "nunique"), column="strata", variants=BOTH),
-        Setting("U045", "m", f"{NEYMAN}.m"),
-        Setting("U046", "top_code", f"{NEYMAN}.top_code"),
+        Setting("U045", "m", f"{NEYMAN}.m", BOTH),
+        Setting("U046", "top_code", f"{NEYMAN}.top_code", BOTH),
         Claim("U047", "Appendix E.1", could_be_rounded("before"), (NEYMAN,), variants=STATED),
         Claim("U048", "Appendix E.1", could_be_rounded("after"), (NEYMAN,), variants=STATED),
         # the printed vectors' own difference, and that of establishments spread over their classes
