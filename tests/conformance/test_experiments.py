@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsub.data import known
+from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import PlanError
 from dpsub.reproduce import settings
 from dpsub.reproduce.experiments import REGISTRY
@@ -52,9 +52,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stand-ins of all data sets."""
     folder, found = tmp_path_factory.mktemp("stand-ins"), {}
     for name in ("adult", "adult_gains", "gowalla", "ijcnn1"):
-        found[name] = folder / f"{name}{known.suffix_of(name)}"
-        script = ROOT / "workflow/scripts" / known.script_of(name)
-        command = [sys.executable, str(script), "--sources", str(ROOT / "data/SOURCES.csv"),
+        found[name] = folder / f"{name}{DATA_SETS.get(name).suffix}"
+        script = ROOT / "workflow/scripts/prepare_data.py"
+        command = [sys.executable, str(script), "--dataset", name, "--sources", str(ROOT / "data/SOURCES.csv"),
                    "--raw", str(folder / "raw"), "--fallback", "synthetic", "--no-download",
                    "--output", str(found[name])]  # fmt: skip
         subprocess.run(command, check=True, timeout=300)
