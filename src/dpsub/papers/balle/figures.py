@@ -22,7 +22,7 @@ BASES: dict[str, dict[str, Any]] = {
     "gaussian": {"label": "Gaussian", "color": "#D55E00", "linestyle": (0, (1, 1.2))},
 }
 SIZES = ("#56B4E9", "#0072B2", "#002B55")  # light to dark with m
-OTHERS = {
+OTHERS: dict[str, tuple[Any, str, str]] = {
     "wr_no_group": ((0, (1, 1.2)), "with", "without"),
     "wr_black_box": ((0, (4, 1.5)), "white-box", "black-box"),
 }
@@ -95,7 +95,7 @@ def _sampled(frame: pd.DataFrame) -> list[Any]:
 def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
     """Curves of each size, dashed the other way to treat groups; then what the dashes mean."""
     dashes, plain, dashed = OTHERS[other]
-    styles = {}
+    styles: dict[Any, dict[str, Any]] = {}
     for colour, m in zip(SIZES, sorted(frame["m"].unique()), strict=False):
         styles[m, "wr"] = {"color": colour, "linestyle": "-", "label": f"m = {m}"}
         styles[m, other] = {"color": colour, "linestyle": dashes, "label": "_"}

@@ -1,4 +1,4 @@
-"""The bounds on a grid, next to exact losses and to the best possible ones (Balle et al., Table 1, Theorems 8 to 14)."""
+"""The bounds on a grid, next to exact losses and to the best possible ones (Balle et al., Table 1 and Theorem 14)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class BalleEnumeration(Experiment):
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rng = run.streams.data({}, 0)
-        rows = []
+        rows: list[dict[str, object]] = []
         for row in rows_of(settings, own=True):
             for each in (row, replace(row, grow=True)) if row.theorem == "Theorem 11" else (row,):
                 rows += _enumerated(each, settings, run.variant, rng)

@@ -15,16 +15,7 @@ from dpsub import checks, noise
 from dpsub.amplification import Bound, amplify, base_epsilon, translate
 from dpsub.noise import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import (
-    ExperimentSettings,
-    FrameSize,
-    Listed,
-    Positive,
-    Rates,
-    SampleSize,
-    Share,
-    Sizes,
-)
+from dpsub.reproduce.settings import ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share, Sizes
 
 SHARE_BELOW = 0.999  # of the base epsilon at which a curve ends: there it must still be positive
 

@@ -1,4 +1,4 @@
-"""Pairs of numbers that the paper says are equal, or ordered, computed independently (Balle et al., Sections 2 to 5)."""
+"""Pairs of numbers that the paper says are equal, or ordered, each computed twice (Balle et al., Sections 2 to 5)."""
 
 from __future__ import annotations
 
@@ -120,10 +120,8 @@ def integrated_divergence(name: str, ratio: float, epsilon: float) -> float:
 
 def _closed_forms(settings: BalleProfiles.Settings) -> Iterator[Pair]:
     for name, ratio, epsilon in itertools.product(NAMES, settings.ratios, settings.epsilons):
-        delta = noise.of(name, ratio).delta(epsilon)
-        yield f"{name}_profile", f"ratio={ratio:g} epsilon={epsilon:g}", delta, integrated_divergence(
-            name, ratio, epsilon
-        )
+        case, integral = f"ratio={ratio:g} epsilon={epsilon:g}", integrated_divergence(name, ratio, epsilon)
+        yield f"{name}_profile", case, noise.of(name, ratio).delta(epsilon), integral
     for ratio in settings.ratios:
         laplace, gaussian = (noise.of(name, ratio) for name in NAMES)
         for factor in (1.0, 1.5, 10.0):
@@ -154,7 +152,7 @@ def moment_settings(profile: AdditiveNoiseProfile | RandomisedResponseProfile) -
 
 
 def _moments(settings: BalleProfiles.Settings) -> Iterator[Pair]:
-    known = [
+    known: list[AdditiveNoiseProfile | RandomisedResponseProfile] = [
         *(noise.of(name, ratio) for name in NAMES for ratio in settings.ratios),
         *(RandomisedResponseProfile(p) for p in settings.keep_probabilities if 0.5 < p < 1),
     ]
@@ -217,9 +215,8 @@ def _rates(settings: BalleProfiles.Settings) -> Iterator[Pair]:
         for epsilon in (1e-4, 1e-3, 1e-2, 0.1):
             yield "small_rate", f"eta={eta:g} epsilon={epsilon:g}", amplified_epsilon(epsilon, eta), eta * epsilon
     for n, rate in itertools.product((10, 100, 1000, 10000), (0.1, 0.2, 0.5, 1.0)):
-        yield "wr_rate", f"n={n} rate={rate:g}", translate(
-            "wr", "substitute", "substitute", n=n, m=round(rate * n)
-        ).eta, rate
+        drawn = translate("wr", "substitute", "substitute", n=n, m=round(rate * n))
+        yield "wr_rate", f"n={n} rate={rate:g}", drawn.eta, rate
     whole = translate("wor", "substitute", "substitute", n=30, m=30)
     bases: list[Profile] = [MembershipProfile(0.75), *(noise.of(name, 1.0) for name in NAMES)]
     for base, epsilon in itertools.product(bases, settings.epsilons):
