@@ -28,11 +28,12 @@ Frames = dict[str, pd.DataFrame]
 
 @pytest.fixture(scope="module")
 def records() -> Frames:
-    return {
-        name: pd.concat([EXPERIMENTS.get(name)().compute(small, variant=variant, seed=1).assign(variant=variant, data="")
-                         for variant in EXPERIMENTS.get(name).variants], ignore_index=True)
-        for name, small in SMALL.items()
-    }  # fmt: skip
+    found = {}
+    for name, small in SMALL.items():
+        kind = EXPERIMENTS.get(name)
+        runs = [kind().compute(small, variant=each, seed=1).assign(variant=each, data="") for each in kind.variants]
+        found[name] = pd.concat(runs, ignore_index=True)
+    return found
 
 
 def verdicts(records: Frames) -> pd.DataFrame:

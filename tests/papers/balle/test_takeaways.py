@@ -37,7 +37,8 @@ def test_attained_bounds(ratio: float, words: str) -> None:
 @pytest.mark.parametrize(
     ("by_size", "printed", "words", "loose"),
     [(1.0, 0.8, "is the optimum of these designs, where Theorem 14 is up to 1.25 times", "Theorem 14 (down to 0.80"),
-     (0.9, 0.8, "at most 1.11 times the optimum", "Theorem 2 given the size (down to 0.90"), (0.8, 0.9, "", "0.90 of it")],
+     (0.9, 0.8, "at most 1.11 times the optimum", "Theorem 2 given the size (down to 0.90"),
+     (0.8, 0.9, "", "0.90 of it")],
 )  # fmt: skip
 def test_the_optimum_decides_which_bound_is_tight(by_size: float, printed: float, words: str, loose: str) -> None:
     rows = [(name, "4", "0.1", "", "1", "0", "0.5", "ratio_to_bound", ratio) for name, ratio in (
