@@ -9,7 +9,7 @@ import pandas as pd
 from dpsub.papers.balle.claims import CURVES, PANELS
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.claims import Claim
-from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style, where
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, sampler_style, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ class Figure1(Artefact):
               for panel, name in (("b", "Gaussian"), ("c", "Laplace"))),
             *(Panel(f"Laplace, WR: {name}", _groups(by_panel[panel], other), limits[panel], "upper right")
               for panel, other, name in (("d", "wr_no_group", "group effect"), ("e", "wr_black_box", "groups"))),
-            Panel("", [_remark(frame)]),
+            Panel("", [_parameters(frame)]),
         ]  # fmt: skip
         figure = draw_panels(panels, width=7.2, labels=self.labels(records), xlabel="ε′", ylabel="δ′")
         kept = ["panel", "curve", "level", "m", "eta", "x", "delta", "log_delta"]
@@ -85,11 +85,8 @@ def _sampled(frame: pd.DataFrame) -> list[Any]:
     styles = {name: sampler_style(name) | {"label": f"{name.upper()}, m = {sizes[name]}"} for name in ("wor", "wr")}
     start = where(frame, curve="none")["delta"].max()
 
-    def outside(axes: Axes) -> None:
-        axes.text(0.97, 0.56, f"no sampling: δ(0) = {start:.3f},\noutside the frame", transform=axes.transAxes,
-                  ha="right", fontsize=6.5, color="#404040")
-
-    return [curves(frame, "x", "delta", by="curve", styles=styles), outside]
+    outside = f"no sampling: δ(0) = {start:.3f},\noutside the frame"
+    return [curves(frame, "x", "delta", by="curve", styles=styles), remark(outside, "center right")]
 
 
 def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
@@ -104,7 +101,8 @@ def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
     return [curves(frame, "x", "delta", by=("m", "curve"), styles=styles), *names]
 
 
-def _remark(frame: pd.DataFrame) -> Any:
+def _parameters(frame: pd.DataFrame) -> Any:
+    """What was chosen, in the place of a sixth panel."""
     sampled = where(frame, curve="wor").iloc[0]
     starts = ", ".join(f"{level:g}" for level in sorted(where(frame, panel="a")["level"].unique()))
     sizes = f"n = {round(sampled['m'] / sampled['eta'])}, Δ/scale = {sampled['level']:g}"
