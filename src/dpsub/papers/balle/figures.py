@@ -9,7 +9,7 @@ import pandas as pd
 from dpsub.papers.balle.claims import CURVES, PANELS
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.claims import Claim
-from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, sampler_style, where
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,8 +85,11 @@ def _sampled(frame: pd.DataFrame) -> list[Any]:
     styles = {name: sampler_style(name) | {"label": f"{name.upper()}, m = {sizes[name]}"} for name in ("wor", "wr")}
     start = where(frame, curve="none")["delta"].max()
 
-    outside = f"no sampling: δ(0) = {start:.3f},\noutside the frame"
-    return [curves(frame, "x", "delta", by="curve", styles=styles), remark(outside, "center right")]
+    def outside(axes: Axes) -> None:  # where both panels have no curve
+        axes.text(0.97, 0.56, f"no sampling: δ(0) = {start:.3f},\noutside the frame", transform=axes.transAxes,
+                  ha="right", fontsize=6.5, color="#404040")
+
+    return [curves(frame, "x", "delta", by="curve", styles=styles), outside]
 
 
 def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
