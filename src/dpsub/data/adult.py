@@ -6,7 +6,7 @@ The stand-in has the same schema, size, label counts and documented marginals, b
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -103,48 +103,29 @@ def read_raw(path: Path) -> pd.DataFrame:
     table = lines.str.split(",", expand=True).apply(lambda column: column.str.strip())
     table.columns = pd.Index(FIELDS)
     table["income"] = table["income"].str.rstrip(".")
-    for name in NUMERIC:
-        whole = table[name].str.fullmatch(r"[0-9]{1,9}")
-        if not whole.all():
-            _refuse(path, name, "a whole number", table[name], ~whole)
-        table[name] = table[name].astype("int64")
-    for name, categories in CATEGORIES.items():
-        known = table[name].isin((*categories, MISSING) if name in MAY_BE_MISSING else categories)
-        if not known.all():
-            _refuse(path, name, "a category that adult.names lists", table[name], ~known)
-    return table
-
-
-def _refuse(path: Path, name: str, rule: str, values: pd.Series, bad: pd.Series) -> None:
-    line, value = bad.idxmax(), values[bad].iloc[0]
-    raise DataError(f"{name} must be {rule}, got {value!r} in line {line} of {path}; put the original file there")
+    for name in (*NUMERIC, *CATEGORIES):
+        if name in NUMERIC:
+            rule, good = "a whole number", table[name].str.fullmatch(r"[0-9]{1,9}")
+        else:
+            allowed = (*CATEGORIES[name], MISSING) if name in MAY_BE_MISSING else CATEGORIES[name]
+            rule, good = "a category that adult.names lists", table[name].isin(allowed)
+        if not good.all():
+            raise DataError(f"{name} must be {rule}, got {table[name][~good].iloc[0]!r} in line {good.idxmin()} of "
+                            f"{path}; put the original file there")
+    return table.astype(dict.fromkeys(NUMERIC, "int64"))
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What the prepared records must be; the defaults describe the original files.
+    """What the prepared records must be; the defaults describe the original files."""
 
-    Attributes
-    ----------
-    from_test, from_data : int
-        Records kept from adult.test and from adult.data.
-    first_fnlwgt : int
-        Of the first record of adult.data, found at 0-based row `from_test`.
-    n_train : int
-        The first `n_train` rows are the training part.
-    positives_train, positives_test : int
-        Records with an income above 50K in the two parts.
-    digest : str
-        SHA-256 sum of the unscaled table (int64, little-endian, row by row), which fixes every value and the order.
-    """
-
-    from_test: int = 13788
-    from_data: int = 27504
-    first_fnlwgt: int = 77516
-    n_train: int = N_TRAIN
-    positives_train: int = 7766
+    from_test: int = 13788  # records kept from adult.test
+    from_data: int = 27504  # records kept from adult.data
+    first_fnlwgt: int = 77516  # of the first record of adult.data, at 0-based row `from_test`
+    n_train: int = N_TRAIN  # the first rows are the training part
+    positives_train: int = 7766  # incomes above 50K
     positives_test: int = 2682
-    digest: str = "dc6be1ec7ebf8960c57e1c34ef1de16642e04fadb05fab399941491cb9d973b3"
+    digest: str = "dc6be1ec7ebf8960c57e1c34ef1de16642e04fadb05fab399941491cb9d973b3"  # as :func:`digest` gives it
 
 
 def prepare(data_path: Path, test_path: Path, *, expected: Acceptance | None = None) -> pd.DataFrame:
@@ -202,7 +183,7 @@ def scaled(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def digest(table: pd.DataFrame) -> str:
-    """Return the SHA-256 sum of an unscaled `table`: every value and the order of the rows enter."""
+    """Return the SHA-256 sum of an unscaled `table` (int64, little-endian, row by row), which fixes value and order."""
     values = np.ascontiguousarray(table[list(COLUMNS)].to_numpy(dtype="<i8"))
     return hashlib.sha256(values.tobytes()).hexdigest()
 
@@ -211,11 +192,8 @@ def _accept(table: pd.DataFrame, *, n_test_part: int, expected: Acceptance) -> N
     """Raise unless `table` holds the records that are expected; the most telling sentence comes first."""
     train, test = table[TARGET].iloc[: expected.n_train], table[TARGET].iloc[expected.n_train :]
     first = next(iter(table["fnlwgt"].iloc[n_test_part:]), None)
-    cut, changed, n_data_part = (
-        "it is truncated",
-        "a value or the order of the records differs",
-        len(table) - n_test_part,
-    )
+    cut, changed = "it is truncated", "a value or the order of the records differs"
+    n_data_part = len(table) - n_test_part
     for rule, wanted, got, reason in (
         ("adult.test must give {} complete United States records", expected.from_test, n_test_part, cut),
         ("adult.data must give {} complete United States records", expected.from_data, n_data_part, cut),
@@ -257,16 +235,10 @@ def write(table: pd.DataFrame, path: Path, *, label: str, sources: Mapping[str, 
     checks.integer("n_train", n_train, at_least=1, at_most=len(table) - 1, at_most_name="rows - 1")
     _check(table)
     target = table[TARGET]
-    description = {
-        "dataset": "adult",
-        "label": label,
-        "rows": len(table),
-        "n_train": n_train,
-        "positives_train": int(target.iloc[:n_train].sum()),
-        "positives_test": int(target.iloc[n_train:].sum()),
-        "sources": dict(sources),
-    }
-    dataset.write_table(table, path, description)
+    positives = {"positives_train": int(target.iloc[:n_train].sum()),
+                 "positives_test": int(target.iloc[n_train:].sum())}  # fmt: skip
+    dataset.write_table(table, path, {"dataset": "adult", "label": label, "rows": len(table), "n_train": n_train,
+                                      **positives, "sources": dict(sources)})  # fmt: skip
 
 
 def load(path: Path) -> AdultData:
@@ -342,34 +314,32 @@ def stand_in() -> pd.DataFrame:
     n = N_TRAIN + N_TEST
     rng = streams.stream(ROOT, experiment="synthetic_adult", cell={}, role="data", replicate=0)
 
-    def chance(rate: np.ndarray | float) -> np.ndarray:
-        return (rng.random(n) < rate).astype(np.int64)
+    def chance(rates: Sequence[float], group: np.ndarray | int) -> np.ndarray:
+        return (rng.random(n) < np.array(rates)[group]).astype(np.int64)
 
     def quantile(levels: tuple[float, ...], tables: tuple[tuple[int, ...], ...], group: np.ndarray | int) -> np.ndarray:
         level = rng.random(n)
         values = np.array([np.interp(level, levels, table) for table in tables])
         return np.rint(values[group, np.arange(n)]).astype(np.int64)
 
-    male = chance(MALE_RATE)
-    married = chance(np.array(MARRIED_RATE)[male])
+    male = chance((MALE_RATE,), 0)
+    married = chance(MARRIED_RATE, male)
     education = 1 + np.searchsorted(_cumulated(EDUCATION_NUM), rng.random(n), side="right")
     band = np.digitize(education, EDUCATION_BANDS)
     shares = np.array([_cumulated(row) for row in OCCUPATION])[band]
     occupation = (rng.random((n, 1)) >= shares).sum(axis=1)
     columns = {
         "age": quantile(LEVELS, AGE, married),
-        "workclass_private": chance(np.array(PRIVATE_RATE)[occupation]),
+        "workclass_private": chance(PRIVATE_RATE, occupation),
         "fnlwgt": quantile(LEVELS, (FNLWGT,), 0),
         "education_num": education,
         "married": married,
-        "white": chance(WHITE_RATE),
+        "white": chance((WHITE_RATE,), 0),
         "male": male,
-        "capital_gain": chance(np.array(GAIN_RATE)[band]) * quantile(MONEY_LEVELS, (GAIN,), 0),
-        "capital_loss": chance(np.array(LOSS_RATE)[band]) * quantile(MONEY_LEVELS, (LOSS,), 0),
+        "capital_gain": chance(GAIN_RATE, band) * quantile(MONEY_LEVELS, (GAIN,), 0),
+        "capital_loss": chance(LOSS_RATE, band) * quantile(MONEY_LEVELS, (LOSS,), 0),
         "hours_per_week": quantile(LEVELS, HOURS, male),
-        "occupation_professional": (occupation == 0).astype(np.int64),
-        "occupation_office": (occupation == 1).astype(np.int64),
-        "occupation_worker": (occupation == 2).astype(np.int64),
+        **{name: (occupation == number).astype(np.int64) for number, name in enumerate(_OCCUPATIONS)},
     }
     features = pd.DataFrame({name: columns[name] for name in FEATURES})
     latent = (features / features.max()).to_numpy() @ np.array(COEFFICIENTS) + rng.logistic(size=n)

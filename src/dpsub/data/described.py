@@ -10,29 +10,15 @@ from dpsub import checks
 
 @dataclass(frozen=True)
 class Described:
-    """One data set as the paper's Section 5 and Table 1 describe it; the acceptance test of its preparation.
+    """One data set as the paper's Section 5 and Table 1 describe it; the acceptance test of its preparation."""
 
-    Attributes
-    ----------
-    name : str
-        Ours, as in file and folder names.
-    title : str
-        The paper's.
-    n_original, n : int
-        Rows before and after the removal of outliers.
-    d : int
-        Columns.
-    printed_radius, printed_mean_square : str
-        Largest norm and mean squared norm of the centred rows, as printed, so that the last place is known.
-    """
-
-    name: str
-    title: str
-    n_original: int
-    n: int
-    d: int
-    printed_radius: str
-    printed_mean_square: str
+    name: str  # ours, as in file and folder names
+    title: str  # the paper's
+    n_original: int  # rows before the removal of outliers
+    n: int  # rows after it
+    d: int  # columns
+    printed_radius: str  # largest norm of the centred rows, as printed, so that the last place is known
+    printed_mean_square: str  # their mean squared norm
 
     @property
     def radius(self) -> float:
@@ -44,20 +30,16 @@ class Described:
 
     def faults(self, *, n_original: int, n: int, d: int, radius: float, mean_square: float) -> list[str]:
         """Return what of a prepared data set differs from the paper's Table 1, as "rule, got value"."""
-        counts = (
-            ("rows before the removal of outliers", self.n_original, n_original),
-            ("rows after it", self.n, n),
-            ("columns", self.d, d),
-        )
-        found = [f"{quantity} must be {wanted}, got {got}" for quantity, wanted, got in counts if wanted != got]
-        for quantity, printed, value in (
-            ("the largest norm", self.printed_radius, radius),
-            ("the mean squared norm", self.printed_mean_square, mean_square),
-        ):
+        counts = (("rows before the removal of outliers", self.n_original, n_original),
+                  ("rows after it", self.n, n), ("columns", self.d, d))  # fmt: skip
+        norms = (("the largest norm", self.printed_radius, radius),
+                 ("the mean squared norm", self.printed_mean_square, mean_square))  # fmt: skip
+        return [f"{quantity} must be {wanted}, got {got}" for quantity, wanted, got in counts if wanted != got] + [
+            f"{quantity} must round to {printed}, got {value!r}"
+            for quantity, printed, value in norms
             # half a unit of the second decimal, both ends included
-            if abs(Decimal(repr(float(value))) - Decimal(printed)) > Decimal("0.005"):
-                found.append(f"{quantity} must round to {printed}, got {value!r}")
-        return found
+            if abs(Decimal(repr(float(value))) - Decimal(printed)) > Decimal("0.005")
+        ]
 
 
 EIGHT: dict[str, Described] = {

@@ -52,31 +52,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Source:
-    """One raw file, which lives at ``<folder>/<dataset>/<file>``.
-
-    Attributes
-    ----------
-    dataset, file : str
-        Plain names.
-    urls : tuple of str
-        Addresses (http or https) in the order in which they are tried.
-    licence : str
-        As its publisher states it.
-    sha256 : str
-        64 lower-case hexadecimal digits; empty where none is published.
-    bytes : int
-        Size of the file; 0 where it has no checksum.
-    note : str
-        What a reader should know about the file.
-    """
+    """One raw file, which lives at ``<folder>/<dataset>/<file>``."""
 
     dataset: str
     file: str
-    urls: tuple[str, ...]
-    licence: str
-    sha256: str
-    bytes: int
-    note: str = ""
+    urls: tuple[str, ...]  # addresses (http or https) in the order in which they are tried
+    licence: str  # as its publisher states it
+    sha256: str  # 64 lower-case hexadecimal digits; empty where none is published
+    bytes: int  # 0 where it has no checksum
+    note: str = ""  # what a reader should know about the file
 
     def __post_init__(self) -> None:
         for field, name in (("dataset", self.dataset), ("file", self.file)):
@@ -154,16 +138,12 @@ def obtain(
     """Find or download the raw files of `dataset` and verify their checksums.
 
     Looked at in this order: the folder in the environment variable ``DPSUB_DATA``, `folder`, `raw`, the addresses in
-    the table of sources. The first of the user's folders that holds ``<folder>/<dataset>/`` is taken.
+    the table of `sources` (CSV). The first of the user's folders that holds ``<folder>/<dataset>/`` is taken.
 
     Parameters
     ----------
-    dataset : str
-        A data set of the table of sources.
     files : mapping of str to sequence of str
         As `DataSet.files`: of several the first that is complete in a folder; only the first is downloaded.
-    sources : Path
-        The table of sources (CSV).
     raw : Path
         Folder of downloads: files go to ``<raw>/<dataset>/<file>``.
     folder : Path, optional
@@ -172,13 +152,6 @@ def obtain(
         Whether to ask the addresses.
     fallback : {"synthetic", "error"}
         What to do if the files cannot be obtained: announce a stand-in, or stop.
-    limits : Limits, optional
-        Of downloads.
-
-    Returns
-    -------
-    Obtained
-        The verified files, or none with the label "synthetic" and the reason.
 
     Raises
     ------
@@ -190,10 +163,8 @@ def obtain(
     table = read_sources(sources)
     checks.one_of("data set", dataset, {source.dataset for source in table})
     known = {source.file: source for source in table if source.dataset == dataset}
-    choices = {
-        label: [known[checks.one_of(f"file of {dataset}", name, known)] for name in names]
-        for label, names in files.items()
-    }
+    choices = {label: [known[checks.one_of(f"file of {dataset}", name, known)] for name in names]
+               for label, names in files.items()}  # fmt: skip
     original = next(iter(choices.values()))
     for place, name in ((os.environ.get(ENVIRONMENT_VARIABLE), ENVIRONMENT_VARIABLE), (folder, "the data folder")):
         if not place:

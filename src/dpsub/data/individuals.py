@@ -18,22 +18,12 @@ VALUE = "value"
 
 @dataclass(frozen=True, eq=False)
 class Individuals:
-    """What was prepared.
+    """What was prepared."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (individuals,)
-        One number for each.
-    label : str
-        "real", "subset" or "synthetic".
-    events, attributes : int
-        Lines of the raw file behind the values, and fields of a line.
-    """
-
-    values: np.ndarray
-    label: str
-    events: int
-    attributes: int
+    values: np.ndarray  # one number for each, shape (individuals,)
+    label: str  # "real", "subset" or "synthetic"
+    events: int  # lines of the raw file behind the values
+    attributes: int  # fields of a line
 
 
 def write(

@@ -36,47 +36,25 @@ _ROWS_AT_ONCE = 65536
 
 @dataclass(frozen=True, eq=False)
 class Centred:
-    """Rows around their mean; statistics in double precision, taken before the rounding of the rows.
+    """Rows around their mean; statistics in double precision, taken before the rounding of the rows."""
 
-    Attributes
-    ----------
-    points : ndarray of float32, shape (n, d)
-    radius, mean_square : float
-        Largest l2 norm and mean squared l2 norm after the second centring.
-    kept : ndarray of bool, shape (n_original,)
-        Which of the original rows stay.
-    """
-
-    points: np.ndarray
-    radius: float
-    mean_square: float
-    kept: np.ndarray
+    points: np.ndarray  # float32, shape (n, d)
+    radius: float  # largest l2 norm after the second centring
+    mean_square: float  # mean squared l2 norm after it
+    kept: np.ndarray  # which of the original rows stay, shape (n_original,)
 
 
 @dataclass(frozen=True, eq=False)
 class PointSet:
-    """Centred rows of one data set.
-
-    Attributes
-    ----------
-    name, label : str
-        Which, and what it must be called: "real", "synthetic", "subsample" or "partial".
-    points : ndarray of float32, shape (n, d)
-    n_original : int
-        Rows before the removal of outliers.
-    radius, mean_square : float
-        Of the rows before they were rounded to single precision: what Table 1 of the paper states.
-    groups : ndarray of str, shape (n,), or None
-        A named class of each row, if there is one.
-    """
+    """Centred rows of one data set; radius and mean square are what Table 1 of the paper states."""
 
     name: str
-    label: str
-    points: np.ndarray
-    n_original: int
-    radius: float
+    label: str  # what it must be called: "real", "synthetic", "subsample" or "partial"
+    points: np.ndarray  # float32, shape (n, d)
+    n_original: int  # rows before the removal of outliers
+    radius: float  # of the rows before they were rounded to single precision
     mean_square: float
-    groups: np.ndarray | None = None
+    groups: np.ndarray | None = None  # a named class of each row, shape (n,), if there is one
 
     @cached_property
     def norms(self) -> np.ndarray:
@@ -295,9 +273,8 @@ class KddProtein(Points):
     files: ClassVar = {"real": ("bio_train.dat",), "partial": ("kdd_protein_recovered.csv.xz",)}
 
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        if "bio_train.dat" in paths:
-            return from_text(paths["bio_train.dat"], separator="\t")[:, 3:77]
-        return from_text(paths["kdd_protein_recovered.csv.xz"])[:, 1:]
+        (path,) = paths.values()
+        return from_text(path, separator="\t")[:, 3:77] if path.name == "bio_train.dat" else from_text(path)[:, 1:]
 
 
 class Rna(Points):
@@ -318,9 +295,10 @@ class Song(Points):
     files: ClassVar = {"real": ("YearPredictionMSD.txt.zip",), "subsample": ("song_uniform_subsample.csv.xz",)}
 
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        if "song_uniform_subsample.csv.xz" in paths:
-            return from_text(paths["song_uniform_subsample.csv.xz"])
-        with zipfile.ZipFile(paths["YearPredictionMSD.txt.zip"]) as archive:
+        (path,) = paths.values()
+        if path.suffix == ".xz":
+            return from_text(path)
+        with zipfile.ZipFile(path) as archive:
             return from_text(io.BytesIO(archive.read("YearPredictionMSD.txt")))[:, 1:]
 
 

@@ -13,24 +13,23 @@ WHOLE = 1 - 1e-6
 
 def bounds(tables: Tables) -> str:
     """Say which theorems of Table 1 no enumerated mechanism exceeds."""
-    found = {row: tables.number("claims", "holds", "stated", claim=row) for row in TABLE1}
-    right = [number for row, number in TABLE1.items() if found[row] == 1]
-    wrong = [number for row, number in TABLE1.items() if found[row] == 0]
-    if not right and not wrong:
-        return ""
-    text = "**The bounds.** "
+    found = {number: tables.number("claims", "holds", "stated", claim=row) for row, number in TABLE1.items()}
+    right, wrong = ([number for number, holds in found.items() if holds == wanted] for wanted in (1, 0))
+    text = ""
     if right:
         text += f"No mechanism on the enumerated data sets exceeds the bound of {_theorems(right)}. "
     if wrong:
         text += f"Some mechanism exceeds that of {_theorems(wrong)} as printed. "
-    return text + "They hold for one release and the relation each is typed with; that of Theorem 11 for one size n."
+    return text and (
+        f"**The bounds.** {text}They hold for one release and the relation each is typed with; that of Theorem 11 for "
+        "one size n."
+    )
 
 
 def attained(tables: Tables) -> str:
     """Say which bounds a mechanism attains at a positive epsilon, and how near the others come."""
-    cells = tables.rows(
-        "table1", "attained_at_positive_epsilon", theorem="*", sampler="*", base_relation="*", relation="*"
-    )
+    anything = dict.fromkeys(("theorem", "sampler", "base_relation", "relation"), "*")
+    cells = tables.rows("table1", "attained_at_positive_epsilon", **anything)
     if cells.empty or "rigorous" not in cells.columns:
         return ""
     whole = cells["rigorous"] >= WHOLE
@@ -44,31 +43,28 @@ def attained(tables: Tables) -> str:
 def tight(tables: Tables) -> str:
     """Say for which theorems the linear programme finds a bound loose on a design."""
     least = _least_ratio(tables)
-    if least.empty:
-        return ""
-    whole, loose = least[least >= WHOLE], least[least < WHOLE]
-    text = "**Best possible.** Over all (epsilon, delta)-DP mechanisms on designs of 4 records"
+    whole, loose = least[least >= WHOLE], least[least < WHOLE].sort_values()
+    parts = []
     if len(whole):
-        text += f" a linear programme reaches the bound everywhere for {listed(whole.index)};"
+        parts.append(f"a linear programme reaches the bound everywhere for {listed(whole.index)}")
     if len(loose):
-        short = [f"{name} (down to {ratio:.2f} of it)" for name, ratio in loose.sort_values().items()]
-        text += f" it stays below the bound at some point for {listed(short)};"
-    return f"{text[:-1]}."
+        short = [f"{name} (down to {ratio:.2f} of it)" for name, ratio in loose.items()]
+        parts.append(f"it stays below the bound at some point for {listed(short)}")
+    start = "**Best possible.** Over all (epsilon, delta)-DP mechanisms on designs of 4 records "
+    return f"{start}{'; '.join(parts)}." if parts else ""
 
 
 def poisson_substitution(tables: Tables) -> str:
     """Compare the two bounds of Poisson sampling under substitution."""
     least = _least_ratio(tables)
-    names = ("Theorem 14", "Theorem 2 given the size")
-    if not set(names) <= set(least.index):
-        return ""
-    printed, ours = (float(least[name]) for name in names)
-    if ours <= printed:
+    printed, ours = (least.get(name, float("nan")) for name in ("Theorem 14", "Theorem 2 given the size"))
+    if not ours > printed:
         return ""
     near = "is the optimum of these designs" if ours >= WHOLE else f"is at most {1 / ours:.3g} times the optimum"
     return (
-        f"**Poisson sampling, one record substituted.** The bound that compares samples of each size (*{names[1]}*) "
-        f"{near}, where Theorem 14 is up to {1 / printed:.3g} times as large; `dpsub translate` uses the former."
+        "**Poisson sampling, one record substituted.** The bound that compares samples of each size (*Theorem 2 given "
+        f"the size*) {near}, where Theorem 14 is up to {1 / printed:.3g} times as large; `dpsub translate` uses the "
+        "former."
     )
 
 

@@ -1,0 +1,168 @@
+"""Curves for parameters that the text does not give: Figure 1 (Balle et al., appendix D), and what sampling costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy.special import ndtri
+
+from dpsub import checks, noise
+from dpsub.amplification import Bound, amplify, base_epsilon, translate
+from dpsub.noise import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share, Sizes
+
+SHARE_BELOW = 0.999  # of the base epsilon at which a curve ends: there it must still be positive
+
+
+class BalleCurves(Experiment):
+    """delta of base mechanisms over epsilon (panel a) and of subsampled ones over epsilon' (b to e).
+
+    `point` is "grid" on the curve; "before_end" and "at_end" are the base epsilons next to and at the end of the
+    Laplace curves of panel c.
+    """
+
+    name: ClassVar[str] = "balle_curves"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "panel": "str", "curve": "str", "point": "str", "level": "float64", "m": "int64",
+        "eta": "float64", "x": "float64", "delta": "float64", "log_delta": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+    keys: ClassVar[tuple[str, ...]] = ("panel", "curve", "point", "level", "m", "x")
+
+    class Settings(ExperimentSettings):
+        n: FrameSize = 1000
+        m: SampleSize = 100
+        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
+        start_deltas: Rates = Field((0.1, 0.25, 0.5), description="Values of delta at epsilon = 0 in panel a.")
+        group_sizes: Sizes = Field((50, 100, 200), description="Sizes m in panels d and e.")
+        epsilon_step: Positive = Field(0.02, description="Step of epsilon in panel a, in nats.")
+        epsilon_max: Positive = Field(3, description="Last epsilon of panel a, in nats.")
+        epsilon_amplified_step: Positive = Field(0.005, description="Step of epsilon' in panels b to e, in nats.")
+        epsilon_amplified_max: Positive = Field(0.4, description="Last epsilon' of panels b to e, in nats.")
+
+        def check(self) -> None:
+            for m in (self.m, *self.group_sizes):
+                self.bound("wor", m)
+            noise.of("laplace", self.ratio)
+            for axis in ("epsilon", "epsilon_amplified"):
+                step, top = getattr(self, f"{axis}_step"), getattr(self, f"{axis}_max")
+                checks.real(f"{axis}_max", top, at_least=2 * step, at_most=100_000 * step)
+
+        def bound(self, sampler: str, m: int) -> Bound:
+            """Return the bound of a sampler of size m."""
+            return translate(sampler, "substitute", "substitute", n=self.n, m=m)
+
+        def grid(self, axis: str) -> np.ndarray:
+            """Return 0, step, 2 step, ..., max of an axis, as the decimal numbers that they stand for."""
+            step, top = getattr(self, f"{axis}_step"), getattr(self, f"{axis}_max")
+            return np.round(np.arange(round(top / step) + 1) * step, 10)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        parts = [*_base_curves(settings), *_sampled_curves(settings), *_ends(settings)]
+        return self.frame(pd.concat(parts, ignore_index=True))
+
+
+def _curve(
+    panel: str, curve: str, level: float, x: np.ndarray, log_delta: np.ndarray, *, m: int = 0, eta: float = 1.0,
+    point: object = "grid",
+) -> pd.DataFrame:  # fmt: skip
+    return pd.DataFrame({
+        "replicate": 0, "panel": panel, "curve": curve, "point": point, "level": level, "m": m, "eta": eta, "x": x,
+        "delta": [math.exp(each) for each in log_delta], "log_delta": log_delta,
+    })  # fmt: skip
+
+
+def calibrated(start: float) -> dict[str, Profile]:
+    """Return the three mechanisms whose delta(0) is `start`."""
+    return {
+        "randomised_response": RandomisedResponseProfile((1 + start) / 2),
+        "laplace": noise.of("laplace", -2 * math.log1p(-start)),
+        "gaussian": noise.of("gaussian", 2 * float(ndtri((1 + start) / 2))),
+    }
+
+
+def _base_curves(settings: BalleCurves.Settings) -> Iterator[pd.DataFrame]:
+    epsilons = settings.grid("epsilon")
+    for start in settings.start_deltas:
+        for curve, profile in calibrated(start).items():
+            yield _curve("a", curve, start, epsilons, profile.log_delta(epsilons))
+
+
+def _sampled_curves(settings: BalleCurves.Settings) -> Iterator[pd.DataFrame]:
+    ratio, targets = settings.ratio, settings.grid("epsilon_amplified")
+
+    def sampled(panel: str, curve: str, profile: Profile, sampler: str, m: int) -> pd.DataFrame:
+        bound = settings.bound(sampler, m)
+        found = amplify(bound.law, profile, bound.epsilon_base(targets)).log_delta_amplified
+        return _curve(panel, curve, ratio, targets, found, m=m, eta=bound.eta)
+
+    for panel, mechanism in (("b", "gaussian"), ("c", "laplace")):
+        profile: Profile = noise.of(mechanism, ratio)
+        yield _curve(panel, "none", ratio, targets, profile.log_delta(targets))
+        for sampler in ("wor", "wr"):
+            yield sampled(panel, sampler, profile, sampler, settings.m)
+    profile = noise.of("laplace", ratio)
+    for m in settings.group_sizes:
+        yield sampled("d", "wr", profile, "wr", m)
+        yield sampled("d", "wr_no_group", ConstantGroups(profile), "wr", m)
+        yield sampled("e", "wr", profile, "wr", m)
+        yield sampled("e", "wr_black_box", BlackBoxGroups(profile), "wr", m)
+
+
+def _ends(settings: BalleCurves.Settings) -> Iterator[pd.DataFrame]:
+    """Base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'."""
+    m, ratio = settings.m, settings.ratio
+    for curve, end in (("wor", ratio), ("wr", m * ratio)):
+        bound = settings.bound(curve, m)
+        found = amplify(bound.law, noise.of("laplace", ratio), np.array([SHARE_BELOW * end, end]))
+        yield _curve("c", curve, ratio, found.epsilon_amplified, found.log_delta_amplified,
+                     point=["before_end", "at_end"], m=m, eta=bound.eta)  # fmt: skip
+
+
+class BalleNoise(Experiment):
+    """Efficiency gamma lambda / epsilon of Poisson sampling, and the error of a total of n values in [0, 1].
+
+    A total of the sample, scaled by 1 / gamma, moves by 1 / gamma with one record, and the base mechanism may use
+    lambda = log(1 + (exp(epsilon) - 1) / gamma), so that Laplace noise has scale 1 / (gamma lambda) where the total of
+    all records would have 1 / epsilon. The values are (i - 1/2) / n; errors are standard deviations.
+
+    References
+    ----------
+    balle, Theorem 8; the accounting is ours.
+    """
+
+    name: ClassVar[str] = "balle_noise"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "n": "int64", "epsilon": "float64", "rate": "float64", "base_epsilon": "float64",
+        "efficiency": "float64", "noise_error": "float64", "sampling_error": "float64", "total_error": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+    axes: ClassVar[tuple[str, ...]] = ("epsilons",)
+    keys: ClassVar[tuple[str, ...]] = ("n", "epsilon", "rate")
+
+    class Settings(ExperimentSettings):
+        n: FrameSize = 200
+        epsilons: Listed[Positive] = Field((0.1, 1, 3), description="epsilon of the release, in nats.")
+        smallest_rate: Share = Field(0.001, description="Left end of the curves.")
+        points: Annotated[int, Field(ge=2, le=100_000)] = Field(241, description="Rates a curve.")
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        n, rates = settings.n, np.geomspace(settings.smallest_rate, 1.0, settings.points)
+        squares = float((((np.arange(n) + 0.5) / n) ** 2).sum())
+        sampling = np.sqrt((1 - rates) / rates * squares)
+        parts = []
+        for epsilon in settings.epsilons:
+            base = np.array([float(base_epsilon(epsilon, float(rate))) for rate in rates])
+            spread = math.sqrt(2) / (rates * base)
+            parts.append(pd.DataFrame({
+                "replicate": 0, "n": n, "epsilon": float(epsilon), "rate": rates, "base_epsilon": base,
+                "efficiency": rates * base / epsilon, "noise_error": spread, "sampling_error": sampling,
+                "total_error": np.hypot(spread, sampling),
+            }))  # fmt: skip
+        return self.frame(pd.concat(parts, ignore_index=True))

@@ -1,0 +1,168 @@
+"""Figure 1 of the paper, and what Poisson sampling does to the error of a private total."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dpsub.papers.balle.claims import CURVES, PANELS
+from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.claims import Claim
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style, where
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STATUS = "structure reproduced, parameters chosen"
+BASES: dict[str, dict[str, Any]] = {
+    "randomised_response": {"label": "rand. response", "color": "#CC79A7", "linestyle": "-"},
+    "laplace": {"label": "Laplace", "color": "#0072B2", "linestyle": (0, (4, 1.5))},
+    "gaussian": {"label": "Gaussian", "color": "#D55E00", "linestyle": (0, (1, 1.2))},
+}
+SIZES = ("#56B4E9", "#0072B2", "#002B55")  # light to dark with m
+OTHERS: dict[str, tuple[Any, str, str]] = {
+    "wr_no_group": ((0, (1, 1.2)), "with", "without"),
+    "wr_black_box": ((0, (4, 1.5)), "white-box", "black-box"),
+}
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+PARTS = {"total_error": "-", "noise_error": (0, (4, 1.5)), "sampling_error": (0, (1, 1.2))}
+
+
+class Figure1(Artefact):
+    """Five panels, all properties of which are checked; the paper's parameters stand in its images only."""
+
+    name = "figure1"
+    kind = "figure"
+    caption = (
+        "Structure reproduced, parameters chosen: the values in the paper's legends are not part of its text. (a) "
+        "Profiles of three mechanisms with equal delta at epsilon = 0. (b) Gaussian and (c) Laplace mechanism "
+        "subsampled with (WR) and without (WOR) replacement. (d) Laplace under WR with and without the group effect. "
+        "(e) Laplace under WR with white-box and black-box groups."
+    )
+    experiments = (CURVES,)
+    keys = ("panel", "property")
+
+    def values(self, records: Records) -> pd.DataFrame:
+        """Return whether the properties of each panel hold."""
+        rows = []
+        for name, (panel, ask) in PANELS.items():
+            for row in Claim(name, "", ask, self.experiments, variants=("stated",)).answers(records):
+                note = f"{STATUS}; {row['note']}" if "value" in row else row["note"]
+                rows.append({"panel": panel, "property": row.pop("claim"), **row, "note": note})
+        return values_frame(rows)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, CURVES, variants=("stated",))
+        frame = frame[frame["point"] == "grid"].sort_values(["panel", "curve", "level", "m", "x"], kind="stable")
+        by_panel = dict(iter(frame.groupby("panel")))
+        limits = {panel: {"xlim": (0, part["x"].max()), "ylim": (0, None)} for panel, part in by_panel.items()}
+        base = {"xlabel": "ε", "ylabel": "δ"}
+        panels = [
+            Panel("equal δ(0)", _bases(by_panel["a"]), {**base, **limits["a"]}, "upper right"),
+            *(Panel(name, _sampled(by_panel[panel]), limits[panel], "upper right")
+              for panel, name in (("b", "Gaussian"), ("c", "Laplace"))),
+            *(Panel(f"Laplace, WR: {name}", _groups(by_panel[panel], other), limits[panel], "upper right")
+              for panel, other, name in (("d", "wr_no_group", "group effect"), ("e", "wr_black_box", "groups"))),
+            Panel("", [_parameters(frame)]),
+        ]  # fmt: skip
+        figure = draw_panels(panels, width=7.2, labels=self.labels(records), xlabel="ε′", ylabel="δ′")
+        kept = ["panel", "curve", "level", "m", "eta", "x", "delta", "log_delta"]
+        return figure, frame[kept].reset_index(drop=True)
+
+
+def _bases(frame: pd.DataFrame) -> list[Any]:
+    """Curves of the three mechanisms at each start, each mechanism named once."""
+    first = frame["level"].min()
+    keys = [(name, level) for name in BASES for level in sorted(frame["level"].unique())]
+    styles = {(name, level): BASES[name] | ({} if level == first else {"label": "_"}) for name, level in keys}
+    return [curves(frame, "x", "delta", by=("curve", "level"), styles=styles)]
+
+
+def _sampled(frame: pd.DataFrame) -> list[Any]:
+    sizes = frame.groupby("curve")["m"].first()
+    styles = {name: sampler_style(name) | {"label": f"{name.upper()}, m = {sizes[name]}"} for name in ("wor", "wr")}
+    start = where(frame, curve="none")["delta"].max()
+
+    def outside(axes: Axes) -> None:  # where both panels have no curve
+        axes.text(0.97, 0.56, f"no sampling: δ(0) = {start:.3f},\noutside the frame", transform=axes.transAxes,
+                  ha="right", fontsize=6.5, color="#404040")
+
+    return [curves(frame, "x", "delta", by="curve", styles=styles), outside]
+
+
+def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
+    """Curves of each size, dashed the other way to treat groups; then what the dashes mean."""
+    dashes, plain, dashed = OTHERS[other]
+    styles: dict[Any, dict[str, Any]] = {}
+    for colour, m in zip(SIZES, sorted(frame["m"].unique()), strict=False):
+        styles[m, "wr"] = {"color": colour, "linestyle": "-", "label": f"m = {m}"}
+        styles[m, other] = {"color": colour, "linestyle": dashes, "label": "_"}
+    names = [line([], [], color="#606060", linestyle=style, label=label)
+             for style, label in (("-", plain), (dashes, dashed))]  # fmt: skip
+    return [curves(frame, "x", "delta", by=("m", "curve"), styles=styles), *names]
+
+
+def _parameters(frame: pd.DataFrame) -> Any:
+    """What was chosen, in the place of a sixth panel."""
+    sampled = where(frame, curve="wor").iloc[0]
+    starts = ", ".join(f"{level:g}" for level in sorted(where(frame, panel="a")["level"].unique()))
+    sizes = f"n = {round(sampled['m'] / sampled['eta'])}, Δ/scale = {sampled['level']:g}"
+    text = f"{STATUS}\n\n(a) δ(0) = {starts}\n(b) to (e) {sizes}"
+
+    def draw(axes: Axes) -> None:
+        axes.axis("off")
+        axes.text(0.0, 0.95, text, transform=axes.transAxes, fontsize=7, va="top", linespacing=1.5)
+
+    return draw
+
+
+class NoiseEfficiency(Artefact):
+    """Efficiency gamma lambda / epsilon, and the error of a total from noise, from sampling and from both."""
+
+    name = "noise_efficiency"
+    kind = "figure"
+    caption = (
+        "(a) Efficiency of the noise, gamma lambda / epsilon with lambda = log(1 + (exp(epsilon) - 1)/gamma): the "
+        "noise of a total of all records over that of a total of a Poisson sample scaled by 1/gamma, at equal epsilon. "
+        "(b) Standard deviation of the estimated total of n values spread over [0, 1], by source; the sampling error "
+        "does not depend on epsilon. Sampling never pays for itself in noise."
+    )
+    experiments = ("balle_noise",)
+    keys = ("epsilon",)
+
+    def values(self, records: Records) -> pd.DataFrame:
+        """Return, for each epsilon, the efficiency at the smallest rate and whether it rises with the rate up to 1."""
+        rows = []
+        for epsilon, part in self.needed(records, "balle_noise").sort_values("rate").groupby("epsilon"):
+            rises = part["efficiency"].is_monotonic_increasing and part["efficiency"].is_unique
+            row = {"epsilon": epsilon, "variant": "rigorous"}
+            rows += [
+                {**row, "column": "efficiency_at_the_smallest_rate", "value": part["efficiency"].iloc[0]},
+                {**row, "column": "efficiency_rises_to_1", "value": float(rises and part["efficiency"].max() <= 1)},
+            ]
+        return values_frame(rows)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "balle_noise", variants=("rigorous",)).sort_values(["epsilon", "rate"])
+        styles = {epsilon: {"color": colour, "label": f"ε = {epsilon:g}"}
+                  for colour, epsilon in zip(COLOURS, frame["epsilon"].unique(), strict=False)}  # fmt: skip
+        sampling = frame[(frame["epsilon"] == frame["epsilon"].min()) & (frame["sampling_error"] > 0)]
+        errors = [curves(frame, "rate", name, by="epsilon", styles=styles, label="_", linestyle=PARTS[name])
+                  for name in ("total_error", "noise_error")]  # fmt: skip
+        names = [line([], [], color="#606060", linestyle=PARTS[f"{name}_error"], label=name)
+                 for name in ("total", "noise")]  # fmt: skip
+        names.append(line(sampling["rate"], sampling["sampling_error"], color="black",
+                          linestyle=PARTS["sampling_error"], label="sampling"))  # fmt: skip
+        panels = [
+            Panel("noise of all records over noise with sampling",
+                  [curves(frame, "rate", "efficiency", by="epsilon", styles=styles)],
+                  {"ylabel": "efficiency γλ / ε", "ylim": (0, 1.03)}, "upper left"),
+            Panel("error of the estimated total, colours as in (a)", [*errors, *names],
+                  {"yscale": "log", "ylabel": f"standard deviation, n = {frame['n'].iloc[0]}"}, "upper right"),
+        ]  # fmt: skip
+        figure = draw_panels(panels, columns=2, width=6.6, height=2.7, labels=self.labels(records),
+                             xlabel="sampling rate γ", xscale="log")  # fmt: skip
+        kept = ["n", "epsilon", "rate", "base_epsilon", "efficiency", *PARTS]
+        return figure, frame[kept].reset_index(drop=True)

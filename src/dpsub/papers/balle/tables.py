@@ -1,0 +1,124 @@
+"""Table 1 of the paper, evaluated, and how tight its bounds are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub.amplification.small_universes import ROWS
+from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.tables import Column, Part, Table
+
+SUM = r"\sum_{k=1}^m \binom{m}{k} n^{-k} (1-\frac{1}{n})^{m-k} \delta_k(\epsilon)"
+# theorem -> eta, delta'
+FORMULAS = {
+    "Theorem 8": (r"\gamma", r"\gamma\,\delta(\epsilon)"),
+    "Theorem 9": (r"m/n", r"(m/n)\,\delta(\epsilon)"),
+    "Theorem 10": (r"1-(1-\frac{1}{n})^m", SUM),
+    "Theorem 11": (r"1-(1-\frac{1}{n})^m", SUM),
+    "Theorem 14": (
+        r"\gamma",
+        r"\gamma\beta\,\delta(\epsilon) + \gamma(1-\beta) (\sum_{k=1}^{n-1} \tilde\gamma_k\,\delta(\epsilon_k) + "
+        r"\tilde\gamma_n)",
+    ),
+}
+GROUPED = ("Theorem 10", "Theorem 11", "Theorem 2 on triples")  # rows in which groups occur
+RELATED = ("theorem", "sampler", "base_relation", "relation")
+SMALLEST = 1e-12  # no share of a smaller bound is taken
+ROUNDING = 1e-14  # a bound below this is 0
+
+
+def related(theorem: str) -> dict[str, str]:
+    """Return the key fields of a theorem."""
+    sampler, base, result = ROWS[theorem]
+    return dict(zip(RELATED, (theorem, sampler, base.value, result.value), strict=True))
+
+
+def with_share(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of each bound that is reached, theorem by theorem, where neighbours do not grow."""
+    known = frame[(frame["bound"] > SMALLEST) & (frame["grows"] == 0)]
+    known = known.assign(share=known[["exact", "reverse"]].max(axis=1) / known["bound"])
+    known = known.sort_values("theorem", key=lambda names: names.map(list(ROWS).index), kind="stable")
+    return known.assign(**{name: known["theorem"].map(lambda theorem, name=name: related(theorem)[name])
+                           for name in RELATED})  # fmt: skip
+
+
+def attained(chosen: Callable[[pd.DataFrame], pd.Series]) -> Column:
+    """Return the column of the largest share among the chosen records of a theorem."""
+    return Column(lambda group: group.loc[chosen(group), "share"].max(),
+                  note=lambda group: f"largest exact/bound of {int(chosen(group).sum())} points")  # fmt: skip
+
+
+def where_groups_matter(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the grid without groups of theorems that have none, eta at its first point only."""
+    first = frame["epsilon_amplified"] == frame["epsilon_amplified"].min()
+    return frame.assign(eta=frame["eta"].where(first))[
+        (frame["groups"] != "black_box") | frame["theorem"].isin(GROUPED)
+    ]
+
+
+class Table1(Table):
+    """The rows, their values on a grid of epsilon', and the largest share of the bound on tiny universes."""
+
+    name = "table1"
+    caption = (
+        "Privacy amplification by subsampling: the relation between samples of the base profile, the relation between "
+        "data sets of the result, eta in epsilon' = log(1 + eta (exp(epsilon) - 1)), and delta'. First as formulas, "
+        "with the largest share of delta' that an exact loss reaches on universes of 5 records: of membership, of "
+        "other mechanisms, and of all at epsilon > 0. "
+        "Then evaluated at n = 1000, m = gamma n and ratio 1; groups white-box or black-box. Two rows are ours: on "
+        "triples gamma (beta delta_2(epsilon) + (1 - beta) delta(epsilon)) for a base profile under adding and "
+        "removing, and given the size gamma times the sum over k of gamma_k delta(log(alpha' + (alpha - alpha') gamma "
+        "(n/k - 1)/(1 - gamma))), the tight form of Theorem 14."
+    )
+    keys: ClassVar[tuple[str, ...]] = (*RELATED, "sampling_rate", "mechanism", "groups", "epsilon_amplified")
+    layout = Layout(
+        panels=("sampling_rate", "mechanism", "groups"), stub=RELATED, heads=("epsilon_amplified", "column")
+    )
+    parts = (
+        Part("balle_enumeration", {
+            "attained_by_membership": attained(lambda group: group["kernel"].str.endswith("membership")),
+            "attained_by_others": attained(lambda group: ~group["kernel"].str.endswith("membership")),
+            "attained_at_positive_epsilon": attained(lambda group: group["epsilon"] > 0),
+        }, variants=("consistent",), variant="rigorous", keys={"epsilon_amplified": None}, prepare=with_share),
+        Part("balle_bounds", {"eta": Column("eta", keys={"epsilon_amplified": ""}),
+                              "delta_amplified": "delta_amplified"}, prepare=where_groups_matter),
+    )  # fmt: skip
+
+    def formulas(self) -> list[dict[str, str]]:
+        return [
+            {**related(theorem), "column": column, "printed": formula}
+            for theorem, pair in FORMULAS.items()
+            for column, formula in zip(("eta_formula", "delta_amplified_formula"), pair, strict=True)
+        ]
+
+
+def with_ratio(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the optima over their bounds, those of vanishing bounds left open, and the size under its name."""
+    zero, poisson = frame["bound"] <= ROUNDING, frame["size"] < 1
+    return frame.assign(
+        epsilon=frame["share"] * frame["epsilon0"], rate=frame["size"].where(poisson), m=frame["size"].mask(poisson),
+        bound=frame["bound"].mask(zero, 0.0), optimum=frame["optimum"].mask(zero, 0.0),
+        ratio_to_bound=frame["optimum"] / frame["bound"].mask(zero), gap=np.abs(frame["dual"] - frame["optimum"]),
+    )  # fmt: skip
+
+
+class Optimum(Table):
+    """Bound, largest loss of any mechanism by linear programming, and their ratio."""
+
+    name = "optimum"
+    caption = (
+        "Bounds for all (epsilon0, delta0)-DP base mechanisms on designs of n = 4 records next to the largest loss of "
+        "any such mechanism, a linear program in one event whose dual gives the same value; the ratio is 1 where the "
+        "bound is tight for the design. Evaluated at base epsilon 0, epsilon0/2 and epsilon0. Empty: both are 0."
+    )
+    keys = ("theorem", "n", "rate", "epsilon0", "delta0", "epsilon", "m")
+    layout = Layout(panels=("epsilon0", "delta0"), stub=("theorem", "n", "rate", "m"), heads=("epsilon", "column"))
+    parts = (
+        Part("balle_optimum",
+             {name: Column(name, empty=True) for name in ("bound", "optimum", "ratio_to_bound")},
+             prepare=with_ratio, note="worst direction: {direction}, duality gap {gap:.0e}"),
+    )  # fmt: skip
