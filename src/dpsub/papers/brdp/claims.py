@@ -46,8 +46,9 @@ def table1_claims() -> list[Claim]:
             "method": METHODS[cell["method"]], "delta": float(cell["delta"]), "n_compositions": 1000,
             "conversion": lambda used: used.isin(CONVERSIONS),
         })  # fmt: skip
-        width = {"factor": 10.0} if cell["method"].startswith("SMP") else {"relative": 0.05}
-        ask = near(numbers, float(cell["printed"]), "ours {first:.4g}, printed {printed:g}: {ratio:.3f} times", **width)
+        relative, factor = (0.0, 10.0) if cell["method"].startswith("SMP") else (0.05, 1.0)
+        ask = near(numbers, float(cell["printed"]), "ours {first:.4g}, printed {printed:g}: {ratio:.3f} times",
+                   relative=relative, factor=factor)  # fmt: skip
         found.append(Claim(cell["claim"], "Table I", ask, variants=BOTH))
     return found
 
@@ -60,9 +61,10 @@ def composed(frames: Frames) -> pd.DataFrame:
 
 def gaussian_recycler_least(frames: Frames) -> Finding:
     """Of all methods the recycled Gaussian one leaks least."""
-    best = composed(frames).idxmin(axis=1)
-    parts = [f"delta {delta:g}: {SHORT[best[delta]]} {row[best[delta]]:.4g}, Gau-BRDP {row['gau_br']:.4g}"
-             for delta, row in composed(frames).iterrows()]  # fmt: skip
+    table = composed(frames)
+    best = table.idxmin(axis=1)
+    parts = [f"delta {delta:g}: {SHORT[one]} {table.at[delta, one]:.4g}, Gau-BRDP {table.at[delta, 'gau_br']:.4g}"
+             for delta, one in best.astype(str).to_dict().items()]  # fmt: skip
     return Finding(bool((best == "gau_br").all()), "; ".join(parts))
 
 
@@ -186,8 +188,9 @@ def accepts_more(better: str, worse: str) -> Ask:
         wide = boxes(frames)
         pairs = [(f"{kernel}_{better}", f"{kernel}_{worse}") for kernel in ("gau", "lap")]
         against = [
-            f"{name.removeprefix('brdp_')} {panel}: {SHORT[high]} {row[high]:.4g}, {SHORT[low]} {row[low]:.4g}"
-            for high, low in pairs for (name, panel), row in wide[wide[high] <= wide[low]].iterrows()
+            f"{row['name'].removeprefix('brdp_')} {row['panel']}: {SHORT[high]} {row[high]:.4g}, "
+            f"{SHORT[low]} {row[low]:.4g}"
+            for high, low in pairs for row in wide[wide[high] <= wide[low]].reset_index().to_dict("records")
         ]  # fmt: skip
         return Finding(not against, "; ".join(against) or f"in all {len(wide)} panels")
 
@@ -256,8 +259,8 @@ STATEMENTS = (
     Claim("C.fig4.br_ge_dp", "Figure 4", recycling_accepts_more, (ACCEPTANCE,), variants=STATED),
     Claim("C.fig4a.cross", "Section 7", crosses_ninety, (ACCEPTANCE,), variants=STATED),
     Claim("C.fig5.lower", "Figure 5", leaks_less, (COMPOSITION,), variants=BOTH),
-    Claim("C.fig6.sum", "Figure 6a", rates("sum", lambda rate: (rate > 0.95).all()), variants=ALL),
-    Claim("C.fig6.avg", "Figure 6a", rates("avg", lambda rate: (rate < 0.9).all()), variants=ALL),
+    Claim("C.fig6.sum", "Figure 6a", rates("sum", lambda rate: rate.min() > 0.95), variants=ALL),
+    Claim("C.fig6.avg", "Figure 6a", rates("avg", lambda rate: rate.max() < 0.9), variants=ALL),
     Claim("C.fig6.cnt", "Figure 6a", rates("cnt", grows), variants=ALL),
     Claim("C.fig6b.X", "Figure 6b", larger_data_accept_more, (SAMPLING,), variants=ALL),
     Claim("C.fig7.always", "Section 8.2", accepts_more("br", "dp"), (ADULT, GOWALLA), variants=STATED),

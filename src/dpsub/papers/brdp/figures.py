@@ -202,12 +202,11 @@ class Figure4(PlainFigure):
         parts = {span: where(shown, sensitivity=span) for span in sorted(frame["sensitivity"].unique())}
         recycled = {method: STYLES[method] for method in ("gau_br", "lap_br")}
         limits = {"yscale": "log", "ylim": (1e-20, 1e6), "ylabel": "exact δ / stated δ"}
+        draw = partial(curves, x="epsilon", by="method", marker="")
         panels = [
-            *(Panel(f"sensitivity {span:g}", [curves(part, "epsilon", "acceptance", by="method", styles=STYLES,
-                                                     marker="")], {"ylabel": "acceptance"}, "" if place else "lower right")
-              for place, (span, part) in enumerate(parts.items())),
-            *(Panel("", [curves(part, "epsilon", "ratio", by="method", styles=recycled, marker=""), level(1)], limits)
-              for part in parts.values()),
+            *(Panel(f"sensitivity {span:g}", [draw(part, y="acceptance", styles=STYLES)], {"ylabel": "acceptance"},
+                    "" if place else "lower right") for place, (span, part) in enumerate(parts.items())),
+            *(Panel("", [draw(part, y="ratio", styles=recycled), level(1)], limits) for part in parts.values()),
         ]  # fmt: skip
         figure = draw_panels(panels, columns=len(parts), width=6.8, height=2.4, labels=self.labels(records),
                              grid={"sharex": True, "sharey": "row", "height_ratios": (2, 1)}, xlabel="ε",
@@ -324,9 +323,10 @@ class Answers(PlainFigure):
                 panels.append(Panel(f"{text}, ε = {first['epsilon']:g}", [partial(_boxes, part=part)],
                                     {"ylabel": "answer less truth"}))  # fmt: skip
             else:
-                layers = [curves(part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5),
-                          partial(_exceeded, part=part)]  # fmt: skip
-                panels.append(Panel(text, layers, self.curve))
+                accepted = curves(
+                    part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5
+                )
+                panels.append(Panel(text, [drawn, partial(_exceeded, part=part)], self.curve))
         figure = draw_panels(panels, columns=2, width=7.2, height=2.45, letters=False, labels=self.labels(records),
                              grid={"width_ratios": (1.5, 1)})  # fmt: skip
         return figure, frame.drop(columns=["replicate", "data"], errors="ignore")
@@ -390,17 +390,19 @@ class RecyclingMap(PlainFigure):
             panels.append(("T = 1: ceiling / best", room, room.map(lambda value: "")))
         figure, grid = new(1, len(panels), width=7.2, height=2.9)
         top = max(float(values.max()) for _, values, _ in panels)
-        for axes, (text, values, letters) in zip(grid[0], panels, strict=True):
+        for axes, (title, values, letters) in zip(grid[0], panels, strict=True):
             table, marks = values.unstack("bound"), letters.unstack("bound").to_numpy()
             image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis", vmin=1, vmax=top)
             for (i, j), value in np.ndenumerate(table.to_numpy()):
                 colour = "white" if value < 1 + 0.6 * (top - 1) else "black"
-                axes.text(j, i, f"{value:.2f}\n{marks[i, j]}".strip(), ha="center", va="center", fontsize=6, color=colour)
+                axes.text(
+                    j, i, f"{value:.2f}\n{marks[i, j]}".strip(), ha="center", va="center", fontsize=6, color=colour
+                )
             axes.set_xticks(range(table.shape[1]), [f"{bound:g}" for bound in table.columns])
             axes.set_yticks(range(table.shape[0]), [f"{epsilon:g}" for epsilon in table.index])
             axes.grid(visible=False)
             axes.set(xlabel="bound / sensitivity", ylabel="ε of all releases")
-            panel_letter(axes, text)
+            panel_letter(axes, title)
         figure.colorbar(image, ax=grid[0, -1], label="quotient")
         return finish(figure, self.labels(records)), frame.reset_index(drop=True)
 
@@ -428,7 +430,8 @@ class Frontier(PlainFigure):
         figure = draw_panels([
             Panel(" ", [accepted], {"ylabel": "acceptance", "yscale": "log"}, "best"),
             Panel(" ", [gained], {"ylabel": "recycled / plain"}, "best"),
-        ], columns=2, width=6.8, height=2.9, labels=self.labels(records), xscale="log", xlabel="releases T")  # fmt: skip
+        ], columns=2, width=6.8, height=2.9, labels=self.labels(records), xscale="log",
+            xlabel="releases T")  # fmt: skip
         return figure, frame
 
 

@@ -16,13 +16,11 @@ from dpsub.recycling.sampled import Query, SampledChoice, algorithm4, inner_budg
 FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gau": GaussianKernel, "lap": LaplaceKernel}
 STATED = ("gau_dp", "lap_dp", "gau_br", "lap_br")
 RIGOROUS = ("gau_best", "lap_best")
-SHORT = {"gau_dp": "Gau-DP", "lap_dp": "Lap-DP", "gau_br": "Gau-BRDP", "lap_br": "Lap-BRDP", "gau_smp": "SMP-Gau-BRDP",
-         "lap_smp": "SMP-Lap-BRDP", "lap_low": "Lap-BRDP, low split"}  # fmt: skip
+SHORT: dict[Any, str] = {
+    "gau_dp": "Gau-DP", "lap_dp": "Lap-DP", "gau_br": "Gau-BRDP", "lap_br": "Lap-BRDP", "gau_smp": "SMP-Gau-BRDP",
+    "lap_smp": "SMP-Lap-BRDP", "lap_low": "Lap-BRDP, low split",
+}  # fmt: skip
 """The paper's names of methods."""
-
-BUDGET = dict.fromkeys(("sensitivity", "bound", "epsilon", "delta"), "float64")
-COLUMNS = {"method": "str", **dict.fromkeys(("scale", "epsilon_y", "rate", "acceptance", "sd", "exact_delta"), "float64")}
-"""What a record says of a release: epsilon_y is the kernel's at the same delta, `exact_delta` what the release has."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Budget:
     @classmethod
     def of(cls, settings: object, **changes: float) -> Budget:
         """Return the budget that settings (and changes) give by these names."""
-        return cls(**{name: float(changes.get(name, getattr(settings, name, 0))) for name in BUDGET})
+        return cls(**{name: float(changes.get(name, getattr(settings, name, 0))) for name in cls.__annotations__})
 
     @property
     def fields(self) -> dict[str, float]:
@@ -76,7 +74,7 @@ class Budget:
 
     def algorithm4(self, query: Query, **rule: str) -> SampledChoice:
         """Return the paper's release on a sample of the query's records."""
-        return algorithm4(query, self.epsilon, self.delta, self.bound, self.sensitivity, **rule)  # type: ignore[arg-type]
+        return algorithm4(query, self.epsilon, self.delta, self.bound, self.sensitivity, **rule)
 
     def inner(self, sampling_rate: float) -> Budget:
         """Return the budget that a sample may spend."""
@@ -92,7 +90,13 @@ class Budget:
             yield {**self.fields, **row(method, self.chosen(method))}
         if variant == "rigorous":
             absent = dict.fromkeys(("scale", "epsilon_y", "rate", "sd"), -1.0)
-            yield {**self.fields, "method": "ceiling", **absent, "acceptance": self.ceiling(), "exact_delta": self.delta}
+            yield {
+                **self.fields,
+                "method": "ceiling",
+                **absent,
+                "acceptance": self.ceiling(),
+                "exact_delta": self.delta,
+            }
 
 
 def row(method: str, chosen: Choice) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -29,7 +31,7 @@ class Table1(Table):
         "sensitivity 1, bound 3, delta 1e-5 of a query, and a count over 1,000 records for the sampling rate."
     )
     keys = ("method", "accountant", "delta")
-    words = {"method": SHORT}
+    words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
     layout = Layout(panels=("column",), stub=("method", "accountant"), heads=("delta",))
     parts = tuple(
         Part("brdp_table1", {"epsilon": column}, variants=(variant,), keys={"accountant": "conversion"},
@@ -65,7 +67,7 @@ class Table1Times(Table):
         "at T = 1000 that stand next to the printed 5.14, 5.74, 63.8 and 66.6 (unit not stated)."
     )
     keys = ("method", "task", "n_compositions")
-    words = {"method": SHORT}
+    words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
     layout = Layout(panels=("column",), stub=("method",), heads=("task", "n_compositions"))
     parts = (
         Part("brdp_times", {"seconds": "seconds"}),

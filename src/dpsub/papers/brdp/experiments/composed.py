@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dpsub.papers.brdp.experiments import Grid
-from dpsub.papers.brdp.releases import BUDGET, FAMILIES, STATED, Budget
+from dpsub.papers.brdp.experiments import BUDGET, Grid, schema
+from dpsub.papers.brdp.releases import FAMILIES, STATED, Budget
 from dpsub.papers.brdp.settings import Amount, Release, Table1, Times
 from dpsub.recycling import Recycled, paper
 from dpsub.recycling.choice import checked_budget
@@ -30,14 +30,11 @@ class BrdpComposition(Grid):
     spends all that exact accounting of one release allows.
     """
 
-    name: ClassVar[str] = "brdp_composition"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "kernel": "str", "method": "str", "n_compositions": "int64", **BUDGET, "scale": "float64",
-        "rate": "float64", "composed": "float64", "lower": "float64", "upper": "float64", "exact_delta": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
-    axes: ClassVar[tuple[str, ...]] = ("n_compositions",)
-    keys: ClassVar[tuple[str, ...]] = ("kernel", "method", "n_compositions")
+    name = "brdp_composition"
+    columns = schema(f"kernel method n_compositions {BUDGET} scale rate composed lower upper exact_delta")
+    variants = ("stated", "rigorous")
+    axes = ("n_compositions",)
+    keys = ("kernel", "method", "n_compositions")
 
     class Settings(ExperimentSettings, Release):
         conversion: Literal["balle2020", "mironov"] = Field(
@@ -86,16 +83,14 @@ class BrdpTable1(Grid):
     budget for the kernel, where the printed number is met; its acceptance is below that of plain Laplace noise.
     """
 
-    name: ClassVar[str] = "brdp_table1"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "method": "str", "delta": "float64", "conversion": "str", "n_compositions": "int64",
-        "epsilon": "float64", "query_delta": "float64", "sensitivity": "float64", "bound": "float64",
-        "sampling_rate": "float64", "scale": "float64", "rate": "float64", "acceptance": "float64",
-        "composed": "float64", "lower": "float64", "upper": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
-    axes: ClassVar[tuple[str, ...]] = ("deltas",)
-    keys: ClassVar[tuple[str, ...]] = ("method", "delta", "conversion")
+    name = "brdp_table1"
+    columns = schema(
+        "method delta conversion n_compositions epsilon query_delta sensitivity bound sampling_rate scale rate "
+        "acceptance composed lower upper"
+    )
+    variants = ("stated", "rigorous")
+    axes = ("deltas",)
+    keys = ("method", "delta", "conversion")
 
     class Settings(ExperimentSettings, Table1):
         pass
@@ -134,13 +129,11 @@ class BrdpTimes(Grid):
     composition; task "exact": both ends of the exact epsilon.
     """
 
-    name: ClassVar[str] = "brdp_times"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "method": "str", "task": "str", "n_compositions": "int64", "seconds": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    keys: ClassVar[tuple[str, ...]] = ("method", "task", "n_compositions")
-    timed: ClassVar[bool] = True
+    name = "brdp_times"
+    columns = schema("method task n_compositions seconds")
+    variants = ("stated",)
+    keys = ("method", "task", "n_compositions")
+    timed = True
 
     class Settings(BrdpTable1.Settings):
         turns: Annotated[int, Field(ge=1, le=10_000_000)] = Field(3, description="Repetitions of each measurement.")
@@ -188,13 +181,10 @@ class BrdpMap(Grid):
     epsilon and bound, more numbers of releases. The sensitivity is 1.
     """
 
-    name: ClassVar[str] = "brdp_map"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "topic": "str", "epsilon": "float64", "delta": "float64", "bound": "float64",
-        "n_compositions": "int64", "method": "str", "acceptance": "float64", "rate": "float64", "scale": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
-    keys: ClassVar[tuple[str, ...]] = ("topic", "epsilon", "bound", "n_compositions", "method")
+    name = "brdp_map"
+    columns = schema("topic epsilon delta bound n_compositions method acceptance rate scale")
+    variants = ("rigorous",)
+    keys = ("topic", "epsilon", "bound", "n_compositions", "method")
 
     class Settings(ExperimentSettings):
         delta: Delta = 1e-5

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from dpsub import checks
 from dpsub.data import individuals
-from dpsub.papers.brdp.experiments import Grid
-from dpsub.papers.brdp.releases import BUDGET, COLUMNS, SHORT, Budget, row, sampled_row
+from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
+from dpsub.papers.brdp.releases import SHORT, Budget, row, sampled_row
 from dpsub.papers.brdp.settings import Amount, Number, PanelSettings, QueryAnswers, QueryName
 from dpsub.recycling import GaussianKernel
 from dpsub.recycling.choice import Choice, best_recycler
@@ -60,14 +60,12 @@ class BrdpSampling(Grid):
     release has with its true sensitivity D / p, `whole` the acceptance of the same rule without sampling.
     """
 
-    name: ClassVar[str] = "brdp_sampling"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "query": "str", "n": "int64", "rule": "str", "sigma_x": "float64", "share": "float64",
-        **BUDGET, "sampling_rate": "float64", "scale": "float64", "rate": "float64", "claimed": "float64",
-        "acceptance": "float64", "whole": "float64", "exact_delta": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
-    keys: ClassVar[tuple[str, ...]] = ("query", "n", "rule")
+    name = "brdp_sampling"
+    columns = schema(
+        f"query n rule sigma_x share {BUDGET} sampling_rate scale rate claimed acceptance whole exact_delta"
+    )
+    variants = ("stated", "consistent", "rigorous")
+    keys = ("query", "n", "rule")
 
     class Settings(ExperimentSettings):
         sigma_x: Amount = 10
@@ -98,7 +96,8 @@ class BrdpSampling(Grid):
                 kind = KINDS[chosen.query]
                 query = Count.of_share(n, settings.share) if kind is Count else kind(n, chosen.clip, settings.sigma_x)
                 cell = Budget.of(settings, sensitivity=query.sensitivity(), bound=chosen.bound)
-                base = {"query": query.name, "n": n, "sigma_x": settings.sigma_x, "share": settings.share, **cell.fields}
+                base = {"query": query.name, "n": n, "sigma_x": settings.sigma_x, "share": settings.share,
+                        **cell.fields}  # fmt: skip
                 if run.variant == "rigorous":
                     yield {**base, **self._exact(query, cell, settings.exact_rates)}
                     continue
@@ -172,16 +171,14 @@ class Answers(Grid):
     (`drawn`); a "curve" record has the acceptance alone. Without sampling neither depends on the data.
     """
 
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "panel": "str", "view": "str", "query": "str", "stated_epsilon": "float64", **BUDGET,
-        **COLUMNS, "sampling_rate": "float64", "drawn": "float64", **dict.fromkeys(WHISKERS, "float64"),
-        "spread": "float64", "n_individuals": "int64", "n_subsets": "int64", "n_repeats": "int64",
-        "box_mass_pct": "float64", "whisker_mass_pct": "float64", "n_records": "int64", "n_events": "int64",
-        "n_attributes": "int64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    axes: ClassVar[tuple[str, ...]] = ("panels",)
-    keys: ClassVar[tuple[str, ...]] = ("panel", "epsilon", "method")
+    columns = schema(
+        f"panel view query stated_epsilon {BUDGET} {RELEASE} sampling_rate drawn low_whisker low_box median "
+        "high_box high_whisker spread n_individuals n_subsets n_repeats box_mass_pct whisker_mass_pct n_records "
+        "n_events n_attributes"
+    )
+    variants = ("stated",)
+    axes = ("panels",)
+    keys = ("panel", "epsilon", "method")
 
     class Settings(ExperimentSettings, QueryAnswers):
         count_above: NonNegative = Field(0, description="Values above it are counted.")
@@ -220,15 +217,15 @@ class Answers(Grid):
 class BrdpAdult(Answers):
     """Capital gains in thousands of dollars (Figure 7)."""
 
-    name: ClassVar[str] = "brdp_adult"
-    needs_data: ClassVar[tuple[str, ...]] = ("adult_gains",)
+    name = "brdp_adult"
+    needs_data = ("adult_gains",)
 
 
 class BrdpGowalla(Answers):
     """Days between the first and the last check-in of a user (Figure 8)."""
 
-    name: ClassVar[str] = "brdp_gowalla"
-    needs_data: ClassVar[tuple[str, ...]] = ("gowalla",)
+    name = "brdp_gowalla"
+    needs_data = ("gowalla",)
 
     class Settings(Answers.Settings):
         count_above: NonNegative = Field(150, description="Days above which a user is counted.")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from dpsub import checks
-from dpsub.papers.brdp.experiments import Grid
-from dpsub.papers.brdp.releases import BUDGET, COLUMNS, Budget
+from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
+from dpsub.papers.brdp.releases import Budget
 from dpsub.papers.brdp.settings import Amount, KernelName, Number, Release
 from dpsub.recycling import Recycled, choice, paper
 from dpsub.reproduce.experiment import Run
@@ -29,14 +29,10 @@ class BrdpNoise(Grid):
     acceptance, sd, or draws (mean number of kernel draws a release). The parameters are those of the paper.
     """
 
-    name: ClassVar[str] = "brdp_noise"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "topic": "str", "method": "str", "quantity": "str", "x": "float64", "value": "float64",
-        "law": "float64", "n_samples": "int64", **BUDGET, "rate": "float64", "scale": "float64",
-        "exact_delta": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    keys: ClassVar[tuple[str, ...]] = ("topic", "method", "quantity", "x")
+    name = "brdp_noise"
+    columns = schema(f"topic method quantity x value law n_samples {BUDGET} rate scale exact_delta")
+    variants = ("stated",)
+    keys = ("topic", "method", "quantity", "x")
 
     class Settings(ExperimentSettings, Release):
         epsilon: Amount = 2
@@ -84,14 +80,11 @@ class BrdpRates(Grid):
     profile allows. `exact_delta` is what each really has at epsilon.
     """
 
-    name: ClassVar[str] = "brdp_rates"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "method": "str", "y": "float64", **BUDGET, "epsilon_y": "float64", "scale": "float64",
-        "rate": "float64", "acceptance": "float64", "exact_delta": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
-    axes: ClassVar[tuple[str, ...]] = ("deltas",)
-    keys: ClassVar[tuple[str, ...]] = ("delta", "epsilon_y", "method")
+    name = "brdp_rates"
+    columns = schema(f"method y {BUDGET} epsilon_y scale rate acceptance exact_delta")
+    variants = ("stated", "rigorous")
+    axes = ("deltas",)
+    keys = ("delta", "epsilon_y", "method")
 
     class Settings(ExperimentSettings):
         sensitivity: Amount = 1
@@ -134,11 +127,11 @@ class BrdpAcceptance(Grid):
     the target.
     """
 
-    name: ClassVar[str] = "brdp_acceptance"
-    columns: ClassVar[dict[str, str]] = {"replicate": "int64", **BUDGET, **COLUMNS}
-    variants: ClassVar[tuple[str, ...]] = ("stated", "rigorous")
-    axes: ClassVar[tuple[str, ...]] = ("sensitivities",)
-    keys: ClassVar[tuple[str, ...]] = ("sensitivity", "epsilon", "method")
+    name = "brdp_acceptance"
+    columns = schema(f"{BUDGET} {RELEASE}")
+    variants = ("stated", "rigorous")
+    axes = ("sensitivities",)
+    keys = ("sensitivity", "epsilon", "method")
 
     class Settings(ExperimentSettings):
         sensitivities: Listed[Positive] = Field((1, 5), description="Sensitivities, one panel each.")
@@ -176,15 +169,11 @@ class BrdpAudit(Grid):
     missed with a chance of at most 1 - `confidence`. `claimed` is the delta that Algorithm 1 was asked for.
     """
 
-    name: ClassVar[str] = "brdp_audit"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "kernel": "str", "epsilon_y": "float64", "sensitivity": "float64", "bound": "float64",
-        "epsilon": "float64", "claimed": "float64", "rate": "float64", "draws": "int64", "lower": "float64",
-        "estimate": "float64", "upper": "float64", "exact": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    axes: ClassVar[tuple[str, ...]] = ("cases",)
-    keys: ClassVar[tuple[str, ...]] = ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon", "claimed")
+    name = "brdp_audit"
+    columns = schema("kernel epsilon_y sensitivity bound epsilon claimed rate draws lower estimate upper exact")
+    variants = ("stated",)
+    axes = ("cases",)
+    keys = ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon", "claimed")
 
     class Settings(ExperimentSettings):
         draws: Number = Field(2000000, ge=100, description="Draws on each side.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from dpsub.papers.brdp.experiments import Grid
+from dpsub.papers.brdp.experiments import Grid, schema
 from dpsub.papers.brdp.releases import FAMILIES, Budget
 from dpsub.papers.brdp.settings import Amount, KernelName, Number, RecyclingRate, Release, Times
 from dpsub.recycling import Recycled, paper
@@ -67,11 +67,9 @@ class BrdpChecks(Grid):
     acceptance on a sample; "P7 convolved": the true one against draws.
     """
 
-    name: ClassVar[str] = "brdp_checks"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "statement": "str", "case": "str", "claimed": "float64", "true": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
+    name = "brdp_checks"
+    columns = schema("statement case claimed true")
+    variants = ("stated",)
 
     class Settings(ExperimentSettings):
         draws: Number = Field(400000, ge=100, description="Draws of sampled releases.")
@@ -168,9 +166,8 @@ def _samples(settings: BrdpChecks.Settings, streams: Streams) -> Iterator[Row]:
     rng = streams.sample(dict(chosen), 0)
     values = rng.exponential(size=n)
     total = Total.of_values(values, 20.0)
-    yield "P6", f"sum, n {n}, p {p:g}", total.stated_sampling_sd(p), float(
-        total.estimates(values, round(p * n), draws // 10, rng).std()
-    )
+    sums = total.estimates(values, round(p * n), draws // 10, rng)
+    yield "P6", f"sum, n {n}, p {p:g}", total.stated_sampling_sd(p), float(sums.std())
     law = Budget.of(chosen, sensitivity=1.0).inner(p).chosen("gau_br").law
     error = Count.of_share(n, chosen.share).sampling_sd(p)
     members = rng.hypergeometric(counted, n - counted, round(p * n), draws)
