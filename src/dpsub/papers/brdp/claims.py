@@ -62,10 +62,10 @@ def composed(frames: Frames) -> pd.DataFrame:
 def gaussian_recycler_least(frames: Frames) -> Finding:
     """Of all methods the recycled Gaussian one leaks least."""
     table = composed(frames)
-    best = table.idxmin(axis=1)
+    best = [str(name) for name in table.idxmin(axis=1)]
     parts = [f"delta {delta:g}: {SHORT[one]} {table.at[delta, one]:.4g}, Gau-BRDP {table.at[delta, 'gau_br']:.4g}"
-             for delta, one in best.astype(str).to_dict().items()]  # fmt: skip
-    return Finding(bool((best == "gau_br").all()), "; ".join(parts))
+             for delta, one in zip(table.index, best, strict=True)]  # fmt: skip
+    return Finding(set(best) == {"gau_br"}, "; ".join(parts))
 
 
 def sampled_leak_more(frames: Frames) -> Finding:

@@ -323,9 +323,7 @@ class Answers(PlainFigure):
                 panels.append(Panel(f"{text}, ε = {first['epsilon']:g}", [partial(_boxes, part=part)],
                                     {"ylabel": "answer less truth"}))  # fmt: skip
             else:
-                accepted = curves(
-                    part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5
-                )
+                drawn = curves(part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5)
                 panels.append(Panel(text, [drawn, partial(_exceeded, part=part)], self.curve))
         figure = draw_panels(panels, columns=2, width=7.2, height=2.45, letters=False, labels=self.labels(records),
                              grid={"width_ratios": (1.5, 1)})  # fmt: skip
