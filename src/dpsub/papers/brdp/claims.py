@@ -63,8 +63,8 @@ def gaussian_recycler_least(frames: Frames) -> Finding:
     """Of all methods the recycled Gaussian one leaks least."""
     table = composed(frames)
     best = [str(name) for name in table.idxmin(axis=1)]
-    parts = [f"delta {delta:g}: {SHORT[one]} {table.at[delta, one]:.4g}, Gau-BRDP {table.at[delta, 'gau_br']:.4g}"
-             for delta, one in zip(table.index, best, strict=True)]  # fmt: skip
+    parts = [f"delta {delta:g}: {SHORT[one]} {row[one]:.4g}, Gau-BRDP {row['gau_br']:.4g}"
+             for one, (delta, row) in zip(best, table.to_dict("index").items(), strict=True)]  # fmt: skip
     return Finding(set(best) == {"gau_br"}, "; ".join(parts))
 
 
