@@ -12,6 +12,7 @@ from dpsub.reproduce.settings import Closed, Delta, Group, Listed, Positive, Sev
 
 Amount = Annotated[float, Field(gt=0, description="In units of the query, or nats.")]
 Number = Annotated[int, Field(ge=2, le=10_000_000)]
+Draws = Annotated[int, Field(ge=100, le=10_000_000)]
 RecyclingRate = Annotated[float, Field(ge=0, lt=1, description="Recycling rate.")]
 Times = Annotated[int, Field(ge=1, le=100_000, description="Number of releases T.")]
 KernelName = Annotated[Literal["gau", "lap"], Field(description="Gaussian or Laplace kernel.")]

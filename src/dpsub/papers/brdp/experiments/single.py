@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -12,10 +12,10 @@ from pydantic import Field
 from dpsub import checks
 from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
 from dpsub.papers.brdp.releases import Budget
-from dpsub.papers.brdp.settings import Amount, KernelName, Number, Release
+from dpsub.papers.brdp.settings import Amount, Draws, KernelName, Number, Release
 from dpsub.recycling import Recycled, choice, paper
 from dpsub.reproduce.experiment import Run
-from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive, Several, Share
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive, Several
 from dpsub.sampling.laws import clopper_pearson
 
 MARKS = (1.0, 2.0)  # epsilon_y that are always among the points, for they stand in the text
@@ -37,7 +37,7 @@ class BrdpNoise(Grid):
     class Settings(ExperimentSettings, Release):
         epsilon: Amount = 2
         n_samples: Number = Field(100000, description="Draws of the loop.")
-        bins: Number = Field(60, ge=4, description="Bins on each side of 0.")
+        bins: Annotated[int, Field(ge=4, le=10_000_000)] = Field(60, description="Bins on each side of 0.")
         half_width: Amount = 12
 
         def check(self) -> None:
@@ -176,8 +176,8 @@ class BrdpAudit(Grid):
     keys = ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon", "claimed")
 
     class Settings(ExperimentSettings):
-        draws: Number = Field(2000000, ge=100, description="Draws on each side.")
-        confidence: Share = Field(0.999, gt=0.5, description="Of each interval.")
+        draws: Draws = Field(2000000, description="Draws on each side.")
+        confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(0.999, description="Of each interval.")
         cases: Several[Case] = Field(
             (
                 Case(kernel="lap", epsilon_y=0.5),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from dpsub.papers.brdp.experiments import Grid, schema
 from dpsub.papers.brdp.releases import FAMILIES, Budget
-from dpsub.papers.brdp.settings import Amount, KernelName, Number, RecyclingRate, Release, Times
+from dpsub.papers.brdp.settings import Amount, Draws, KernelName, RecyclingRate, Release, Times
 from dpsub.recycling import Recycled, paper
 from dpsub.recycling.choice import true_delta
 from dpsub.recycling.sampled import Count, Total, printed_acceptance, total_acceptance
@@ -26,7 +26,7 @@ NEGLIGIBLE = 1e-20  # of a binomial weight in Theorem 3
 class Sampled(Closed):
     """A sampled count."""
 
-    n: Number = Field(ge=10, description="Records.")
+    n: Annotated[int, Field(ge=10, le=10_000_000)] = Field(description="Records.")
     sampling_rate: Share = Field(description="Share of the records drawn.")
     share: Share = Field(description="Share of records that are counted.")
     bound: Amount
@@ -72,7 +72,7 @@ class BrdpChecks(Grid):
     variants = ("stated",)
 
     class Settings(ExperimentSettings):
-        draws: Number = Field(400000, ge=100, description="Draws of sampled releases.")
+        draws: Draws = Field(400000, description="Draws of sampled releases.")
         guarantees: Several[Guarantee] = Field(
             (
                 Guarantee(kernel="gau", epsilon=2),
