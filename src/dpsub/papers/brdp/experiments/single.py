@@ -154,7 +154,7 @@ class BrdpAcceptance(Grid):
                 yield from Budget.of(settings, sensitivity=sensitivity, epsilon=epsilon).rows(run.variant)
 
 
-class Case(Release):
+class AuditCase(Release):
     """One kernel."""
 
     kernel: KernelName
@@ -178,12 +178,12 @@ class BrdpAudit(Grid):
     class Settings(ExperimentSettings):
         draws: Draws = Field(2000000, description="Draws on each side.")
         confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(0.999, description="Of each interval.")
-        cases: Several[Case] = Field(
+        cases: Several[AuditCase] = Field(
             (
-                Case(kernel="lap", epsilon_y=0.5),
-                Case(kernel="lap", epsilon_y=0.9),
-                Case(kernel="gau", epsilon_y=0.5, bound=10),
-                Case(kernel="gau", epsilon_y=0.9),
+                AuditCase(kernel="lap", epsilon_y=0.5),
+                AuditCase(kernel="lap", epsilon_y=0.9),
+                AuditCase(kernel="gau", epsilon_y=0.5, bound=10),
+                AuditCase(kernel="gau", epsilon_y=0.9),
             ),
             description="Kernels and budgets.",
         )
