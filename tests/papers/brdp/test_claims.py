@@ -65,13 +65,11 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     return {**found, "brdp_gowalla": found["brdp_adult"].copy()}
 
 
-def verdicts(records: Frames) -> pd.DataFrame:
-    """Return what the claims get as stated, with the published settings."""
+def verdicts(records: Frames, **changes: dict[str, Any]) -> pd.DataFrame:
+    """Return what the claims get as stated, with the published settings and changes of them."""
     claims = REGISTRY.get("brdp/claims")()
-    found = compare(
-        printed_rows(claims), all_values(claims, records, CONFIG["experiments"]), ("claim",), ("synthetic",)
-    )
-    return found[found["variant"] == "stated"]
+    values = all_values(claims, records, settings.merge(CONFIG["experiments"], changes))
+    return compare(printed_rows(claims), values, ("claim",), ("synthetic",)).query("variant == 'stated'")
 
 
 def test_every_claim_has_a_verdict(records: Frames) -> None:
