@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.brdp.experiments.sampled import METHODS
-from dpsub.papers.brdp.releases import SHORT
+from dpsub.papers.brdp.releases import METHODS, SHORT
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, new, panel_letter, remark, where
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box

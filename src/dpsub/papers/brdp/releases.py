@@ -21,6 +21,7 @@ SHORT: dict[Any, str] = {
     "lap_smp": "SMP-Lap-BRDP", "lap_low": "Lap-BRDP, low split",
 }  # fmt: skip
 """The paper's names of methods."""
+METHODS = tuple(method for method in SHORT if method != "lap_low")
 
 
 @dataclass(frozen=True)

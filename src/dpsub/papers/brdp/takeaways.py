@@ -19,9 +19,7 @@ def guarantees(tables: Tables) -> str:
     if len(kept) < len(cells):
         text += f", by up to {ratio.max():.3g} times delta ({cells['case'].iloc[int(ratio.to_numpy().argmax())]})"
     if len(kept):
-        text += (
-            f"; where it holds, the exact delta is down to {kept.min():.2g} of it, which exact accounting uses"
-        )
+        text += f"; where it holds, the exact delta is down to {kept.min():.2g} of it, which exact accounting uses"
     return f"{text}. Every artefact with the paper's parameters shows the exact delta; `dpsub brdp` gives it for yours."
 
 

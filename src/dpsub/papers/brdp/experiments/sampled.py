@@ -12,7 +12,7 @@ from pydantic import Field
 from dpsub import checks
 from dpsub.data import individuals
 from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
-from dpsub.papers.brdp.releases import SHORT, Budget, row, sampled_row
+from dpsub.papers.brdp.releases import METHODS, Budget, row, sampled_row
 from dpsub.papers.brdp.settings import Amount, Number, PanelSettings, QueryAnswers, QueryName
 from dpsub.recycling import GaussianKernel
 from dpsub.recycling.choice import Choice, best_recycler
@@ -39,7 +39,6 @@ RULES = {
 
 ALIKE = 1e-9  # of acceptances: a smaller rate that gains no more is no better
 WHISKERS = ("low_whisker", "low_box", "median", "high_box", "high_whisker")
-METHODS = tuple(method for method in SHORT if method != "lap_low")
 
 
 class Queries(Closed):
