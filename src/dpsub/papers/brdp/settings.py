@@ -7,15 +7,28 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dpsub import checks
+from dpsub.recycling.choice import checked_budget
 from dpsub.reproduce.settings import Closed, Delta, Group, Listed, Positive, Several, Share
 
 Amount = Annotated[float, Field(gt=0, description="In units of the query, or nats.")]
+Number = Annotated[int, Field(ge=2, le=10_000_000)]
+Draws = Annotated[int, Field(ge=100, le=10_000_000)]
 RecyclingRate = Annotated[float, Field(ge=0, lt=1, description="Recycling rate.")]
 Times = Annotated[int, Field(ge=1, le=100_000, description="Number of releases T.")]
-Records = Annotated[int, Field(ge=2, le=10_000_000, description="Number of records.")]
-Conversion = Annotated[
-    Literal["balle2020", "mironov"], Field(description="From Renyi divergences to epsilon and delta.")
-]
+KernelName = Annotated[Literal["gau", "lap"], Field(description="Gaussian or Laplace kernel.")]
+QueryName = Annotated[Literal["sum", "avg", "cnt"], Field(description="Sum, average or count.")]
+
+
+class Release(Closed):
+    """Budget of one release, sensitivity of its query, and the bound within which the noise is wanted."""
+
+    sensitivity: Amount = 1
+    bound: Amount = 1
+    epsilon: Amount = 1
+    delta: Delta = 1e-5
+
+    def check(self) -> None:
+        checked_budget(self.epsilon, self.delta)
 
 
 class PanelSettings(Closed):
@@ -23,7 +36,7 @@ class PanelSettings(Closed):
 
     panel: Literal["a", "b", "c", "d", "e", "f"] = Field(description="Its letter.")
     view: Literal["box", "curve"] = Field(description="Boxes of answers at epsilon, or acceptance over epsilons.")
-    query: Literal["sum", "avg", "cnt"] = Field(description="Sum, average or count.")
+    query: QueryName
     clip: Amount
     sensitivity: Amount
     bound: Amount
@@ -33,31 +46,28 @@ class PanelSettings(Closed):
     )
 
 
-def panel(letter: str, view: str, query: str, clip: float, sensitivity: float, bound: float, epsilon: float) -> Any:
-    """Return one panel as the paper has it."""
-    return PanelSettings.model_validate({
-        "panel": letter, "view": view, "query": query, "clip": clip, "sensitivity": sensitivity, "bound": bound,
-        "epsilon": epsilon,
-    })  # fmt: skip
+def _panel(*values: Any) -> PanelSettings:
+    return PanelSettings.model_validate(dict(zip(PanelSettings.model_fields, values, strict=False)))
 
 
 class QueryAnswers(Group):
     """Answers of six methods on disjoint subsets of one data set: Figures 7 and 8."""
 
-    individuals: Annotated[int, Field(ge=2, le=10_000_000, description="Individuals drawn.")] = 10_000
+    individuals: Number = Field(10_000, description="Individuals drawn.")
     subsets: Annotated[int, Field(ge=1, le=10_000_000, description="Disjoint subsets of them.")] = 10
-    repeats: Annotated[int, Field(ge=2, le=10_000_000, description="Answers a subset.")] = 1000
+    repeats: Number = Field(1000, description="Answers a subset.")
     box_mass_pct: Annotated[float, Field(gt=0, lt=100, description="Share of answers in a box.")] = 50
     whisker_mass_pct: Annotated[float, Field(gt=0, lt=100, description="Share between the whiskers.")] = 95
     delta: Delta = 1e-5
     panels: Several[PanelSettings] = Field(
         (
-            panel("a", "box", "sum", 22, 22, 5, 0.5),
-            panel("b", "curve", "sum", 12, 12, 10, 0.5),
-            panel("c", "box", "avg", 22, 0.0017, 1, 0.05),
-            panel("d", "curve", "avg", 12, 0.0012, 1, 0.05),
-            panel("e", "box", "cnt", 1, 1, 3, 0.1),
-            panel("f", "curve", "cnt", 1, 1, 3, 0.1),
+            # letter, view, query, clip, sensitivity, bound, epsilon
+            _panel("a", "box", "sum", 22, 22, 5, 0.5),
+            _panel("b", "curve", "sum", 12, 12, 10, 0.5),
+            _panel("c", "box", "avg", 22, 0.0017, 1, 0.05),
+            _panel("d", "curve", "avg", 12, 0.0012, 1, 0.05),
+            _panel("e", "box", "cnt", 1, 1, 3, 0.1),
+            _panel("f", "curve", "cnt", 1, 1, 3, 0.1),
         ),
         description="Panels.",
     )
@@ -76,7 +86,7 @@ class Table1(Group):
     query_delta: Delta = 1e-5
     sensitivity: Amount = 1
     bound: Amount = 3
-    n: Annotated[int, Field(ge=2, le=10_000_000, description="Records of the count that sets the rate.")] = 1000
+    n: Number = Field(1000, description="Records of the count that sets the rate.")
     share: Annotated[Share, Field(description="Share p_c of records that are counted.")] = 0.1
     low_split: Amount = 0.09
 

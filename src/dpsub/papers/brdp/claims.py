@@ -1,0 +1,321 @@
+"""Claims of the paper: what its text states and fixes, each with the question that decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from dpsub.papers.brdp.releases import SHORT
+from dpsub.reproduce import claims, published
+from dpsub.reproduce.claims import (
+    STATED,
+    Ask,
+    Claim,
+    Finding,
+    Frames,
+    LackingError,
+    Numbers,
+    Question,
+    Setting,
+    agree,
+    below,
+    near,
+    number,
+    pick,
+)
+
+RATES, ACCEPTANCE, COMPOSITION, SAMPLING = "brdp_rates", "brdp_acceptance", "brdp_composition", "brdp_sampling"
+ADULT, GOWALLA, TABLE, CHECKS, NOISE = "brdp_adult", "brdp_gowalla", "brdp_table1", "brdp_checks", "brdp_noise"
+BOTH, ALL = ("stated", "rigorous"), ("stated", "consistent", "rigorous")
+METHODS = {short: name for name, short in SHORT.items()}
+CONVERSIONS = ("closed form", "balle2020", "exact")
+CURVES = ("swapped", "corrected", "exact")  # the rule of each variant that Figure 6 is about
+EXCESS = 1 + 1e-9  # of delta: two computations of one number
+
+
+# Table I
+
+
+def table1_claims() -> list[Claim]:
+    """Return a claim a printed number: ours is within 5 %, for sampled methods within a factor of 10."""
+    found = []
+    for cell in published.load("brdp", "table1_numbers").to_dict("records"):
+        numbers = Numbers(TABLE, "composed", where={
+            "method": METHODS[cell["method"]], "delta": float(cell["delta"]), "n_compositions": 1000,
+            "conversion": lambda used: used.isin(CONVERSIONS),
+        })  # fmt: skip
+        relative, factor = (0.0, 10.0) if cell["method"].startswith("SMP") else (0.05, 1.0)
+        ask = near(numbers, float(cell["printed"]), "ours {first:.4g}, printed {printed:g}: {ratio:.3f} times",
+                   relative=relative, factor=factor)  # fmt: skip
+        found.append(Claim(cell["claim"], "Table I", ask, variants=BOTH))
+    return found
+
+
+def composed(frames: Frames) -> pd.DataFrame:
+    """Return composed epsilon, a row a delta from the largest, a column a method."""
+    rows = pick(frames[TABLE], conversion=lambda used: used.isin(CONVERSIONS), method=lambda name: name != "lap_low")
+    return rows.pivot_table(index="delta", columns="method", values="composed").sort_index(ascending=False)
+
+
+def gaussian_recycler_least(frames: Frames) -> Finding:
+    """Of all methods the recycled Gaussian one leaks least."""
+    table = composed(frames)
+    best = [str(name) for name in table.idxmin(axis=1)]
+    parts = [f"delta {delta:g}: {SHORT[one]} {row[one]:.4g}, Gau-BRDP {row['gau_br']:.4g}"
+             for one, (delta, row) in zip(best, table.to_dict("index").items(), strict=True)]  # fmt: skip
+    return Finding(set(best) == {"gau_br"}, "; ".join(parts))
+
+
+def sampled_leak_more(frames: Frames) -> Finding:
+    """Each sampled method leaks more than the same kernel without sampling."""
+    pairs = [(kernel, row[f"{kernel}_smp"], max(row[f"{kernel}_dp"], row[f"{kernel}_br"]))
+             for _, row in composed(frames).iterrows() for kernel in ("lap", "gau")]  # fmt: skip
+    note = "; ".join(f"{kernel} {sampled:.3g} > {whole:.3g}" for kernel, sampled, whole in pairs)
+    return Finding(all(sampled > whole for _, sampled, whole in pairs), note)
+
+
+# Figures 2 to 5
+
+
+def larger_spread(frames: Frames) -> Finding:
+    """A larger variance at the same budget."""
+    sd = pick(frames[NOISE], topic="summary", quantity="sd").set_index("method")["law"]
+    return Finding(bool(sd["gau_br"] > sd["gau_dp"]), f"sd {sd['gau_br']:.4g} against {sd['gau_dp']:.4g}")
+
+
+def better_rate(frames: Frames) -> Finding:
+    """Algorithm 1 gives at least the rate of Theorem 2."""
+    wide = frames[RATES].pivot_table(index=["delta", "epsilon_y"], columns="method", values="rate")
+    gain = wide["algorithm1"] - wide["baseline"]
+    return Finding(bool((gain >= -1e-9).all()), f"gain {gain.min():.2g} to {gain.max():.3g} at {len(gain)} points")
+
+
+def rate_at_the_end(frame: pd.DataFrame) -> pd.Series:
+    """Return the rate of a kernel that spends everything, 0 for others."""
+    return frame["rate"].abs().where(np.isclose(frame["epsilon_y"], frame["epsilon"]), 0.0)
+
+
+def acceptance(frames: Frames) -> pd.DataFrame:
+    """Return acceptance, a column a method."""
+    return frames[ACCEPTANCE].pivot_table(index=["sensitivity", "epsilon"], columns="method", values="acceptance")
+
+
+def recycling_accepts_more(frames: Frames) -> Finding:
+    """Never below plain noise, and a larger gap at sensitivity 5."""
+    gap = acceptance(frames)["gau_br"] - acceptance(frames)["gau_dp"]
+    largest = gap.groupby("sensitivity").max()
+    if len(largest) < 2:
+        raise LackingError("this run has one sensitivity")
+    holds = bool((gap >= -1e-9).all() and largest.iloc[-1] > largest.iloc[0])
+    gaps = ", ".join(f"{gap:.3f} at D {span:g}" for span, gap in largest.items())
+    return Finding(holds, f"smallest gap {gap.min():.2g}; largest {gaps}")
+
+
+def crosses_ninety(frames: Frames) -> Finding:
+    """Acceptance 0.9 needs epsilon near 4.5, within 0.2."""
+    curve = acceptance(frames)["gau_br"].xs(1.0, level="sensitivity")
+    above = curve[curve >= 0.9]
+    if above.empty or curve.index[0] == above.index[0]:
+        raise LackingError("this run does not cross 0.9")
+    high = float(above.index[0])
+    low = float(curve.index[curve.index < high][-1])
+    at = low + (0.9 - curve[low]) / (curve[high] - curve[low]) * (high - low)
+    return Finding(abs(at - 4.5) <= 0.2, f"at epsilon {at:.3f}", low, high)
+
+
+def leaks_less(frames: Frames) -> Finding:
+    """Recycled below plain noise, both kernels, at every T from 2 on."""
+    parts, holds = [], True
+    for kernel, part in frames[COMPOSITION].query("n_compositions > 1").groupby("kernel"):
+        wide = part.pivot_table(index="n_compositions", columns="method", values=["lower", "upper"])
+        above = wide.index[wide["upper"]["br"] >= wide["lower"]["dp"]]
+        surely = wide.index[wide["lower"]["br"] > wide["upper"]["dp"]]
+        holds &= above.empty
+        first = "below" if above.empty else f"not below at T = {', '.join(map(str, above))}"
+        parts.append(f"{kernel}: {first}; surely above at {', '.join(map(str, surely)) or 'none'}")
+    return Finding(holds, "; ".join(parts))
+
+
+def tight(frames: Frames) -> Finding:
+    """Theorem 3 against the exact composed epsilon, within 2 %."""
+    key = ["kernel", "n_compositions"]
+    stated, exact = (pick(frames[name], method="br").set_index(key) for name in (COMPOSITION, "exact"))
+    above, below_ = stated["composed"] / exact["upper"], stated["composed"] / exact["lower"]
+    place = int((above - 1).abs().to_numpy().argmax())
+    kernel, times = above.index[place]
+    note = f"{above.iloc[place]:.3f} times the exact epsilon for {kernel} at T = {times}"
+    return Finding(not ((above > 1.02) | (below_ < 0.98)).any(), note)
+
+
+# Figures 6 to 8
+
+
+def rates(query: str, holds: Callable[[pd.Series], bool]) -> Question:
+    """Ask something of the sampling rates of a query, by number of records."""
+    numbers = Numbers(SAMPLING, "sampling_rate", ("n",), {"query": query, "rule": lambda rule: rule.isin(CURVES)})
+
+    def ask(frames: Frames) -> Finding:
+        found = numbers.series(frames)
+        return Finding(bool(holds(found)), ", ".join(f"{rate:.3g} at {n}" for n, rate in found.items()))
+
+    return Question(ask, (numbers,))
+
+
+def grows(found: pd.Series) -> bool:
+    """Smaller for fewer records, up to the grid of the search."""
+    return bool((found.diff().dropna() >= -0.01).all() and found.iloc[-1] > found.iloc[0])
+
+
+def larger_data_accept_more(frames: Frames) -> Finding:
+    """Acceptance does not fall with the number of records, for any query."""
+    rows = pick(frames[SAMPLING], rule=lambda rule: rule.isin(CURVES))
+    drops = rows.pivot_table(index="n", columns="query", values="acceptance").sort_index().diff().min()
+    return Finding(bool((drops >= -1e-4).all()), "largest drop: " + ", ".join(f"{q} {d:.3g}" for q, d in drops.items()))
+
+
+def boxes(frames: Frames) -> pd.DataFrame:
+    """Return acceptance in the panels with boxes, a column a method."""
+    parts = [pick(frames[name], view="box").assign(name=name) for name in (ADULT, GOWALLA)]
+    return pd.concat(parts).pivot_table(index=["name", "panel"], columns="method", values="acceptance")
+
+
+def accepts_more(better: str, worse: str) -> Ask:
+    """Ask whether one kind of release accepts more than another, for both kernels, in every panel with boxes."""
+
+    def ask(frames: Frames) -> Finding:
+        wide = boxes(frames)
+        pairs = [(f"{kernel}_{better}", f"{kernel}_{worse}") for kernel in ("gau", "lap")]
+        against = [
+            f"{row['name'].removeprefix('brdp_')} {row['panel']}: {SHORT[high]} {row[high]:.4g}, "
+            f"{SHORT[low]} {row[low]:.4g}"
+            for high, low in pairs for row in wide[wide[high] <= wide[low]].reset_index().to_dict("records")
+        ]  # fmt: skip
+        return Finding(not against, "; ".join(against) or f"in all {len(wide)} panels")
+
+    return ask
+
+
+def laplace_better(frames: Frames) -> Finding:
+    """Recycled Laplace noise "in general" accepts at least as much as Gaussian, up to 1e-9 at 1."""
+    gap = boxes(frames)["lap_br"] - boxes(frames)["gau_br"]
+    return Finding(bool((gap >= -1e-9).all()), f"gaps {gap.min():.3g} to {gap.max():.3g}")
+
+
+# Statements in single cases
+
+
+def kept(statement: str) -> Ask:
+    """Ask whether the true delta is at most the claimed one in every case."""
+
+    def ask(frames: Frames) -> Finding:
+        frame = pick(frames[CHECKS], statement=statement)
+        ratio = frame["true"] / frame["claimed"]
+        worst, count = frame["case"].iloc[int(ratio.to_numpy().argmax())], int((ratio <= EXCESS).sum())
+        return Finding(count == len(frame), f"kept in {count} of {len(frame)}; {ratio.max():.4g} times in {worst}")
+
+    return ask
+
+
+def same(statement: str, note: str = "{worst[claimed]:.6g} for {worst[true]:.6g} in {worst[case]}", *,
+         tolerance: float = 1e-9) -> Question:  # fmt: skip
+    """Ask whether claimed and true number agree in every case."""
+    return agree(Numbers(CHECKS, "claimed", where={"statement": statement}), "true", note, tolerance=tolerance)
+
+
+def in_proportion(statement: str, tolerance: float) -> Ask:
+    """Ask whether claimed and true number agree in every case, relative to the true one."""
+
+    def ask(frames: Frames) -> Finding:
+        frame = pick(frames[CHECKS], statement=statement)
+        error = (frame["claimed"] / frame["true"] - 1).abs()
+        worst = frame.iloc[int(error.to_numpy().argmax())]
+        note = f"{worst['claimed']:.6g} for {worst['true']:.6g} in {worst['case']}"
+        return Finding(bool((error <= tolerance).all()), note)
+
+    return ask
+
+
+def linear_cost(frames: Frames) -> Finding:
+    """Terms grow linearly with T; fewer have a weight that counts."""
+    frame = pick(frames[CHECKS], statement="R5")
+    if len(frame) < 3:
+        raise LackingError("a linear fit needs three numbers of releases")
+    times = frame["case"].str.removeprefix("T ").astype(float)
+    fit = float(np.corrcoef(times, frame["claimed"])[0, 1] ** 2)
+    enough, last = bool((frame["true"] <= frame["claimed"]).all()), frame.iloc[-1]
+    return Finding(fit > 0.95 and enough, f"R2 {fit:.6f}; {last['true']:g} of {last['claimed']:g} terms count")
+
+
+STATEMENTS = (
+    *table1_claims(),
+    Claim("T1.order.gaubrdp_min", "Section 8.3", gaussian_recycler_least, (TABLE,), variants=BOTH),
+    Claim("T1.order.smp", "Table I", sampled_leak_more, (TABLE,), variants=STATED),
+    Claim("C.fig3.alg1_ge_baseline", "Figure 3", better_rate, (RATES,), variants=STATED),
+    Claim("C.fig3.endpoint", "Figure 3", below(
+        Numbers(RATES, rate_at_the_end), 1e-6, "largest rate {largest:.2g} at epsilon_y = epsilon", strict=False,
+    ), variants=STATED),
+    Claim("C.fig4.br_ge_dp", "Figure 4", recycling_accepts_more, (ACCEPTANCE,), variants=STATED),
+    Claim("C.fig4a.cross", "Section 7", crosses_ninety, (ACCEPTANCE,), variants=STATED),
+    Claim("C.fig5.lower", "Figure 5", leaks_less, (COMPOSITION,), variants=BOTH),
+    Claim("C.fig6.sum", "Figure 6a", rates("sum", lambda rate: rate.min() > 0.95), variants=ALL),
+    Claim("C.fig6.avg", "Figure 6a", rates("avg", lambda rate: rate.max() < 0.9), variants=ALL),
+    Claim("C.fig6.cnt", "Figure 6a", rates("cnt", grows), variants=ALL),
+    Claim("C.fig6b.X", "Figure 6b", larger_data_accept_more, (SAMPLING,), variants=ALL),
+    Claim("C.fig7.always", "Section 8.2", accepts_more("br", "dp"), (ADULT, GOWALLA), variants=STATED),
+    Claim("C.fig7.smp", "Section 8.2", accepts_more("smp", "br"), (ADULT, GOWALLA), variants=STATED),
+    Claim("C.fig7.lap>gau", "Section 8.2", laplace_better, (ADULT, GOWALLA), variants=STATED),
+    Claim("C.var", "Section 3.2", larger_spread, (NOISE,), variants=STATED),
+    Claim("C.thm1", "Theorem 1", same("T1 mean", "{worst[claimed]:.4f} in {worst[case]}"), variants=STATED),
+    Claim("C.prop2", "Proposition 3", kept("P3"), (CHECKS,), variants=STATED),
+    Claim("C.thm2", "Theorem 2", kept("T2"), (CHECKS,), variants=STATED),
+    Claim("C.eq10", "Equation 10", same("(10)"), variants=STATED),
+    Claim("C.alg3", "Algorithm 3", in_proportion("A3", 1e-9), (CHECKS,), variants=STATED),
+    Claim("C.rem5", "Remark 5", linear_cost, (CHECKS,), variants=STATED),
+    Claim("C.prop6.sum", "Proposition 6", in_proportion("P6", 0.05), (CHECKS,), variants=STATED),
+    Claim("C.prop7", "Proposition 7", same("P7 swapped", tolerance=0.01), variants=STATED),
+    Claim("C.thm3", "Theorem 3", tight, (COMPOSITION,), shared={"exact": (COMPOSITION, "rigorous")}, variants=STATED),
+)  # fmt: skip
+
+# claims that start alike -> the rest of the name, and of the path if that is called differently
+FIXED = {
+    ("P.Fig2b.", NOISE): {"eps": "epsilon", "delta": "delta", "theta": "bound"},
+    ("P.Fig2b/Sec3.2.", NOISE): {"n_samples": "n_samples"},
+    ("P.Fig3.", RATES): {"eps": "epsilon", "y": "y", "Delta_f": "sensitivity", "theta": "bound"},
+    ("P.Fig4a,4b.", ACCEPTANCE): {"theta": "bound"},
+    ("P.Fig5a,5b.", COMPOSITION): {"eps": "epsilon", "theta": "bound", "Delta_f": "sensitivity"},
+    ("P.Fig6.", SAMPLING): {"sigma_x": "sigma_x", "eps": "epsilon", "delta": "delta", "p_c": "share"},
+    ("P.TableI.", TABLE): {"T": "n_compositions", "eps": "epsilon"},
+    ("P.Sec8.2.", ADULT): {"box_mass_pct": "box_mass_pct", "whisker_mass_pct": "whisker_mass_pct"},
+}
+SETTINGS = (
+    *(Setting(f"{start}{name}", setting, f"{experiment}.{setting}")
+      for (start, experiment), names in FIXED.items() for name, setting in names.items()),
+    *(Setting(f"P.Fig4{panel}.Delta_f_{panel}", "sensitivity", f"{ACCEPTANCE}.sensitivities.{place}")
+      for place, panel in enumerate("ab")),
+    *(Setting(f"P.Sec8.1.n_{name}", f"n_{name}", f"{ADULT}.{name}") for name in ("individuals", "subsets", "repeats")),
+    *(Setting(f"F{figure}{panel}.params", setting, f"{experiment}.panels.{place}.{setting}")
+      for figure, experiment in (("7", ADULT), ("8", GOWALLA)) for place, panel in enumerate("abcdef")
+      for setting in ("sensitivity", "bound", "epsilon")),
+)  # fmt: skip
+
+# the data sets that the paper describes, next to those of the run
+DATA = tuple(
+    Claim(f"P.Sec8.1.{name}", "Section 8.1", number(Numbers(experiment, column)), column=name, variants=STATED)
+    for name, experiment, column in (("adult_records", ADULT, "n_records"), ("adult_attributes", ADULT, "n_attributes"),
+                                     ("gowalla_checkins", GOWALLA, "n_events"))
+)  # fmt: skip
+
+
+class Claims(claims.Claims):
+    """What the paper states and fixes."""
+
+    name = "claims"
+    caption = (
+        "Statements and settings of Jiang et al., each computed from the records: 1 where a statement holds in every "
+        "case that was tried, 0 where it fails in some; the note gives the numbers that decide. stated: by the paper's "
+        "own accounting and parameters; consistent: with the sensitivity and the acceptance that a sampled release "
+        "has; rigorous: by exact accounting. Clock times stand in a table of their own."
+    )
+    claims = (*SETTINGS, *DATA, *STATEMENTS)

@@ -1,1 +1,0 @@
-"""What the experiments on budget recycling share: releases for one budget, and their rows."""

@@ -1,0 +1,230 @@
+"""Releases on samples: Algorithm 4 by number of records, and six methods on subsets of Adult and of Gowalla."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from dpsub import checks
+from dpsub.data import individuals
+from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
+from dpsub.papers.brdp.releases import METHODS, Budget, row, sampled_row
+from dpsub.papers.brdp.settings import Amount, Number, PanelSettings, QueryAnswers, QueryName
+from dpsub.recycling import GaussianKernel
+from dpsub.recycling.choice import Choice, best_recycler
+from dpsub.recycling.law import Recycled
+from dpsub.recycling.sampled import KINDS, Count, Query, SampledChoice
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import (
+    Closed,
+    Delta,
+    ExperimentSettings,
+    Listed,
+    NonNegative,
+    Positive,
+    Several,
+    Share,
+)
+
+RULES = {
+    "stated": {"printed": ("unscaled", "printed"), "swapped": ("unscaled", "eq13"),
+               "true_error": ("unscaled", "convolution")},
+    "consistent": {"corrected": ("scaled", "convolution")},
+}  # fmt: skip
+"""By variant and rule: sensitivity and objective of Algorithm 4."""
+
+ALIKE = 1e-9  # of acceptances: a smaller rate that gains no more is no better
+WHISKERS = ("low_whisker", "low_box", "median", "high_box", "high_whisker")
+
+
+class Queries(Closed):
+    """One query."""
+
+    query: QueryName
+    clip: Amount
+    bound: Amount
+
+
+class BrdpSampling(Grid):
+    """Sampling rates and acceptance of sampled releases (Figure 6): a record a query, number of records and rule.
+
+    Rules: "printed" and "swapped" calibrate to the sensitivity at p = 1 and maximise Equation 13, as printed and with q
+    and 1 - q exchanged; "true_error" maximises the true acceptance with that sensitivity (variant stated). "corrected"
+    has the sensitivity D / p and the true acceptance (consistent); "exact" the same with the best release by exact
+    accounting at each of a few rates (rigorous). `acceptance` is P(|E + N| <= bound), `exact_delta` what the
+    release has with its true sensitivity D / p, `whole` the acceptance of the same rule without sampling.
+    """
+
+    name = "brdp_sampling"
+    columns = schema(
+        f"query n rule sigma_x share {BUDGET} sampling_rate scale rate claimed acceptance whole exact_delta"
+    )
+    variants = ("stated", "consistent", "rigorous")
+    keys = ("query", "n", "rule")
+
+    class Settings(ExperimentSettings):
+        sigma_x: Amount = 10
+        share: Share = Field(0.1, description="Share p_c of records that are counted.")
+        epsilon: Amount = 0.1
+        delta: Delta = 1e-5
+        sizes: Several[Number] = Field((100, 300, 1000, 3000, 10000, 30000, 100000), description="Numbers of records.")
+        queries: Several[Queries] = Field(
+            (
+                Queries(query="sum", clip=1, bound=3),
+                Queries(query="avg", clip=22, bound=0.3),
+                Queries(query="cnt", clip=1, bound=3),
+            ),
+            description="Queries with clipping range and bound.",
+        )
+        exact_sizes: Several[Number] = Field((100, 1000, 100000), description="Numbers of records, exact accounting.")
+        exact_rates: Listed[Positive] = Field((0.1, 0.3, 0.6, 0.9), description="Sampling rates that are tried.")
+
+        def check(self) -> None:
+            for query in self.queries:
+                Budget.of(self, sensitivity=query.clip, bound=query.bound)
+            for rate in self.exact_rates:
+                checks.real("exact_rates", rate, at_most=1)
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        for n in settings.exact_sizes if run.variant == "rigorous" else settings.sizes:
+            for chosen in settings.queries:
+                kind = KINDS[chosen.query]
+                query = Count.of_share(n, settings.share) if kind is Count else kind(n, chosen.clip, settings.sigma_x)
+                cell = Budget.of(settings, sensitivity=query.sensitivity(), bound=chosen.bound)
+                base = {"query": query.name, "n": n, "sigma_x": settings.sigma_x, "share": settings.share,
+                        **cell.fields}  # fmt: skip
+                if run.variant == "rigorous":
+                    yield {**base, **self._exact(query, cell, settings.exact_rates)}
+                    continue
+                whole = cell.chosen("gau_br").acceptance
+                for rule, (sensitivity, objective) in RULES[run.variant].items():
+                    found = cell.algorithm4(query, sensitivity=sensitivity, objective=objective)
+                    yield {**base, "rule": rule, "claimed": found.claimed, "whole": whole,
+                           **sampled_row(query, cell, found.law, found.sampling_rate)}  # fmt: skip
+
+    def _exact(self, query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, Any]:
+        tried = []
+        for rate in sorted({*map(float, rates), 1.0}):
+            inner = cell.inner(rate)
+            law = best_recycler(GaussianKernel, inner.epsilon, inner.delta, cell.bound, query.sensitivity(rate)).law
+            tried.append(sampled_row(query, cell, law, rate))
+        accepted = np.array([found["acceptance"] for found in tried])
+        best = tried[int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])]
+        return {"rule": "exact", "claimed": best["acceptance"], "whole": tried[-1]["acceptance"], **best}
+
+
+class Panel:
+    """One panel at one epsilon: its budget, its query on the subsets, and the releases of the six methods."""
+
+    def __init__(self, settings: Answers.Settings, panel: PanelSettings, epsilon: float, subsets: np.ndarray) -> None:
+        self.cell = Budget.of(panel, epsilon=epsilon, delta=settings.delta)
+        self.kind = KINDS[panel.query]
+        self.values = (subsets > settings.count_above).astype(float) if self.kind is Count else subsets
+        self.clip = 1.0 if self.kind is Count else panel.clip
+        self.queries = [self.kind.of_values(part, self.clip) for part in self.values]
+        self.spread = float(np.mean([query.spread for query in self.queries]))
+
+    @cached_property
+    def sampled(self) -> SampledChoice:
+        """The Gaussian release on a sample: sensitivity unscaled, Equation 13 with q and 1 - q exchanged.
+
+        The sampling rate is chosen by the mean spread of the subsets.
+        """
+        return self.cell.algorithm4(self.kind(self.queries[0].n, self.clip, self.spread))
+
+    def described(self, method: str) -> tuple[Recycled, dict[str, Any]]:
+        """Return a method's noise, and what a record says of it."""
+        if not method.endswith("smp"):
+            chosen = self.cell.chosen(method)
+            return chosen.law, {**row(method, chosen), "sampling_rate": 1.0}
+        rate = self.sampled.sampling_rate
+        inner = self.cell.inner(rate)
+        law = self.sampled.law if method == "gau_smp" else inner.chosen("lap_br").law
+        # the query whose sensitivity at p = 1 is the panel's: what the release on a sample is held against
+        first = self.queries[0]
+        query = self.kind(first.n, self.cell.sensitivity / first.per_record, self.spread)
+        return law, {
+            **sampled_row(query, self.cell, law, rate), "method": method,
+            "epsilon_y": Choice(law, inner.epsilon, inner.delta, "paper").kernel_epsilon,
+            "sd": float(np.hypot(law.sd, query.stated_sampling_sd(rate))),
+        }  # fmt: skip
+
+    def errors(self, law: Recycled, rate: float, repeats: int, rng: np.random.Generator) -> np.ndarray:
+        """Return released less true answers, shape (subsets, repeats)."""
+        drawn = np.empty((len(self.values), repeats))
+        for i, (query, values) in enumerate(zip(self.queries, self.values, strict=True)):
+            size = max(1, round(rate * query.n))
+            drawn[i] = query.estimates(values, size, repeats, rng) - query.answer(values)
+            drawn[i] += law.draw(repeats, rng)
+        return drawn
+
+
+class Answers(Grid):
+    """Six methods on subsets of one data set.
+
+    A "box" record has the quantiles of released less true answers, pooled over subsets, and the share within the bound
+    (`drawn`); a "curve" record has the acceptance alone. Without sampling neither depends on the data.
+    """
+
+    columns = schema(
+        f"panel view query stated_epsilon {BUDGET} {RELEASE} sampling_rate drawn low_whisker low_box median "
+        "high_box high_whisker spread n_individuals n_subsets n_repeats box_mass_pct whisker_mass_pct n_records "
+        "n_events n_attributes"
+    )
+    variants = ("stated",)
+    axes = ("panels",)
+    keys = ("panel", "epsilon", "method")
+
+    class Settings(ExperimentSettings, QueryAnswers):
+        count_above: NonNegative = Field(0, description="Values above it are counted.")
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        (path,) = run.data.values()
+        people = individuals.load(path)
+        size = settings.individuals // settings.subsets
+        rng = run.streams.data({"size": size}, 0)
+        subsets = individuals.disjoint_subsets(people.values, size, settings.subsets, rng)
+        box, whisker = settings.box_mass_pct / 200, settings.whisker_mass_pct / 200
+        levels = [0.5 - whisker, 0.5 - box, 0.5, 0.5 + box, 0.5 + whisker]
+        base = {
+            "n_individuals": subsets.size, "n_subsets": len(subsets), "n_repeats": settings.repeats,
+            "box_mass_pct": settings.box_mass_pct, "whisker_mass_pct": settings.whisker_mass_pct,
+            "n_records": len(people.values), "n_events": people.events, "n_attributes": people.attributes,
+        }  # fmt: skip
+        for panel in settings.panels:
+            for epsilon in [panel.epsilon] if panel.view == "box" else panel.epsilons:
+                shown = Panel(settings, panel, epsilon, subsets)
+                for method in METHODS:
+                    law, found = shown.described(method)
+                    drawn, quantiles = -1.0, np.zeros(len(WHISKERS))
+                    if panel.view == "box":
+                        rng = run.streams.noise({"panel": panel.panel, "method": method}, 0)
+                        errors = shown.errors(law, found["sampling_rate"], settings.repeats, rng)
+                        drawn = float((np.abs(errors) <= shown.cell.bound).mean())
+                        quantiles = np.quantile(errors, levels)
+                    yield {
+                        **base, "panel": panel.panel, "view": panel.view, "query": panel.query, "spread": shown.spread,
+                        "stated_epsilon": panel.epsilon, "drawn": drawn, **shown.cell.fields, **found,
+                        **dict(zip(WHISKERS, quantiles, strict=True)),
+                    }  # fmt: skip
+
+
+class BrdpAdult(Answers):
+    """Capital gains in thousands of dollars (Figure 7)."""
+
+    name = "brdp_adult"
+    needs_data = ("adult_gains",)
+
+
+class BrdpGowalla(Answers):
+    """Days between the first and the last check-in of a user (Figure 8)."""
+
+    name = "brdp_gowalla"
+    needs_data = ("gowalla",)
+
+    class Settings(Answers.Settings):
+        count_above: NonNegative = Field(150, description="Days above which a user is counted.")

@@ -1,0 +1,211 @@
+"""One release: the law of its noise, recycling rates, acceptance, and the literal loop put to a test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from dpsub import checks
+from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
+from dpsub.papers.brdp.releases import Budget
+from dpsub.papers.brdp.settings import Amount, Draws, KernelName, Number, Release
+from dpsub.recycling import Recycled, choice, paper
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive, Several
+from dpsub.sampling.laws import clopper_pearson
+
+MARKS = (1.0, 2.0)  # epsilon_y that are always among the points, for they stand in the text
+
+
+class BrdpNoise(Grid):
+    """The law of recycled noise, drawn and computed (Figure 2).
+
+    Topics: "density" at points x; "histogram" of draws of the literal loop by bins with centre x; "summary".
+    `value` is what was drawn, `law` what the law says; a density is not drawn. In the summary, `quantity` is
+    acceptance, sd, or draws (mean number of kernel draws a release). The parameters are those of the paper.
+    """
+
+    name = "brdp_noise"
+    columns = schema(f"topic method quantity x value law n_samples {BUDGET} rate scale exact_delta")
+    variants = ("stated",)
+    keys = ("topic", "method", "quantity", "x")
+
+    class Settings(ExperimentSettings, Release):
+        epsilon: Amount = 2
+        n_samples: Number = Field(100000, description="Draws of the loop.")
+        bins: Annotated[int, Field(ge=4, le=10_000_000)] = Field(60, description="Bins on each side of 0.")
+        half_width: Amount = 12
+
+        def check(self) -> None:
+            super().check()
+            checks.real("half_width", self.half_width, above=self.bound)
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        budget, half, count = Budget.of(settings), settings.half_width, settings.n_samples
+        for method in ("gau_dp", "gau_br"):
+            chosen = budget.chosen(method)
+            law = chosen.law
+            base = {
+                "method": method, "n_samples": count, "rate": law.rate, "scale": law.kernel.scale,
+                "exact_delta": chosen.true_delta, "quantity": "density", **budget.fields,
+            }  # fmt: skip
+            drawn = law.release_by_loop(np.zeros(count), run.streams.noise({**budget.fields, "method": method}, 0))
+            # an even number of bins has the bounds on edges if the half width is a multiple of the bound
+            edges = np.linspace(-half, half, 2 * settings.bins + 1)
+            frequency = np.histogram(drawn.released, edges)[0] / (count * np.diff(edges))
+            expected = np.diff(law.cdf(edges)) / np.diff(edges)
+            for x, value, mean in zip((edges[:-1] + edges[1:]) / 2, frequency, expected, strict=True):
+                yield {**base, "topic": "histogram", "x": x, "value": value, "law": mean}
+            # places on both sides of each jump, so that it is drawn upright
+            jumps = [np.nextafter(end, side) for end in (law.lower, law.upper) for side in (-np.inf, np.inf)]
+            for x in np.sort(np.concatenate([np.linspace(-half, half, 241), jumps])):
+                density = float(np.exp(law.log_density(x)))
+                yield {**base, "topic": "density", "x": x, "value": density, "law": density}
+            inside = float((np.abs(drawn.released) <= law.upper).mean())
+            for quantity, value, truth in (
+                ("acceptance", inside, law.acceptance), ("sd", float(drawn.released.std()), law.sd),
+                ("draws", float(drawn.draws.mean()), law.normaliser),
+            ):  # fmt: skip
+                yield {**base, "topic": "summary", "quantity": quantity, "x": 0.0, "value": value, "law": truth}
+
+
+class BrdpRates(Grid):
+    """Recycling rates of Gaussian kernels that spend epsilon_y of epsilon alone, at the same delta (Figure 3).
+
+    Variant stated: methods "baseline" (Theorem 2) and "algorithm1"; rigorous: "exact", the largest rate that the exact
+    profile allows. `exact_delta` is what each really has at epsilon.
+    """
+
+    name = "brdp_rates"
+    columns = schema(f"method y {BUDGET} epsilon_y scale rate acceptance exact_delta")
+    variants = ("stated", "rigorous")
+    axes = ("deltas",)
+    keys = ("delta", "epsilon_y", "method")
+
+    class Settings(ExperimentSettings):
+        sensitivity: Amount = 1
+        bound: Amount = 1
+        epsilon: Amount = 3
+        deltas: Several[Delta] = (0.001, 1e-5, 1e-10)
+        y: float = Field(10, description="The answer, on which nothing depends.")
+        points: Number = Field(30, description="Points of the grid.")
+
+        def check(self) -> None:
+            for delta in self.deltas:
+                Budget.of(self, delta=delta)
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        for delta in settings.deltas:
+            cell = Budget.of(settings, delta=delta)
+            last, theta = cell.epsilon, cell.bound
+            grid = np.linspace(last / settings.points, last, settings.points)
+            for spent in np.unique(np.concatenate([grid, [mark for mark in MARKS if mark < last]])).tolist():
+                kernel = cell.kernel("gau", spent)
+                if run.variant == "rigorous":
+                    found = choice.largest_rate(kernel, last, cell.delta, -theta, theta, cell.sensitivity)
+                    laws = {"exact": Recycled.within(kernel, found.law.rate, theta, cell.sensitivity)}
+                else:
+                    baseline = paper.baseline_rate(last, spent)
+                    laws = {"baseline": Recycled.within(kernel, baseline, theta, cell.sensitivity),
+                            "algorithm1": cell.algorithm1(kernel)}  # fmt: skip
+                for method, law in laws.items():
+                    yield {
+                        **cell.fields, "method": method, "y": settings.y, "epsilon_y": spent, "scale": kernel.scale,
+                        "rate": law.rate, "acceptance": law.acceptance, "exact_delta": choice.true_delta(law, last),
+                    }  # fmt: skip
+
+
+class BrdpAcceptance(Grid):
+    """Acceptance against epsilon (Figure 4), and the most that any noise can accept.
+
+    Variant stated: plain noise and the paper's recyclers; rigorous: the best recyclers, and method "ceiling", the
+    largest acceptance of any symmetric unimodal noise that is (epsilon, delta)-private, from above, with `exact_delta`
+    the target.
+    """
+
+    name = "brdp_acceptance"
+    columns = schema(f"{BUDGET} {RELEASE}")
+    variants = ("stated", "rigorous")
+    axes = ("sensitivities",)
+    keys = ("sensitivity", "epsilon", "method")
+
+    class Settings(ExperimentSettings):
+        sensitivities: Listed[Positive] = Field((1, 5), description="Sensitivities, one panel each.")
+        bound: Amount = 1
+        delta: Delta = 1e-5
+        epsilon_min: Amount = 0.1
+        epsilon_max: Amount = 6
+        points: Number = Field(40, description="Points of the paper's curves.")
+        exact_points: Number = Field(16, description="Points of the best recyclers and of the ceiling.")
+
+        def check(self) -> None:
+            for sensitivity in self.sensitivities:
+                Budget.of(self, sensitivity=sensitivity, epsilon=self.epsilon_min)
+            checks.real("epsilon_max", self.epsilon_max, above=self.epsilon_min)
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        points = settings.points if run.variant == "stated" else settings.exact_points
+        for sensitivity in settings.sensitivities:
+            for epsilon in np.linspace(settings.epsilon_min, settings.epsilon_max, points).tolist():
+                yield from Budget.of(settings, sensitivity=sensitivity, epsilon=epsilon).rows(run.variant)
+
+
+class AuditCase(Release):
+    """One kernel."""
+
+    kernel: KernelName
+    epsilon_y: Amount
+    delta: Delta = 0.01
+
+
+class BrdpAudit(Grid):
+    """Draws of the loop on two neighbours, and how often they fall where the loss exceeds epsilon.
+
+    `lower` and `upper` are limits of P(S) - e^epsilon P'(S) for the best set S, which is the exact delta; each end is
+    missed with a chance of at most 1 - `confidence`. `claimed` is the delta that Algorithm 1 was asked for.
+    """
+
+    name = "brdp_audit"
+    columns = schema("kernel epsilon_y sensitivity bound epsilon claimed rate draws lower estimate upper exact")
+    variants = ("stated",)
+    axes = ("cases",)
+    keys = ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon", "claimed")
+
+    class Settings(ExperimentSettings):
+        draws: Draws = Field(2000000, description="Draws on each side.")
+        confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(0.999, description="Of each interval.")
+        cases: Several[AuditCase] = Field(
+            (
+                AuditCase(kernel="lap", epsilon_y=0.5),
+                AuditCase(kernel="lap", epsilon_y=0.9),
+                AuditCase(kernel="gau", epsilon_y=0.5, bound=10),
+                AuditCase(kernel="gau", epsilon_y=0.9),
+            ),
+            description="Kernels and budgets.",
+        )
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        draws, confidence = settings.draws, settings.confidence
+        for case in settings.cases:
+            cell, rng = Budget.of(case), run.streams.noise(dict(case), 0)
+            law, growth = cell.algorithm1(cell.kernel(case.kernel, case.epsilon_y)), math.exp(cell.epsilon)
+            hits = [_losses_above(cell.epsilon, law, law.release_by_loop(np.full(draws, value), rng).released)
+                    for value in (0.0, cell.sensitivity)]  # fmt: skip
+            (low, high), (low_other, high_other) = (clopper_pearson(count, draws, confidence) for count in hits)
+            yield {
+                "kernel": case.kernel, "epsilon_y": case.epsilon_y, "sensitivity": cell.sensitivity,
+                "bound": cell.bound, "epsilon": cell.epsilon, "claimed": cell.delta, "rate": law.rate, "draws": draws,
+                "lower": low - growth * high_other, "estimate": (hits[0] - growth * hits[1]) / draws,
+                "upper": high - growth * low_other, "exact": choice.true_delta(law, cell.epsilon),
+            }  # fmt: skip
+
+
+def _losses_above(epsilon: float, law: Recycled, released: np.ndarray) -> int:
+    """Return how many releases have a loss above epsilon, for the values 0 and D."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        loss = law.log_density(released) - law.log_density(released - law.sensitivity)
+    return int(np.count_nonzero(loss > epsilon))

@@ -1,0 +1,179 @@
+"""What statements of the paper claim in single cases, next to what is true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from dpsub.papers.brdp.experiments import Grid, schema
+from dpsub.papers.brdp.releases import FAMILIES, Budget
+from dpsub.papers.brdp.settings import Amount, Draws, KernelName, RecyclingRate, Release, Times
+from dpsub.recycling import Recycled, paper
+from dpsub.recycling.choice import true_delta
+from dpsub.recycling.sampled import Count, Total, printed_acceptance, total_acceptance
+from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed, Several, Share
+from dpsub.streams import Streams
+
+Row = tuple[str, str, float, float]
+NEGLIGIBLE = 1e-20  # of a binomial weight in Theorem 3
+
+
+class Sampled(Closed):
+    """A sampled count."""
+
+    n: Annotated[int, Field(ge=10, le=10_000_000)] = Field(description="Records.")
+    sampling_rate: Share = Field(description="Share of the records drawn.")
+    share: Share = Field(description="Share of records that are counted.")
+    bound: Amount
+    epsilon: Amount
+    delta: Delta
+
+
+class Kernel(Closed):
+    """A kernel for sensitivity 1, and recycling rates."""
+
+    kernel: KernelName
+    epsilon_y: Amount
+    delta: Delta
+    bound: Amount
+    rates: Several[RecyclingRate]
+
+
+class UShape(Kernel):
+    """A kernel that spends more than epsilon."""
+
+    epsilon: Amount
+
+
+class Guarantee(Release):
+    """One budget."""
+
+    kernel: KernelName
+    scale: Amount | None = None
+
+
+class BrdpChecks(Grid):
+    """One record a statement and case: `claimed`, and `true` by the exact law, another sum, or draws.
+
+    "T1 mean", "T1 weight": E exp(-loss) and the weight of the shift; "P3": delta of the paper's parameters; "T2":
+    delta at epsilon_y - log(1 - q); "degenerate": delta as epsilon_y goes to 0; "q": exact delta of one kernel by rate
+    (`claimed` is that at rate 0); "(10)": acceptance from the printed objective; "A3": delta of the printed loop;
+    "R5": terms of Theorem 3 and those that count; "P6": standard deviation of sampled sums; "P7", "P7 swapped":
+    acceptance on a sample; "P7 convolved": the true one against draws.
+    """
+
+    name = "brdp_checks"
+    columns = schema("statement case claimed true")
+    variants = ("stated",)
+
+    class Settings(ExperimentSettings):
+        draws: Draws = Field(400000, description="Draws of sampled releases.")
+        guarantees: Several[Guarantee] = Field(
+            (
+                Guarantee(kernel="gau", epsilon=2),
+                Guarantee(kernel="gau"),
+                Guarantee(kernel="gau", epsilon=3),
+                Guarantee(kernel="gau", bound=30, epsilon=0.5, scale=10),
+                Guarantee(kernel="gau", sensitivity=10000),
+                Guarantee(kernel="lap"),
+                Guarantee(kernel="lap", sensitivity=5, epsilon=4),
+            ),
+            description="Budgets; with a scale Algorithm 1 for that kernel, else Algorithm 2.",
+        )
+        composition: Release = Field(Release(), description="Budget of one release of Theorem 3.")
+        n_compositions: Listed[Times] = (1, 2, 10, 100, 1000)
+        u_shape: UShape = Field(
+            UShape(kernel="gau", epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)),
+            description="A kernel that spends more than epsilon.",
+        )
+        theorem2: Kernel = Field(
+            Kernel(kernel="lap", epsilon_y=0.5, delta=0.1, bound=0.1, rates=(0.5, 0.9, 0.99)),
+            description="A kernel and rates for Theorem 2.",
+        )
+        sampled: Sampled = Field(
+            Sampled(n=1000, sampling_rate=0.2, share=0.1, bound=3, epsilon=0.1, delta=1e-5),
+            description="A sampled count.",
+        )
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        parts = (_guarantees(settings.guarantees), _formulas(settings), _rates(settings),
+                 _samples(settings, run.streams))  # fmt: skip
+        for part in parts:
+            yield from (dict(zip(("statement", "case", "claimed", "true"), row, strict=True)) for row in part)
+
+
+def _guarantees(guarantees: tuple[Guarantee, ...]) -> Iterator[Row]:
+    for case in guarantees:
+        cell = Budget.of(case)
+        theta, span = cell.bound, cell.sensitivity
+        name = f"{case.kernel}: D {span:g}, bound {theta:g}, epsilon {cell.epsilon:g}, delta {cell.delta:g}"
+        if case.scale is None:
+            law = cell.chosen(f"{case.kernel}_br").law
+        else:
+            law, name = cell.algorithm1(FAMILIES[case.kernel](case.scale)), f"{name}, scale {case.scale:g}"
+        yield "P3", name, cell.delta, true_delta(law, cell.epsilon)
+        weight = paper.crossing_mass(law.kernel, -theta, theta, span)
+        if law.rate < 1:
+            yield "T1 mean", name, 1 - weight * law.rate, 1.0
+            yield "T1 weight", name, weight, law.normaliser * weight
+            spent = float(law.kernel.profile(span).epsilon(cell.delta))
+            yield "T2", name, cell.delta, true_delta(law, spent - math.log1p(-law.rate))
+        yield "(10)", name, 1 / paper.mean_trials(law, "printed"), law.acceptance
+        smallest = cell.kernel(case.kernel, 1e-15 * cell.epsilon)
+        yield "degenerate", name, cell.delta, true_delta(cell.algorithm1(smallest), cell.epsilon)
+
+
+def _formulas(settings: BrdpChecks.Settings) -> Iterator[Row]:
+    from scipy.stats import binom  # here, as its import takes longer than most jobs compute
+
+    cell = Budget.of(settings.composition)
+    law = cell.chosen("gau_br").law
+    for times in settings.n_compositions:
+        at = paper.theorem3_epsilon(law, times, cell.delta)
+        printed, whole = (paper.theorem3_delta(law, times, first=first)(at) for first in (1, 0))
+        yield "A3", f"T {times}", printed, whole
+        weight = paper.crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
+        kept = binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE
+        yield "R5", f"T {times}", times + 1, float(kept.sum())
+
+
+def _rates(settings: BrdpChecks.Settings) -> Iterator[Row]:
+    """Yield what one kernel has at several recycling rates."""
+
+    def laws(case: Kernel) -> Iterator[tuple[float, Recycled]]:
+        kernel = FAMILIES[case.kernel].calibrated(case.epsilon_y, case.delta, 1.0)
+        for rate in case.rates:
+            yield rate, Recycled.within(kernel, rate, case.bound, 1.0)
+
+    shape, second = settings.u_shape, settings.theorem2
+    found = [(rate, true_delta(law, shape.epsilon)) for rate, law in laws(shape)]
+    for rate, delta in found:
+        yield "q", f"rate {rate:g}", found[0][1], delta
+    spent, target = second.epsilon_y, second.delta
+    for rate, law in laws(second):
+        name = f"{second.kernel}: epsilon_y {spent:g}, delta {target:g}, rate {rate:g}"
+        yield "T2", name, target, true_delta(law, spent - math.log1p(-rate))
+
+
+def _samples(settings: BrdpChecks.Settings, streams: Streams) -> Iterator[Row]:
+    chosen, draws = settings.sampled, settings.draws
+    n, p, theta, counted = chosen.n, chosen.sampling_rate, chosen.bound, round(chosen.share * chosen.n)
+    rng = streams.sample(dict(chosen), 0)
+    values = rng.exponential(size=n)
+    total = Total.of_values(values, 20.0)
+    sums = total.estimates(values, round(p * n), draws // 10, rng)
+    yield "P6", f"sum, n {n}, p {p:g}", total.stated_sampling_sd(p), float(sums.std())
+    law = Budget.of(chosen, sensitivity=1.0).inner(p).chosen("gau_br").law
+    error = Count.of_share(n, chosen.share).sampling_sd(p)
+    members = rng.hypergeometric(counted, n - counted, round(p * n), draws)
+    errors = members / p - counted + law.release_by_loop(np.zeros(draws), rng).released
+    name, convolved = f"count, n {n}, p {p:g}, bound {theta:g}", total_acceptance(law, error, theta)
+    for statement, swapped in (("P7", False), ("P7 swapped", True)):
+        claimed = printed_acceptance(law.kernel.scale, law.rate, error, theta, swapped=swapped)
+        yield statement, name, float(claimed), convolved
+    yield "P7 convolved", name, convolved, float((np.abs(errors) <= theta).mean())
