@@ -10,8 +10,7 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.papers.must.artefacts import labels
-from dpsub.papers.must.experiments.composition import CONSISTENT_NOISE
-from dpsub.papers.must.experiments.proved_composition import PRINTED_SCALE
+from dpsub.papers.must.settings import CONSISTENT_NOISE, PRINTED_SCALE
 from dpsub.reproduce.artefact import Quote
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.layout import Layout
