@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-from dpsub.papers.must.artefacts.labels import MUST
+from dpsub.papers.must.settings import MUST
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.report.takeaways import Tables, Takeaways
 
@@ -52,8 +52,11 @@ def proved_privacy(tables: Tables) -> str:
     high = {name: _two_digits(bound, ROUND_CEILING) for name, bound in proved.items()}
     ends = ", ".join(
         f"{sampler_label(name)} "
-        + (f"{low[name]} to {high[name]}" if proved[name] < 1 else
-           f"at least {low[name]} (nothing is proved: its sums are divided by the realised size)")
+        + (
+            f"{low[name]} to {high[name]}"
+            if proved[name] < 1
+            else f"at least {low[name]} (nothing is proved: its sums are divided by the realised size)"
+        )
         for name in samplers
     )
     return (
