@@ -11,7 +11,7 @@ from dpsub.errors import ArgumentError, NumericalError
 from dpsub.learning import descent as dp_sgd
 from dpsub.learning.descent import binary_metrics, cross_entropy
 from dpsub.learning.subsets import release, subset_statistics
-from dpsub.papers.must.experiments.linear_regression import Moments
+from dpsub.papers.must.experiments.regression import Moments
 from dpsub.sampling.frame import Frame, Samples
 
 SAMPLERS = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
