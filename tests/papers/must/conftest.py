@@ -23,11 +23,11 @@ SMALL: dict[str, dict[str, Any]] = {
     "noise_calibration": {"tables": {"table4": {"b": [10, 20]}}},
     "composition": {"table8": {"grid_size": 2000, "grid_size_wr": 2000}, "figure_s2": {"grid_size": 2000}},
     "proved_composition": {
-        "table8": {**SIZES, "n_compositions": 20, "epsilon_amplified": 0.02, "epsilon": 0.5},
+        "table8": {**SIZES, "n_compositions": 5, "epsilon_amplified": 0.02, "epsilon": 0.5},
         "figure_s2": {**SIZES, "n_compositions": [20, 40], "scale": 1},
     },
     "proved_steps": {**SIZES, "n_compositions": [1, 20]},
-    "proved_noise": {**SIZES, "n_compositions": 20, "target_epsilons": [2, 4], "accuracy": 0.05},
+    "proved_noise": {**SIZES, "n_compositions": 20, "target_epsilons": [2, 4], "accuracy": 0.3},
     "peer_bounds": {"cases": CASES},
     "peer_times": {"cases": CASES},
     "subset_statistics": {"replicates": 3, "n": 60, "m": 10, "b": [10, 20], "subsets": 5},
