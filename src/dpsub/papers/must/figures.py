@@ -285,7 +285,7 @@ class Figure5(MustFigure):
         "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
         "1) over the sizes of the second stage, m, and of the first, b; one row of panels a sampler."
     )
-    keys = ("sampler", "quantity", "mechanism")
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "quantity", "mechanism")
     together = ("sampler",)
     parts = tuple(
         Part("design_surface", {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
@@ -531,7 +531,7 @@ class BandFigure(MustFigure):
     kept: ClassVar[tuple[str, ...]]  # columns of the plotted frame: sampler, adjacency, ..., x, the pair, both ends
 
     def draw_bands(self, frame: pd.DataFrame, records: Records, x: str, ends: tuple[str, str], pair: str,
-                   **labels: str) -> tuple[Figure, pd.DataFrame]:  # fmt: skip
+                   **labels: Any) -> tuple[Figure, pd.DataFrame]:  # fmt: skip
         """Draw the records; a sampler under the second of two relations has open markers and names the relation."""
         frame, by = ordered(frame, self.order, RANKS), ("sampler", "adjacency")
         shown = ordered(frame[list(by)].drop_duplicates(), ("sampler",), RANKS)
