@@ -21,10 +21,9 @@ from dpsub.learning import descent
 from dpsub.learning.descent import binary_metrics
 from dpsub.learning.subsets import plan_noise, subset_statistics
 from dpsub.noise import Gaussian
-from dpsub.papers.must.experiments.adult_logistic import design_matrix
-from dpsub.papers.must.experiments.linear_regression import gradient_cells
-from dpsub.papers.must.experiments.proved_composition import ProvedComposition
-from dpsub.papers.must.experiments.sampling_time import bernoulli_trials
+from dpsub.papers.must.experiments.composition import ProvedComposition
+from dpsub.papers.must.experiments.counts import bernoulli_trials
+from dpsub.papers.must.experiments.regression import design_matrix, gradient_cells
 from dpsub.reproduce import published
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
@@ -70,9 +69,7 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
     ).sigma / 3  # fmt: skip
     assert scale == pytest.approx(0.885, abs=5e-4)
     pair = pairs.WorPair(300 / n, scale)
-    found = algorithm1.compose(
-        pair, steps=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass"
-    )
+    found = algorithm1.compose(pair, steps=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass")
     assert float(found.delta_lower[0]) > 2e-3 > 1 / n
 
 
@@ -182,8 +179,7 @@ def test_e06_as_done_draws_must_ww_with_must_ow() -> None:
     drawn = {
         variant: {cell.sampler: cell.drawn.name for cell in
                   gradient_cells(
-                      typed("adult_logistic"), variant, 30969, [0.0005],
-                      {"residual": descent.logistic_residual, "learning_rate": 0.01})}
+                      typed("adult_logistic"), variant, 30969, [0.0005], descent.logistic_residual, 0.01)}
         for variant in ("stated", "as_done", "consistent")
     }  # fmt: skip
     assert drawn["as_done"]["must_ww"] == "must_ow"

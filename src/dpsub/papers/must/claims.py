@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.must.artefacts.labels import MULTISETS, MUST
+from dpsub.papers.must.settings import MUST
 from dpsub.papers.must.tables import METRICS, TABLE3_EPSILONS
 from dpsub.reproduce import claims
 from dpsub.reproduce.claims import (  # fmt: skip
@@ -38,6 +38,7 @@ GRID, CROSSINGS, SURFACE = "amplification_grid", "amplification_crossings", "des
 NOISE, COMPOSED, PROVED = "noise_calibration", "composition", "proved_composition"
 STATISTICS, REGRESSION, ADULT, DISTINCT = "subset_statistics", "linear_regression", "adult_logistic", "distinct_counts"
 PANEL = ("mechanism", "ratio")
+MULTISETS = ("wr", *MUST)  # what the paper calls the samplers that give multisets
 ONE_STAGE = ("poisson", "wor", "wr")
 PRIVATE = (*ONE_STAGE, *MUST)
 ALL = ("must_ow", "must_wo", "must_ww", "poisson", "wor", "wr")  # by name, as notes list them

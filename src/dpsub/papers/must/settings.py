@@ -25,8 +25,20 @@ from dpsub.reproduce.settings import (
     Sizes,
 )  # fmt: skip
 
-FIVE = ("poisson", "wor", "wr", "must_ow", "must_ww")
-SIX = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
+MUST = ("must_ow", "must_ww")
+"""What the paper's statements call MUST: its two samplers that are drawn from fewer records than WR."""
+
+FIVE = ("poisson", "wor", "wr", *MUST)
+SIX = ("poisson", "wor", "wr", "must_wo", *MUST)
+CALIBRATIONS = {"stated": "classical", "as_done": "classical", "consistent": "analytic"}
+"""Variant -> rule for the scale of Gaussian noise."""
+
+CONSISTENT_NOISE = "table8_consistent_noise"
+"""Name, in the records, of Table 8 composed at the larger noise of the consistent utilities."""
+
+PRINTED_SCALE = "table8_printed_scale"
+"""m sigma used as if it were in units of the clipping bound, which is how the printed bounds were made (erratum E2)."""
+
 HalfWidth = Annotated[float, Field(gt=0, description="Half width L of the accountant's grid, in nats.")]
 GridSize = Annotated[int, Field(ge=2, le=100_000_000, description="Points r of the accountant's grid, even.")]
 Coefficients = Annotated[
@@ -101,7 +113,7 @@ class FigureS2(SizesOfFigureS2):
     scale: float = Field(4, ge=0.05, description="Scale of the noise in units of one occurrence's shift.")
     epsilon: Epsilon = 1
     n_compositions: Sizes = Field((200, 400, 600, 800, 1000), description="Numbers of composed releases.")
-    samplers: Samplers = ("must_ow", "must_ww")
+    samplers: Samplers = MUST
 
 
 class DrawnSizes(Closed):

@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.must.artefacts import labels
-from dpsub.papers.must.experiments.composition import CONSISTENT_NOISE
-from dpsub.papers.must.experiments.proved_composition import PRINTED_SCALE
+from dpsub.papers.must.settings import CONSISTENT_NOISE, MUST, PRINTED_SCALE, SIX
 from dpsub.reproduce.artefact import Quote
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.layout import Layout
@@ -19,6 +17,9 @@ from dpsub.reproduce.statistics import Estimate
 from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, mean, root_mean_square, shared
 
 TABLE3_EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
+RANKS = {"sampler": ("none", "nonprivate", *SIX)}
+"""Order of the samplers; rows without a sampler or without noise come first."""
+
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
 
 # sampler -> (eta, delta'), delta_u being the group profile of u copies at the base epsilon
@@ -46,7 +47,7 @@ class MustTable(Table):
     absent: ClassVar[Mapping[str, object]] = {"b": 0}
 
     def ranks(self) -> Mapping[str, tuple[object, ...]]:
-        return {"sampler": tuple(labels.ranks())}
+        return RANKS
 
 
 def departure(group: pd.DataFrame) -> float:
@@ -185,23 +186,34 @@ def undefined(metric: str) -> Callable[[pd.DataFrame], str]:
     return note
 
 
-def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return what is proved under the `statistic` where it stands in Table 8, and with the pair's middle.
+WHERE = "{adjacency}, noise {noise_multiplier:.4g} C, {denominator} denominator"
 
-    Of a probability that nothing is proved of the bound is 1.
-    """
-    names = {"table8": "", PRINTED_SCALE: "delta_at_the_printed_scale",
-             CONSISTENT_NOISE: "epsilon_of_the_consistent_noise"}  # fmt: skip
-    frame = frame[frame["table"].isin(names)]
-    fixed = (frame["table"] == "table8") & (frame["sampler"] == "poisson") & (frame["denominator"] == "fixed")
+
+def sides(name: str) -> dict[str, Column]:
+    """Return the columns of what is refuted, proved, and bracketed for the paper's pair, of records `both_sides`."""
+    return {
+        f"{name}_lower": Column("attack", note=f"attack (lower), {WHERE}"),
+        f"{name}_upper": Column("proved", note=f"{{says}}, {WHERE}"),
+        f"{name}_pair": Column("pair", lower="pair_lower", upper="pair_upper", note=f"no guarantee, {WHERE}"),
+    }
+
+
+def both_sides(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return answers of the accountant with the pair's middle; a probability that nothing is proved of is at most 1."""
     return frame.assign(
-        statistic=frame["table"].map(names).mask(fixed, "delta_with_a_fixed_denominator"),
         says=np.where(frame["proved"].isna(), "nothing is proved", "proved (upper)"),
         proved=frame["proved"].fillna(1.0), pair=(frame["pair_lower"] + frame["pair_upper"]) / 2,
     )  # fmt: skip
 
 
-WHERE = "{adjacency}, noise {noise_multiplier:.4g} C, {denominator} denominator"
+def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return what is proved under the `statistic` where it stands in Table 8."""
+    names = {"table8": "", PRINTED_SCALE: "delta_at_the_printed_scale",
+             CONSISTENT_NOISE: "epsilon_of_the_consistent_noise"}  # fmt: skip
+    frame = frame[frame["table"].isin(names)]
+    fixed = (frame["table"] == "table8") & (frame["sampler"] == "poisson") & (frame["denominator"] == "fixed")
+    statistic = frame["table"].map(names).mask(fixed, "delta_with_a_fixed_denominator")
+    return both_sides(frame.assign(statistic=statistic))
 
 
 class Table8(MustTable):
@@ -236,11 +248,7 @@ class Table8(MustTable):
                constants=constants, note="method {method}, scale {scale:.4g}")
           for table, constants in (("table8", {}),
                                    (CONSISTENT_NOISE, {"statistic": "delta_of_the_consistent_noise"}))),
-        Part("proved_composition", {
-            "{quantity}_c_lower": Column("attack", note=f"attack (lower), {WHERE}"),
-            "{quantity}_c_upper": Column("proved", note=f"{{says}}, {WHERE}"),
-            "{quantity}_c_pair": Column("pair", lower="pair_lower", upper="pair_upper", note=f"no guarantee, {WHERE}"),
-        }, prepare=with_statistic),
+        Part("proved_composition", sides("{quantity}_c"), prepare=with_statistic),
         Part("adult_logistic", {metric: difference(metric, {"sampler": "poisson"}) for metric in METRICS},
              where={"solver": "dp_sgd"}, constants={"statistic": "difference_to_poisson"}),
     )  # fmt: skip
@@ -284,12 +292,17 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     means = frame.groupby([*cell, "sampler", "naive"], sort=False)["seconds"].mean().reset_index()
     base = means[means["sampler"] == "wor"].set_index(cell)["seconds"].reindex(pd.MultiIndex.from_frame(means[cell]))
     for experiment in means.loc[~(base > 0).to_numpy(), "experiment"].head(1):
-        raise DataError(f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without one; "
-                        "time it with more draws")
+        raise DataError(
+            f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without one; "
+            "time it with more draws"
+        )
     loop = means.groupby(cell)["naive"].transform("max").astype(bool)
     sparse = (means["sampler"] == "poisson") & loop & ~means["naive"].astype(bool)
-    return means.assign(draw=np.where(sparse, "sparse", ""), microseconds=1e6 * means["seconds"],
-                        increase=100 * (means["seconds"] / base.to_numpy() - 1))
+    return means.assign(
+        draw=np.where(sparse, "sparse", ""),
+        microseconds=1e6 * means["seconds"],
+        increase=100 * (means["seconds"] / base.to_numpy() - 1),
+    )
 
 
 class Table10(MustTable):
@@ -311,7 +324,7 @@ class Table10(MustTable):
     )  # fmt: skip
 
     def ranks(self) -> Mapping[str, tuple[object, ...]]:
-        return {**super().ranks(), "draw": (None, "sparse")}
+        return {**RANKS, "draw": (None, "sparse")}
 
 
 class ThresholdsS8(MustTable):
@@ -339,5 +352,91 @@ class ThresholdsS8(MustTable):
                 {"claim": f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "column": "delta_threshold"},
             )
             for mechanism in ("laplace", "gaussian")
-            for sampler in labels.MULTISETS
+            for sampler in ("wr", *MUST)
         ]  # fmt: skip
+
+
+# Tables of this project, next to those of the paper
+
+
+def over_proved_wor(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return noise multipliers with the proved one over that of WOR at the same target."""
+    wor = frame[frame["sampler"] == "wor"].set_index("target_epsilon")["proved"]
+    return frame.assign(over_wor=frame["proved"] / frame["target_epsilon"].map(wor))
+
+
+class NoiseAtEqualPrivacy(MustTable):
+    """Noise multipliers by target epsilon: proved, refuted, and by the paper's pair."""
+
+    name = "noise_at_equal_privacy"
+    setting = (
+        "Noise multiplier (noise on the sum over the norm bound C of one record) for a target epsilon at delta = 1e-5 "
+        "after 1000 steps in the sizes of Figure S2"
+    )
+    caption = (
+        f"{setting}: with the proved noise or more the target is guaranteed for clipped sums under the relation named; "
+        "with the refuted noise or less explicit data sets exceed it; the paper's pair meets it at the last number, "
+        "which is no guarantee. Proved numbers are rounded up, refuted ones down."
+    )
+    keys = ("target_epsilon", "sampler", "adjacency")
+    layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
+    order = keys
+    parts = (
+        Part("proved_noise", {"noise_proved": "proved", "noise_refuted": "refuted", "noise_pair": "pair",
+                              "noise_over_wor": "over_wor"}, prepare=over_proved_wor,
+             note="{n_compositions} steps, delta {delta:g}"),
+    )  # fmt: skip
+
+
+QUESTION = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions")
+
+
+def of_ours(frame: pd.DataFrame, column: str) -> np.ndarray:
+    """Return what this package answers to the question of each record."""
+    ours = frame[frame["tool"] == "dpsub"].set_index(list(QUESTION))[column]
+    return ours.reindex(pd.MultiIndex.from_frame(frame[list(QUESTION)])).to_numpy()
+
+
+def with_widths(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return answers with their widths; what lies below an attack on the same question cannot be a bound."""
+    below = np.where(frame["upper"] < of_ours(frame, "lower"), ", below what an attack attains", "")
+    says = frame["note"].where(frame["note"] != "", frame["kind"]) + below
+    return frame.assign(width=frame["upper"] - frame["lower"], says=says)
+
+
+class PeerBoundsTable(MustTable):
+    """epsilon by each tool on the same questions: both ends and their distance."""
+
+    name = "peer_bounds"
+    caption = (
+        "epsilon at delta = 1e-5 by this package and by other accountants: a bracket of one number for Poisson, attack "
+        "and proof for samplers whose exact privacy is open. The Rényi accountant of dp-accounting for sampling "
+        "without replacement is given the noise in units of C, the norm bound of one record, and of 2 C, by which "
+        "replacing a record moves the sum. An upper value below the attack does not cover this release, and its note "
+        "says so."
+    )
+    keys = (*QUESTION, "tool")
+    layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))
+    order = ()
+    parts = (
+        Part("peer_bounds", {"lower": "lower", "upper": Column("upper", empty=True), "width": "width"},
+             prepare=with_widths, note="{says}"),
+    )  # fmt: skip
+
+
+class PeerTimesTable(MustTable):
+    """Processor time of the same answers."""
+
+    name = "peer_times"
+    caption = (
+        "Processor time of each answer on this machine, in seconds, and in units of the time that this package takes "
+        "for both ends of the same question."
+    )
+    timed = True
+    keys = PeerBoundsTable.keys
+    layout = PeerBoundsTable.layout
+    order = ()
+    parts = (
+        Part("peer_times", {"seconds": "seconds", "times_ours": "times_ours"}, where={"note": ""},
+             prepare=lambda frame: frame.assign(times_ours=frame["seconds"] / of_ours(frame, "seconds"))),
+    )  # fmt: skip

@@ -1,11 +1,11 @@
-"""MUST, experiment 1: private mean and variance by subsampling bootstrap (Section 4.2.1, Table 5)."""
+"""Private mean and variance by subsampling bootstrap: experiment 1 (MUST, Section 4.2.1, Table 5)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,8 @@ from pydantic import Field
 from dpsub import sampling
 from dpsub.data.simulated import normal_datasets
 from dpsub.errors import ArgumentError
-from dpsub.learning import subsets as sensitivity
-from dpsub.learning.subsets import plan_noise, release, subset_statistics
-from dpsub.papers.must.settings import FIVE, Experiment1
+from dpsub.learning.subsets import of_statistics, plan_noise, release, subset_statistics
+from dpsub.papers.must.settings import CALIBRATIONS, FIVE, Experiment1
 from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run, with_first_stages
 from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates, Samplers
 from dpsub.sampling.base import StagedSampler, WithReplacement
@@ -32,11 +31,6 @@ class Cell:
     drawn: StagedSampler
     sigma_mean: float
     sigma_variance: float
-    expected_variance: float
-
-    @property
-    def key(self) -> dict[str, Any]:
-        return {SAMPLER_KEY: self.sampler, "b": self.b}
 
 
 def expected_variance(sampler: StagedSampler, n: int) -> float:
@@ -64,6 +58,8 @@ class SubsetStatistics(Experiment):
         "mean": "float64", "variance": "float64", "expected_variance": "float64", "distinct": "float64",
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
+    axes: ClassVar[tuple[str, ...]] = ("b", "samplers")
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "b")
 
     class Settings(ExperimentSettings, Experiment1):
         parts: Parts = 2
@@ -78,46 +74,38 @@ class SubsetStatistics(Experiment):
 
     @staticmethod
     def runs(settings: Settings, variant: str) -> Iterator[Cell]:
-        """Yield the cells in the order of Table 5."""
+        """Yield what is run, in the order of Table 5: without privacy, then each sampler."""
         n, m, lower, upper = settings.n, settings.m, settings.lower, settings.upper
         for sampler, b in [("nonprivate", 0), *with_first_stages(settings.samplers, settings.b)]:
             drawn = sampling.of_sizes("poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None)
             if not isinstance(drawn, StagedSampler):
                 raise ArgumentError(f"the samplers of Table 5 must be chains of stages, got {sampler}; name another")
-            sensitivities = sensitivity.of_statistics(sampler, n=n, m=m, lower=lower, upper=upper, variant=variant)
             sigmas = [0.0, 0.0]
             if sampler != "nonprivate":
-                law = drawn.multiplicity_law(n)
+                law, target, rule = drawn.multiplicity_law(n), settings.epsilon_amplified, CALIBRATIONS[variant]
+                sizes = of_statistics(sampler, n=n, m=m, lower=lower, upper=upper, variant=variant).values()
                 sigmas = [
-                    plan_noise(
-                        law, epsilon_amplified=settings.epsilon_amplified, delta=1 / n, sensitivity=size,
-                        calibration="classical" if variant == "stated" else "analytic",
-                    ).sigma
-                    for size in sensitivities.values()
-                ]  # fmt: skip
-            yield Cell(sampler, b, drawn, sigmas[0], sigmas[1], expected_variance(drawn, n))
+                    plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=size, calibration=rule).sigma
+                    for size in sizes
+                ]
+            yield Cell(sampler, b, drawn, *sigmas)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         n, m, subsets = settings.n, settings.m, settings.subsets
-        frame = Frame(n)
-        rows = []
-        sets = normal_datasets(n, [
-            run.streams.data({"n": n}, replicate)
-            for replicate in run.replicates
-        ])  # fmt: skip
+        sets = normal_datasets(n, [run.streams.data({"n": n}, replicate) for replicate in run.replicates])
         if run.variant == "consistent":
             sets = np.clip(sets, settings.lower, settings.upper)
+        rows = []
         for cell in self.runs(settings, run.variant):
-            key = {**cell.key, "n": n, "m": m, "subsets": subsets}
+            key = {SAMPLER_KEY: cell.sampler, "b": cell.b, "n": n, "m": m, "subsets": subsets}
             fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
             for x, replicate in zip(sets, run.replicates, strict=True):
-                rng = run.streams.sample(key, replicate)
-                samples = cell.drawn.draw_block(frame, subsets, rng)
+                samples = cell.drawn.draw_block(Frame(n), subsets, run.streams.sample(key, replicate))
                 mean, variance = subset_statistics(x, samples, fixed)
                 noise = run.streams.noise(key, replicate)
                 rows.append((
                     replicate, cell.sampler, cell.b, cell.sigma_mean, cell.sigma_variance,
                     release(mean, cell.sigma_mean, noise), release(variance, cell.sigma_variance, noise),
-                    cell.expected_variance, float(samples.distinct.mean()),
+                    expected_variance(cell.drawn, n), float(samples.distinct.mean()),
                 ))  # fmt: skip
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

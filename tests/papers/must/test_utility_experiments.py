@@ -37,8 +37,7 @@ def records(
     name: str, variant: str, replicates: range, sizes: dict[str, Any], data: dict[str, Path] | None = None
 ) -> pd.DataFrame:
     settings = settings_of(name, **sizes)
-    return REGISTRY.get(name)().compute(settings, variant=variant, replicates=replicates, seed=ROOT, data=data or {}
-    )
+    return REGISTRY.get(name)().compute(settings, variant=variant, replicates=replicates, seed=ROOT, data=data or {})
 
 
 def inclusion(sampler: str, n: int, m: int, b: int) -> float:
@@ -147,13 +146,6 @@ class TestLinearRegression:
         errors = [error for _, error in self.path(variant, "must_ww", 0.1, 1)]
         assert curve["mse"].tolist() == pytest.approx(errors, rel=1e-9)
 
-    @pytest.mark.parametrize("variant", VARIANTS)
-    def test_a_replicate_does_not_depend_on_the_part(self, variant: str) -> None:
-        """To the last bit, also for a part of one replicate."""
-        alone = records("linear_regression", variant, range(2, 3), self.sizes())
-        both = self.found(variant)
-        pd.testing.assert_frame_equal(alone, both[both["replicate"] == 2].reset_index(drop=True), check_exact=True)
-
 
 class TestSubsetStatistics:
     n, m, subsets = 40, 8, 12
@@ -196,12 +188,6 @@ class TestSubsetStatistics:
                 assert row[name] == pytest.approx(noisy.mean(), rel=1e-9)
             assert row["distinct"] == pytest.approx(np.mean([len(subset.indices) for subset in drawn]))
 
-    def test_a_replicate_does_not_depend_on_the_part(self) -> None:
-        sizes = {"n": self.n, "m": self.m, "b": [10, 15], "subsets": self.subsets, "lower": -1, "upper": 2}
-        alone = records("subset_statistics", "stated", range(2, 3), sizes)
-        both = self.found("stated")
-        pd.testing.assert_frame_equal(alone, both[both["replicate"] == 2].reset_index(drop=True), check_exact=True)
-
 
 ADULT_SIZES: dict[str, Any] = {"m": 30, "b": 50, "iterations": 25, "epsilon_amplified": 0.01, "initial": 0.2}
 
@@ -215,11 +201,7 @@ def table() -> pd.DataFrame:
 def found(table: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
     path = tmp_path_factory.mktemp("adult") / "adult.parquet"
     adult.write(table, path, label="synthetic", sources={})
-    ranges = dict.fromkeys(VARIANTS, REPLICATES) | {"alone": range(2, 3)}
-    return {
-        name: records("adult_logistic", name.replace("alone", "stated"), part, ADULT_SIZES, {"adult": path})
-        for name, part in ranges.items()
-    }
+    return {name: records("adult_logistic", name, REPLICATES, ADULT_SIZES, {"adult": path}) for name in VARIANTS}
 
 
 class TestAdultLogistic:
@@ -265,12 +247,6 @@ class TestAdultLogistic:
         assert row["specificity"] == (~predicted[~actual]).mean()
         train = x[:n] @ beta
         assert row["train_loss"] == pytest.approx(np.mean(np.log1p(np.exp(train)) - y[:n] * train), rel=1e-9)
-
-    def test_a_replicate_does_not_depend_on_the_part(self, found: dict[str, pd.DataFrame]) -> None:
-        both = found["stated"]
-        pd.testing.assert_frame_equal(
-            found["alone"], both[both["replicate"] == 2].reset_index(drop=True), check_exact=True
-        )
 
     def test_solvers_of_the_variants(self, found: dict[str, pd.DataFrame]) -> None:
         solvers = {name: set(found[name]["solver"]) for name in VARIANTS}

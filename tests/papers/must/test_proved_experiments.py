@@ -14,8 +14,8 @@ import dpsub
 from dpsub import sampling
 from dpsub.accounting import account
 from dpsub.errors import PlanError, UnsupportedError
-from dpsub.papers.must.experiments import other_accountants, realised_batches
-from dpsub.papers.must.experiments.proved_noise import rounded
+from dpsub.papers.must.experiments import composition, peers
+from dpsub.papers.must.experiments.noise import rounded
 from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import only, settings_of, typed
 
@@ -42,17 +42,6 @@ def records(name: str, **changes: Any) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def found() -> dict[str, pd.DataFrame]:
     return {name: records(name) for name in SMALL}
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_parts_do_not_matter(name: str, found: dict[str, pd.DataFrame]) -> None:
-    settings = settings_of(name, **SMALL[name])
-    experiment = REGISTRY.get(name)()
-    last = experiment.replicates(experiment.settings(settings)) - 1
-    alone = experiment.compute(settings, variant="rigorous", replicates=range(last, last + 1), seed=1)
-    assert list(alone.columns) == list(experiment.columns)
-    pd.testing.assert_frame_equal(alone, found[name].iloc[[-1]].reset_index(drop=True), check_exact=True)
-    assert list(found[name]["replicate"]) == list(range(last + 1))
 
 
 def test_attack_is_below_proof_and_the_pair_is_not_above_it(found: dict[str, pd.DataFrame]) -> None:
@@ -111,7 +100,7 @@ class TestRealisedBatches:
 
     def attack(self, **changes: Any) -> float:
         release = account.Release(sampling.Poisson(self.rate), self.n, self.s, 1, denominator="realised")
-        return realised_batches.attack_on_realised_batches(release, epsilon=changes.get("epsilon", self.epsilon))
+        return composition.attack_on_realised_batches(release, epsilon=changes.get("epsilon", self.epsilon))
 
     def truth(self) -> float:
         """One step, by adding up densities of the mean on a grid; the differing record is +C or -C."""
@@ -120,9 +109,7 @@ class TestRealisedBatches:
         others = np.arange(self.n)
         weights = binom.pmf(others, self.n - 1, self.rate)
         base = norm.pdf(t, 0, sigma)
-        drawn = sum(
-            w * norm.pdf(t, 2 / (j + 1), sigma) for j, w in zip(others, weights, strict=True) if w > 1e-14
-        )
+        drawn = sum(w * norm.pdf(t, 2 / (j + 1), sigma) for j, w in zip(others, weights, strict=True) if w > 1e-14)
         with_record = (1 - self.rate) * base + self.rate * drawn
         gaps = [with_record - np.exp(self.epsilon) * base, base - np.exp(self.epsilon) * with_record]
         return max(float(np.maximum(gap, 0).sum() * (t[1] - t[0])) for gap in gaps)
@@ -132,7 +119,7 @@ class TestRealisedBatches:
 
     def test_a_shift_rounded_up_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         honest = self.attack()
-        monkeypatch.setattr(realised_batches, "ROUND_DOWN", 1.1)
+        monkeypatch.setattr(composition, "ROUND_DOWN", 1.1)
         assert honest < self.truth() < self.attack()
 
     def test_it_exceeds_what_a_fixed_denominator_is_proved_to_give(self) -> None:
@@ -143,11 +130,11 @@ class TestRealisedBatches:
 
     def test_empty_samples_are_charged(self) -> None:
         release = account.Release(sampling.Poisson(0.01), 100, 1.0, 50, denominator="realised")
-        assert realised_batches.attack_on_realised_batches(release, epsilon=1.0) == 0
+        assert composition.attack_on_realised_batches(release, epsilon=1.0) == 0
 
     def test_other_samplers_are_refused(self) -> None:
         with pytest.raises(UnsupportedError, match="only a Poisson sample has a random size to divide by, got Wor"):
-            realised_batches.attack_on_realised_batches(account.Release(sampling.Wor(5), 50, 1.0, 1), epsilon=1.0)
+            composition.attack_on_realised_batches(account.Release(sampling.Wor(5), 50, 1.0, 1), epsilon=1.0)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +169,7 @@ class TestPeers:
         def absent(name: str) -> None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-        monkeypatch.setattr(other_accountants, "import_module", absent)
-        other_accountants.load()
+        monkeypatch.setattr(peers, "import_module", absent)
         wor = {**self.case, "sampler": "wor", "adjacency": "substitute"}
         found = self.run("peer_bounds", self.case, wor).set_index("tool")
         assert (found.loc["dpsub", "note"] == "").all()
@@ -203,9 +189,3 @@ class TestPeers:
     def test_a_relation_without_a_proof_is_refused(self) -> None:
         with pytest.raises(PlanError, match="adjacency"):
             self.run("peer_bounds", {**self.case, "sampler": "wor"})
-
-
-def test_every_question_has_its_sizes_from_the_configuration() -> None:
-    for name in ("proved_composition", "proved_steps", "proved_noise", "peer_bounds", "peer_times"):
-        settings = typed(name)
-        assert settings.parts <= REGISTRY.get(name)().replicates(settings)

@@ -15,7 +15,7 @@ from dpsub.errors import ArgumentError
 from dpsub.learning.descent import squared_error_residual
 from dpsub.learning.subsets import plan_noise
 from dpsub.papers.must.experiments.composition import pair_of
-from dpsub.papers.must.experiments.linear_regression import gradient_cells
+from dpsub.papers.must.experiments.regression import gradient_cells
 from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
 from dpsub.papers.must.settings import SizesOfFigureS2
 from dpsub.reproduce.experiments import REGISTRY
@@ -48,22 +48,6 @@ class TestNoiseCalibration:
             for _, pair in found.groupby(["sampler", "b"]):
                 assert pair["delta_amplified"].max() == pytest.approx(pair["delta_amplified"].min(), rel=1e-9)
 
-    def test_seventy_is_as_the_others(self, noise: dict[str, pd.DataFrame]) -> None:
-        """E15: b = 70 is in Table 5 only."""
-        for sampler, expected in (("must_ow", (0.111, 0.888, 3.25e-4)), ("must_ww", (0.108, 0.865, 4.39e-4))):
-            mean = only(noise["stated"], table="table4", sampler=sampler, b=70, statistic="mean")
-            variance = only(noise["stated"], table="table4", sampler=sampler, b=70, statistic="variance")
-            assert (round(mean["sigma"], 3), round(variance["sigma"], 3)) == expected[:2]
-            assert round(mean["delta_amplified"], 6) == expected[2]
-
-    def test_validity_of_the_classical_scale(self, noise: dict[str, pd.DataFrame]) -> None:
-        """E5: base epsilon is above 1 at b = 10 and b = 20."""
-        frame = noise["stated"]
-        invalid = frame[(frame["epsilon_valid"] == 0) & (frame["statistic"] == "mean")]
-        assert invalid.set_index(["sampler", "b"])["epsilon"].round(2).to_dict() == {
-            ("must_ow", 10): 1.46, ("must_ow", 20): 1.10, ("must_ww", 10): 1.47, ("must_ww", 20): 1.12,
-        }  # fmt: skip
-
     def test_tables_6_and_8(self, noise: dict[str, pd.DataFrame]) -> None:
         """sigma as stated; delta' as stated where nominal, with C in place of C / n elsewhere (E3)."""
         cells = [c for c in printed_cells("table6", "sigma", "delta_amplified") if c[0]["sampler"] != "nonprivate"]
@@ -83,25 +67,6 @@ class TestNoiseCalibration:
             row = only(noise["stated"], table="table8", sampler=fields["sampler"])
             assert rounds_to(300 * row["sigma"], text)
         assert set(noise["as_done"]["table"]) == {"table6"}
-
-    def test_delta_with_the_sensitivity_of_the_noise(self, noise: dict[str, pd.DataFrame]) -> None:
-        """E3: theta = (C / n) / sigma."""
-        expected = {
-            0.01: {"wr": "3.55e-6", "must_ow": "2.87e-5", "must_ww": "3.89e-5"},
-            0.001: {"wr": "3.54e-7", "must_ow": "2.86e-6", "must_ww": "3.87e-6"},
-        }
-        for target, by_sampler in expected.items():
-            for sampler, text in by_sampler.items():
-                row = only(noise["stated"], table="table6", sampler=sampler, epsilon_amplified=target)
-                assert rounds_to(row["delta_amplified"], text)
-
-    def test_nominal_against_exact_delta(self) -> None:
-        """E5: the exact profile at the classical scale is far below the nominal delta of Poisson and WOR."""
-        settings = ((300, 30, 0.1, "2.18e-6"), (1000, 100, 0.01, "5.0e-8"), (1000, 100, 0.001, "5.0e-9"))
-        for n, m, target, text in settings:
-            law = sampling.of_sizes("wor", n=n, m=m).multiplicity_law(n)
-            plan = plan_noise(law, epsilon_amplified=target, delta=1 / n, sensitivity=1.0, calibration="classical")
-            assert rounds_to(plan.delta_amplified, text)
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -130,7 +95,7 @@ class TestNoiseCalibration:
     def test_scales_are_those_that_the_utility_experiments_add(
         self, noise: dict[str, pd.DataFrame], variant: str
     ) -> None:
-        for cell in SubsetStatistics().cells(typed("subset_statistics"), variant):
+        for cell in SubsetStatistics.runs(typed("subset_statistics"), variant):
             if cell.sampler == "nonprivate":
                 continue
             for statistic, sigma in (("mean", cell.sigma_mean), ("variance", cell.sigma_variance)):
@@ -139,8 +104,12 @@ class TestNoiseCalibration:
         for table, name in (("table6", "linear_regression"), ("table8", "adult_logistic")):
             n = CONFIG["experiments"]["noise_calibration"]["tables"][table]["n"]
             for step in gradient_cells(
-                typed(name), variant, n, np.atleast_1d(typed(name).epsilon_amplified).tolist(),
-                {"residual": squared_error_residual, "learning_rate": 0.01},
+                typed(name),
+                variant,
+                n,
+                np.atleast_1d(typed(name).epsilon_amplified).tolist(),
+                squared_error_residual,
+                0.01,
             ):
                 if step.sampler != "nonprivate":
                     row = only(noise[variant], table=table, sampler=step.sampler,
@@ -175,9 +144,7 @@ class TestComposition:
     def test_scales_as_printed(self) -> None:
         experiment: Any = REGISTRY.get("composition")()
         stated = {t.sampler: t for t in experiment.tasks(typed("composition"), "stated") if t.table == "table8"}
-        consistent = {
-            t.sampler: t for t in experiment.tasks(typed("composition"), "consistent") if t.table == "table8"
-        }
+        consistent = {t.sampler: t for t in experiment.tasks(typed("composition"), "consistent") if t.table == "table8"}
         expected = {"poisson": 2.6536, "wor": 2.6536, "wr": 2.6411, "must_ow": 2.0131, "must_ww": 2.0061}
         assert {name: round(task.pair.scale, 4) for name, task in stated.items()} == expected
         assert [round(task.pair.scale, 3) for task in consistent.values()] == [0.885, 0.885, 0.880, 0.671, 0.669]

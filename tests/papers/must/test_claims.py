@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,9 @@ from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from dpsub.reproduce.verdicts import NOT_REAL, compare
-from tests import experiment_runs
+from tests.experiment_runs import run, settings_of
 
-ROOT = Path(__file__).resolve().parents[2]
-PUBLISHED = published.load("must", "claims", ROOT / "src/dpsub/papers")
+PUBLISHED = published.load("must", "claims")
 Frames = dict[str, pd.DataFrame]
 claims_values = Claims().values
 STATEMENTS = (*AMPLIFICATION, *NOISE_AND_COMPOSITION, *UTILITY)
@@ -32,20 +30,13 @@ FAILING = {
 @pytest.fixture(scope="module")
 def computed() -> Frames:
     """Records of the deterministic experiments at the paper's sizes, the surface on a coarse grid."""
-    configuration = experiment_runs.CONFIG["experiments"]
-    configuration["design_surface"]["step"] = 25
-    records = {}
+    found = {}
     for name in ("amplification_grid", "amplification_crossings", "design_surface", "noise_calibration"):
-        settings = configuration[name]
-        frames = [
-            EXPERIMENTS.get(name)()
-            .run(settings=settings, variant=variant, replicates=range(1), root=1, data={})
-            .assign(variant=variant, data="")
-            for variant in settings["variants"]
-        ]
-        records[name] = pd.concat(frames, ignore_index=True)
-        records[name].attrs["settings"] = settings
-    return records
+        over = {"step": 25} if name == "design_surface" else {}
+        found[name] = pd.concat([run(name, variant, **over).assign(variant=variant, data="")
+                                 for variant in EXPERIMENTS.get(name).variants], ignore_index=True)  # fmt: skip
+        found[name].attrs["settings"] = settings_of(name)
+    return found
 
 
 def composition() -> pd.DataFrame:

@@ -1,0 +1,232 @@
+"""Amplified privacy: along the base epsilon, where curves cross, and over the sizes (MUST, Tables 2 and 3, Section S8,
+Figures 4, 5, S1 and S3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import combinations, product
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy.optimize import brentq
+
+from dpsub import checks, noise, sampling
+from dpsub.amplification import Amplified, amplify, category
+from dpsub.papers.must.settings import MUST, SIX, Grid
+from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.settings import (
+    Count,
+    Epsilon,
+    ExperimentSettings,
+    FirstStage,
+    FrameSize,
+    Listed,
+    Mechanisms,
+    Positive,
+    Samplers,
+    SampleSize,
+)  # fmt: skip
+from dpsub.sampling.laws import MultiplicityLaw
+
+MOST_POINTS = 100_000
+POINT = ("epsilon", "delta", "epsilon_amplified", "delta_amplified")
+Curve = Callable[[np.ndarray | float], Amplified]
+"""Base epsilon to the amplified point of one sampler."""
+
+_EQUAL = 1e-11
+"""Two logarithms of delta closer than this are equal up to rounding: a sampler compared with its twin never crosses."""
+
+
+def epsilon_grid(settings: Grid) -> np.ndarray:
+    """Return the base epsilons step, 2 step, ..., epsilon_max, as the decimal numbers that they stand for.
+
+    Raises
+    ------
+    ArgumentError
+        If the maximum is below one step or beyond `MOST_POINTS` steps.
+    """
+    step = settings.epsilon_step
+    top = checks.real("epsilon_max", settings.epsilon_max, at_least=step, at_most=MOST_POINTS * step)
+    return np.round(np.arange(1, round(top / step) + 1) * step, 10)
+
+
+def laws_of(settings: Any) -> dict[str, MultiplicityLaw]:
+    """Return the multiplicity law of each sampler at the sizes n, b, m; ArgumentError if one can't have them."""
+    n, b, m = settings.n, settings.b, settings.m
+    return {sampler: sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n) for sampler in settings.samplers}
+
+
+class AmplificationGrid(Experiment):
+    """(epsilon, delta) of the base mechanism and (epsilon', delta') of the subsampled one, with the category."""
+
+    name: ClassVar[str] = "amplification_grid"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "mechanism": "str", "ratio": "float64", "sampler": "str", "epsilon": "float64",
+        "delta": "float64", "epsilon_amplified": "float64", "delta_amplified": "float64", "eta": "float64",
+        "category": "str",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+    axes: ClassVar[tuple[str, ...]] = ("mechanisms", "ratios", "samplers")
+    keys: ClassVar[tuple[str, ...]] = ("mechanism", "ratio", "sampler", "epsilon")
+
+    class Settings(ExperimentSettings, Grid):
+        ratios: Listed[Positive] = Field((0.25, 1), description="Sensitivity over noise scale, one grid each.")
+        samplers: Samplers = SIX
+
+        def check(self) -> None:
+            laws_of(self)
+            epsilon_grid(self)
+            for mechanism, ratio in product(self.mechanisms, self.ratios):
+                noise.of(mechanism, ratio)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        epsilons, laws = epsilon_grid(settings), laws_of(settings)
+        parts = []
+        for mechanism, ratio, sampler in product(settings.mechanisms, settings.ratios, laws):
+            found = amplify(laws[sampler], noise.of(mechanism, ratio), epsilons)
+            point = {name: getattr(found, name) for name in POINT}
+            parts.append(pd.DataFrame({
+                "replicate": 0, "mechanism": mechanism, "ratio": float(ratio), "sampler": sampler, **point,
+                "eta": found.eta, "category": [category(*each) for each in np.column_stack([*point.values()]).tolist()],
+            }))  # fmt: skip
+        return self.frame(pd.concat(parts, ignore_index=True))
+
+
+def crossings(epsilons: np.ndarray, difference: Callable[[np.ndarray], np.ndarray]) -> list[float]:
+    """Return the roots of `difference` that the grid `epsilons` separates, to 1e-14.
+
+    Points where both curves are 0 or equal up to rounding count as no crossing.
+    """
+    values = difference(epsilons)
+    clear = np.flatnonzero(np.abs(values) > _EQUAL)
+    left, right = clear[:-1], clear[1:]
+    changes = np.sign(values[left]) != np.sign(values[right])
+    return [
+        float(brentq(lambda epsilon: float(difference(np.array([epsilon]))[0]), low, high, xtol=1e-14, rtol=1e-14))
+        for low, high in zip(epsilons[left[changes]], epsilons[right[changes]], strict=True)
+    ]
+
+
+def gap(curve: Curve, other: Curve | None, epsilons: np.ndarray) -> np.ndarray:
+    """Return log delta' of a curve over delta' of another one, or over its own delta, within [-1000, 1000].
+
+    Where both are 0 it is 0.
+    """
+    point = curve(epsilons)
+    below = point.log_delta if other is None else other(epsilons).log_delta_amplified
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.clip(point.log_delta_amplified - below, -1000.0, 1000.0), nan=0.0)
+
+
+def last_points_below(epsilons: np.ndarray, difference: Callable[[np.ndarray], np.ndarray]) -> list[float]:
+    """Return the points of the grid with `difference` < 0 before one with `difference` > 0.
+
+    Where both curves end at 0 together (WOR, Laplace) there is none.
+    """
+    values = difference(epsilons)
+    return epsilons[np.flatnonzero((values[:-1] < -_EQUAL) & (values[1:] > _EQUAL))].tolist()
+
+
+class AmplificationCrossings(Experiment):
+    """Thresholds of delta above which delta' < delta, and crossovers of the samplers' delta' curves.
+
+    Variants: `stated` finds the exact roots in epsilon; `as_done` reports thresholds as the last point of the grid of
+    epsilon at which delta' < delta (erratum E11).
+    """
+
+    name: ClassVar[str] = "amplification_crossings"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "mechanism": "str", "kind": "str", "sampler": "str", "other": "str",
+        "epsilon": "float64", "delta": "float64", "delta_amplified": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated", "as_done")
+    axes: ClassVar[tuple[str, ...]] = ("mechanisms",)
+    keys: ClassVar[tuple[str, ...]] = ("mechanism", "kind", "sampler", "other", "epsilon")
+
+    class Settings(ExperimentSettings, Grid):
+        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
+        samplers: Samplers = ("wor", "wr", *MUST)
+
+        def check(self) -> None:
+            laws_of(self)
+            epsilon_grid(self)
+            for mechanism in self.mechanisms:
+                noise.of(mechanism, self.ratio)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        epsilons, exact = epsilon_grid(settings), run.variant == "stated"
+        laws, meet = laws_of(settings), crossings if exact else last_points_below
+        rows = []
+        for mechanism in settings.mechanisms:
+            profile = noise.of(mechanism, settings.ratio)
+            curves = {sampler: partial(amplify, law, profile) for sampler, law in laws.items()}
+            asked = [("threshold", sampler, "") for sampler in curves]
+            asked += [("crossover", *pair) for pair in combinations(curves, 2)] if exact else []
+            for kind, sampler, other in asked:
+                for epsilon in meet(epsilons, partial(gap, curves[sampler], curves.get(other))):
+                    point = curves[sampler](epsilon)
+                    rows.append((0, mechanism, kind, sampler, other, epsilon, float(point.delta),
+                                 float(point.delta_amplified)))  # fmt: skip
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+
+
+class DesignSurface(Experiment):
+    """eta, delta and delta' of two-stage samplers at one base epsilon, over a grid of m and b.
+
+    One law a grid point serves all mechanisms: delta' is its product with the vector of group profiles, which depends
+    on neither m nor b.
+    """
+
+    name: ClassVar[str] = "design_surface"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "m": "int64", "b": "int64", "mechanism": "str", "eta": "float64",
+        "delta": "float64", "delta_amplified": "float64", "delta_difference": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+    axes: ClassVar[tuple[str, ...]] = ("samplers",)
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "m", "b", "mechanism")
+
+    class Settings(ExperimentSettings):
+        n: FrameSize = 1000
+        m_min: SampleSize = 100
+        m_max: SampleSize = 150
+        b_min: FirstStage = 150
+        b_max: FirstStage = 200
+        step: Count = Field(1, description="Step in m and in b.")
+        epsilon: Epsilon = 1
+        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
+        samplers: Samplers = MUST
+        mechanisms: Mechanisms = ("laplace", "gaussian")
+
+        @property
+        def m(self) -> range:
+            return range(self.m_min, checks.integer("m_max", self.m_max, at_least=self.m_min) + 1, self.step)
+
+        @property
+        def b(self) -> range:
+            return range(self.b_min, checks.integer("b_max", self.b_max, at_least=self.b_min) + 1, self.step)
+
+        def check(self) -> None:
+            for mechanism in self.mechanisms:
+                noise.of(mechanism, self.ratio)
+            for sampler, m, b in product(self.samplers, (self.m[0], self.m[-1]), (self.b[0], self.b[-1])):
+                sampling.of_sizes(sampler, n=self.n, m=m, b=b)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        return self.frame(pd.DataFrame(list(self._rows(settings)), columns=list(self.columns)))
+
+    def _rows(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
+        n, epsilon = settings.n, settings.epsilon
+        bases = {name: noise.of(name, settings.ratio) for name in settings.mechanisms}
+        copies = np.arange(1, settings.m[-1] + 1)
+        group_deltas = {name: np.exp(profile.group_log_delta(epsilon, copies)) for name, profile in bases.items()}
+        deltas = {name: float(profile.delta(epsilon)) for name, profile in bases.items()}
+        for sampler, m, b in product(settings.samplers, settings.m, settings.b):
+            law = sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n)
+            weights = law.pmf[1:]
+            for name, delta in deltas.items():
+                amplified = float(weights @ group_deltas[name][: len(weights)])
+                yield 0, sampler, m, b, name, law.eta, delta, amplified, amplified - delta

@@ -1,0 +1,146 @@
+"""How many distinct records a subset has, and how long it takes to draw one (MUST, Tables 9 and 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter_ns
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub import sampling
+from dpsub.papers.must.settings import Draws
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings
+from dpsub.sampling.frame import Frame
+
+SIDE = 0.001
+"""Probability left out on each side of the interval of an extreme: 99.8 % in the middle."""
+
+BLOCK = 100
+"""Subsets drawn at once, as the utility experiments do; every sampler is timed in the same blocks."""
+
+WARM_UP_BLOCKS = 3
+
+
+def extreme_intervals(law: np.ndarray, draws: int, side: float = SIDE) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return central intervals of the smallest and of the largest of independent draws, from their exact laws.
+
+    With F the distribution function, P(min <= x) = 1 - (1 - F(x))^draws and P(max <= x) = F(x)^draws. The interval
+    holds all x for which neither tail, x included, has a probability below `side`.
+
+    Parameters
+    ----------
+    law : ndarray, shape (d_max + 1,)
+        Probabilities of 0..d_max.
+    draws : int
+        Number of draws, at least 1.
+    side : float
+        Probability of each tail, in (0, 1/2).
+
+    Returns
+    -------
+    (min_lower, min_upper), (max_lower, max_upper) : tuples of int
+    """
+    at_most = np.minimum(np.cumsum(law), 1.0)
+    at_least = np.minimum(np.cumsum(law[::-1])[::-1], 1.0)
+    with np.errstate(divide="ignore"):
+        # each tail from its own small side, so that 1 - F keeps its digits
+        all_above = draws * np.log(at_least)
+        all_below = draws * np.log(at_most)
+        none_below = draws * np.log1p(-at_most)
+        none_above = draws * np.log1p(-at_least)
+    smallest = np.flatnonzero((-np.expm1(none_below) >= side) & (np.exp(all_above) >= side))
+    largest = np.flatnonzero((np.exp(all_below) >= side) & (-np.expm1(none_above) >= side))
+    return (int(smallest[0]), int(smallest[-1])), (int(largest[0]), int(largest[-1]))
+
+
+class DistinctCounts(Experiment):
+    """Smallest, mean and largest number of distinct records over many subsets, with what the exact law expects."""
+
+    name: ClassVar[str] = "distinct_counts"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "experiment": "int64", "n": "int64", "b": "int64", "m": "int64", "sampler": "str",
+        "draws": "int64", "distinct_min": "int64", "distinct_mean": "float64", "distinct_max": "int64", "sd": "float64",
+        "law_mean": "float64", "min_lower": "int64", "min_upper": "int64", "max_lower": "int64", "max_upper": "int64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+    axes: ClassVar[tuple[str, ...]] = ("samplers",)
+    keys: ClassVar[tuple[str, ...]] = ("experiment", "sampler")
+
+    class Settings(ExperimentSettings, Draws):
+        pass
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        rows = []
+        draws = settings.draws
+        for replicate in run.replicates:
+            for experiment, sizes in enumerate(settings.settings, start=1):
+                n, b, m = sizes.n, sizes.b, sizes.m
+                for name in settings.samplers:
+                    sampler = sampling.of_sizes(name, n=n, m=m, b=b)
+                    rng = run.streams.sample({SAMPLER_KEY: name, "n": n, "b": b, "m": m, "draws": draws}, replicate)
+                    distinct = sampler.draw_block(Frame(n), draws, rng).distinct
+                    minimum, maximum = extreme_intervals(sampler.distinct_law(n), draws)
+                    rows.append((
+                        replicate, experiment, n, b, m, name, draws, distinct.min(), distinct.mean(), distinct.max(),
+                        distinct.std(ddof=1), sampler.expected_distinct(n), *minimum, *maximum,
+                    ))  # fmt: skip
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+
+
+def bernoulli_trials(n: int, rate: float, n_subsets: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Draw Poisson subsets one after the other by n trials each, the way that Table 10's Poisson column was timed."""
+    return [np.flatnonzero(rng.random(n) < rate) for _ in range(n_subsets)]
+
+
+class SamplingTime(Experiment):
+    """Median time of one subset over blocks of 100, the samplers taking turns block by block.
+
+    Poisson is timed twice: by the sparse draw that the package uses (naive = 0) and by n Bernoulli trials (naive = 1),
+    which is what the printed column compares. Since the samplers take turns, a sweep does not take them apart.
+    """
+
+    name: ClassVar[str] = "sampling_time"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "experiment": "int64", "n": "int64", "b": "int64", "m": "int64", "sampler": "str",
+        "seconds": "float64", "naive": "int64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+    keys: ClassVar[tuple[str, ...]] = ("experiment", "sampler", "naive")
+    timed: ClassVar[bool] = True
+
+    class Settings(ExperimentSettings, Draws):
+        pass
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        rows = []
+        block = min(BLOCK, settings.draws)
+        n_blocks = -(-settings.draws // block)
+        for replicate in run.replicates:
+            for experiment, sizes in enumerate(settings.settings, start=1):
+                n, b, m = sizes.n, sizes.b, sizes.m
+                draws: dict[tuple[str, int], Callable[[int, np.random.Generator], object]] = {
+                    ("poisson", 1): partial(bernoulli_trials, n, m / n)
+                }
+                for name in settings.samplers:
+                    draws[name, 0] = partial(sampling.of_sizes(name, n=n, m=m, b=b).draw_block, Frame(n))
+                seconds = {key: np.empty(n_blocks) for key in draws}
+                rngs = {
+                    (name, naive): run.streams.sample({**dict(sizes), SAMPLER_KEY: name, "naive": naive}, replicate)
+                    for name, naive in draws
+                }
+                for turn in range(-WARM_UP_BLOCKS, n_blocks):
+                    for key, draw in draws.items():
+                        start = perf_counter_ns()
+                        draw(block, rngs[key])
+                        elapsed = perf_counter_ns() - start
+                        if turn >= 0:
+                            seconds[key][turn] = elapsed / 1e9 / block
+                rows += [
+                    (replicate, experiment, n, b, m, name, np.median(times), naive)
+                    for (name, naive), times in seconds.items()
+                ]
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

@@ -1,0 +1,331 @@
+"""Private regression by DP-SGD: linear on simulated data, logistic on Adult: experiments 2 and 3 (MUST, Sections 4.2.2
+and 4.2.3, Tables 6 to 8, Figures 6 and S4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from dpsub import sampling
+from dpsub.data import adult
+from dpsub.data.simulated import linear_datasets
+from dpsub.learning.descent import (
+    Descent,
+    Residual,
+    batch_width,
+    binary_metrics,
+    cross_entropy,
+    descend,
+    logistic_residual,
+    squared_error_residual,
+)
+from dpsub.learning.subsets import of_gradient, plan_noise
+from dpsub.papers.must.settings import CALIBRATIONS, SIX, Coefficients, Experiment2, Experiment3
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Iterations, LearningRate, Parts, Replicates, Samplers
+from dpsub.sampling import Sampler
+from dpsub.sampling.frame import Frame
+
+AVERAGED_ITERATIONS = 16
+"""How many of the last iterations the published RMSE averages over (as_done)."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One sampler at one ε' (NaN: no privacy)."""
+
+    sampler: str
+    epsilon_amplified: float
+    drawn: Sampler
+    sigma: float
+    descent: Descent
+
+    @property
+    def key(self) -> dict[str, Any]:
+        return {SAMPLER_KEY: self.sampler, "epsilon_amplified": None if self.sigma == 0 else self.epsilon_amplified}
+
+    def iterates(
+        self, x: np.ndarray, y: np.ndarray, initial: np.ndarray, iterations: int, key: dict[str, Any], run: Run
+    ) -> tuple[Iterator[np.ndarray], np.ndarray]:
+        """Return the iterates, each of shape (replicates, p), and the gradients evaluated an iteration.
+
+        `x` has the shape (n, p), or (replicates, n, p). The noise and the batches of a sampler are the same in all
+        variants, so that these differ in nothing else; their streams have the fields of `key`.
+        """
+        n, p = x.shape[-2:]
+        key = {**self.key, **key, "iterations": iterations}
+        samples = [run.streams.sample(key, replicate) for replicate in run.replicates]
+        blocks = [self.drawn.draw_block(Frame(n), iterations, rng) for rng in samples]
+        noise = None
+        if self.sigma:
+            noise = np.empty((len(blocks), iterations, p))
+            for i, replicate in enumerate(run.replicates):
+                noise[i] = self.sigma * run.streams.noise(key, replicate).standard_normal((iterations, p))
+        distinct = np.array([block.distinct.mean() for block in blocks])
+        return descend(x, y, blocks, noise, initial, self.descent, width=batch_width(self.drawn, n)), distinct
+
+
+def gradient_cells(
+    settings: Any, variant: str, n: int, targets: Iterable[float], residual: Residual, rate: float
+) -> Iterator[Cell]:
+    """Yield the non-private baseline and each sampler at each ε', with the noise of the variant.
+
+    `stated` and `as_done` scale the noise to C / n (Algorithm 2, step 2) and, in `as_done`, draw MUST.WW with the
+    MUST.OW sampler (erratum E6). `consistent` scales it to 2C / m, the change that one copy of a substituted record
+    makes to the mean of m clipped gradients, and for Poisson to C / m under add_remove with the fixed divisor m (E4).
+    """
+    m, b, clip = settings.m, settings.b, settings.clip
+    poisson = sampling.of_sizes("poisson", n=n, m=m)
+    yield Cell("nonprivate", math.nan, poisson, 0.0, Descent(residual, rate, clip=None))
+    for target in targets:
+        for sampler in settings.samplers:
+            drawn = sampling.of_sizes(sampler, n=n, m=m, b=b)
+            size = of_gradient(sampler, n=n, m=m, clip=clip, variant=variant)
+            plan = plan_noise(
+                drawn.multiplicity_law(n), epsilon_amplified=target, delta=1 / n, sensitivity=size,
+                calibration=CALIBRATIONS[variant],
+            )  # fmt: skip
+            if variant == "as_done" and sampler == "must_ww":
+                drawn = sampling.of_sizes("must_ow", n=n, m=m, b=b)
+            divisor = float(m) if variant == "consistent" and sampler == "poisson" else None
+            steps = Descent(residual, rate, clip=clip, divisor=divisor)
+            yield Cell(sampler, float(target), drawn, plan.sigma, steps)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Second moments of R data sets: the full-data mean squared error of any beta at a cost of p^2."""
+
+    gram: np.ndarray
+    cross: np.ndarray
+    square: np.ndarray
+    n: int
+
+    @classmethod
+    def of(cls, x: np.ndarray, y: np.ndarray) -> Moments:
+        """`x` of shape (R, n, p), `y` of shape (R, n)."""
+        flipped = np.swapaxes(x, 1, 2)
+        return cls(np.matmul(flipped, x), np.matmul(flipped, y[:, :, None]), (y * y).sum(axis=1), x.shape[1])
+
+    def mean_squared_error(self, beta: np.ndarray) -> np.ndarray:
+        """Mean over the n records of (x'beta - y)^2, shape (R,), for `beta` of shape (R, p)."""
+        column = beta[:, :, None]
+        quadratic = (column * (np.matmul(self.gram, column) - 2 * self.cross)).sum(axis=(1, 2))
+        return (quadratic + self.square) / self.n
+
+
+class LinearRegression(Experiment):
+    """DP-SGD for y = x'beta + N(0, 1), x = (1, x1, x2), x1 and x2 independent N(0, 1).
+
+    Variants: `stated` and `consistent` meet all samplers with the same data sets and report the RMSE of the last
+    iterate; `as_done` draws a fresh data set for each sampler, ε' and replicate, and reports the square root of the
+    mean of the mean squared errors after each of the last 16 iterations. See :func:`gradient_cells` for noise and
+    sampler.
+    """
+
+    name: ClassVar[str] = "linear_regression"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "epsilon_amplified": "float64", "sigma": "float64",
+        "error_beta0": "float64", "error_beta1": "float64", "error_beta2": "float64", "rmse": "float64",
+        "gradients": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
+    axes: ClassVar[tuple[str, ...]] = ("epsilon_amplified", "samplers")
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified")
+
+    class Settings(ExperimentSettings, Experiment2):
+        parts: Parts = 2
+        replicates: Replicates = 200
+        iterations: Annotated[Iterations, Field(ge=AVERAGED_ITERATIONS)] = 200
+        learning_rate: LearningRate = 0.04
+        beta: Coefficients = (1, 0.5, 0.2)
+        initial: Coefficients = (-1, -1, -1)
+        samplers: Samplers = SIX
+
+        def check(self) -> None:
+            for variant in LinearRegression.variants:
+                list(LinearRegression.runs(self, variant))
+
+    @staticmethod
+    def runs(settings: Settings, variant: str) -> Iterator[Cell]:
+        """Yield what is run, in the order of Table 6."""
+        targets, rate = settings.epsilon_amplified, settings.learning_rate
+        return gradient_cells(settings, variant, settings.n, targets, squared_error_residual, rate)
+
+    def paths(self, settings: Settings, run: Run) -> Iterator[tuple[Cell, Moments, Iterator[np.ndarray], np.ndarray]]:
+        """Yield for each cell: the data's moments, the iterates, and the gradients evaluated an iteration."""
+        n, truth, initial = settings.n, np.array(settings.beta, float), np.array(settings.initial, float)
+        sizes = {"n": n, "m": settings.m, "b": settings.b}
+        fresh, moments = run.variant == "as_done", None
+        for cell in self.runs(settings, run.variant):
+            if fresh or moments is None:
+                paired = {"n": n, "beta": truth, **(cell.key if fresh else {})}
+                x, y = linear_datasets(n, truth, [run.streams.data(paired, replicate) for replicate in run.replicates])
+                moments = Moments.of(x, y)
+            yield cell, moments, *cell.iterates(x, y, initial, settings.iterations, sizes, run)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        parts = []
+        for cell, moments, betas, distinct in self.paths(settings, run):
+            tail = np.empty((AVERAGED_ITERATIONS, len(run.replicates)))
+            for t, current in enumerate(betas):
+                beta = current
+                tail[t % AVERAGED_ITERATIONS] = moments.mean_squared_error(beta)
+            # added one by one: NumPy's order of summation, hence the last digit, depends on the number of replicates
+            last = sum(tail) / AVERAGED_ITERATIONS if run.variant == "as_done" else moments.mean_squared_error(beta)
+            error = beta - np.array(settings.beta, float)
+            parts.append(pd.DataFrame({
+                "replicate": list(run.replicates), "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
+                "sigma": cell.sigma, **{f"error_beta{i}": error[:, i] for i in range(3)}, "rmse": np.sqrt(last),
+                "gradients": distinct,
+            }))  # fmt: skip
+        return self.frame(pd.concat(parts, ignore_index=True))
+
+
+class LinearRegressionTrace(LinearRegression):
+    """The full-data mean squared error after each iteration (MUST, Figure 6)."""
+
+    name: ClassVar[str] = "linear_regression_trace"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "epsilon_amplified": "float64", "iteration": "int64", "mse": "float64",
+    }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified", "iteration")
+    streams_of: ClassVar[str] = LinearRegression.name
+
+    class Settings(LinearRegression.Settings):
+        parts: Parts = 1
+        replicates: Replicates = 1
+
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        parts: list[pd.DataFrame] = []
+        for cell, moments, betas, _ in self.paths(settings, run):
+            fields = {"sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified}
+            parts += curves("mse", fields, [moments.mean_squared_error(beta) for beta in betas], run)
+        return self.frame(pd.concat(parts, ignore_index=True))
+
+
+def curves(name: str, fields: dict[str, Any], losses: list[Any], run: Run) -> Iterator[pd.DataFrame]:
+    """Yield one trace a replicate from the losses of all replicates after each iteration."""
+    for replicate, loss in zip(run.replicates, np.array(losses).T, strict=True):
+        iteration = np.arange(1, len(loss) + 1)
+        yield pd.DataFrame({"replicate": replicate, **fields, "iteration": iteration, name: loss})
+
+
+METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
+
+
+def design_matrix(features: np.ndarray, label: np.ndarray, variant: str) -> np.ndarray:
+    """Return the predictors with a leading column of ones; `as_done` leaves the label among them (erratum E1)."""
+    leaked = [label[:, None]] if variant == "as_done" else []
+    return np.hstack([np.ones((len(features), 1)), features, *leaked])
+
+
+class AdultLogistic(Experiment):
+    """DP-SGD for logistic regression on Adult; a record is one seed of one sampler.
+
+    Variants: `stated` predicts income from the 13 features; `as_done` keeps income among the predictors (E1) and draws
+    MUST.WW with the MUST.OW sampler (E6); `consistent` scales the noise to the gradient's sensitivity (E4) and adds a
+    second solver, "converged", with a step size at which the same number of iterations comes close to the optimum.
+    The row of solver "scikit_learn" is the unpenalised maximum likelihood fit, without privacy.
+    """
+
+    name: ClassVar[str] = "adult_logistic"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "solver": "str", "sigma": "float64",
+        **dict.fromkeys(METRICS, "float64"), "train_loss": "float64", "gradients": "float64",
+        "n_train": "int64", "n_test": "int64", "n_parameters": "int64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
+    axes: ClassVar[tuple[str, ...]] = ("samplers",)
+    needs_data: ClassVar[tuple[str, ...]] = ("adult",)
+
+    class Settings(ExperimentSettings, Experiment3):
+        parts: Parts = 2
+        replicates: Replicates = 100
+        iterations: Iterations = 1000
+        learning_rate: LearningRate = 0.01
+        learning_rate_converged: LearningRate | None = Field(
+            2, description="Of the second solver in `consistent`, which comes close to the optimum in the same steps."
+        )
+        initial: float = Field(1, description="Initial value of every coefficient.")
+        samplers: Samplers = SIX
+
+        def check(self) -> None:
+            for variant in AdultLogistic.variants:
+                list(AdultLogistic.runs(self, variant))
+
+    @staticmethod
+    def runs(settings: Settings, variant: str) -> Iterator[tuple[str, Cell]]:
+        """Yield (solver, cell), in the order of Table 8."""
+        solvers = {"dp_sgd": settings.learning_rate}
+        if variant == "consistent" and settings.learning_rate_converged is not None:
+            solvers["converged"] = settings.learning_rate_converged
+        for solver, rate in solvers.items():
+            targets = [settings.epsilon_amplified]
+            for cell in gradient_cells(settings, variant, adult.N_TRAIN, targets, logistic_residual, rate):
+                yield solver, cell
+
+    def paths(
+        self, settings: Settings, x: np.ndarray, y: np.ndarray, run: Run
+    ) -> Iterator[tuple[str, Cell, Iterator[np.ndarray], np.ndarray]]:
+        """Yield for each cell: its solver, itself, the iterates, and the gradients evaluated an iteration."""
+        sizes, initial = {"m": settings.m, "b": settings.b}, np.full(x.shape[1], settings.initial)
+        for solver, cell in self.runs(settings, run.variant):
+            yield solver, cell, *cell.iterates(x, y, initial, settings.iterations, sizes, run)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        table = adult.load(run.data["adult"])
+        x = design_matrix(table.X_train, table.y_train, run.variant)
+        x_test = design_matrix(table.X_test, table.y_test, run.variant)
+        rows: list[dict[str, Any]] = []
+
+        def add(replicate: int, sampler: str, solver: str, sigma: float, beta: np.ndarray, gradients: float) -> None:
+            rows.append({
+                "replicate": replicate, "sampler": sampler, "solver": solver, "sigma": sigma,
+                **binary_metrics(x_test @ beta > 0, table.y_test), "train_loss": cross_entropy(x @ beta, table.y_train),
+                "gradients": gradients, "n_train": len(x), "n_test": len(x_test), "n_parameters": x.shape[1],
+            })  # fmt: skip
+
+        for solver, cell, betas, distinct in self.paths(settings, x, table.y_train, run):
+            for current in betas:
+                beta = current
+            for i, replicate in enumerate(run.replicates):
+                add(replicate, cell.sampler, solver, cell.sigma, beta[i], distinct[i])
+        if run.variant == "consistent" and 0 in run.replicates:
+            # imported here: it takes a second, and only this row needs it
+            from sklearn.linear_model import LogisticRegression
+
+            fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8)
+            add(0, "nonprivate", "scikit_learn", 0.0, fit.fit(x, table.y_train).coef_[0], math.nan)
+        return self.frame(rows)
+
+
+class AdultLogisticTrace(AdultLogistic):
+    """The training cross-entropy after each iteration (MUST, Figure S4)."""
+
+    name: ClassVar[str] = "adult_logistic_trace"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "iteration": "int64", "loss": "float64",
+    }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "iteration")
+    streams_of: ClassVar[str] = AdultLogistic.name
+
+    class Settings(AdultLogistic.Settings):
+        parts: Parts = 1
+        replicates: Replicates = 1
+        learning_rate_converged: LearningRate | None = None
+
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        table = adult.load(run.data["adult"])
+        x, y = design_matrix(table.X_train, table.y_train, run.variant), table.y_train
+        parts: list[pd.DataFrame] = []
+        for _, cell, betas, _ in self.paths(settings, x, y, run):
+            losses = [[cross_entropy(x @ one, y) for one in beta] for beta in betas]
+            parts += curves("loss", {"sampler": cell.sampler}, losses, run)
+        return self.frame(pd.concat(parts, ignore_index=True))

@@ -1,0 +1,597 @@
+"""Figures of the MUST paper, and two of this project on the same mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub.errors import DataError
+from dpsub.papers.must.tables import RANKS, MustTable, NoiseAtEqualPrivacy, both_sides, sides
+from dpsub.reproduce import statistics
+from dpsub.reproduce.artefact import Records
+from dpsub.reproduce.figures import Panel, axis, curves, draw_panels, level, line, new, sampler_style, where
+from dpsub.reproduce.figures.diagrams import Box, arrow, canvas, caption, dots, draw_box
+from dpsub.reproduce.figures.panels import Layer, Styles
+from dpsub.reproduce.labels import VARIANT_LABELS, sampler_label
+from dpsub.reproduce.tables import Part, Row, ordered
+from dpsub.reproduce.verdicts import VARIANTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAMES = {"laplace": "Laplace", "gaussian": "Gaussian"}
+SAME_LAW = {"poisson": "wor", "must_wo": "wr"}
+"""Samplers whose curve is that of another one, which the figures draw."""
+
+
+class MustFigure(MustTable):
+    """A figure, whose values are declared as those of a table are."""
+
+    kind = "figure"
+
+
+def without_twins(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return `frame` by sampler, without those whose curve is that of another one in it."""
+    twins = frame["sampler"].map(SAME_LAW)
+    return ordered(frame[~twins.isin(set(frame["sampler"]))], ("sampler",), RANKS)
+
+
+# Figures 1 to 3: diagrams
+
+STEP = "WR or WOR"
+QUADRANTS = (
+    ("type-I weak", "ε′ < ε,  δ′ ≥ δ", 0.5, 0.5, "#FBE5D5"),
+    ("dilution", "ε′ ≥ ε,  δ′ ≥ δ", 1.5, 0.5, "#F6D5D5"),
+    ("strong", "ε′ < ε,  δ′ < δ", 0.5, -0.5, "#DDEEDD"),
+    ("type-II weak", "ε′ ≥ ε,  δ′ < δ", 1.5, -0.5, "#FBF3D0"),
+)
+"""Kind of amplification, its condition, x and y of the middle of its quadrant (ε′ / ε, δ′ − δ), and its tint."""
+
+
+class Figure1(MustFigure):
+    """Any number of stages: every subset of one stage is sampled again in the next."""
+
+    name = "figure1"
+    caption = (
+        "Multistage sampling in general: each subset is sampled again, with (WR) or without (WOR) replacement, so that "
+        "s1, s2, ... subsets a step multiply; the boxes hold the sizes."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        figure, (axes,) = canvas(6.4, 3.1)
+        root = Box(0.07, 0.52, "$n$", 0)
+        first = [Box(0.34, 0.79, "$b$", 1), Box(0.34, 0.25, "$b$", 1)]
+        second = [Box(0.61, y, "$m$", 2) for y in (0.9, 0.68, 0.36, 0.14)]
+        last = [Box(0.92, box.y, "$m_{J}$", 3) for box in second]
+        arrows = [*((root, box) for box in first), *((first[i // 2], box) for i, box in enumerate(second))]
+        for start, end in arrows:
+            arrow(axes, start, end)
+        for box, end in zip(second, last, strict=True):
+            arrow(axes, box, Box(0.79, box.y, "", 3, width=0.06))
+            dots(axes, 0.777, box.y, "⋯")
+            arrow(axes, Box(0.74, box.y, "", 2), end)
+        boxes = [root, *first, *second, *last]
+        for box in boxes:
+            draw_box(axes, box)
+        for x, y in ((0.34, 0.52), (0.61, 0.79), (0.61, 0.25), (0.92, 0.52)):
+            dots(axes, x, y)
+        for x, text in ((0.07, "data"), (0.34, "stage I\n$s_1$ subsets"), (0.61, "stage II\n$s_1 s_2$ subsets"),
+                        (0.92, "stage $J$\n$s_1 s_2 \\cdots s_J$ subsets")):  # fmt: skip
+            caption(axes, x, 0.0, text)
+        for x in (0.205, 0.475, 0.777):
+            caption(axes, x, 0.97, STEP)
+        return figure, _boxes(boxes, arrows)
+
+
+class Figure2(MustFigure):
+    """Two stages, (a) with r second-stage subsets each, (b) with r = 1 as in stochastic gradient descent."""
+
+    name = "figure2"
+    caption = (
+        "Two-stage sampling: (a) s subsets of size b, each sampled r times into subsets of size m; (b) the special "
+        "case r = 1, one pair of draws for each of s queries."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        figure, (left, right) = canvas(7.0, 3.1, panels=2)
+        frames = [
+            _two_stages(left, "(a)", repeats=2, totals=("$s$ subsets", "$s\\,r$ subsets")),
+            _two_stages(right, "(b)", repeats=1, totals=("$s$ subsets", "$s$ subsets, $r = 1$")),
+        ]
+        return figure, pd.concat(frames, ignore_index=True)
+
+
+def _two_stages(axes: Axes, letter: str, *, repeats: int, totals: tuple[str, str]) -> pd.DataFrame:
+    shape = {"width": 0.14, "height": 0.09}
+    root = Box(0.09, 0.5, "$n$", 0, **shape)
+    heights = (0.78, 0.22) if repeats == 2 else (0.84, 0.6, 0.16)
+    first = [Box(0.48, y, "$b$", 1, **shape) for y in heights]
+    offsets = (0.11, -0.11) if repeats == 2 else (0.0,)
+    second = [(box, Box(0.87, box.y + offset, "$m$", 2, **shape)) for box in first for offset in offsets]
+    arrows = [*((root, box) for box in first), *second]
+    boxes = [root, *first, *(end for _, end in second)]
+    for start, end in arrows:
+        arrow(axes, start, end)
+    for box in boxes:
+        draw_box(axes, box)
+    for x in (0.48, 0.87):
+        dots(axes, x, (first[-2].y + first[-1].y) / 2)
+    for box in first if repeats == 2 else ():
+        dots(axes, 0.87, box.y)
+        caption(axes, 0.975, box.y, "$r$")
+    for x, text in ((0.09, "data"), (0.48, f"stage I: {STEP}\n{totals[0]}"), (0.87, f"stage II: {STEP}\n{totals[1]}")):
+        caption(axes, x, 0.0, text)
+    axes.text(0.0, 0.98, letter, fontsize=8, ha="left", va="center")
+    return _boxes(boxes, arrows, panel=letter)
+
+
+def _boxes(boxes: list[Box], arrows: list[tuple[Box, Box]], panel: str = "") -> pd.DataFrame:
+    """Return the drawn boxes, each with the box that it is sampled from."""
+    parent = {end: start for start, end in arrows}
+    rows = [
+        (panel, box.x, box.y, box.text.strip("$"), box.level, parent[box].text.strip("$") if box in parent else "")
+        for box in boxes
+    ]
+    return pd.DataFrame(rows, columns=["panel", "x", "y", "size", "stage", "drawn_from"])
+
+
+class Figure3(MustFigure):
+    """Definition 5 as the caption of the figure means it."""
+
+    name = "figure3"
+    caption = (
+        "What sampling can do to the privacy of a base mechanism: strong amplification lowers both parameters, weak "
+        "amplification of type I lowers epsilon only, of type II delta only, dilution raises both."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        figure, ((axes,),) = new(1, 1, width=3.6, height=3.0)
+        for name, condition, x, y, fill in QUADRANTS:
+            axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=fill, linewidth=0)
+            axes.text(x, y + 0.07, name, ha="center", va="center", fontsize=9)
+            axes.text(x, y - 0.13, condition, ha="center", va="center", fontsize=7.5)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.grid(False)
+        axis(axes, x="ε′ / ε", y="δ′ − δ", xlim=(0, 2), ylim=(-1, 1))
+        axes.set(xticks=[1], yticks=[0])
+        names = ["category", "condition", "epsilon_ratio", "delta_difference"]
+        return figure, pd.DataFrame([row[:-1] for row in QUADRANTS], columns=names)
+
+
+# Amplification
+
+RANGES = {0.25: 0.1, 1.0: 0.3}
+"""Ratio -> printed range of delta' - delta in Figure 4."""
+DELTA_PANELS = (
+    ("laplace", 1.0, 0.4), ("gaussian", 1.0, 0.4), ("laplace", 0.25, 0.11), ("gaussian", 0.25, 0.09),
+)  # fmt: skip
+"""Mechanism, ratio, and printed range of both axes in Figure S3."""
+
+
+class Figure4(MustFigure):
+    """delta' - delta against epsilon' / epsilon along the base epsilon; whether a curve is ever weak."""
+
+    name = "figure4"
+    caption = (
+        "Aligned privacy profiles: delta' - delta against epsilon' / epsilon as the base epsilon grows, for the "
+        "Laplace and Gaussian mechanisms at two ratios of sensitivity to scale; below the line amplification is "
+        "strong, above it weak. Poisson coincides with WOR, MUST.WO with WR."
+    )
+    keys = ("ratio", "mechanism", "sampler")
+    parts = (
+        Part("amplification_grid", {
+            "never_weak": lambda curve: (curve["delta_amplified"] <= curve["delta"]).all(),
+            "largest_difference": lambda curve: (curve["delta_amplified"] - curve["delta"]).max(),
+        }),
+    )  # fmt: skip
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = without_twins(self.needed(records, "amplification_grid", variants=("stated",)))
+        frame = frame.assign(
+            epsilon_ratio=frame["epsilon_amplified"] / frame["epsilon"],
+            delta_difference=frame["delta_amplified"] - frame["delta"],
+        )
+        panels = [
+            Panel(f"{NAMES[mechanism]}, {sensitivity}/σ = {ratio:g}",
+                  [level(0), curves(where(frame, mechanism=mechanism, ratio=ratio), "epsilon_ratio", "delta_difference",
+                                    markevery=0.09)],
+                  {"ylim": (-RANGES[ratio], RANGES[ratio])} if ratio in RANGES else {})
+            for mechanism, sensitivity in (("laplace", "Δ₁"), ("gaussian", "Δ₂"))
+            for ratio in sorted(frame["ratio"].unique())
+        ]  # fmt: skip
+        figure = draw_panels(panels, columns=max(1, len(panels) // 2), width=6.6, labels=self.labels(records),
+                             xlabel="ε′ / ε", ylabel="δ′ − δ", xlim=(0.2, 0.9))  # fmt: skip
+        kept = ["mechanism", "ratio", "sampler", "epsilon", "epsilon_ratio", "delta_difference", "category"]
+        return figure, frame[kept].reset_index(drop=True)
+
+
+class FigureS3(MustFigure):
+    """epsilon' against epsilon, which no mechanism enters, and delta' against delta."""
+
+    name = "figureS3"
+    caption = (
+        "Amplified against base parameters: (a) epsilon (nats), for any mechanism, (b) to (e) delta for the Laplace "
+        "and Gaussian mechanisms at two ratios of sensitivity to scale; the black line is no amplification. Poisson "
+        "coincides with WOR, MUST.WO with WR."
+    )
+    keys = ("mechanism", "ratio", "sampler")
+    parts = (
+        Part("amplification_grid", {
+            "epsilon_smaller": lambda curve: (curve["epsilon_amplified"] < curve["epsilon"]).all(),
+            "share_delta_smaller": lambda curve: (curve["delta_amplified"] < curve["delta"]).mean(),
+        }),
+    )  # fmt: skip
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = without_twins(self.needed(records, "amplification_grid", variants=("stated",)))
+        one = where(frame, mechanism=frame["mechanism"].iloc[0], ratio=frame["ratio"].iloc[0])
+        shown = [("any mechanism", one, "epsilon", "ε", float(frame["epsilon"].max()))]
+        shown += [(f"{NAMES[mechanism]}, Δ/σ = {ratio:g}", where(frame, mechanism=mechanism, ratio=ratio), "delta", "δ",
+                   top) for mechanism, ratio, top in DELTA_PANELS]  # fmt: skip
+        panels: list[Panel | None] = [
+            Panel(text, [line([0, top], [0, top], color="black", linewidth=0.8, label="no amplification"),
+                         curves(part, name, f"{name}_amplified", markevery=0.1)],
+                  {"xlabel": sign, "ylabel": f"{sign}′", "xlim": (0, top), "ylim": (0, top)})
+            for text, part, name, sign, top in shown
+        ]  # fmt: skip
+        figure = draw_panels([*panels[:3], None, *panels[3:]], labels=self.labels(records))
+        kept = ["mechanism", "ratio", "sampler", "epsilon", "delta", "epsilon_amplified", "delta_amplified"]
+        return figure, frame[kept].reset_index(drop=True)
+
+
+# Surfaces over the sizes of both stages
+
+SURFACES = (
+    ("laplace", "eta", "η"),
+    ("laplace", "delta_difference", "δ′ − δ, Laplace"),
+    ("gaussian", "delta_difference", "δ′ − δ, Gaussian"),
+)
+"""Mechanism whose records are read, quantity, and its label; eta does not depend on the mechanism."""
+
+
+def surface(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Return a quantity of one sampler and mechanism, one row a b and one column an m.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two sizes of a stage: no surface.
+    """
+    table = frame.pivot(index="b", columns="m", values=quantity)
+    if min(table.shape) < 2:
+        raise DataError(
+            f"a surface needs at least 2 sizes of each stage, got {table.shape[1]} of m and "
+            f"{table.shape[0]} of b for {frame['sampler'].iloc[0]}; take a smaller step"
+        )
+    return table
+
+
+def rises(quantity: str, direction: int) -> Callable[[pd.DataFrame], float]:
+    """Return the function for the share of steps along a direction of the surface in which it rises."""
+    return lambda frame: float(np.mean(np.diff(surface(frame, quantity).to_numpy(), axis=direction) > 0))
+
+
+class Figure5(MustFigure):
+    """Contours over m (across) and b (up), both in records; the share of steps in m and b in which a surface rises."""
+
+    name = "figure5"
+    caption = (
+        "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
+        "1) over the sizes of the second stage, m, and of the first, b; one row of panels a sampler."
+    )
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "quantity", "mechanism")
+    together = ("sampler",)
+    parts = tuple(
+        Part("design_surface", {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
+             where={"mechanism": mechanism}, constants={"quantity": quantity}, variants=("stated",))
+        for mechanism, quantity, _ in SURFACES
+    )  # fmt: skip
+    options: ClassVar[dict[str, Any]] = {
+        "width": 7.2, "grid": {"sharex": True, "sharey": True}, "xlabel": "m", "ylabel": "b"
+    }  # fmt: skip
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        """Draw a row of panels a sampler; they share the levels of a quantity, so that rows compare by eye."""
+        frame = self.needed(records, "design_surface", variants=("stated",))
+        panels = []
+        for sampler in frame["sampler"].unique():
+            for mechanism, quantity, label in SURFACES:
+                every = where(frame, mechanism=mechanism)
+                levels = {"vmin": float(every[quantity].min()), "vmax": float(every[quantity].max())}
+                layer = partial(self.paint, table=surface(where(every, sampler=sampler), quantity), levels=levels)
+                panels.append(Panel(f"{sampler_label(sampler)}: {label}", [layer]))
+        figure = draw_panels(panels, letters=False, labels=self.labels(records), **self.options)
+        kept = ["sampler", "m", "b", "mechanism", "eta", "delta", "delta_amplified", "delta_difference"]
+        return figure, frame[kept].reset_index(drop=True)
+
+    def paint(self, axes: Any, table: pd.DataFrame, levels: dict[str, float]) -> None:
+        """Draw one panel."""
+        from matplotlib.ticker import MaxNLocator
+
+        m, b, heights = table.columns.to_numpy(float), table.index.to_numpy(float), table.to_numpy()
+        axes.imshow(heights, cmap="viridis", **levels, alpha=0.45, origin="lower", aspect="auto",
+                    extent=(m.min(), m.max(), b.min(), b.max()), interpolation="bilinear")  # fmt: skip
+        ticks = MaxNLocator(7).tick_values(float(heights.min()), float(heights.max()))
+        lines = axes.contour(m, b, heights, levels=ticks, colors="black", linewidths=0.7, negative_linestyles="solid")
+        numbers = axes.clabel(lines, fontsize=6, inline=False, colors="black",
+                              fmt=lambda value: f"{value:.4g}".replace("-", "−"))  # fmt: skip
+        for text in numbers:
+            text.set_bbox({"facecolor": "white", "alpha": 0.75, "pad": 0.6, "linewidth": 0})
+        axes.grid(False)
+
+
+class FigureS1(Figure5):
+    """The six surfaces of Figure 5 in three dimensions."""
+
+    name = "figureS1"
+    caption = (
+        "The surfaces of Figure 5: eta and delta' - delta at epsilon = 1 over the sizes m and b of the two stages; "
+        "one row of panels a sampler."
+    )
+    experiments = Figure5.experiments
+    keys = ()
+    parts = ()
+    options: ClassVar[dict[str, Any]] = {"width": 7.4, "height": 2.5, "grid": {"subplot_kw": {"projection": "3d"}}}
+
+    def paint(self, axes: Any, table: pd.DataFrame, levels: dict[str, float]) -> None:
+        m, b = np.meshgrid(table.columns.to_numpy(float), table.index.to_numpy(float))
+        rows, columns = (_stride(size - 1) for size in table.shape)
+        axes.plot_surface(m, b, table.to_numpy(), cmap="viridis", **levels, linewidth=0.2, edgecolor="#404040",
+                          alpha=0.9, rstride=rows, cstride=columns)  # fmt: skip
+        axes.set_xlabel("m", labelpad=-4)
+        axes.set_ylabel("b", labelpad=-4)
+        axes.tick_params(labelsize=5.5, pad=-2)
+        axes.tick_params(axis="z", pad=1)
+        axes.locator_params(nbins=4)
+        axes.view_init(elev=26, azim=-128)
+        axes.set_box_aspect(None, zoom=0.9)
+
+
+def _stride(intervals: int) -> int:
+    """Return how many intervals a face spans: a divisor, since faces of unequal size are drawn from unset memory."""
+    stride = next((step for step in range(1, intervals + 1) if intervals % step == 0 and intervals // step <= 20), 1)
+    return stride if intervals // stride >= 5 else 1
+
+
+# Losses along the iterations
+
+
+def means(frame: pd.DataFrame, value: str, by: list[str]) -> pd.DataFrame:
+    """Return mean and 95 % interval over replicates (NaN for one) of each printed curve at each iteration.
+
+    MUST.WO, whose law is that of WR, is left out, as in print.
+    """
+    rows = []
+    printed = frame[frame["sampler"] != "must_wo"]
+    for fields, cell in printed.groupby([*by, "iteration"], sort=False, dropna=False):
+        estimate = statistics.mean(cell[value].to_numpy())
+        rows.append((*fields, estimate.value, *statistics.interval(estimate), estimate.replicates))
+    return pd.DataFrame(rows, columns=[*by, "iteration", value, "lower", "upper", "replicates"])
+
+
+def trace(frame: pd.DataFrame, value: str) -> Layer:
+    """Return the curves of one panel with their bands, the non-private one last."""
+    by_rank = ordered(frame, ("sampler",), RANKS)
+    last = by_rank["sampler"] == "nonprivate"
+    return curves(pd.concat([by_rank[~last], by_rank[last]]), "iteration", value, band=("lower", "upper"),
+                  linewidth=0.9, markersize=3.5)  # fmt: skip
+
+
+def second_half(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the records of the iterations in which a curve counts as settled."""
+    return frame[frame["iteration"] > frame["iteration"].max() / 2]
+
+
+class Figure6(MustFigure):
+    """Training loss of experiment 2, one row of panels a variant; the mean of each curve's second half."""
+
+    name = "figure6"
+    caption = (
+        "Mean squared error on the full data after each iteration of experiment 2, one run, at two levels of epsilon' "
+        "and in every variant; curves may leave the printed range of the axis. Bands, where there are "
+        "replicates, are 95 % Student intervals."
+    )
+    keys = ("sampler", "epsilon_amplified")
+    order = ()
+    parts = (
+        Part("linear_regression_trace", {"settled_mse": lambda curve: curve["mse"].mean()}, prepare=second_half),
+    )  # fmt: skip
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "linear_regression_trace")
+        lines = means(frame, "mse", ["variant", "sampler", "epsilon_amplified"])
+        epsilons = sorted(frame["epsilon_amplified"].dropna().unique(), reverse=True)
+        here = {epsilon: lines[lines["epsilon_amplified"].isin([epsilon, np.nan])] for epsilon in epsilons}
+        panels = [
+            Panel(f"ε′ = {epsilon:g}, {VARIANT_LABELS[variant]}", [trace(where(here[epsilon], variant=variant), "mse")])
+            for variant in VARIANTS if variant in set(frame["variant"]) for epsilon in epsilons
+        ]  # fmt: skip
+        figure = draw_panels(panels, columns=len(epsilons), grid={"sharex": True, "sharey": True}, xlabel="iteration",
+                             ylabel="mean squared error", xlim=(0, lines["iteration"].max()), ylim=(0, 9.0),
+                             labels=self.labels(records))  # fmt: skip
+        return figure, lines
+
+
+def largest_gap(frame: pd.DataFrame) -> float:
+    """Return the largest distance between two curves at one iteration."""
+    wide = frame.groupby(["iteration", "sampler"])["loss"].mean().unstack()
+    return float((wide.max(axis=1) - wide.min(axis=1)).max())
+
+
+class FigureS4(MustFigure):
+    """Training loss of experiment 3, one panel a variant; where the curves end, and how far they lie apart."""
+
+    name = "figureS4"
+    caption = (
+        "Cross-entropy on the training part after each iteration of experiment 3, one run a sampler, in every variant "
+        "(nats); bands, where there are replicates, are 95 % Student intervals."
+    )
+    keys = ("sampler", "quantity")
+    order = ()
+    parts = (
+        Part("adult_logistic_trace", {"final_loss": lambda last: last["loss"].mean()},
+             prepare=lambda frame: frame[frame["iteration"] == frame["iteration"].max()]),
+        Part("adult_logistic_trace", {"largest_late_gap": largest_gap}, prepare=second_half, keys={"sampler": None},
+             constants={"quantity": "curves_overlap"}),
+    )  # fmt: skip
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "adult_logistic_trace")
+        lines = means(frame, "loss", ["variant", "sampler"])
+        panels = [Panel(VARIANT_LABELS[name], [trace(where(lines, variant=name), "loss")])
+                  for name in VARIANTS if name in set(frame["variant"])]  # fmt: skip
+        figure = draw_panels(panels, grid={"sharey": True}, labels=self.labels(records), xlabel="iteration",
+                             ylabel="training loss", xlim=(0, lines["iteration"].max()), ylim=(0, 3.5))  # fmt: skip
+        return figure, lines
+
+
+# From what is refuted to what is proved
+
+FLOOR = 1e-12  # round-off of the Fourier transform; what is below says nothing
+PRINTED: dict[str, dict[str, Any]] = {
+    "as_done": {"label": "as done: with the aliasing term", "linestyle": "--", "color": "#777777"},
+    "printed": {"label": "as printed: Algorithm 1", "linestyle": ":", "color": "black"},
+}
+"""Method -> how its upper end is drawn, with a bar down to the lower one."""
+EXACT_PAIR = {"paper_pair": {"label": "the paper's pair, exact: no guarantee", "color": "black", "linewidth": 1.0}}
+ENDS = ("attack", "proved")
+BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": ENDS}
+"""Method -> columns of its ends in the proved records."""
+DOTTED: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.0}
+RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}
+
+
+def band(frame: pd.DataFrame, x: str, ends: tuple[str, str], by: str | Sequence[str], styles: Styles) -> list[Layer]:
+    """Return the proved end as a line with markers, the refuted end as a thin one, and what lies between."""
+    low, high = ends
+    thin = curves(frame, x, low, by=by, styles=styles, marker="", linestyle="-", linewidth=0.6, label="_")
+    return [thin, curves(frame, x, high, by=by, styles=styles, band=ends, linestyle="-")]
+
+
+class FigureS2(MustFigure):
+    """Lower and upper bound of delta at epsilon = 1 against the number of compositions, one panel a sampler."""
+
+    name = "figureS2"
+    caption = (
+        "delta at epsilon = 1 after k compositions of the subsampled Gaussian mechanism (noise multiplier 4). Bars: "
+        "bounds of the paper's pair by the Fourier accountant, as printed and as done; a lower bound under 1e-12, the "
+        "round-off floor, is drawn to the foot of the axis. Black line: the paper's pair itself, bracketed to within "
+        "the line; it is no guarantee. Band: from what explicit data sets attain (thin line, attack) to what is proved "
+        "for clipped sums when one record is substituted (line with markers)."
+    )
+    experiments = ("composition", "proved_composition")
+    keys = ("sampler", "method", "n_compositions")
+
+    def rows(self, records: Records) -> list[Row]:
+        return [
+            {**{key: record[key] for key in self.keys}, "column": end, "variant": record["variant"],
+             "value": record[end]}
+            for record in self._numbers(records).to_dict("records") for end in ("delta_lower", "delta_upper")
+        ]  # fmt: skip
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self._numbers(records)
+        frame = frame[frame["method"].isin([*PRINTED, *BOTH_SIDES])].reset_index(drop=True)
+        lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"].min()
+        foot = float(min(frame["delta_upper"].min(), lowest if lowest > 0 else 1.0)) / 3
+        bars = frame.assign(delta_lower=frame["delta_lower"].where(frame["delta_lower"] > FLOOR, foot / 1e3))
+        x, ends = "n_compositions", ("delta_lower", "delta_upper")
+        panels = []
+        for name in ordered(frame, ("sampler",), RANKS)["sampler"].unique():
+            styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}: attack to proof"}}
+            panels.append(Panel(sampler_label(name), [
+                curves(where(bars, sampler=name), x, ends[1], by="method", styles=PRINTED, bars=ends, apart=5),
+                curves(where(frame, sampler=name), x, ends[1], by="method", styles=EXACT_PAIR),
+                *band(where(frame, sampler=name, method="attack_and_proof"), x, ends, "sampler", styles),
+            ]))  # fmt: skip
+        figure = draw_panels(panels, width=1.2 + 2.6 * len(panels), height=2.9, grid={"sharey": True}, yscale="log",
+                             ylim=(foot, 1), xlabel="number of compositions k", ylabel="δ(1)",
+                             labels=self.labels(records))  # fmt: skip
+        return figure, frame
+
+    def _numbers(self, records: Records) -> pd.DataFrame:
+        """Return all bounds as rows of variant, sampler, method, n_compositions, delta_lower, delta_upper."""
+        kept = ["variant", "sampler", "method", "n_compositions", "delta_lower", "delta_upper"]
+        composed, proved = (where(self.needed(records, name), table="figure_s2") for name in self.experiments)
+        frames = [composed[kept]]
+        for method, (lower, upper) in BOTH_SIDES.items():
+            frames.append(proved.assign(method=method, delta_lower=proved[lower], delta_upper=proved[upper])[kept])
+        return ordered(pd.concat(frames, ignore_index=True), self.order, RANKS).reset_index(drop=True)
+
+
+class BandFigure(MustFigure):
+    """One panel of bands from refuted to proved by sampler and relation, with the paper's pair dotted."""
+
+    kept: ClassVar[tuple[str, ...]]  # columns of the plotted frame: sampler, adjacency, ..., x, the pair, both ends
+
+    def draw_bands(self, frame: pd.DataFrame, records: Records, x: str, ends: tuple[str, str], pair: str,
+                   **labels: Any) -> tuple[Figure, pd.DataFrame]:  # fmt: skip
+        """Draw the records; a sampler under the second of two relations has open markers and names the relation."""
+        frame, by = ordered(frame, self.order, RANKS), ("sampler", "adjacency")
+        shown = ordered(frame[list(by)].drop_duplicates(), ("sampler",), RANKS)
+        several, styles = shown["sampler"].value_counts() > 1, {}
+        for sampler, adjacency in shown.itertuples(index=False):
+            style = styles[sampler, adjacency] = sampler_style(sampler)
+            if several[sampler]:
+                style["label"] = f"{sampler_label(sampler)}, {RELATIONS[adjacency]}"
+                style["markerfacecolor"] = "white" if adjacency == "substitute" else style["color"]
+        pairs = curves(frame, x, pair, by=by, styles=styles, marker="", label="_", **DOTTED)
+        name = line([], [], color="black", label="the paper's pair", **DOTTED)
+        panel = Panel("", [*band(frame, x, ends, by, styles), pairs, name])
+        figure = draw_panels([panel], width=3.5, height=3.0, xscale="log", yscale="log", labels=self.labels(records),
+                             **labels)  # fmt: skip
+        return figure, frame[list(self.kept)].reset_index(drop=True)
+
+
+def short(value: float) -> str:
+    """Return a number without the zeros of its exponent: 1e-5."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
+class PrivacyBySteps(BandFigure):
+    """Bands of epsilon from attack to proof over the number of steps: no figure of the paper."""
+
+    name = "privacy_by_steps"
+    caption = (
+        "epsilon at delta = 1e-5 after k steps in the sizes of Figure S2, with the same noise on the sum for every "
+        "sampler: each band spans from what explicit data sets attain (thin line, attack) to what is proved for "
+        "clipped sums (line with markers). One record is substituted; Poisson is also shown for one record added or "
+        "removed. Dotted: the paper's pair, which is no guarantee and hardly tells the samplers apart."
+    )
+    keys = ("sampler", "adjacency", "n_compositions")
+    order = keys
+    parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
+    kept = ("sampler", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", *ENDS)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "proved_steps")
+        delta = short(float(frame["given"].iloc[0]))
+        return self.draw_bands(frame, records, "n_compositions", ENDS, "pair_upper",
+                               xlabel="number of steps k", ylabel=f"ε at δ = {delta}")  # fmt: skip
+
+
+class NoiseByTarget(BandFigure):
+    """Bands of the noise multiplier from refuted to proved over the target epsilon: no figure of the paper."""
+
+    name = "noise_by_target"
+    caption = (
+        f"{NoiseAtEqualPrivacy.setting}: each band spans from refuted (thin line, attack) to proved noise (line with "
+        "markers). One record is substituted; Poisson is also shown for one record added or removed. Dotted: the "
+        "paper's pair, no guarantee."
+    )
+    keys = NoiseAtEqualPrivacy.keys
+    order = NoiseAtEqualPrivacy.order
+    parts = NoiseAtEqualPrivacy.parts
+    kept = ("sampler", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair")
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "proved_noise")
+        delta = short(float(frame["delta"].iloc[0]))
+        return self.draw_bands(frame, records, "target_epsilon", ("refuted", "proved"), "pair",
+                               xlabel=f"target ε at δ = {delta}", ylabel="noise multiplier s")  # fmt: skip
