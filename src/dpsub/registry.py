@@ -97,7 +97,8 @@ class Registry(Generic[T]):
             *folders, wanted = name.split("/")
             for module in sorted(
                 self._modules,
-                key=lambda path: (not {*folders} <= {*path.split(".")}, -_in_common(path.rpartition(".")[2], wanted)),
+                key=lambda path: (not {*folders} <= {*path.split(".")},
+                                  -max(_in_common(part, wanted) for part in path.split("."))),
             ):
                 self._found |= self._defined(module)
                 if name in self._found:
