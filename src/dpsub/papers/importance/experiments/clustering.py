@@ -1,4 +1,4 @@
-"""Private k-means on importance samples: data sets, noise, cost on all rows, and clock times (Fay et al., Section 5)."""
+"""Private k-means on importance samples: data sets, noise, cost on all rows, clock times (Fay et al., Section 5)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ from dpsub.importance import lloyd
 from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.papers.importance.experiments.cells import (
-    MODES, SAMPLERS, Cell, OnPointSets, cells, each, facts_of, noise_of,
-)  # fmt: skip
+    MODES,
+    SAMPLERS,
+    Cell,
+    OnPointSets,
+    cells,
+    each,
+    facts_of,
+    noise_of,
+)
 from dpsub.papers.importance.settings import Clusters, Lloyd, OnCells, OnSets, PointSetName, check_size
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.reproduce.settings import AnyOf, Count, ExperimentSettings, Parts, Positive, Replicates
@@ -270,9 +277,7 @@ class ImportanceTimes(OnPointSets):
                     rows += self._turn(cell, points, settings, run, turn)
         return self.frame(rows)
 
-    def _turn(
-        self, cell: Cell, points: PointSet, settings: Settings, run: Run, turn: int
-    ) -> Iterator[dict[str, Any]]:
+    def _turn(self, cell: Cell, points: PointSet, settings: Settings, run: Run, turn: int) -> Iterator[dict[str, Any]]:
         times = [time.process_time()]
         noise = noise_of(cell, points, settings, run.variant)
         if not noise.feasible:

@@ -20,12 +20,26 @@ from dpsub.importance.losses import loss_when_removed
 from dpsub.importance.samplers import PoissonImportance
 from dpsub.papers.importance.experiments.cells import MODES, SAMPLERS, Cell, OnPointSets, each, facts_of, noise_of
 from dpsub.papers.importance.settings import (
-    Clusters, FirstSizes, Lloyd, OnSets, PointSetName, PointSets, Rounds, check_size,
-)  # fmt: skip
+    Clusters,
+    FirstSizes,
+    Lloyd,
+    OnSets,
+    PointSetName,
+    PointSets,
+    Rounds,
+    check_size,
+)
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.reproduce.settings import (
-    Delta, ExperimentSettings, Listed, Positive, Replicates, SampleSize, Share, Sizes,
-)  # fmt: skip
+    Delta,
+    ExperimentSettings,
+    Listed,
+    Positive,
+    Replicates,
+    SampleSize,
+    Share,
+    Sizes,
+)
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 NEAR = 0.1  # of the largest loss
@@ -188,7 +202,7 @@ class ImportanceCoreset(OnPointSets):
 
 
 class ImportanceGain(Experiment):
-    """Proved epsilons at one delta of noise that was set for pure privacy, first centres fixed independently of the data.
+    """Proved epsilons at one delta of noise that was set for pure privacy; first centres do not depend on the data.
 
     Topics: "lloyd", counts and sums at the radius and mean square of Table 1, for full data, uniform and core-set
     sampling; "sums", sums only, by dimension; "gaussian", the largest weight of a record whose noise is Gaussian, by

@@ -17,8 +17,15 @@ from dpsub.importance.samplers import WeightedLaplaceSum, filled_rates, optimal_
 from dpsub.papers.importance.settings import Dimension, Factor
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.reproduce.settings import (
-    Epsilons, ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share,
-)  # fmt: skip
+    Epsilons,
+    ExperimentSettings,
+    FrameSize,
+    Listed,
+    Positive,
+    Rates,
+    SampleSize,
+    Share,
+)
 from dpsub.streams import Streams
 
 
