@@ -20,6 +20,7 @@ from dpsub.importance.losses import loss_when_removed
 from dpsub.importance.samplers import PoissonImportance
 from dpsub.papers.importance.experiments.cells import MODES, SAMPLERS, Cell, OnPointSets, each, facts_of, noise_of
 from dpsub.papers.importance.settings import (
+    QUANTILES,
     Clusters,
     FirstSizes,
     Lloyd,
@@ -41,7 +42,6 @@ from dpsub.reproduce.settings import (
     Sizes,
 )
 
-QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 NEAR = 0.1  # of the largest loss
 TOLERANCE = 0.05  # of what is proved, relative; smaller means more intervals of norms
 
