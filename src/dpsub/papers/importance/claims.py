@@ -42,7 +42,7 @@ def approximation(frames: Frames) -> Finding:
     """Section 2: epsilon' is about epsilon - log(1/p) for epsilon above 1, for every rate of the grid."""
     frame = pick(frames[PROFILES], topic="uniform")
     error = (frame["other"] / frame["psi"] - 1).abs()
-    far = frame.loc[error.idxmax()]
+    far = frame.iloc[int(np.argmax(error.to_numpy()))]
     growth = frame["q"] * np.expm1(np.minimum(frame["scale"], 700))
     note = (
         f"worst at p {far['q']:g}, epsilon {far['scale']:g}: {far['psi']:.3g} against {far['other']:.3g}; within "
@@ -86,8 +86,8 @@ def size_limit(frames: Frames) -> Finding:
     frame = pick(frames[NOISE], data_label="table1", sampler="core").drop_duplicates("dataset").set_index("dataset")
     limit = frame["n"] * frame["mean_square"] / frame["radius"] ** 2
     ratio = frame["m_max"] / limit
-    far = ratio.idxmax()
-    note = f"{TITLES[str(far)]}: printed limit {limit[far]:.0f}, true one {frame['m_max'][far]:.0f}"
+    far = str(ratio.idxmax())
+    note = f"{TITLES[far]}: printed limit {limit[far]:.0f}, true one {frame['m_max'][far]:.0f}"
     return Finding(bool((ratio <= 1 + EQUAL).all()), note)
 
 

@@ -279,7 +279,7 @@ class Figure5(OnData, _Figure):
             share = part.drop_duplicates("m_paper").sort_values("m_paper")
             panels.append(Panel(title_of(name, part["data_label"]), [
                 curves(part, "m_paper", "rel_total_time", styles=styles("unif", "core", "opt"), markevery=1),
-                line(share["m_paper"], share["m_over_n_percent"], color="black", linestyle=":", label="share drawn"),
+                line([*share["m_paper"]], [*share["m_over_n_percent"]], color="black", linestyle=":", label="share drawn"),
                 lambda axes: axes.locator_params(axis="x", nbins=4),
             ], {"xlabel": "expected sample size m"}))  # fmt: skip
         bars = where(vectorised, dataset=names[0])
@@ -364,13 +364,18 @@ class Profiles(_Figure):
         frame = self.needed(records, "importance_profiles")
         power, rounds = where(frame, topic="power"), where(frame, topic="rounds")
         power = power.assign(ratio=power["psi"] / power["unsampled"])
-        panels = []
+        panels: list[Panel] = []
         for exponent, part in power.groupby("exponent"):
             looks = shaded(sorted(part["scale"].unique()), "c = {:g}")
-            for scale, curve in part.groupby("scale"):
+            for _, curve in part.groupby("scale"):
                 first = curve.iloc[0]
                 mark = "o" if first["helps"] else "x" if first["never_helps"] else ""
-                looks[scale] |= {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
+                looks[float(first["scale"])] |= {
+                    "marker": mark,
+                    "fillstyle": "none",
+                    "markersize": 6,
+                    "markevery": [len(curve) // 2],
+                }
             panels.append(Panel(
                 f"p = {exponent:g}", [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
                 {"xlabel": "inclusion probability", "ylabel": "" if panels else "loss after / without sampling"},
@@ -413,7 +418,7 @@ class Pareto(_Figure):
                        linestyle="none", label="_"),
             ], {"ylabel": text, "yscale": scale})
             for base, column, text, scale in (
-                (line(uniform.index, uniform["max_loss"], color="black", linestyle=":", label="uniform"),
+                (line([*uniform.index], [*uniform["max_loss"]], color="black", linestyle=":", label="uniform"),
                  "max_loss", "largest loss (nats)", "log"),
                 (level(1, linestyle=":", linewidth=1.2), "ratio", "error over that of uniform", "linear"),
             )
@@ -447,7 +452,8 @@ class NoiseAtlas(OnData, _Figure):
             counts = where(frame, dataset=name, sampler="unif")["m_paper"].value_counts()
             lines += [(name, m) for m in sorted(counts.index) if counts[m] == counts.max()]
         samplers = [name for name in ("unif", "core", "opt") if name in set(frame["sampler"])]
-        maps = {name: wide[name].reindex(index=lines, columns=targets) for name in samplers}
+        maps = {name: wide.loc[:, [name]].droplevel(0, axis=1).reindex(index=lines, columns=targets)
+                for name in samplers}  # fmt: skip
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from dpsub.reproduce.tables import Column, Part, Table, mean, shared
 TIMES = "importance_times"
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
 PAPERS = PARTS[1:]  # what the paper's totals hold
-BY_DATA: Mapping[str, Mapping[object, object]] = {"dataset": {**TITLES}}
+BY_DATA: Mapping[str, Mapping[Any, object]] = {"dataset": TITLES}
 
 
 def source(group: pd.DataFrame) -> str:

@@ -87,7 +87,8 @@ def facts_of(data: PointSet | Described) -> DataFacts:
     """Return what calibration needs to know of a data set, or of what Table 1 says of it."""
     if isinstance(data, Described):
         return DataFacts(data.n, data.d, data.radius, data.mean_square)
-    return DataFacts(*data.points.shape, data.bound, data.mean_square)
+    n, d = data.points.shape
+    return DataFacts(n, d, data.bound, data.mean_square)
 
 
 def noise_of(cell: Cell, data: PointSet | Described, settings: Any, variant: str) -> LloydCalibration:
@@ -95,11 +96,11 @@ def noise_of(cell: Cell, data: PointSet | Described, settings: Any, variant: str
 
     Data of another size than the paper's are sampled at the same rate: noise depends on rates and norms only.
     """
-    n = described.of(data.name).n
-    same = isinstance(data, Described) or data.label == "real"
+    m, norms = cell.m, None
+    if isinstance(data, PointSet):
+        norms = data.norms if cell.sampler == "opt" else None
+        m = m if data.label == "real" else m * len(data.points) / described.of(data.name).n
     return calibrate(
-        cell.sampler, facts_of(data), target=cell.epsilon, mode=MODES[variant],
-        m=None if cell.sampler == "full" else cell.m if same else cell.m * len(data.points) / n,
-        norms=data.norms if cell.sampler == "opt" and isinstance(data, PointSet) else None,
+        cell.sampler, facts_of(data), target=cell.epsilon, m=m or None, mode=MODES[variant], norms=norms,
         n_iterations=settings.iterations, mixing=settings.mixing,
     )  # fmt: skip
