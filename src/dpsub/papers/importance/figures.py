@@ -273,13 +273,14 @@ class Figure5(OnData, _Figure):
         found = medians(self.needed(records, TIMES))
         vectorised = found[(found["backend"] == "vectorised") & (found["sampler"] != "full")]
         names = [name for name in self.shown if name in set(found["dataset"])] or in_order(found)[:5]
-        panels: list[Panel | None] = []
+        drawn = {"vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}}
+        panels = []
         for name in names:
             part = where(vectorised, dataset=name)
-            share = part.drop_duplicates("m_paper").sort_values("m_paper")
+            share = part.drop_duplicates("m_paper")
             panels.append(Panel(title_of(name, part["data_label"]), [
                 curves(part, "m_paper", "rel_total_time", styles=styles("unif", "core", "opt"), markevery=1),
-                line([*share["m_paper"]], [*share["m_over_n_percent"]], color="black", linestyle=":", label="share drawn"),
+                curves(share, "m_paper", "m_over_n_percent", by="backend", styles=drawn),
                 lambda axes: axes.locator_params(axis="x", nbins=4),
             ], {"xlabel": "expected sample size m"}))  # fmt: skip
         bars = where(vectorised, dataset=names[0])
