@@ -371,12 +371,8 @@ class Profiles(_Figure):
             for _, curve in part.groupby("scale"):
                 first = curve.iloc[0]
                 mark = "o" if first["helps"] else "x" if first["never_helps"] else ""
-                looks[float(first["scale"])] |= {
-                    "marker": mark,
-                    "fillstyle": "none",
-                    "markersize": 6,
-                    "markevery": [len(curve) // 2],
-                }
+                shape = {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
+                looks[float(first["scale"])] |= shape
             panels.append(Panel(
                 f"p = {exponent:g}", [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
                 {"xlabel": "inclusion probability", "ylabel": "" if panels else "loss after / without sampling"},
@@ -453,8 +449,8 @@ class NoiseAtlas(OnData, _Figure):
             counts = where(frame, dataset=name, sampler="unif")["m_paper"].value_counts()
             lines += [(name, m) for m in sorted(counts.index) if counts[m] == counts.max()]
         samplers = [name for name in ("unif", "core", "opt") if name in set(frame["sampler"])]
-        maps = {name: wide.loc[:, [name]].droplevel(0, axis=1).reindex(index=lines, columns=targets)
-                for name in samplers}  # fmt: skip
+        wide = wide.reindex(index=lines)
+        maps = {name: wide.xs(name, axis=1, level="sampler").reindex(columns=targets) for name in samplers}
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())

@@ -70,9 +70,7 @@ class ImportanceNoise(OnPointSets):
     name: ClassVar[str] = NOISE
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "dataset": "str", "data_label": "str", "n": "int64", "d": "int64", "sampler": "str",
-        "m_paper": "float64", "m": "float64", "epsilon": "float64", "radius": "float64", "mean_square": "float64",
-        "mixing": "float64", "offset": "float64", "s": "float64", "beta_sum": "float64", "beta_count": "float64",
-        "psi": "float64", "m_max": "float64",
+        **dict.fromkeys(("m_paper", "m", "epsilon", "radius", "mean_square", *OF_NOISE[1:]), "float64"),
     }  # fmt: skip
     variants: ClassVar[tuple[str, ...]] = ("as_done", "stated", "consistent")
     keys: ClassVar[tuple[str, ...]] = ("dataset", "data_label", "sampler", "m_paper", "epsilon")
