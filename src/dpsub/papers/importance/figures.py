@@ -450,7 +450,7 @@ class NoiseAtlas(OnData, _Figure):
             lines += [(name, m) for m in sorted(counts.index) if counts[m] == counts.max()]
         samplers = [name for name in ("unif", "core", "opt") if name in set(frame["sampler"])]
         wide = wide.reindex(index=lines)
-        maps = {name: wide.xs(name, axis=1, level="sampler").reindex(columns=targets) for name in samplers}
+        maps = {name: wide.loc[:, [name]].droplevel(0, axis=1).reindex(columns=targets) for name in samplers}
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())
