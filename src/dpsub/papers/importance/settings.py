@@ -18,6 +18,9 @@ Clusters = Annotated[int, Field(ge=1, le=10_000, description="Number of clusters
 Rounds = Annotated[int, Field(ge=1, le=1_000, description="Rounds of DP-Lloyd.")]
 Mixing = Annotated[float, Field(gt=0, le=1, description="Uniform share of the core-set sampler.")]
 
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+"""Of the losses of a group of records."""
+
 
 def check_size(name: str, m: int) -> None:
     """Raise ArgumentError if a sample of a data set would be larger than the data set."""

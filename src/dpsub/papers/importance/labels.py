@@ -1,4 +1,4 @@
-"""Names, colours and markers of samplers, modes and data sets of the importance-sampling paper."""
+"""Names, colours and markers of samplers, modes and data sets, and what data an artefact was made from."""
 
 from __future__ import annotations
 
@@ -24,34 +24,30 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 MODES = {"as_done": "released code", "stated": "as stated", "consistent": "repaired"}
 MAIN = ("kdd_protein", "rna", "song", "covertype")
 APPENDIX = ("ijcnn1", "pose", "miniboone", "fma")
-NAMES = {described.title: name for name, described in EIGHT.items()}
 TITLES = {name: described.title for name, described in EIGHT.items()}
+OF_THE_PAPER = ("real", "table1")
+"""Labels of its data, and of what needs its Table 1 only."""
 
 
 class OnData(Artefact):
     """An artefact of which each record names its data and their label."""
 
-    paper = "importance"
-
     def labels(self, records: Records) -> tuple[str, ...]:
-        found: set[str] = set()
-        for name in self.experiments:
-            if name in records and "data_label" in records[name]:
-                found |= set(records[name]["data_label"].astype(str))
-        return tuple(sorted(found - {"", "table1", "simulated"}))
+        frames = [records[name] for name in self.experiments if "data_label" in records.get(name, ())]
+        return tuple(sorted({label for frame in frames for label in frame["data_label"]} - {"table1"}))
 
 
 def not_real(label: str) -> str:
     """Return the note of a number from other data than the paper's; "" for the paper's."""
-    return "" if label == "real" else f"{NOT_REAL} but {label}"
+    return "" if label in OF_THE_PAPER else f"{NOT_REAL} but {label}"
 
 
 def title_of(dataset: str, labels: Iterable[str]) -> str:
     """Return a data set's name, with its label where the data are not the paper's."""
-    odd = sorted(set(labels) - {"real", "table1"})
+    odd = sorted({*labels} - {*OF_THE_PAPER})
     return f"{TITLES[dataset]} ({', '.join(odd)})" if odd else TITLES[dataset]
 
 
-def ordered(frame: pd.DataFrame) -> list[str]:
+def in_order(frame: pd.DataFrame) -> list[str]:
     """Return the data sets of a frame in the paper's order."""
     return [name for name in TITLES if name in set(frame["dataset"])]

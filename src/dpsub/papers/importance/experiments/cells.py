@@ -1,0 +1,106 @@
+"""What is clustered, and in which cells: data sets, samplers, sizes, targets, and the noise of each."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpsub.data import described, point_sets
+from dpsub.data.described import Described
+from dpsub.data.point_sets import PointSet
+from dpsub.importance.calibrate import DataFacts, LloydCalibration, calibrate
+from dpsub.papers.importance.settings import OnCells
+from dpsub.reproduce.experiment import Experiment
+
+MODES = {"as_done": "released", "stated": "stated", "consistent": "repaired"}
+"""Variant -> mode of the calibration and of the clustering."""
+SAMPLERS = ("unif", "core", "opt")
+TWIN_NUMBERS = 2_500_000
+"""Most numbers (rows times columns) of a twin: with 518 columns they are 4826 rows."""
+
+
+class OnPointSets(Experiment, ABC):
+    """An experiment whose settings name its data sets, as `OnSets` does; a sweep has cells of one data set each."""
+
+    def data_of(self, settings: Any) -> tuple[str, ...]:
+        return tuple(sorted(settings.sets.data))
+
+    def cells(self, settings: Any) -> Iterator[Any]:
+        for narrowed in super().cells(settings):
+            for kind in ("data", "twins"):
+                for name in getattr(settings.sets, kind):
+                    alone = {"data": (), "twins": (), kind: (name,)}
+                    yield narrowed.model_copy(update={"sets": settings.sets.model_copy(update=alone)})
+
+
+def each(settings: Any, data: Mapping[str, Path]) -> Iterator[PointSet]:
+    """Yield the data sets of a run, in the paper's order: prepared, where the settings say so, else a twin."""
+    for name, paper in described.EIGHT.items():
+        rows = min(settings.sets.twin_rows, TWIN_NUMBERS // paper.d)
+        if name in settings.sets.twins:
+            yield point_sets.stand_in(name, rows)
+        elif name in settings.sets.data:
+            yield point_sets.from_ijcnn1(data[name], rows) if name == "ijcnn1" else point_sets.load(data[name])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the grid.
+
+    Attributes
+    ----------
+    sampler : {"unif", "core", "opt", "full"}
+    m : float
+        Expected sample size as the paper has it; 0 for `full`.
+    epsilon : float
+        Target, nats; infinite without noise.
+    """
+
+    sampler: str
+    m: float
+    epsilon: float
+
+    def key(self, dataset: str) -> dict[str, Any]:
+        """Return what fixes the noise's stream; a target of 0 stands for no noise."""
+        return {"dataset": dataset, "sampler": self.sampler, "m": self.m,
+                "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0}  # fmt: skip
+
+
+def cells(settings: OnCells, name: str) -> list[Cell]:
+    """Return the cells of one data set, each once: Figures 3 and 6, then 4 and 7, full data, no noise."""
+    grid, sizes = settings.cells, settings.cells.sizes[name]
+    found = [
+        Cell(sampler, float(m), float(epsilon))
+        for many, targets in ((sizes.rows, grid.epsilons), (sizes.curve, grid.size_epsilons))
+        for m in many for epsilon in targets for sampler in SAMPLERS
+    ]  # fmt: skip
+    found += [Cell("full", 0.0, float(epsilon)) for epsilon in grid.size_epsilons]
+    found += [Cell(sampler, float(m), math.inf) for m in sizes.rows for sampler in ("unif", "core")]
+    return list(dict.fromkeys(found))
+
+
+def facts_of(data: PointSet | Described) -> DataFacts:
+    """Return what calibration needs to know of a data set, or of what Table 1 says of it."""
+    if isinstance(data, Described):
+        return DataFacts(data.n, data.d, data.radius, data.mean_square)
+    n, d = data.points.shape
+    return DataFacts(n, d, data.bound, data.mean_square)
+
+
+def noise_of(cell: Cell, data: PointSet | Described, settings: Any, variant: str) -> LloydCalibration:
+    """Return the noise of a cell, on a data set or, but for `opt`, which needs all norms, from Table 1 alone.
+
+    Data of another size than the paper's are sampled at the same rate: noise depends on rates and norms only.
+    """
+    m, norms = cell.m, None
+    if isinstance(data, PointSet):
+        norms = data.norms if cell.sampler == "opt" else None
+        m = m if data.label == "real" else m * len(data.points) / described.of(data.name).n
+    return calibrate(
+        cell.sampler, facts_of(data), target=cell.epsilon, m=m or None, mode=MODES[variant], norms=norms,
+        n_iterations=settings.iterations, mixing=settings.mixing,
+    )  # fmt: skip

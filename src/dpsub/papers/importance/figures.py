@@ -1,0 +1,469 @@
+"""Figures of Fay et al., and beyond: losses by group, when sampling helps, least errors, and a map of the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub.papers.importance.labels import APPENDIX, MAIN, MODES, SAMPLERS, TITLES, OnData, in_order, not_real, title_of
+from dpsub.papers.importance.tables import TIMES, chosen_noise, medians, summary
+from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, line, new, panel_letter, remark, where
+from dpsub.reproduce.tables import Column, Part, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SHADES = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
+GREY = "#888888"
+
+
+def styles(*samplers: str, **changes: Any) -> dict[str, dict[str, Any]]:
+    """Return the styles of some samplers, in this order."""
+    return {name: {**SAMPLERS[name], **changes} for name in samplers}
+
+
+class _Figure(Artefact):
+    """A figure without a printed number, and without numbers of its own."""
+
+    kind = "figure"
+
+    def values(self, records: Records) -> pd.DataFrame:
+        return values_frame([])
+
+
+class Figure1(OnData, _Figure):
+    """Rows of a sample: the area of a marker is the weight, its colour the loss without sampling."""
+
+    name = "figure1"
+    caption = (
+        "One sample of each sampler in the first two principal components of all rows; the area of a marker grows "
+        "with the weight of its row, the colour is the loss of the row at weight 1 (nats). Size and target are not "
+        "stated in the text; they are those of the configuration."
+    )
+    experiments = ("importance_losses",)
+    keys = ("panel",)
+    largest: ClassVar[float] = 60.0  # points squared: area of the marker of the largest weight
+    shown: ClassVar[int] = 1500  # rows a panel
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="sample")
+        figure, grid = new(1, 3, width=7.0, height=2.9, sharex=True, sharey=True)
+        for axes, sampler in zip(grid[0], ("opt", "core", "unif"), strict=True):
+            part = where(frame, sampler=sampler)
+            part = part.iloc[np.unique(np.linspace(0, max(len(part) - 1, 0), min(self.shown, len(part))).astype(int))]
+            part = part.sort_values("weight", ascending=False)  # small markers last, so that they stay visible
+            area = 1.5 + self.largest * part["weight"] / frame["weight"].max()
+            marks = axes.scatter(part["value"], part["second"], s=area, c=part["loss"], cmap="viridis",
+                                 vmin=frame["loss"].min(), vmax=frame["loss"].max(), alpha=0.75, linewidths=0.2,
+                                 edgecolors="white")  # fmt: skip
+            panel_letter(axes, SAMPLERS[sampler]["label"])
+            axes.set(xlabel="first component", ylabel="second component" if axes is grid[0, 0] else "")
+            axes.ticklabel_format(style="plain")
+        figure.colorbar(marks, ax=list(grid[0]), label="loss at weight 1 (nats)", shrink=0.85)
+        if len(frame):
+            title = title_of(frame["dataset"].iloc[0], frame["data_label"])
+            figure.suptitle(title, fontsize=8, weight="bold")
+        return finish(figure), frame.reset_index(drop=True)
+
+
+class Figure2(Table):
+    """A row of panels a reading: weights by rank; error against the largest loss."""
+
+    name = "figure2"
+    kind = "figure"
+    caption = (
+        "Sums of 1,000 normal points with Laplace noise. Left: importance weight of each point, ordered by its l1 "
+        "norm, at an expected size of 19. Right: mean squared error of the sum against the largest loss after "
+        "sampling, one mark a noise scale (bars: 95 % intervals over runs, mostly within the marks; lines: the exact "
+        "error). The text does not state the target of the privacy-constrained weights; rows show three readings. "
+        "water-filling, not in the paper: the least variance at losses no larger than the privacy-optimal ones, at "
+        "twice their size."
+    )
+    keys = ("rule", "sampler", "scale", "panel")
+    parts = (
+        Part("importance_sums", {
+            "mse": Column("mse", standard_error="mse_error", replicates="runs"),
+            "mse_exact": "mse_exact", "max_loss": "max_loss", "m": "m",
+        }, where={"topic": "curve"}, constants={"panel": ""}, prepare=lambda f: f.assign(scale=f["scale"].round(6))),
+    )  # fmt: skip
+    rules: ClassVar[Mapping[str, str]] = {
+        "free": "target: the loss without sampling",
+        "fixed_eps": "target: one ε for all noise scales",
+        "b1": "profile as printed, scale 1",
+    }
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "importance_sums")
+        width = 1.96 * frame["mse_error"]
+        drawn = frame.assign(low=frame["mse"] - width, high=frame["mse"] + width)
+        weighed, tried = ("unif", "var", "opt"), ("unif", "var", "opt", "water")
+        panels = []
+        for rule in (rule for rule in self.rules if rule in set(frame["rule"])):
+            weights, errors = where(drawn, rule=rule, topic="weight"), where(drawn, rule=rule, topic="curve")
+            panels.append(Panel(
+                self.rules[rule],
+                [curves(weights, "rank", "weight", styles=styles(*weighed), linestyle="none", markersize=1.6, alpha=0.6,
+                        markevery=1, label="_")],
+                {"yscale": "log", "xlabel": "rank of the l1 norm", "ylabel": "weight"},
+            ))  # fmt: skip
+            panels.append(Panel(
+                "",
+                [curves(errors, "max_loss", "mse_exact", styles=styles(*tried), marker="", linewidth=0.8, label="_"),
+                 curves(errors, "max_loss", "mse", styles=styles(*tried), linestyle="none", markersize=3, markevery=1,
+                        bars=("low", "high"))],
+                {"xscale": "log", "yscale": "log", "xlabel": "largest loss (nats)", "ylabel": "mean squared error"},
+            ))  # fmt: skip
+        return draw_panels(panels, columns=2, height=2.2, letters=False), frame.reset_index(drop=True)
+
+
+class _CostFigure(OnData):
+    """Cost of private k-means: a column a data set, a block of rows a mode."""
+
+    kind = "figure"
+    experiments = ("importance_clustering",)
+    keys = ("panel",)
+    datasets: ClassVar[tuple[str, ...]]
+    size: ClassVar[bool] = False  # whether the cost is shown against the sample size, not against epsilon
+    beyond: ClassVar[str] = (
+        "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
+        "bands: quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has "
+        "a label is not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times "
+        "the grey line are cut."
+    )
+
+    def _cells(self, records: Records) -> pd.DataFrame:
+        frame = self.needed(records, "importance_clustering")
+        return summary(frame[frame["dataset"].isin(self.datasets)])
+
+    def values(self, records: Records) -> pd.DataFrame:
+        """Return a value a panel and mode: the share of cells in which the core-set's median is below the uniform's."""
+        rows = []
+        for (variant, dataset), part in self._cells(records).groupby(["variant", "dataset"], sort=False):
+            wide = part.pivot_table(index=["m_paper", "epsilon"], columns="sampler", values="median")
+            better = {name: int((wide[name] < wide["unif"]).sum()) for name in ("core", "opt") if name in wide}
+            said = [f"{SAMPLERS[name]['label']} below uniform in {count} of {len(wide)} cells"
+                    for name, count in better.items()]  # fmt: skip
+            note = "; ".join(filter(None, (not_real(part["data_label"].iloc[0]), ", ".join(said))))
+            rows.append({"panel": TITLES[str(dataset)], "column": "panel", "variant": variant,
+                         "value": better.get("core", 0) / len(wide), "note": note})  # fmt: skip
+        return values_frame(rows)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        cells = self._cells(records)
+        parts = {name: where(cells, dataset=name) for name in self.datasets if name in set(cells["dataset"])}
+        if not parts:
+            return draw_panels([Panel("", [remark("none of its data sets\nis in this run", "center")])]), cells
+        places = {name: self._places(part) for name, part in parts.items()}
+        rows = [(variant, k) for variant in MODES if variant in set(cells["variant"])
+                for k in range(max(map(len, places.values())))]  # fmt: skip
+        panels = [
+            self._panel(where(part, variant=variant), variant, places[name][k], first=name == next(iter(parts)),
+                        title=name if (variant, k) == rows[0] else "") if k < len(places[name]) else None
+            for variant, k in rows for name, part in parts.items()
+        ]  # fmt: skip
+        across = "expected sample size m" if self.size else "ε (nats)"
+        figure = draw_panels(panels, columns=len(parts), width=max(4.2, 1.85 * len(parts)), height=1.35, letters=False,
+                             xlabel=across, grid={"sharex": "col"})  # fmt: skip
+        return figure, cells
+
+    def _places(self, part: pd.DataFrame) -> list[float]:
+        """Return what the rows of a block are, for one data set: targets or sizes."""
+        chosen = part.loc[part["sampler"] == "full", "epsilon"] if self.size else (
+            part.loc[np.isinf(part["epsilon"]), "m_paper"])  # fmt: skip
+        return sorted(chosen.unique())
+
+    def _panel(self, part: pd.DataFrame, variant: str, place: float, *, first: bool, title: str) -> Panel:
+        """Return the panel of one data set, mode, and target or size, with medians, quartiles and what has no axis."""
+        top = float(part["mean_square"].iloc[0])
+        fixed, x, name = ("epsilon", "m_paper", "ε") if self.size else ("m_paper", "epsilon", "m")
+        chosen = where(part, **{fixed: place})
+        flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
+        layers = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", band=("lower", "upper"),
+                         styles=styles("unif", "core", "opt", markersize=2.5, linewidth=1.0), markevery=1)]  # fmt: skip
+        for row in flat.dropna(subset="median").to_dict("records"):
+            sampler = "full" if self.size else f"{row['sampler']}_nonprivate"
+            layers.append(level(row["median"], **{**SAMPLERS[sampler], "marker": "", "linewidth": 0.9}))
+            if self.size:
+                layers.append(partial(_span, low=row["lower"], high=row["upper"]))
+        layers.append(partial(_scaled, top=top, size=self.size, title=title and title_of(title, part["data_label"])))
+        return Panel(f"{MODES[variant]}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
+
+
+def _span(axes: Axes, low: float, high: float) -> None:
+    axes.axhspan(low, high, color="black", alpha=0.12, linewidth=0)
+
+
+def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
+    """Mark the cost of a single centre if it is near, cut what is far above it, and write costs in its power of ten."""
+    low, high = axes.get_ylim()
+    high = min(high, 4 * top)
+    if low < top * 1.05 and high > top * 0.8:
+        level(top, color=GREY)(axes)
+        high = max(high, 1.04 * top)
+    axes.set_ylim(min(low, 0.95 * high), high)
+    axes.tick_params(labelsize=6)
+    if size:
+        axes.locator_params(axis="x", nbins=4)
+    else:
+        axes.set_xscale("log")
+        axes.set(xticks=[0.1, 1, 10, 100, 1000], xlim=(0.1, 1300))
+        axes.minorticks_off()
+    power = max(0, int(np.floor(np.log10(top))))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 10.0**power:.3g}")
+    if title:
+        unit = f"\ncost in 10$^{power}$" if power else "\n"
+        axes.set_title(title + unit, fontsize=7.5, weight="bold", pad=18)
+
+
+class Figure3(_CostFigure):
+    """Cost against the target, main data sets."""
+
+    name = "figure3"
+    datasets = MAIN
+    caption = f"Cost of private k-means on all rows against epsilon, three sizes. {_CostFigure.beyond}"
+
+
+class Figure4(_CostFigure):
+    """Cost against the size, main data sets."""
+
+    name = "figure4"
+    datasets, size = MAIN, True
+    caption = f"Cost of private k-means on all rows against the expected sample size, two targets. {_CostFigure.beyond}"
+
+
+class Figure6(_CostFigure):
+    """Cost against the target, data sets of the appendix."""
+
+    name = "figure6"
+    datasets = APPENDIX
+    caption = Figure3.caption
+
+
+class Figure7(_CostFigure):
+    """Cost against the size, data sets of the appendix."""
+
+    name = "figure7"
+    datasets, size = APPENDIX, True
+    caption = Figure4.caption
+
+
+class Figure5(OnData, _Figure):
+    """Relative times over sizes, and what they consist of."""
+
+    name = "figure5"
+    timed = True
+    experiments = (TIMES,)
+    keys = ("panel",)
+    caption = (
+        "Time of weights, sampling and DP-Lloyd over that of full data against the expected size (percent), by data "
+        "set and sampler; dotted: the share of the records that is drawn. Last panel: parts of the relative time at "
+        "one size. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, so that the "
+        "relative cost of weights and sampling is larger."
+    )
+    shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
+    bar_size: ClassVar[float] = 20000.0
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        found = medians(self.needed(records, TIMES))
+        vectorised = found[(found["backend"] == "vectorised") & (found["sampler"] != "full")]
+        names = [name for name in self.shown if name in set(found["dataset"])] or in_order(found)[:5]
+        drawn = {"vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}}
+        panels = []
+        for name in names:
+            part = where(vectorised, dataset=name)
+            share = part.drop_duplicates("m_paper")
+            panels.append(Panel(title_of(name, part["data_label"]), [
+                curves(part, "m_paper", "rel_total_time", styles=styles("unif", "core", "opt"), markevery=1),
+                curves(share, "m_paper", "m_over_n_percent", by="backend", styles=drawn),
+                lambda axes: axes.locator_params(axis="x", nbins=4),
+            ], {"xlabel": "expected sample size m"}))  # fmt: skip
+        bars = where(vectorised, dataset=names[0])
+        if len(bars):
+            sizes = set(bars["m_paper"])
+            bars = where(bars, m_paper=self.bar_size if self.bar_size in sizes else max(sizes))
+            text = f"{title_of(names[0], bars['data_label'])}, m = {bars['m_paper'].iloc[0]:g}"
+            panels.append(Panel(text, [partial(_bars, part=bars)]))
+        figure = draw_panels(panels, width=7.2, height=2.1, letters=False, grid={"sharey": False},
+                             ylabel="relative time (%)")  # fmt: skip
+        return figure, found
+
+
+def _bars(axes: Axes, part: pd.DataFrame) -> None:
+    """Parts of the relative time."""
+    below, places = np.zeros(len(part)), np.arange(len(part))
+    for name, colour, label in (("t_dp_lloyd", "#009E73", "DP-Lloyd"), ("t_sampling", "#CC79A7", "sampling"),
+                                ("t_weights", "#0072B2", "weights")):  # fmt: skip
+        height = (part[name] * part["rel_total_time"] / part["t_total"]).to_numpy()
+        axes.bar(places, height, bottom=below, color=colour, label=label, width=0.6)
+        below = below + height
+    axes.axhline(part["m_over_n_percent"].iloc[0], color="black", linestyle=":", linewidth=0.9)
+    axes.set_xticks(places, part["sampler"])
+    axes.set_ylim(0, 1.1 * below.max())
+
+
+class Losses(OnData, _Figure):
+    """Distribution of the loss over records."""
+
+    name = "losses"
+    caption = (
+        "Share of the records with at most a loss (nats) at one target, by sampler, for two named groups of records: "
+        "classes of the data set, or large and small clusters of a stand-in. The privacy-optimal sampler gives every "
+        "record the target, up to those that are always taken; the others protect records near the mean far better "
+        "than the promise says. Calibrated as in the text."
+    )
+    experiments = ("importance_losses",)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="histogram")
+        summed = frame.groupby(["dataset", "group", "sampler"], sort=False)["value"].cumsum()
+        drawn = frame.assign(share=summed).sort_values("group", kind="stable")
+        panels = []
+        for name in in_order(frame):
+            part = where(drawn, dataset=name)
+            panels.append(Panel(title_of(name, part["data_label"]), [
+                curves(part, "place", "share", by=("group", "sampler"), styles=_of_group, drawstyle="steps-mid",
+                       marker="", linewidth=1.0),
+            ]))  # fmt: skip
+        figure = draw_panels(panels, columns=4, width=max(3.6, 1.9 * min(4, len(panels))), height=2.0, letters=False,
+                             xlabel="loss (nats)", ylabel="share of the group", grid={"sharey": True})  # fmt: skip
+        return figure, frame.reset_index(drop=True)
+
+
+def _of_group(key: tuple[str, str]) -> dict[str, Any]:
+    """Return the style of a sampler's losses in a group: one legend for all panels, the rarer of two groups dashed."""
+    group, sampler = key
+    rare = group in ("positive class", "small clusters")
+    kind = group if group == "all" else f"{'positive class or small' if rare else 'negative class or large'} clusters"
+    return {"color": SAMPLERS[sampler]["color"], "linestyle": (0, (2, 1)) if rare else "-",
+            "label": f"{SAMPLERS[sampler]['label']}, {kind}"}  # fmt: skip
+
+
+def shaded(keys: Sequence[float], label: str) -> dict[float, dict[str, Any]]:
+    """Return a colour and a label for each of some numbers."""
+    return {key: {"color": colour, "label": label.format(key)} for colour, key in zip(SHADES, keys, strict=False)}
+
+
+class Profiles(_Figure):
+    """Loss after sampling over the probability, and sampling once against in every round."""
+
+    name = "profiles"
+    caption = (
+        "First panels: loss after sampling over the loss without, for losses c w^p at weight w, against the inclusion "
+        "probability. A ring marks curves to which Proposition 16 applies (some probability lowers the loss), a cross "
+        "those of Proposition 17 (none does). Last panel: loss of one sample for all of 10 rounds over that of a new "
+        "sample in each round, at equal noise, against the loss without sampling."
+    )
+    experiments = ("importance_profiles",)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "importance_profiles")
+        power, rounds = where(frame, topic="power"), where(frame, topic="rounds")
+        power = power.assign(ratio=power["psi"] / power["unsampled"])
+        panels: list[Panel] = []
+        for exponent, part in power.groupby("exponent"):
+            looks = shaded(sorted(part["scale"].unique()), "c = {:g}")
+            for _, curve in part.groupby("scale"):
+                first = curve.iloc[0]
+                mark = "o" if first["helps"] else "x" if first["never_helps"] else ""
+                shape = {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
+                looks[float(first["scale"])] |= shape
+            panels.append(Panel(
+                f"p = {exponent:g}", [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
+                {"xlabel": "inclusion probability", "ylabel": "" if panels else "loss after / without sampling"},
+                legend="" if panels else "best",
+            ))  # fmt: skip
+        rounds = rounds.assign(ratio=rounds["psi"] / rounds["other"])
+        looks = shaded(sorted(rounds["q"].unique()), "q = {:g}")
+        panels.append(Panel("one sample / one a round", [
+            curves(rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1), level(1, color=GREY),
+        ], {"xlabel": "loss without sampling (nats)"}, legend="best"))  # fmt: skip
+        figure = draw_panels(panels, columns=len(panels), width=1.75 * len(panels), height=2.5, letters=False,
+                             xscale="log", yscale="log")  # fmt: skip
+        return figure, frame.reset_index(drop=True)
+
+
+class Pareto(_Figure):
+    """Least error by target and size."""
+
+    name = "pareto"
+    caption = (
+        "Sums with Laplace noise of one scale, against the expected size. Left: largest loss of the inclusion "
+        "probabilities that have the least error among those that keep a target (water-filling, one line a target, "
+        "from the privacy-optimal sampler on), and of uniform sampling (dotted). Right: their mean squared error over "
+        "that of uniform sampling of the same size."
+    )
+    experiments = ("importance_sums",)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = where(self.needed(records, "importance_sums"), topic="pareto")
+        uniform = where(frame, sampler="unif").sort_values("m").drop_duplicates("m").set_index("m")
+        water = where(frame, sampler="water").sort_values("m").drop_duplicates(["target", "m"])
+        water = water.assign(ratio=water["mse_exact"] / water["m"].map(uniform["mse_exact"]))
+        looks = shaded(sorted(water["target"].unique()), "target {:.3g} nats")
+        first = water.drop_duplicates("target")
+        panels = [
+            Panel("", [
+                base,
+                curves(water, "m", column, by="target", styles=looks, marker=".", markevery=1),
+                curves(first, "m", column, by="target", styles=looks, marker=SAMPLERS["opt"]["marker"], markersize=6,
+                       linestyle="none", label="_"),
+            ], {"ylabel": text, "yscale": scale})
+            for base, column, text, scale in (
+                (line([*uniform.index], [*uniform["max_loss"]], color="black", linestyle=":", label="uniform"),
+                 "max_loss", "largest loss (nats)", "log"),
+                (level(1, linestyle=":", linewidth=1.2), "ratio", "error over that of uniform", "linear"),
+            )
+        ]  # fmt: skip
+        figure = draw_panels(panels, columns=2, width=6.6, height=2.9, xscale="log", xlabel="expected sample size")
+        return figure, frame.reset_index(drop=True)
+
+
+class NoiseAtlas(OnData, _Figure):
+    """The scales of the text's calibration as a map, and what core-set sampling saves."""
+
+    name = "noise_atlas"
+    caption = (
+        "Scale of the noise on sums over the radius (decimal logarithm), calibrated as in the text, by data set and "
+        "expected size (down) and target epsilon (across); right: the scale of uniform over that of core-set "
+        "sampling. Uniform and core-set from Table 1 alone; privacy-optimal from the norms of the data in this run, "
+        "which need not be the paper's. White: no such size meets the target."
+    )
+    experiments = ("importance_noise",)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = chosen_noise(self.needed(records, "importance_noise", variants=("stated",)))
+        frame = frame[frame["m_paper"] > 0]
+        frame = frame.assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
+        wide = frame.pivot_table(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative",
+                                 dropna=False)  # fmt: skip
+        targets = sorted(frame["epsilon"].unique())
+        # the sizes of Figures 3 and 6 have all targets, the others two
+        lines = []
+        for name in in_order(frame):
+            counts = where(frame, dataset=name, sampler="unif")["m_paper"].value_counts()
+            lines += [(name, m) for m in sorted(counts.index) if counts[m] == counts.max()]
+        samplers = [name for name in ("unif", "core", "opt") if name in set(frame["sampler"])]
+        wide = wide.reindex(index=lines)
+        maps = {name: wide.loc[:, [name]].droplevel(0, axis=1).reindex(columns=targets) for name in samplers}
+        maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
+        figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
+        ends = float(frame["relative"].min()), float(frame["relative"].max())
+        for axes, (panel, picture) in zip(grid[0], maps.items(), strict=True):
+            ratio = panel == "ratio"
+            marks = axes.imshow(picture, aspect="auto", cmap="magma" if ratio else "viridis",
+                                vmin=1 if ratio else ends[0], vmax=None if ratio else ends[1])  # fmt: skip
+            axes.set_xticks(range(len(targets)), [f"{epsilon:g}" for epsilon in targets], rotation=60, fontsize=6)
+            axes.grid(False)
+            axes.set_xlabel("ε (nats)")
+            panel_letter(axes, "uniform / coreset" if ratio else SAMPLERS[panel]["label"])
+            if ratio or axes is grid[0, 0]:
+                figure.colorbar(marks, ax=axes if ratio else list(grid[0][:-1]), location="bottom", shrink=0.7,
+                                label="ratio of scales" if ratio else "log10 of the scale over the radius")  # fmt: skip
+        grid[0, 0].set_yticks(range(len(lines)), [f"{TITLES[name]}, {m:g}" for name, m in lines], fontsize=6)
+        return finish(figure), frame.reset_index(drop=True)

@@ -1,0 +1,288 @@
+"""Tables of Fay et al., and beyond: noise, costs, canaries, core-sets, losses of groups, what a delta buys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub.papers.importance.labels import APPENDIX, MAIN, TITLES, OnData, not_real
+from dpsub.papers.importance.settings import QUANTILES
+from dpsub.reproduce.artefact import Records
+from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.statistics import Estimate
+from dpsub.reproduce.tables import Column, Part, Table, mean, shared
+
+TIMES = "importance_times"
+PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
+PAPERS = PARTS[1:]  # what the paper's totals hold
+BY_DATA: Mapping[str, Mapping[Any, object]] = {"dataset": TITLES}
+
+
+def source(group: pd.DataFrame) -> str:
+    """Return the note that says whether the data are the paper's."""
+    return not_real(str(group["data_label"].iloc[0]))
+
+
+def of_the_file(name: str) -> Column:
+    """Return the column of a number without error: it is computed from the file, and must round to the printed one."""
+    return Column(lambda group: Estimate(float(group[name].iloc[0]), 0.0, 1))
+
+
+class Table1(Table):
+    """Rows, columns, largest norm and mean squared norm after removal of outliers and centring."""
+
+    name = "table1"
+    caption = (
+        "Data sets: rows before and after the outermost 2.5 % are removed, columns, largest norm and mean squared "
+        "norm of the centred rows. Data that are not the paper's (synthetic: a stand-in of at most the configured "
+        "number of rows, scaled to the printed radius and mean square; subsample, partial: a part of the original "
+        "file) are shown and not compared."
+    )
+    keys = ("dataset",)
+    layout = Layout(stub=("dataset",))
+    words = BY_DATA
+    parts = (
+        Part("importance_data", {n: of_the_file(n) for n in ("n_original", "n", "d", "radius", "mean_square")},
+             note=source),
+    )  # fmt: skip
+
+    def labels(self, records: Records) -> tuple[str, ...]:
+        return ()  # each row says itself what its data are
+
+
+def medians(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the median time of each part of each cell, the total, and its share of full data's, in percent."""
+    cell = ["dataset", "sampler", "m_paper", "backend"]
+    first = dict.fromkeys(("data_label", "m", "n"), "first")
+    found = frame.groupby(cell, sort=False).agg({**dict.fromkeys(PARTS, "median"), **first}).reset_index()
+    found["t_total"] = found[list(PAPERS)].sum(axis=1)
+    full = found[found["sampler"] == "full"].set_index(["dataset", "backend"])["t_total"]
+    places = pd.MultiIndex.from_frame(found[["dataset", "backend"]])
+    found["rel_total_time"] = 100 * found["t_total"] / full.reindex(places).to_numpy()
+    found["m_over_n_percent"] = 100 * found["m"] / found["n"]
+    return found
+
+
+def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the medians without those of what full data do not need."""
+    found, needless = medians(frame).assign(variant="stated"), list(PARTS[:-1])
+    found.loc[found["sampler"] == "full", needless] = math.nan
+    return found
+
+
+class _Times(OnData, Table):
+    """Times of some data sets, in the paper's layout."""
+
+    experiments = (TIMES,)
+    caption = (
+        "Seconds of processor time of one evaluation of the weights, of sampling, and of DP-Lloyd on the sample at "
+        "epsilon = 3 (medians over turns), their total, the total over that of full data, and the share of the records "
+        "drawn, in percent. t_calibration, which the paper leaves out of its totals, is the search for the noise. "
+        "loop: a plain loop over rows, as opposed to matrix products over blocks of rows. Stand-ins have fewer rows "
+        "than the paper's data."
+    )
+    timed = True
+    keys = ("dataset", "sampler", "m", "backend")
+    layout = Layout(panels=("dataset", "backend"), stub=("sampler", "m"))
+    words = BY_DATA
+    absent: ClassVar[Mapping[str, object]] = {"m": 0, "backend": "vectorised"}
+    datasets: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        columns = (*PARTS, "t_total", "rel_total_time", "m_over_n_percent")
+        cls.parts = (Part(TIMES, dict(zip(columns, columns, strict=True)), where={"dataset": cls.datasets},
+                          keys={"m": "m_paper"}, prepare=tabulated, note="{data_label}"),)  # fmt: skip
+        super().__init_subclass__()
+
+    def labels(self, records: Records) -> tuple[str, ...]:
+        chosen = {name: frame[frame["dataset"].isin(self.datasets)] for name, frame in records.items() if name == TIMES}
+        return super().labels(chosen)
+
+
+class Table2(_Times):
+    """Times of the main data sets."""
+
+    name = "table2"
+    datasets = MAIN
+
+
+class Table3(_Times):
+    """Times of the data sets of the appendix."""
+
+    name = "table3"
+    datasets = APPENDIX
+
+
+def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells with noise: from Table 1, or from data where that does not suffice or was not asked."""
+    noisy = frame[np.isfinite(frame["epsilon"])]
+    on_data = (noisy["sampler"] == "opt") | (noisy["variant"] == "as_done")
+    return noisy[(noisy["data_label"] == "table1") != on_data]
+
+
+class NoiseScales(Table):
+    """All scales as numbers."""
+
+    name = "noise_scales"
+    caption = (
+        "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
+        "counts, the loss psi that results (as done: of the released weights and grid, which may exceed the target), "
+        "and the largest size that meets the target. Full data, uniform and core-set sampling follow from the "
+        "radius and mean square of Table 1; the privacy-optimal sampler needs all norms, here those of the data "
+        "named. Empty: no such size meets the target."
+    )
+    keys = ("dataset", "sampler", "m", "epsilon")
+    layout = Layout(panels=("dataset", "data"), stub=("sampler", "m", "epsilon"))
+    words = BY_DATA
+    absent: ClassVar[Mapping[str, object]] = {"m": 0}
+    parts = (
+        Part("importance_noise", {n: Column(n, empty=True) for n in ("beta_sum", "beta_count", "psi", "m_max")},
+             keys={"m": "m_paper"}, prepare=chosen_noise, note=source),
+    )  # fmt: skip
+
+    def labels(self, records: Records) -> tuple[str, ...]:
+        return ()  # most cells need no data, and notes say of the others whose they are
+
+
+def summary(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return median and quartiles over the repeats of each cell, runs that failed left out, and how many these are."""
+    groups = frame.groupby(["variant", "dataset", "sampler", "m_paper", "epsilon"], sort=False)
+    quartiles = groups["cost"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
+    quartiles.columns = pd.Index(["lower", "median", "upper"])
+    failed = groups["cost"].apply(lambda cost: int(cost.isna().sum()))
+    first = groups[["data_label", "mean_square"]].first()
+    return quartiles.assign(failed=failed, repeats=groups.size(), **first).reset_index()
+
+
+def named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells, those without noise under another name of the sampler."""
+    found = summary(frame)
+    return found.assign(sampler=found["sampler"].mask(np.isinf(found["epsilon"]), found["sampler"] + "_nonprivate"))
+
+
+def failures(group: pd.DataFrame) -> str:
+    """Return the note of a median cost."""
+    cell = group.iloc[0]
+    failed = f"{cell['failed']} of {cell['repeats']} runs without a result" if cell["failed"] else ""
+    return "; ".join(filter(None, (source(group), failed)))
+
+
+class Costs(OnData, Table):
+    """Median costs of all cells; the modes stand side by side as variants."""
+
+    name = "costs"
+    caption = (
+        "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
+        "a sample, with quartiles (lower, upper), by data set, expected size m (as in the paper; samples of stand-ins "
+        "have the same rates), target epsilon and sampler. As done: the released code; as stated: the text; "
+        "consistent: the repaired algorithm. Without epsilon: no noise. Empty: no such size meets the target."
+    )
+    keys = ("dataset", "sampler", "m", "epsilon")
+    layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
+    words = BY_DATA
+    absent: ClassVar[Mapping[str, object]] = {"m": 0, "epsilon": math.inf}
+    parts = (
+        Part("importance_clustering",
+             {"cost": Column("median", lower="lower", upper="upper", replicates="repeats", empty=True)},
+             keys={"m": "m_paper"}, prepare=named, note=failures),
+    )  # fmt: skip
+
+
+class Coreset(OnData, Table):
+    """Measured deviations of costs on samples."""
+
+    name = "coreset"
+    caption = (
+        "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
+        "centres, random rows and centres fitted to the sample (mean over repeats, with its error): lower bounds of "
+        "the epsilon of a lightweight core-set. independent: draws of the theorem; poisson: the sampler that is used, "
+        "of which the theorem does not speak. deviation_times_root: times the root of the size, which the theorem has "
+        "constant."
+    )
+    keys = ("dataset", "kind", "m")
+    layout = Layout(panels=("dataset",), stub=("kind", "m"))
+    words = BY_DATA
+    parts = (
+        Part("importance_coreset", {
+            "random": mean("random"), "fitted": mean("fitted"),
+            "deviation_times_root": lambda group: float(
+                (group[["random", "fitted"]].max(axis=1) * np.sqrt(group["m"])).mean()
+            ),
+        }, note=source),
+    )  # fmt: skip
+
+
+def quantile(share: float) -> Column:
+    """Return the column of one quantile of the losses of a group of records."""
+    return Column(lambda group: float(group.loc[group["place"] == share, "value"].iloc[0]))
+
+
+class GroupLosses(OnData, Table):
+    """Losses and sampling rates of named groups."""
+
+    name = "group_losses"
+    caption = (
+        "Losses after sampling by group of records at one target: quantiles (nats), mean inclusion probability, and "
+        "the share of the group within 10 % of the largest loss of all records."
+    )
+    keys = ("dataset", "sampler", "group")
+    layout = Layout(panels=("dataset",), stub=("sampler", "group"))
+    words = BY_DATA
+    parts = (
+        Part("importance_losses", {
+            **{f"quantile_{100 * share:g}": quantile(share) for share in QUANTILES},
+            "mean_rate": shared("weight"), "near_largest": shared("loss"),
+        }, where={"topic": "group"}, note=source),
+    )  # fmt: skip
+
+
+class Gain(Table):
+    """Pure epsilon next to what is proved at a delta."""
+
+    name = "gain"
+    caption = (
+        "Proved epsilon at the configured delta of noise that was set for pure privacy (upper bounds, first centres "
+        "fixed independently of the data), and the pure target over it. lloyd: counts and sums of 10 rounds at the "
+        "radius and mean square of Table 1; sums: sums alone, by dimension; gaussian: the largest weight at epsilon = "
+        "1 of a record whose Gaussian noise has the shift mu at weight 1."
+    )
+    keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
+    layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))
+    words = BY_DATA
+    absent: ClassVar[Mapping[str, object]] = {"d": 0}
+    parts = (
+        Part("importance_gain", {
+            "proved": Column("proved", empty=True),
+            "gain": Column(lambda group: float((group["pure"] / group["proved"]).iloc[0]), empty=True),
+        }, where={"topic": ("lloyd", "sums")}, keys={"epsilon": "pure"}),
+        Part("importance_gain", {"weight": "proved"}, where={"topic": "gaussian"}, keys={"epsilon": "pure"}),
+    )  # fmt: skip
+
+
+def hits(group: pd.DataFrame) -> str:
+    """Return the event of a canary and how often it was drawn."""
+    record = group.iloc[0]
+    event = record["event"].replace("=", "")
+    return f"{event}: {record['hits_with']} and {record['hits_without']} of {record['draws']} draws"
+
+
+class CanaryAuditTable(Table):
+    """What canaries prove, mode by mode."""
+
+    name = "audit"
+    caption = (
+        "Canaries against weighted DP-Lloyd: the loss that is promised, and a lower bound of the true one from draws "
+        "of the code (exact intervals at the configured confidence). As done: noise radius and first centres of the "
+        "released code; as stated: the density of the text, first centres drawn from the data; consistent: first "
+        "centres that do not depend on the data. flagged = 1: the draws refute the promise."
+    )
+    keys = ("attack",)
+    layout = Layout(stub=("attack",))
+    parts = (
+        Part("importance_audit", {"promised": "promised", "shown": "lower", "flagged": "flagged"}, note=hits,
+             prepare=lambda frame: frame.assign(flagged=(frame["lower"] > frame["promised"]).astype(float))),
+    )  # fmt: skip
