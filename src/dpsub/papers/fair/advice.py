@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpsub.papers.fair.artefacts.labels import label_of, listed
-from dpsub.papers.fair.artefacts.paired import REFERENCE
-from dpsub.reproduce.report.takeaways import Tables
+from dpsub.papers.fair.paired import REFERENCE, label_of
+from dpsub.reproduce.report.takeaways import Tables, listed
 
 BLOCK = {"dataset": "*", "epsilon": "*", "sampler": "*"}
 SAME_LAW = ("wor", "must_oo")
@@ -135,7 +134,8 @@ def noise_at_equal_privacy(tables: Tables) -> Statement | None:
     text = (
         f"For the same target, proved under substitution, Poisson needs the least noise in {least} of {len(ratios)} "
         "comparisons with another sampler. Noise over Poisson's: "
-        + ", ".join(f"{label_of(name)} {low:.2f} to {high:.2f}" for name, (low, high) in spans.items()) + "."
+        + ", ".join(f"{label_of(name)} {low:.2f} to {high:.2f}" for name, (low, high) in spans.items())
+        + "."
     )
     return Statement("Noise", text, tuple(dict.fromkeys(part for cell, base, _ in ratios for part in (base, cell))))
 

@@ -23,7 +23,7 @@ from dpsub.sampling import Multistage
 from dpsub.sampling.base import PoissonStage, StagedSampler
 
 VARIANTS = ("rigorous", "consistent")
-"""Noise that is proved to meet the target under `substitute`; noise at which the papers' pair meets it, no guarantee."""
+"""Noise is proved to meet the target under `substitute`; or the papers' pair meets it, which is no guarantee."""
 
 ACCURACY = 5e-3
 """Relative distance of a noise multiplier from one that is not shown to meet the target, in both variants."""
@@ -103,11 +103,11 @@ class Cell:
     @property
     def entry(self) -> Entry:
         """The entry of a grid that stands for this cell alone."""
-        target = {"target_epsilon": (self.target_epsilon,), "target_delta": (self.target_delta,)}
-        return Entry.model_construct(
-            dataset=(self.dataset,), samplers=(self.sampler,), m=(self.m,), b=() if self.b is None else (self.b,),
-            steps=(self.steps,), **(target if self.private else {}),
-        )  # fmt: skip
+        fixed: dict[str, Any] = {"dataset": (self.dataset,), "samplers": (self.sampler,), "m": (self.m,),
+                                 "b": () if self.b is None else (self.b,), "steps": (self.steps,)}  # fmt: skip
+        if self.private:
+            fixed |= {"target_epsilon": (self.target_epsilon,), "target_delta": (self.target_delta,)}
+        return Entry.model_construct(**fixed)
 
     def check_reach(self) -> None:
         """Raise UnsupportedError if no bound covers the sampler, or no noise multiplier up to 1e4 meets the target.
@@ -225,7 +225,9 @@ def calibrate(cell: Cell) -> Calibrated:
     UnsupportedError
         If no noise multiplier up to 1e4 meets the target.
     """
-    return _calibrate(replace(cell, sampler=_SAME_LAW.get(cell.sampler, cell.sampler))) if cell.private else Calibrated()
+    if not cell.private:
+        return Calibrated()
+    return _calibrate(replace(cell, sampler=_SAME_LAW.get(cell.sampler, cell.sampler)))
 
 
 @lru_cache(maxsize=4096)

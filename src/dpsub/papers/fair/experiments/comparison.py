@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from time import perf_counter
 from typing import Annotated, Any, ClassVar
@@ -159,7 +159,7 @@ def recorded_noise(run: Run) -> dict[Cell, Calibrated]:
     return {_named(row): Calibrated(**{name: float(row[name]) for name in vars(Calibrated())}) for row in rows}
 
 
-def _named(row: dict[str, Any]) -> Cell:
+def _named(row: Mapping[Any, Any]) -> Cell:
     named = {name: row[name] for name in ("dataset", "variant", *CELL) if name != "n"}
     return Cell(**{**named, "b": named["b"] or None})
 
