@@ -110,10 +110,10 @@ def experiments(board: Board, config: dict) -> None:
     root = config["seed"]
     one = config["experiments"]["subset_statistics"]
     experiment = SubsetStatistics()
-    replicates = range(experiment.replicates(one))
+    replicates = range(one["replicates"])
     ours = best(lambda: experiment.compute(one, variant="stated", replicates=replicates, seed=root, data={}), 2)
     x = np.random.default_rng(0).standard_normal(one["n"])
-    cells = list(experiment.cells(one, "stated"))
+    cells = list(experiment.runs(experiment.settings(one), "stated"))
 
     def loop_one() -> None:
         for cell in cells:
@@ -126,14 +126,14 @@ def experiments(board: Board, config: dict) -> None:
 
     two = config["experiments"]["linear_regression"]
     regression = LinearRegression()
-    replicates = range(regression.replicates(two))
+    replicates = range(two["replicates"])
     ours = best(lambda: regression.compute(two, variant="stated", replicates=replicates, seed=root, data={}), 2)
 
     def loop_two() -> None:
         rng = stream(root, experiment="bench", cell={}, role="data", replicate=0)
         x = np.column_stack([np.ones(two["n"]), rng.standard_normal((two["n"], 2))])
         y = x @ np.asarray(two["beta"], dtype=float) + rng.standard_normal(two["n"])
-        for cell, *_ in regression.descents({**two, "iterations": 16}, "stated", range(1), root):
+        for cell in regression.runs(regression.settings(two), "stated"):
             block = cell.drawn.draw_block(Frame(two["n"]), two["iterations"], rng)
             noise = cell.sigma * rng.standard_normal((two["iterations"], 3)) if cell.sigma else None
             plain_loops.linear_regression_path(

@@ -30,8 +30,8 @@ SUBSET = (
     "tests/conformance", "tests/golden", "tests/workflow/test_tiny_run.py",
     *(f"tests/unit/test_{name}.py" for name in (
         "adult", "advisor", "amplification", "artefacts", "bounds", "calibration", "cli", "comparison", "design_losses",
-        "divergences", "figures", "published", "records", "report", "settings", "simulated", "sweep_grids",
-        "sweep_store", "utility_experiments",
+        "divergences", "figures", "published", "records", "report", "settings", "simulated", "sweep",
+        "utility_experiments",
     )),
 )  # fmt: skip
 

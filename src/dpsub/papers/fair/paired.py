@@ -141,7 +141,7 @@ def papers_losses(linear: pd.DataFrame, adult: pd.DataFrame) -> dict[str, pd.Dat
     linear = linear[linear["epsilon_amplified"] == linear["epsilon_amplified"].min()]
     errors = linear[[f"error_beta{i}" for i in range(3)]].to_numpy()
     linear = linear.assign(loss=np.sqrt((errors**2).sum(axis=1)))
-    adult = adult[adult["solver"] == "dp_sgd"].assign(loss=adult["train_loss"])
+    adult = adult[adult["solver"] == "dp_sgd"].rename(columns={"train_loss": "loss"})
     named = {"linear": linear, "adult": adult}
     return {name: part.pivot(index="replicate", columns="sampler", values="loss") for name, part in named.items()}
 
