@@ -148,9 +148,7 @@ def test_the_words_follow_from_the_numbers(made: Tables, tmp_path: Path) -> None
     assert said(turned, "Which sampler").startswith("Use MUST.OW: in all 8 comparisons")
     honest = made_up_fair.fair_comparison()
     honest["epsilon_lower"] = 0.5 * honest["target_epsilon"]
-    assert "No attack known here" in said(
-        statements(tables(tmp_path, fair_comparison=honest)), "The papers' pair"
-    )
+    assert "No attack known here" in said(statements(tables(tmp_path, fair_comparison=honest)), "The papers' pair")
 
 
 def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:

@@ -227,7 +227,9 @@ def adjacency(tables: Tables) -> Statement | None:
 
 def coverage(tables: Tables) -> Statement | None:
     """Say whose intervals keep their level."""
-    values, lower, upper = (_cells(tables, "measures", "coverage", f"rigorous{end}") for end in ("", "_lower", "_upper"))
+    values, lower, upper = (
+        _cells(tables, "measures", "coverage", f"rigorous{end}") for end in ("", "_lower", "_upper")
+    )
     if not values or not len(values) == len(lower) == len(upper):
         return None
     missed = [one.sampler for one, high in zip(values, upper, strict=True) if high.value < 0.95]

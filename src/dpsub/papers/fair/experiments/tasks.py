@@ -7,7 +7,7 @@ with WOR batches at one noise level; samplers were not compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from dpsub.streams import Streams
 TRAIN_SHARE = 0.75
 BETA = (1.0, 0.5, 0.2)
 MEASURES = ("accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "covered", "interval_width")
-LARGER_IS_BETTER = ("accuracy", "auc", "covered")
 
 
 @dataclass(frozen=True)
@@ -114,25 +113,19 @@ def load(task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[
     if task.kind == "mean":
         values = np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip)
         return TaskData(np.empty((0, 0)), values, None, None, "simulated")
-    features, targets, label = _READERS[task.name](data)
+    features, targets, label = _read(task.name, data)
     rows = np.hstack([np.ones((len(features), 1)), bundled.clipped_rows(features, 1.0)])
     orders = np.stack([rng.permutation(len(rows)) for rng in rngs])
     return TaskData(rows, targets, orders[:, : task.n], orders[:, task.n :], label)
 
 
-def _adult(data: Mapping[str, Path]) -> tuple[np.ndarray, np.ndarray, str]:
-    table = adult.load(data["adult"])
+def _read(name: str, data: Mapping[str, Path]) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return features, targets and label of a classification task."""
+    if name == "ijcnn1":
+        return ijcnn1.load(data[name])
+    if name in bundled.NAMES:
+        return (*bundled.load(name), "real")
+    table = adult.load(data[name])
     features, targets = (np.concatenate(pair) for pair in
                          ((table.X_train, table.X_test), (table.y_train, table.y_test)))  # fmt: skip
     return features, targets.astype(float), table.label
-
-
-def _bundled(name: str) -> Callable[[Mapping[str, Path]], tuple[np.ndarray, np.ndarray, str]]:
-    return lambda data: (*bundled.load(name), "real")
-
-
-_READERS: dict[str, Callable[[Mapping[str, Path]], tuple[np.ndarray, np.ndarray, str]]] = {
-    "adult": _adult,
-    "ijcnn1": lambda data: ijcnn1.load(data["ijcnn1"]),
-    **{name: _bundled(name) for name in bundled.NAMES},
-}
