@@ -145,7 +145,7 @@ def _cost(cell: Cell, seeds: int) -> Cost:
     replicate = 2e-4 + task.n * 2e-7 * classified + cell.steps * (6e-6 + 2.2e-9 * cell.m * (task.n_parameters + 12))
     numbers = seeds * (cell.steps * task.n_parameters + 3 * ITERATIONS_AT_ONCE * cell.m + 2 * cell.steps * cell.m)
     table = task.n * (task.n_parameters * (2.7 if classified else seeds) + 1.4 * seeds)
-    return Cost(setup, replicate, 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20)
+    return Cost(setup, replicate, 300 + 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20)
 
 
 def sources(grid: Sequence[Entry]) -> tuple[str, ...]:
