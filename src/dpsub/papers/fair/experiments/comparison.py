@@ -113,7 +113,7 @@ class FairComparison(Experiment):
 
     def cost(self, settings: Settings) -> Cost:
         """Return the sum over cells; the rates were measured on one core: docs/statistics.md says how."""
-        costs = [_cost(cell, min(settings.replicates, SEEDS_AT_ONCE)) for cell in expanded(settings.grid, "rigorous")]
+        costs = [_cost(cell) for cell in expanded(settings.grid, "rigorous")]
         setup, replicate = sum(cost.setup for cost in costs), sum(cost.replicate for cost in costs)
         return Cost(setup, replicate, max(cost.memory for cost in costs))
 
@@ -138,7 +138,7 @@ class FairComparison(Experiment):
         return self.frame(rows)
 
 
-def _cost(cell: Cell, seeds: int) -> Cost:
+def _cost(cell: Cell, seeds: int = SEEDS_AT_ONCE) -> Cost:
     task, classified = cell.task, cell.task.kind == "classification"
     stages = len(cell.drawn.slots(task.n)) if ":" in cell.sampler else 1 + (cell.b is not None)
     setup = 0.05 + (SECONDS_OF_CALIBRATION[min(stages, 3) - 1] if cell.private else 0.0)
