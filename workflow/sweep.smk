@@ -10,17 +10,19 @@ from types import SimpleNamespace
 
 from snakemake.utils import min_version
 
+from dpsub.data.dataset import REGISTRY as DATA_SETS
+
 min_version("9.0")
 
 ROOT = Path(str(workflow.current_basedir)).resolve().parent
 RESULTS, JOBS = config["results"], config["jobs"]
 EXPERIMENTS = sorted(config["code"])
-DATA_SETS = sorted({name for job in JOBS.values() for name in job["data_sets"]})
+PREPARED = sorted({name for job in JOBS.values() for name in job["data_sets"]})
 PLAN = SimpleNamespace(
     config=config,
     experiments=EXPERIMENTS,
-    data_sets=lambda *_: DATA_SETS,
-    data_file=lambda name: Path(RESULTS) / "data" / f"{name}.parquet",
+    data_sets=lambda *_: PREPARED,
+    data_file=lambda name: Path(RESULTS) / "data" / f"{name}{DATA_SETS.get(name).suffix}",
 )
 
 

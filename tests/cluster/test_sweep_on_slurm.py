@@ -8,51 +8,41 @@ from pathlib import Path
 
 import pytest
 
-from dpsub.reproduce.sweeps import store
 from tests.cluster import jobs
-from tests.sweep_grids import DRAWS
 from tests.workflow import runs
 from tests.workflow import test_sweep as sweeps
 from tests.workflow.test_interruptions import wait_for_the_lock
 
 pytestmark = pytest.mark.usefixtures("slurm")
-GRID = DRAWS | {"steps": [90000, 90001], "seeds": 12}
 SHORT = 0.1  # minutes a job, at the expected speed
 ON_SLURM = ("--profile", "slurm", "--", *jobs.OFTEN)
 
 
-def records_of(folder: Path) -> dict[str, bytes]:
-    """Return the record files by name."""
-    return {name: content for name, (_, content) in sweeps.made(folder).items() if name.endswith(".parquet")}
-
-
-def finished(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return inode and content of the files of finished jobs."""
-    ended = {path.stem for path in store.part_files(folder / runs.RESULTS)}
-    return {name: file for name, file in sweeps.made(folder).items() if Path(name).stem.removeprefix("_") in ended}
+def contents(folder: Path) -> dict[str, bytes]:
+    return {name: content for name, (_, content) in sweeps.made(folder).items()}
 
 
 def states(folder: Path) -> list[str]:
-    return [job["JobState"] for job in jobs.all_jobs(folder) if "run_bundle" in job["Comment"]]
+    return [job["JobState"] for job in jobs.all_jobs(folder) if "run_cells" in job["Comment"]]
 
 
 def test_a_sweep_gives_the_bytes_of_a_local_one_and_a_kill_costs_no_finished_cell(tmp_path: Path) -> None:
     local, whole, killed = tmp_path / "local", tmp_path / "whole", tmp_path / "killed"
-    undisturbed = sweeps.start(whole, GRID, job_minutes=SHORT, options=ON_SLURM)
+    undisturbed = sweeps.start(whole, sweeps.SEVERAL, job_minutes=SHORT, options=ON_SLURM)
     # One job at a time: there is something left to do when the first one has ended.
-    process = sweeps.start(killed, GRID, cores=1, job_minutes=SHORT, options=ON_SLURM)
-    status, output = sweeps.run(local, GRID, job_minutes=SHORT)
+    process = sweeps.start(killed, sweeps.SEVERAL, cores=1, job_minutes=SHORT, options=ON_SLURM)
+    status, output = sweeps.run(local, sweeps.SEVERAL, job_minutes=SHORT)
     assert status == 0, output
-    expected = records_of(local)
+    expected = contents(local)
     assert len(expected) >= 3
     jobs.wait(lambda: {"COMPLETED", "RUNNING"} <= set(states(killed)), "a job that has ended and one that runs")
     os.kill(process.pid, signal.SIGKILL)
     runs.finish(process)
     wait_for_the_lock(killed)
-    before = finished(killed)
+    before = sweeps.made(killed)
     assert 0 < len(before) < len(expected) and not sweeps.summaries(killed)
 
-    status, output = sweeps.run(killed, GRID, job_minutes=SHORT, options=ON_SLURM)
+    status, output = sweeps.run(killed, sweeps.SEVERAL, job_minutes=SHORT, options=ON_SLURM)
     assert status == 0, output + jobs.log(killed)
     after = sweeps.made(killed)
     assert {name: after[name] for name in before} == before
@@ -63,5 +53,5 @@ def test_a_sweep_gives_the_bytes_of_a_local_one_and_a_kill_costs_no_finished_cel
     assert states(whole) == ["COMPLETED"] * len(expected)
     assert states(killed).count("COMPLETED") <= len(expected)
     for folder in (whole, killed):
-        assert records_of(folder) == expected
+        assert contents(folder) == expected
         assert sweeps.summaries(folder) == sweeps.summaries(local)

@@ -16,9 +16,8 @@ import pytest
 from dpsub.errors import PlanError
 from dpsub.reproduce import settings
 from dpsub.reproduce.plan import Plan
-from dpsub.reproduce.sweeps import planning
-from dpsub.reproduce.sweeps.planning import SweepPlan
-from tests.sweep_grids import DRAWS, FAIR, sweep
+from dpsub.reproduce.sweep import Sweep, SweepPlan
+from tests.unit.test_sweep import DRAWS, FAIR
 from tests.workflow import runs
 
 WHOLE = settings.load([runs.ROOT / "config.yaml"])
@@ -137,15 +136,15 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
     assert tried > 50
 
 
-@pytest.mark.parametrize("grid", [DRAWS, FAIR], ids=["draws", "fair"])
-def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(grid: dict[str, Any], tmp_path: pathlib.Path) -> None:
-    whole = planning.validate(sweep(grid, results_dir=str(tmp_path / "none")))
+@pytest.mark.parametrize("block", [DRAWS, FAIR], ids=["draws", "fair"])
+def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(block: dict[str, Any], tmp_path: pathlib.Path) -> None:
+    whole = {"seed": 1, "results_dir": str(tmp_path / "none"), "job_minutes": 10, "sweep": [block]}
     cases = [(path, value) for path in places(whole) for value in mutations(at(whole, path))]
     assert len(cases) > 100
     accepted = 0
     for path, value in cases:
         try:
-            SweepPlan(planning.validate(replaced(whole, path, value)))
+            SweepPlan(settings.conform(Sweep, replaced(whole, path, value)))
             accepted += 1
         except PlanError as refusal:
             assert names_the_key(path, str(refusal)) and "\n" not in str(refusal), (path, value)

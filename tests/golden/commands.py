@@ -32,11 +32,14 @@ seed: 1
 results_dir: results
 job_minutes: 0.3
 memory_mib: 8000
-grids:
-  - {experiment: distinct_draws, samplers: [poisson, wor, wr, must_oo, must_ow, must_wo, must_ww], seeds: 4,
-     sizes: [{n: 1000, m: 50, b: 100}, {n: 2000, m: 50, b: 200}], steps: [100, 400]}
-  - {experiment: fair_comparison, datasets: [linear, adult], samplers: [poisson, wor, "wor:200,wr:100"], seeds: 2,
-     sizes: [{m: 100}], steps: [20], targets: [{epsilon: 2, delta: 1.0e-5}], conventions: [rigorous]}
+sweep:
+  - {experiment: distinct_draws, samplers: &all [poisson, wor, wr, must_oo, must_ow, must_wo, must_ww],
+     replicates: 4, n: 1000, m: 50, b: 100, vary: {steps: [100, 400]}}
+  - {experiment: distinct_draws, samplers: *all, replicates: 4, n: 2000, m: 50, b: 200, vary: {steps: [100, 400]}}
+  - experiment: fair_comparison
+    variants: [rigorous]
+    replicates: 2
+    grid: [{dataset: [linear, adult], samplers: [poisson, wor, "wor:200,wr:100"], m: 100, steps: 20, target_epsilon: 2}]
 """
 FILES = {
     "frame.csv": ["stratum,cluster,size,income", *(f"{'ab'[i % 2]},{i % 4},{i + 1},{7 * i % 23}" for i in range(40))],

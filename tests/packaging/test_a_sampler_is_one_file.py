@@ -88,16 +88,15 @@ TABLE = """
 from dpsub import sampling
 from dpsub.reproduce import experiments
 from dpsub.reproduce.figures import style
-from dpsub.papers.fair.sweeps.distinct_draws import DistinctDraws
+from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws
 
 experiment = experiments.REGISTRY.get("distinct_counts")()
 settings = {"draws": 20, "samplers": ["poisson", "blb"], "settings": [{"n": 400, "m": 20, "b": 40}]}
 records = experiment.compute(settings, variant="stated", replicates=range(2), seed=1)
 expected = sampling.of_sizes("blb", n=400, b=40).expected_distinct(400)
 assert set(records.loc[records["sampler"] == "blb", "law_mean"]) == {expected}
-fields = {"sampler": "blb", "n": 400, "m": 20, "b": 40, "steps": 5}
-DistinctDraws().check(fields)
-cell = DistinctDraws().run(fields, range(3), root=1, data={})
+chosen = {"samplers": ["blb"], "n": 400, "m": 20, "b": 40, "steps": 5}
+cell = DistinctDraws().compute(chosen, variant="consistent", replicates=range(3))
 assert len(cell) == 3 and (cell["distinct_mean"] <= 40).all()
 for name in ("blb", "wow"):
     assert style.sampler_style(name)["color"] == sampling.REGISTRY.get(name).colour
@@ -107,8 +106,8 @@ seed: 1
 results_dir: results
 job_minutes: 1
 memory_mib: 1000
-grids:
-  - {experiment: distinct_draws, samplers: [wor, blb], seeds: 2, sizes: [{n: 400, m: 20, b: 40}], steps: [5]}
+sweep:
+  - {experiment: distinct_draws, samplers: [wor, blb], replicates: 2, n: 400, m: 20, b: 40, steps: 5}
 """
 
 

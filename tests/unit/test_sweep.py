@@ -29,8 +29,8 @@ DRAWS: dict[str, Any] = {
     "vary": {"b": [20, 30], "steps": [5, 10]},
 }  # fmt: skip
 ENTRY: dict[str, Any] = {
-    "dataset": "linear", "samplers": ["poisson", "must_ow"], "m": [20], "b": [40], "steps": 10, "target_epsilon": [2],
-    "target_delta": 1e-5,
+    "dataset": "linear", "samplers": ["nonprivate", "poisson", "must_ow"], "m": 20, "b": 40, "steps": 10,
+    "target_epsilon": 2,
 }  # fmt: skip
 FAIR: dict[str, Any] = {"experiment": "fair_comparison", "variants": ["rigorous"], "replicates": 2, "grid": [ENTRY]}
 
@@ -105,6 +105,14 @@ def test_every_experiment_can_be_swept(tmp_path: Path) -> None:
     found = planned(tmp_path, block).wanted.values()
     assert {cell.varied["m"] for cell, _ in found} == {50, 100}
     assert len({cell.settings.samplers for cell, _ in found}) > 3
+
+
+def test_without_privacy_a_cell_stands_for_all_targets(tmp_path: Path) -> None:
+    entry = ENTRY | {"dataset": ["linear", "digits"], "steps": [10, 20], "target_epsilon": [1, 2], "m": [20, 30]}
+    found = [cell.settings.grid[0] for cell, _ in planned(tmp_path, FAIR | {"grid": [entry]}).wanted.values()]
+    without = [one for one in found if one.samplers == ("nonprivate",)]
+    assert len(found) == 8 + 2 * 16 and len(without) == 8
+    assert all(one.b == one.target_epsilon == () for one in without)
 
 
 @pytest.mark.parametrize("name", ["sweep.yaml", "smoke_sweep.yaml"])
@@ -258,6 +266,15 @@ def test_summary_and_differences_are_those_of_all_rows_at_once(rows_at_once: int
         low, high = stats.ttest_1samp(gained, 0).confidence_interval()
         np.testing.assert_allclose(row["distinct_mean_difference"], gained.mean(), rtol=1e-12)
         np.testing.assert_allclose([row["distinct_mean_low"], row["distinct_mean_high"]], [low, high], rtol=1e-9)
+
+
+def test_a_cell_with_rows_of_poisson_is_its_own_partner(tmp_path: Path) -> None:
+    number = np.arange(4.0)
+    rows = pd.DataFrame({"pair": "a", "cell": ["b", "b", "c", "c"], "variant": "stated", "data": "", "replicate": 0,
+                         "sampler": ["poisson", "wor"] * 2, "b": [1, 1, 2, 2], "loss": number**2})  # fmt: skip
+    rows.to_parquet(tmp_path / "rows.parquet")
+    summary.write([tmp_path / "rows.parquet"], ["sampler", "b"], ["loss"], tmp_path / "s", tmp_path / "d")
+    assert list(pd.read_parquet(tmp_path / "d")["loss_difference"]) == [1, 5]
 
 
 def test_without_poisson_cells_nothing_is_paired(tmp_path: Path) -> None:

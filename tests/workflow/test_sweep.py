@@ -9,25 +9,25 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from dpsub.reproduce import lock
-from dpsub.reproduce.sweeps import store
-from tests.sweep_grids import DRAWS, FAIR, written
+from dpsub.reproduce import lock, sweep
+from tests.unit.test_sweep import DRAWS, FAIR, written
 from tests.workflow import runs
 from tests.workflow.test_interruptions import wait_for_the_lock
 
 RUNNER = runs.ROOT / "workflow/scripts/run_sweep.py"
 RESULTS = runs.RESULTS
-SEVERAL = DRAWS | {"steps": [90000, 90001], "seeds": 12}
+SEVERAL = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 12}
 """Some jobs of some seconds."""
 
 
 def start(
-    folder: Path, *grids: dict, cores: int = 2, options: tuple[str, ...] = (), **keys: object
+    folder: Path, *blocks: dict, cores: int = 2, options: tuple[str, ...] = (), **keys: object
 ) -> subprocess.Popen:
     folder.mkdir(exist_ok=True)
-    path = written(folder / "sweep.yaml", *grids, **{"results_dir": RESULTS, **keys})
+    path = written(folder / "sweep.yaml", *blocks, **{"results_dir": RESULTS, **keys})
     return subprocess.Popen(
         [sys.executable, str(RUNNER), str(path), "--cores", str(cores), *options],
         cwd=folder, env=runs.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -35,14 +35,13 @@ def start(
     )  # fmt: skip
 
 
-def run(folder: Path, *grids: dict, **keys: object) -> tuple[int, str]:
-    return runs.finish(start(folder, *grids, **keys))
+def run(folder: Path, *blocks: dict, **keys: object) -> tuple[int, str]:
+    return runs.finish(start(folder, *blocks, **keys))
 
 
 def made(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return inode and content of every file of the store: a file that is written again gets another inode."""
-    top = folder / RESULTS / "records"
-    return {str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes()) for path in top.rglob("*.*")}
+    """Return inode and content of every record file: a file that is written again gets another inode."""
+    return {path.stem: (path.stat().st_ino, path.read_bytes()) for path in sweep.part_files(folder / RESULTS)}
 
 
 def summaries(folder: Path) -> dict[str, bytes]:
@@ -50,9 +49,9 @@ def summaries(folder: Path) -> dict[str, bytes]:
 
 
 def finished(folder: Path) -> list[tuple[str, int]]:
-    """Return the (cell, replicate) of all rows in the store."""
-    rows = [batch.to_pylist() for batch in store.batches(folder / RESULTS, "*", columns=["cell", "replicate"])]
-    return [(row["cell"], row["replicate"]) for batch in rows for row in batch]
+    """Return the (cell, replicate) of all rows."""
+    frames = [pd.read_parquet(path, columns=["cell", "replicate"]) for path in sweep.part_files(folder / RESULTS)]
+    return list(pd.concat(frames).itertuples(index=False, name=None))
 
 
 @pytest.fixture(scope="module")
@@ -67,24 +66,24 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
     status, output = run(tmp_path, DRAWS, FAIR)
     assert status == 0, output
-    assert "20 records of 10 cells to compute in 2 jobs" in output
+    assert "22 records of 11 cells to compute in 2 jobs" in output
     before = made(tmp_path)
     status, output = run(tmp_path, DRAWS, FAIR)
     assert (status, output.splitlines()[0]) == (0, "nothing to do: every cell is finished")
     assert made(tmp_path) == before
-    status, output = run(tmp_path, DRAWS | {"samplers": ["wr", *DRAWS["samplers"]], "seeds": 3}, FAIR)
+    status, output = run(tmp_path, DRAWS | {"samplers": ["wr", *DRAWS["samplers"]], "replicates": 3}, FAIR)
     assert status == 0, output
-    assert "14 records of 10 cells to compute in 1 jobs" in output and "2 cells are finished" in output
+    assert "14 records of 10 cells to compute in 1 jobs" in output and "3 cells are finished" in output
     after = made(tmp_path)
     assert {name: after[name] for name in before} == before and len(after) == len(before) + 1
     units = finished(tmp_path)
-    assert len(units) == len(set(units)) == 10 * 3 + 2 * 2
+    assert len(units) == len(set(units)) == 10 * 3 + 3 * 2
 
 
 def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path: Path) -> None:
     process = start(tmp_path, SEVERAL, cores=1, job_minutes=0.1)
     for _ in range(runs.PATIENCE * 10):
-        if store.part_files(tmp_path / RESULTS) or process.poll() is not None:
+        if sweep.part_files(tmp_path / RESULTS) or process.poll() is not None:
             break
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGKILL)
@@ -108,11 +107,8 @@ def test_another_run_is_refused_while_one_works(tmp_path: Path) -> None:
 
 
 def test_a_contradiction_is_told_before_the_first_job(tmp_path: Path) -> None:
-    status, output = run(tmp_path, DRAWS | {"sizes": [{"n": 100, "m": 10, "b": 101}]})
-    assert status == 1 and output.count("\n") == 1
-    assert output.startswith(
-        "error: grids[0]: b must be at most n = 100, got b = 101 (cell: distinct_draws with sampler"
-    )
+    status, output = run(tmp_path, DRAWS | {"vary": {"b": [101]}})
+    assert (status, output) == (1, "error: sweep[0]: b must be at most n = 100, got b = 101\n")
     assert not list((tmp_path / RESULTS).rglob("*.parquet")) and not (tmp_path / RESULTS / "logs").exists()
 
 

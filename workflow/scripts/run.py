@@ -59,7 +59,7 @@ def main() -> None:
         slurm.check(plan.experiments)
     with lock.hold(plan.results) as descriptor:
         check_room(plan.results)
-        check_data(plan)
+        check_data(plan, plan.config["data"]["folder"])
         run = Run(plan, options, slurm, descriptor)
         sys.exit(run.go([*extra, "--", *options.targets]))
 
@@ -118,11 +118,9 @@ def check_room(folder: Path) -> None:
         )
 
 
-def check_data(plan: Plan) -> None:
+def check_data(plan: Plan, folder: str | None) -> None:
     """Verify the raw files that are there, so that a damaged one stops the run before any work."""
-    chosen = plan.config["data"]
     table, raw = ROOT / "data/SOURCES.csv", Path("data/raw")
-    folder = Path(chosen["folder"]) if chosen["folder"] else None
     for name in plan.data_sets(*plan.experiments):
         data_set = REGISTRY.get(name)
         fetch.obtain(
@@ -130,7 +128,7 @@ def check_data(plan: Plan) -> None:
             data_set.files,
             sources=table,
             raw=raw,
-            folder=folder,
+            folder=Path(folder) if folder else None,
             download=False,
             fallback="synthetic",
         )

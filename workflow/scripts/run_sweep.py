@@ -41,7 +41,7 @@ def main() -> None:
         if slurm is not None:
             check_partition(plan, slurm)
         check_room(results)
-        check_data(plan)
+        check_data(plan, config.data.folder)
         plan.write()
         run = SweepRun(plan, options, slurm, descriptor)
         sys.exit(run.go(extra))

@@ -14,8 +14,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    create_model,
+    model_validator,
+)
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 from yaml.composer import Composer
 
 from dpsub import checks, noise, sampling, streams
@@ -74,6 +84,24 @@ Listed = Annotated[Several[T], AfterValidator(_not_repeated)]
 """A list of at least one value, none of which comes twice."""
 AnyOf = Annotated[tuple[T, ...], Field(strict=False), AfterValidator(_not_repeated)]
 """A list, which may be empty, of values none of which comes twice."""
+
+
+class OneOrMore:
+    """Annotation of a list for which its only value may stand."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def listed(value: Any) -> Any:
+            return value if isinstance(value, (list, tuple)) else (value,)
+
+        return core_schema.no_info_before_validator_function(listed, handler(source))
+
+    def __get_pydantic_json_schema__(self, inner: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        listed = handler(inner)
+        return {"anyOf": [listed["items"], listed]}
+
+
+Varied = Annotated[Listed[T], OneOrMore()]
+"""One value, or a list of at least one, none of which comes twice."""
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]

@@ -72,8 +72,9 @@ def write(
         Columns that name a row within all cells and replicates.
     measured : list of str
         Columns that are summarised. The summary has `<name>_mean` and `<name>_sd` (divisor replicates - 1; NaN for one
-        replicate), the differences `<name>_difference`, the mean over replicates of cell minus the Poisson cell with
-        the same settings, and `_low` and `_high`, Student's 95 % interval (NaN for a single pair).
+        replicate), the differences `<name>_difference`, the mean over replicates of a sampler's value minus Poisson's,
+        of the same cell if it has any, else of the cell with the same settings, and `_low` and `_high`, Student's 95 %
+        interval (NaN for a single pair).
     summary, differences : Path
         Files to write, each under a temporary name first.
 
@@ -82,7 +83,7 @@ def write(
     DataError
         As :func:`portions`.
     """
-    by = ["pair", "cell", "data", *keys]
+    by = ["pair", "cell", "variant", "data", *keys]
     with _Table(summary) as means, _Table(differences) as gaps:
         for rows in portions(paths, rows_at_once):
             if len(twice := rows[rows.duplicated([*by, "replicate"])]):
@@ -105,9 +106,13 @@ def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataF
 
 
 def _differences(rows: pd.DataFrame, by: list[str], on: list[str], measured: list[str]) -> pd.DataFrame:
-    on = ["pair", "data", "replicate", *on]
-    partners = rows.loc[rows["sampler"] == REFERENCE, [*on, *measured]]
-    pairs = rows[rows["sampler"] != REFERENCE].merge(partners, on=on, suffixes=("", "_partner"), validate="m:1")
+    with_own = rows["cell"].isin(rows.loc[rows["sampler"] == REFERENCE, "cell"])
+    rows = rows.assign(partner=rows["cell"].where(with_own, rows["pair"]))
+    poisson, others = rows[rows["sampler"] == REFERENCE], rows[rows["sampler"] != REFERENCE]
+    partners = pd.concat([poisson, poisson.assign(partner=poisson["pair"])])
+    on = ["partner", "data", "replicate", *on]
+    partners = partners.loc[partners["partner"].isin(others["partner"]), [*on, *measured]]
+    pairs = others.merge(partners, on=on, suffixes=("", "_partner"), validate="m:1")
     for name in measured:
         pairs[name] = pairs[name].astype(float) - pairs.pop(f"{name}_partner").astype(float)
     groups = pairs.groupby(by, sort=True, dropna=False)

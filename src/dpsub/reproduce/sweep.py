@@ -292,7 +292,7 @@ def compute(job: Path, output: Path, *, data: Mapping[str, Path], label: str = "
 
 
 def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataFrame:
-    """Return the rows of a job: names of cell and pair, label of the data, varied settings, and the records.
+    """Return the rows of a job: records, varied settings, names of cell and pair, variant, and label of the data.
 
     Raises
     ------
@@ -308,7 +308,8 @@ def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], la
     cells, counts = [work.cell for work, _ in found], [len(frame) for _, frame in found]
     varied = dict.fromkeys(name for cell in cells for name in cell.varied if name not in rows)
     new: dict[str, Any] = {name: [cell.varied.get(name) for cell in cells] for name in varied}
-    new |= {"cell": [cell.digest for cell in cells], "pair": [cell.pair for cell in cells]}
+    new |= {name: [getattr(cell, attribute) for cell in cells]
+            for name, attribute in (("cell", "digest"), ("pair", "pair"), ("variant", "variant"))}  # fmt: skip
     repeated: dict[str, Any] = {name: [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
                 for name, values in new.items()}  # fmt: skip
     return rows.assign(data=label, **repeated)
@@ -421,7 +422,7 @@ class SweepPlan:
         for block in self.config.sweep:
             varied[block.experiment] += [name for name in block.vary if name not in varied[block.experiment]]
         manifest = {
-            "results": str(self.results), "seed": self.seed, "data": settings.plain(self.config.data), "jobs": listed,
+            "results": str(self.results), "seed": self.seed, "data": self.config.data.model_dump(), "jobs": listed,
             "finished": {name: [str(path) for path in part_files(self.results, name)] for name in self.experiments},
             "varied": varied, "code": {name: self.code(name) for name in self.experiments},
         }  # fmt: skip

@@ -12,11 +12,10 @@ import pytest
 from scipy import stats
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.advice import Statement, statements
-from dpsub.papers.fair.artefacts.noise_sizes import NoiseSizes, sections
-from dpsub.papers.fair.artefacts.paired import groups, p_value, proportion
-from dpsub.papers.fair.artefacts.pareto import points
-from dpsub.papers.fair.takeaways import TAKEAWAYS
+from dpsub.papers.fair.figures import NoiseSizes, points, sections
+from dpsub.papers.fair.paired import groups, p_value
+from dpsub.papers.fair.tables import coverage
+from dpsub.papers.fair.takeaways import TAKEAWAYS, Statement, statements
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.figures import styled
@@ -76,10 +75,10 @@ def test_p_values_are_students() -> None:
 
 
 def test_coverage_has_the_exact_interval() -> None:
-    found = proportion(np.array([1.0] * 18 + [0.0] * 2))
+    found = coverage(pd.DataFrame({"covered": [1.0] * 18 + [0.0] * 2}))
     exact = stats.binomtest(18, 20).proportion_ci(0.95, method="exact")
     assert (found.lower, found.upper) == pytest.approx((exact.low, exact.high), rel=1e-9)
-    assert proportion(np.ones(20)).upper == 1.0
+    assert coverage(pd.DataFrame({"covered": np.ones(20)})).upper == 1.0
 
 
 def test_winners_are_ties_where_nothing_tells_them_apart(made: Tables) -> None:
@@ -149,9 +148,7 @@ def test_the_words_follow_from_the_numbers(made: Tables, tmp_path: Path) -> None
     assert said(turned, "Which sampler").startswith("Use MUST.OW: in all 8 comparisons")
     honest = made_up_fair.fair_comparison()
     honest["epsilon_lower"] = 0.5 * honest["target_epsilon"]
-    assert "No attack known here" in said(
-        statements(tables(tmp_path, fair_comparison=honest)), "The papers' pair"
-    )
+    assert "No attack known here" in said(statements(tables(tmp_path, fair_comparison=honest)), "The papers' pair")
 
 
 def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:

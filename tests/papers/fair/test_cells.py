@@ -6,74 +6,82 @@ import re
 import time
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from dpsub.errors import ArgumentError, DpsubError, UnsupportedError
-from dpsub.papers.fair.experiments.fair_cells import Cell, check_grid, expanded, sampler_of
+from dpsub.errors import PlanError
+from dpsub.papers.fair.experiments.cells import Cell, expanded, sampler_of
+from dpsub.papers.fair.experiments.comparison import FairComparison, sources
+from dpsub.papers.fair.settings import Entry
 
 GOOD: dict[str, Any] = {
-    "sampler": "must_ow", "m": 40, "b": 80, "steps": 10, "target_epsilon": 1.0, "target_delta": 1e-5,
-    "dataset": "breast_cancer", "convention": "rigorous",
+    "dataset": "breast_cancer", "samplers": "must_ow", "m": 40, "b": 80, "steps": 10, "target_epsilon": 1
 }  # fmt: skip
+REFUSED = [
+    ({"b": 500}, "b must be at most n = 426, got b = 500"),
+    ({"b": []}, "must_ow needs b, the size of the first stage, got none"),
+    ({"samplers": "wor", "m": 427}, "m must be at most n = 426, got m = 427"),
+    ({"samplers": "must_oo", "b": 30}, "m must be at most b = 30, got m = 40"),
+    ({"dataset": "breast_cancers"}, "unknown data set 'breast_cancers'; did you mean 'breast_cancer'?"),
+    ({"samplers": "must_ov"}, "unknown sampler 'must_ov'; did you mean 'must_wo'?"),
+    ({"samplers": "wor:50,wr:30"}, "m must be the 30 slots that the chain 'wor:50,wr:30' leaves, got m = 40"),
+    ({"samplers": "wor:50,wx:40"}, "unknown kind of stage 'wx'; "),
+    ({"samplers": "wor:fifty"}, "the size of a stage must be a number, got 'wor:fifty'"),
+    ({"samplers": "poisson:0.5,wr:40"}, "can only be the last stage"),
+    ({"samplers": ["wor", "wor"]}, "grid[0].samplers must not repeat a value"),
+    ({"target_delta": 1}, "grid[0].target_delta[0] must be below 1, got 1"),
+    ({"target_epsilon": []}, "samplers other than nonprivate need a target_epsilon, got none; add it"),
+    ({"steps": 0}, "grid[0].steps[0] must be at least 1, got 0"),
+    ({"step": 1}, "unknown configuration key 'experiments.fair_comparison.grid[0].step'; did you mean 'steps'?"),
+    (
+        {"samplers": "wor", "m": 400, "steps": 10**7, "target_epsilon": 0.01},
+        "within reach of a noise multiplier of 10000, got wor with m = 400",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"b": 500}, "b must be at most n = 426, got b = 500"),
-        ({"b": None}, "must_ow needs b, the size of the first stage, got none"),
-        ({"sampler": "wor", "m": 427}, "m must be at most n = 426, got m = 427"),
-        ({"sampler": "must_oo", "b": 30}, "m must be at most b = 30, got m = 40"),
-        ({"dataset": "breast_cancers"}, "unknown data set 'breast_cancers'; did you mean 'breast_cancer'?"),
-        ({"sampler": "must_ov"}, "unknown sampler 'must_ov'; did you mean 'must_wo'?"),
-        ({"convention": "papers"}, "unknown convention 'papers'; did you mean 'paper'?"),
-        ({"sampler": "wor:50,wr:30"}, "m must be the 30 slots that the chain 'wor:50,wr:30' leaves, got m = 40"),
-        ({"sampler": "wor:50,wx:40"}, "unknown kind of stage 'wx'; "),
-        ({"sampler": "wor:fifty"}, "the size of a stage must be a number, got 'wor:fifty'"),
-        ({"target_delta": 1.0}, "target_delta must be below 1, got target_delta = 1"),
-        ({"steps": 0}, "steps must be at least 1, got steps = 0"),
-    ],
-)
+def grid(*entries: dict[str, Any]) -> tuple[Entry, ...]:
+    found: tuple[Entry, ...] = FairComparison.settings({"grid": list(entries)}).grid
+    return found
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
 def test_a_cell_that_cannot_be_is_refused_in_a_sentence(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(message)):
-        Cell.of({**GOOD, **change})
-
-
-def test_a_missing_and_an_unknown_field_are_named() -> None:
-    with pytest.raises(ArgumentError, match=r"a cell must have the fields .*, got none named steps; add it"):
-        Cell.of({name: value for name, value in GOOD.items() if name != "steps"})
-    with pytest.raises(ArgumentError, match="unknown field of a cell 'step'; did you mean 'steps'"):
-        Cell.of({**GOOD, "step": 1})
-
-
-def test_a_target_that_no_noise_reaches_is_refused_before_any_work() -> None:
-    cell = Cell.of({**GOOD, "sampler": "wor", "m": 400, "steps": 10**7, "target_epsilon": 0.01})
-    with pytest.raises(UnsupportedError, match="within reach of a noise multiplier of 10000, got wor with m = 400"):
-        cell.check_reach()
-    Cell.of(GOOD).check_reach()
-
-
-def test_samplers_of_one_stage_have_no_b() -> None:
-    assert Cell.of({**GOOD, "sampler": "wor"}).b is None
-    assert Cell.of({**GOOD, "sampler": "wor"}) == Cell.of({**GOOD, "sampler": "wor", "b": None})
-    assert Cell.of(GOOD).b == 80
+    with pytest.raises(PlanError, match=re.escape(message)):
+        grid(GOOD | change)
 
 
 def test_a_chain_is_the_sampler_that_its_stages_describe() -> None:
+    (cell,) = expanded(grid(GOOD), "rigorous")
     law = sampler_of("wor:80,wr:40", n=426, m=40, b=None).multiplicity_law(426)
-    assert law.pmf == pytest.approx(Cell.of(GOOD).drawn.multiplicity_law(426).pmf, rel=1e-12)
-    with pytest.raises(DpsubError, match="can only be the last stage"):
-        sampler_of("poisson:0.5,wr:40", n=426, m=40, b=None)
+    assert law.pmf == pytest.approx(cell.drawn.multiplicity_law(426).pmf, rel=1e-12)
 
 
 def test_a_grid_is_all_combinations_once() -> None:
-    entry = {"dataset": "linear", "samplers": ["poisson", "must_ow"], "m": [50, 100], "b": [200, 400], "steps": 10,
-             "target_epsilon": [1, 2], "target_delta": 1e-5}  # fmt: skip
-    cells = list(expanded([entry], "paper"))
-    assert len(cells) == len(set(cells)) == 2 * 2 * (1 + 2)
-    assert {cell.convention for cell in cells} == {"paper"}
-    with pytest.raises(ArgumentError, match="a grid must hold each cell once, got poisson on linear twice"):
-        check_grid([entry, {**entry, "samplers": ["poisson"]}])
+    entry = {"dataset": ["linear", "adult"], "samplers": ["nonprivate", "poisson", "must_ow"], "m": [50, 100],
+             "b": [200, 400], "steps": 10, "target_epsilon": [1, 2]}  # fmt: skip
+    cells = list(expanded(grid(entry), "consistent"))
+    assert len({tuple(cell.fields.values()) for cell in cells if cell.private}) == 2 * 2 * 2 * (1 + 2)
+    assert [cell.sampler for cell in cells].count("nonprivate") == 2 * 2 == len(cells) - 24
+    assert {cell.b for cell in cells if cell.sampler != "must_ow"} == {None}
+    assert sources(grid(entry)) == ("adult",) and sources(grid(GOOD)) == ()
+    with pytest.raises(PlanError, match="a grid must hold each cell once, got poisson on linear twice"):
+        grid(entry, {**entry, "samplers": ["poisson"]})
+
+
+def test_cells_have_the_records_of_the_whole_and_cost_what_it_costs() -> None:
+    experiment = FairComparison()
+    entry = {"dataset": "linear", "samplers": ["nonprivate", "wor"], "m": 20, "steps": 5, "target_epsilon": [2, 4]}
+    whole = experiment.settings({"grid": [entry], "replicates": 3})
+    cells = [one.model_dump() for one in experiment.cells(whole)]
+    found = [experiment.compute(one, variant="rigorous", replicates=range(3), seed=5) for one in cells]
+    together = experiment.compute(whole.model_dump(), variant="rigorous", replicates=range(3), seed=5)
+    pd.testing.assert_frame_equal(pd.concat(found, ignore_index=True), together, check_exact=True)
+    costs = [experiment.cost(experiment.settings(one)) for one in cells]
+    assert experiment.cost(whole).setup == pytest.approx(sum(cost.setup for cost in costs))
+    assert costs[0].setup < 1 < costs[1].setup, "without privacy nothing is calibrated"
+    more = experiment.cost(experiment.settings(cells[1] | {"replicates": 40, "grid": [GOOD | {"steps": 1000}]}))
+    assert more.replicate > costs[1].replicate and more.memory > costs[1].memory
 
 
 def test_a_hundred_thousand_cells_are_made_in_seconds() -> None:

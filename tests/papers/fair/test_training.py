@@ -13,12 +13,10 @@ from dpsub.data import bundled, ijcnn1
 from dpsub.errors import ArgumentError, DataError
 from dpsub.learning.descent import area_under_curve
 from dpsub.learning.subsets import mean_interval, noise_of_average
-from dpsub.papers.fair.experiments import fair_training
-from dpsub.papers.fair.experiments.fair_cells import Cell
-from dpsub.papers.fair.experiments.fair_comparison import FairComparison, recorded_noise
-from dpsub.papers.fair.experiments.fair_noise import Calibrated
-from dpsub.papers.fair.experiments.fair_tasks import TaskData, load
-from dpsub.reproduce.experiment import Run
+from dpsub.papers.fair.experiments import training
+from dpsub.papers.fair.experiments.cells import Cell
+from dpsub.papers.fair.experiments.comparison import FairComparison
+from dpsub.papers.fair.experiments.tasks import TaskData, load
 from dpsub.sampling import Wor
 from dpsub.streams import Streams, stream
 
@@ -26,7 +24,6 @@ ROOT = 11
 STREAMS = Streams(ROOT, "fair_comparison")
 SEEDS = range(3)
 CELL = Cell("must_ow", 40, 80, 12, 1.0, 1e-5, "breast_cancer")
-NOISE = Calibrated(5.0, 4.5, 0.9, 1.0, float("nan"), float("nan"))
 
 
 def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
@@ -37,7 +34,7 @@ def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
 
 def descended_by_loop(cell: Cell, data: TaskData, i: int, multiplier: float) -> np.ndarray:
     """The accountant's release, step by step: clip each record to C, sum over slots, add N(0, (s C)^2), divide by m."""
-    task, block = cell.task, fair_training.batches_of(cell, [i], STREAMS)[0]
+    task, block = cell.task, training.batches_of(cell, [i], STREAMS)[0]
     beta = np.zeros(task.n_parameters)
     assert data.train is not None
     for t in range(cell.steps):
@@ -55,20 +52,18 @@ def descended_by_loop(cell: Cell, data: TaskData, i: int, multiplier: float) -> 
 def test_training_is_the_release_that_the_accountant_assumes(sampler: str) -> None:
     cell = replace(CELL, sampler=sampler)
     data = load(cell.task, SEEDS, STREAMS, {})
-    found = fair_training.train(cell, data, 5.0, SEEDS, STREAMS)
+    found = training.train(cell, data, 5.0, SEEDS, STREAMS)
     for i in SEEDS:
-        expected = fair_training._measured(cell, data, i, descended_by_loop(cell, data, i, 5.0))
-        for measure, value in expected.items():
-            assert found[i][measure] == pytest.approx(value, rel=1e-9)
+        expected = training._measured(cell, data, i, descended_by_loop(cell, data, i, 5.0))
+        assert {name: found[i][name] for name in expected} == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("fault", ["twice the clip", "mean for sum", "realised size"])
-def test_a_wrong_unit_of_the_noise_is_seen(fault: str) -> None:
+@pytest.mark.parametrize("wrong", [2 * 5.0, 5.0 / 40, 5.0 * 40 / 37], ids=["twice the clip", "mean", "realised size"])
+def test_a_wrong_unit_of_the_noise_is_seen(wrong: float) -> None:
     cell = replace(CELL, sampler="poisson")
     data = load(cell.task, SEEDS, STREAMS, {})
-    wrong = {"twice the clip": 2 * 5.0, "mean for sum": 5.0 / cell.m, "realised size": 5.0 * cell.m / 37}[fault]
-    loss = fair_training._measured(cell, data, 0, descended_by_loop(cell, data, 0, wrong))["log_loss"]
-    assert fair_training.train(cell, data, 5.0, SEEDS, STREAMS)[0]["log_loss"] != pytest.approx(loss, rel=1e-4)
+    loss = training._measured(cell, data, 0, descended_by_loop(cell, data, 0, wrong))["log_loss"]
+    assert training.train(cell, data, 5.0, SEEDS, STREAMS)[0]["log_loss"] != pytest.approx(loss, rel=1e-4)
 
 
 def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
@@ -79,11 +74,12 @@ def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
 
 
 def test_samplers_and_targets_are_paired_by_seed() -> None:
-    cells = [CELL, replace(CELL, sampler="wor"), replace(CELL, target_epsilon=2.0), replace(CELL, convention="paper")]
-    noises = [fair_training.noise_of(cell, 1.0, SEEDS, STREAMS) for cell in cells]
+    changes: list[dict] = [{}, {"sampler": "wor"}, {"target_epsilon": 2.0}, {"variant": "consistent"}]
+    cells = [replace(CELL, **change) for change in changes]
+    noises = [training.noise_of(cell, 1.0, SEEDS, STREAMS) for cell in cells]
     assert all(np.array_equal(noises[0], other) for other in noises)
     assert not np.array_equal(noises[0][0], noises[0][1]), "each seed has its own noise"
-    draws = [fair_training.batches_of(cell, SEEDS, STREAMS)[0].indices for cell in cells]
+    draws = [training.batches_of(cell, SEEDS, STREAMS)[0].indices for cell in cells]
     assert np.array_equal(draws[0], draws[2]) and np.array_equal(draws[0], draws[3])
     assert not np.array_equal(draws[0][:20], draws[1][:20]), "each sampler has its own batches"
     one, other = (load(CELL.task, SEEDS, STREAMS, {}) for _ in range(2))
@@ -93,32 +89,19 @@ def test_samplers_and_targets_are_paired_by_seed() -> None:
     assert one.train.shape[1] + one.test.shape[1] == 569
 
 
-@pytest.mark.parametrize("dataset", ["breast_cancer", "linear", "bootstrap_mean"])
-def test_a_seed_does_not_depend_on_its_company(dataset: str) -> None:
-    cell = Cell("must_ww", 20, 30, 8, 1.0, 1e-5, dataset)
-    experiment = FairComparison()
-    together = experiment.run_cell(cell, Run("rigorous", range(4), STREAMS))
-    alone = experiment.run_cell(cell, Run("rigorous", range(2, 3), STREAMS))
-    pd.testing.assert_frame_equal(together.iloc[2:3].reset_index(drop=True), alone, check_exact=True)
-    assert list(together.columns) == list(experiment.columns)
-    assert together["gradients"].between(together["gradients_expected"] - 3, together["gradients_expected"] + 3).all()
-
-
 def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
-    row = {"variant": "rigorous", "dataset": "linear", "sampler": "wor", "m": 100, "b": 0, "steps": 10,
-           "target_epsilon": 1.0, "target_delta": 1e-5, **vars(NOISE)}  # fmt: skip
-    found = recorded_noise(Run("rigorous", range(1), STREAMS, records={"fair_noise": pd.DataFrame([row])}))
-    assert found[Cell("wor", 100, None, 10, 1.0, 1e-5, "linear").key].noise_multiplier == 5.0
-
-
-def test_cost_grows_with_seeds_and_steps_and_knows_the_calibration() -> None:
-    experiment = FairComparison()
-    few, many = experiment.cost(CELL, 10), experiment.cost(CELL, 1000)
-    assert few.seconds < many.seconds and few.mebibytes < many.mebibytes
-    assert experiment.cost(replace(CELL, steps=1000), 1000).seconds > many.seconds
-    assert experiment.cost(CELL, 10, calibrated=False).seconds > few.seconds + 1
-    with pytest.raises(ArgumentError, match="seeds must be at least 1"):
-        experiment.cost(CELL, 0)
+    """And without privacy there is none, on the batches of Poisson sampling."""
+    row = {"variant": "rigorous", **replace(CELL, sampler="poisson", b=None).fields, "noise_multiplier": 5.0,
+           "necessary": 4.5, "epsilon_lower": 0.9, "epsilon_upper": 1.0, "epsilon_add_remove": np.nan,
+           "noise_add_remove": np.nan}  # fmt: skip
+    entry = CELL.entry.model_dump() | {"samplers": ["nonprivate", "poisson"], "b": []}
+    found = FairComparison().compute(
+        {"grid": [entry]}, variant="rigorous", replicates=SEEDS, seed=ROOT, records={"fair_noise": pd.DataFrame([row])}
+    )
+    without, noisy = found[found["sampler"] == "nonprivate"], found[found["sampler"] == "poisson"]
+    assert list(noisy["noise_multiplier"]) == [5.0] * 3 and list(without["noise_multiplier"]) == [0.0] * 3
+    assert list(without["gradients"]) == list(noisy["gradients"])
+    assert without["log_loss"].mean() < noisy["log_loss"].mean()
 
 
 @pytest.mark.parametrize(("factor", "kept"), [(1.0, True), (0.5, False)])

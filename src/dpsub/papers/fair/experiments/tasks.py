@@ -1,14 +1,14 @@
 """What the fair comparison trains: six tasks, each with its sizes, norm bound, step size and first measure.
 
-Step sizes and bounds are fixed here, the same for all samplers, noise levels and conventions. They were chosen by
+Step sizes and bounds are fixed here, the same for all samplers, noise levels and variants. They were chosen by
 looking at training without noise, which should come near its end in the steps of the configuration, and at training
 with WOR batches at one noise level; samplers were not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +18,9 @@ from dpsub.data.simulated import linear_datasets, normal_datasets
 from dpsub.learning.descent import Residual, logistic_residual, squared_error_residual
 from dpsub.streams import Streams
 
-EXPERIMENT = "fair_comparison"
 TRAIN_SHARE = 0.75
 BETA = (1.0, 0.5, 0.2)
 MEASURES = ("accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "covered", "interval_width")
-LARGER_IS_BETTER = ("accuracy", "auc", "covered")
 
 
 @dataclass(frozen=True)
@@ -102,46 +100,32 @@ class TaskData:
     test: np.ndarray | None
     label: str
 
-    def part(self, start: int, count: int) -> TaskData:
-        """Return the data of the seeds start, ..., start + count - 1 of these."""
-        chosen = slice(start, start + count)
-        if self.train is not None and self.test is not None:
-            return replace(self, train=self.train[chosen], test=self.test[chosen])
-        return replace(self, features=self.features[chosen], targets=self.targets[chosen])
-
 
 def load(task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[str, Path]) -> TaskData:
-    """Return the data of `task` for each seed: the same for all samplers, targets and conventions.
+    """Return the data of `task` for each seed: the same for all samplers, targets and variants.
 
     Streams have the role "data" and the key {"dataset": name}; a seed decides the data set, or the split into training
     and test part (a permutation of all records: the splits that papers use are not kept).
     """
-    rngs = [streams.data({"dataset": task.name}, r)
-            for r in replicates]  # fmt: skip
+    rngs = [streams.data({"dataset": task.name}, r) for r in replicates]
     if task.kind == "linear":
         return TaskData(*linear_datasets(task.n, BETA, rngs), None, None, "simulated")
     if task.kind == "mean":
         values = np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip)
         return TaskData(np.empty((0, 0)), values, None, None, "simulated")
-    features, targets, label = _READERS[task.name](data)
+    features, targets, label = _read(task.name, data)
     rows = np.hstack([np.ones((len(features), 1)), bundled.clipped_rows(features, 1.0)])
     orders = np.stack([rng.permutation(len(rows)) for rng in rngs])
     return TaskData(rows, targets, orders[:, : task.n], orders[:, task.n :], label)
 
 
-def _adult(data: Mapping[str, Path]) -> tuple[np.ndarray, np.ndarray, str]:
-    table = adult.load(data["adult"])
+def _read(name: str, data: Mapping[str, Path]) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return features, targets and label of a classification task."""
+    if name == "ijcnn1":
+        return ijcnn1.load(data[name])
+    if name in bundled.NAMES:
+        return (*bundled.load(name), "real")
+    table = adult.load(data[name])
     features, targets = (np.concatenate(pair) for pair in
                          ((table.X_train, table.X_test), (table.y_train, table.y_test)))  # fmt: skip
     return features, targets.astype(float), table.label
-
-
-def _bundled(name: str) -> Callable[[Mapping[str, Path]], tuple[np.ndarray, np.ndarray, str]]:
-    return lambda data: (*bundled.load(name), "real")
-
-
-_READERS: dict[str, Callable[[Mapping[str, Path]], tuple[np.ndarray, np.ndarray, str]]] = {
-    "adult": _adult,
-    "ijcnn1": lambda data: ijcnn1.load(data["ijcnn1"]),
-    **{name: _bundled(name) for name in bundled.NAMES},
-}

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpsub.learning.descent import Descent, area_under_curve, batch_width, binary_metrics, cross_entropy, descend
 from dpsub.learning.subsets import mean_interval, noise_of_average
-from dpsub.papers.fair.experiments.fair_cells import Cell
-from dpsub.papers.fair.experiments.fair_tasks import BETA, MEASURES, TaskData
+from dpsub.papers.fair.experiments.cells import Cell
+from dpsub.papers.fair.experiments.tasks import BETA, MEASURES, TaskData
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.streams import Streams
 
@@ -22,7 +22,7 @@ LEVEL = 0.95
 
 def batches_of(cell: Cell, replicates: Sequence[int], streams: Streams) -> list[Samples]:
     """Draw every seed's batches; the key holds the sampler, its sizes and the data set, so targets share batches."""
-    key = {"dataset": cell.dataset, "sampler": cell.sampler, "m": cell.m, "b": cell.b, "steps": cell.steps}
+    key = {"dataset": cell.dataset, "sampler": cell.batches, "m": cell.m, "b": cell.b, "steps": cell.steps}
     rngs = (streams.sample(key, r) for r in replicates)
     return [cell.drawn.draw_block(Frame(cell.task.n), cell.steps, rng) for rng in rngs]
 
@@ -40,7 +40,7 @@ def noise_of(cell: Cell, noise_multiplier: float, replicates: Sequence[int], str
 
 
 def train(
-    cell: Cell, data: TaskData, noise_multiplier: float | None, replicates: Sequence[int], streams: Streams
+    cell: Cell, data: TaskData, noise_multiplier: float, replicates: Sequence[int], streams: Streams
 ) -> list[dict[str, Any]]:
     """Return the measures of each seed, with the observed mean number of distinct records in a batch.
 
@@ -49,8 +49,8 @@ def train(
     cell : Cell
     data : TaskData
         Of the same seeds.
-    noise_multiplier : float or None
-        None: no noise (and still the clipping), as a reference without privacy.
+    noise_multiplier : float
+        Without meaning where the cell is not private, which is clipped all the same, and gets no noise.
     replicates : sequence of int
     streams : Streams
 
@@ -60,10 +60,10 @@ def train(
         One a seed: `MEASURES` (NaN where a task has no such measure) and `gradients`.
     """
     blocks = batches_of(cell, replicates, streams)
-    noise = None if noise_multiplier is None else noise_of(cell, noise_multiplier, replicates, streams)
+    noise = noise_of(cell, noise_multiplier, replicates, streams) if cell.private else None
     if cell.task.kind == "mean":
         found = [_mean(cell, data.targets[i], blocks[i], None if noise is None else noise[i, :, 0],
-                       noise_multiplier or 0.0) for i in range(len(blocks))]  # fmt: skip
+                       noise_multiplier) for i in range(len(blocks))]  # fmt: skip
     else:
         beta = _descended(cell, data, blocks, noise)
         found = [_measured(cell, data, i, beta[i]) for i in range(len(blocks))]

@@ -1,1 +1,0 @@
-"""Tables, figures and claims, made from records."""

@@ -1,0 +1,280 @@
+"""Cells of the fair comparison: what is trained on what, at which privacy, and with how much noise."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from dpsub import checks, sampling
+from dpsub.accounting import search
+from dpsub.accounting.account import Account, Release, account
+from dpsub.accounting.pairs import MIN_SCALE
+from dpsub.accounting.proofs import ChainProfile
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.papers.fair.experiments.tasks import TASKS, Task
+from dpsub.papers.fair.settings import NONPRIVATE, Entry
+from dpsub.relations import Relation
+from dpsub.reproduce.experiment import takes_first_stage
+from dpsub.sampling import Multistage
+from dpsub.sampling.base import PoissonStage, StagedSampler
+
+VARIANTS = ("rigorous", "consistent")
+"""Noise is proved to meet the target under `substitute`; or the papers' pair meets it, which is no guarantee."""
+
+ACCURACY = 5e-3
+"""Relative distance of a noise multiplier from one that is not shown to meet the target, in both variants."""
+
+MOST_NOISE = 1e4
+_SAME_LAW = {"must_oo": "wor", "must_wo": "wr"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One sampler, its sizes, a target and a data set; seeds are the replicates.
+
+    Attributes
+    ----------
+    sampler : str
+        Name in the registry, stages such as "wor:500,wr:400", or "nonprivate".
+    m : int
+        (Expected) size of a batch, which the sum of gradients is divided by.
+    b : int or None
+        Size of the first stage of a two-stage sampler; None for every other.
+    steps : int
+        Number of noisy sums that are released.
+    target_epsilon, target_delta : float
+        What all steps together must meet, nats and probability; NaN without privacy.
+    dataset : str
+        A task of `dpsub.papers.fair.experiments.tasks`.
+    variant : str
+        One of `VARIANTS`.
+
+    Raises
+    ------
+    ArgumentError
+        If a name is unknown or a size is one that the sampler cannot have.
+    """
+
+    sampler: str
+    m: int
+    b: int | None
+    steps: int
+    target_epsilon: float
+    target_delta: float
+    dataset: str
+    variant: str = "rigorous"
+
+    def __post_init__(self) -> None:
+        checks.one_of("data set", self.dataset, TASKS)
+        if not self.private or not takes_first_stage(self.sampler):
+            object.__setattr__(self, "b", None)
+        self.drawn.slots(self.task.n)
+
+    @property
+    def private(self) -> bool:
+        return self.sampler != NONPRIVATE
+
+    @property
+    def task(self) -> Task:
+        return TASKS[self.dataset]
+
+    @property
+    def batches(self) -> str:
+        """Sampler of the batches."""
+        return self.sampler if self.private else "poisson"
+
+    @cached_property
+    def drawn(self) -> StagedSampler:
+        """The sampler on the training part of the data set."""
+        return sampler_of(self.batches, n=self.task.n, m=self.m, b=self.b)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What names the cell in records; b = 0 where there is none."""
+        return {
+            "dataset": self.dataset, "n": self.task.n, "sampler": self.sampler, "m": self.m, "b": self.b or 0,
+            "steps": self.steps, "target_epsilon": self.target_epsilon, "target_delta": self.target_delta,
+        }  # fmt: skip
+
+    @property
+    def entry(self) -> Entry:
+        """The entry of a grid that stands for this cell alone."""
+        fixed: dict[str, Any] = {"dataset": (self.dataset,), "samplers": (self.sampler,), "m": (self.m,),
+                                 "b": () if self.b is None else (self.b,), "steps": (self.steps,)}  # fmt: skip
+        if self.private:
+            fixed |= {"target_epsilon": (self.target_epsilon,), "target_delta": (self.target_delta,)}
+        return Entry.model_construct(**fixed)
+
+    def check_reach(self) -> None:
+        """Raise UnsupportedError if no bound covers the sampler, or no noise multiplier up to 1e4 meets the target.
+
+        The bound is computed only where a rough rule puts the noise needed within a factor of 10 of that limit.
+        """
+        if not self.private:
+            return
+        if ":" in self.sampler:
+            _check_chain(self.sampler, self.task.n)
+        rough = 2 * self.m / self.task.n * (2 * self.steps) ** 0.5 / self.target_epsilon
+        if rough < MOST_NOISE / 100 or proved(self, MOST_NOISE).upper <= self.target_epsilon:
+            return
+        raise UnsupportedError(
+            f"the target epsilon = {self.target_epsilon:g} at delta = {self.target_delta:g} must be within reach of a "
+            f"noise multiplier of {MOST_NOISE:g}, got {self.sampler} with m = {self.m} and {self.steps} steps on "
+            f"{self.dataset}, which is not; raise the target or take fewer steps"
+        )
+
+
+def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:
+    """Return the sampler that a cell names, for n records.
+
+    Parameters
+    ----------
+    text : str
+        A name in the registry, or stages "kind:size" separated by commas, kinds wor, wr, and poisson as the last.
+    n, m : int
+        Number of records, and the (expected) number of slots after the last stage.
+    b : int or None
+        Size of the first stage of a two-stage sampler.
+
+    Raises
+    ------
+    ArgumentError
+        If a name or kind is unknown, sizes do not fit, or the last stage of a chain does not leave m slots.
+    """
+    if ":" not in text:
+        sampler = sampling.of_sizes(text, n=n, m=m, b=b)
+        if not isinstance(sampler, StagedSampler):
+            raise ArgumentError(f"a sampler of the comparison must be a chain of stages, got {text}; name another")
+        return sampler
+    chain = Multistage.of_text(text)
+    slots, last = chain.slots(n)[-1], chain.stages[-1]
+    left = slots * last.rate if isinstance(last, PoissonStage) else last.size
+    if abs(left - m) > 1e-9 * m:
+        raise ArgumentError(f"m must be the {left:g} slots that the chain {text!r} leaves, got m = {m}")
+    return chain
+
+
+@lru_cache(maxsize=4096)
+def _check_chain(text: str, n: int) -> None:
+    """Raise UnsupportedError if no bound covers the chain, or only one that takes too long."""
+    ChainProfile(Release(Multistage.of_text(text), n, MOST_NOISE, 1).chain(), MOST_NOISE)
+
+
+def expanded(grid: Sequence[Entry], variant: str) -> Iterator[Cell]:
+    """Yield the cells of a grid: of each entry every data set, number of steps, target, m, sampler and, where it has
+    one, b; without privacy only one for all targets."""
+    for one in grid:
+        targets = list(itertools.product(one.target_epsilon, one.target_delta)) or [(math.nan, math.nan)]
+        places = itertools.product(one.dataset, one.steps, enumerate(targets), one.m, one.samplers)
+        for dataset, steps, (number, (epsilon, delta)), m, sampler in places:
+            if sampler == NONPRIVATE:
+                if number == 0:
+                    yield Cell(sampler, m, None, steps, math.nan, math.nan, dataset, variant)
+                continue
+            for b in (one.b or (None,)) if takes_first_stage(sampler) else (None,):
+                yield Cell(sampler, m, b, steps, float(epsilon), delta, dataset, variant)
+
+
+def check_grid(grid: Sequence[Entry]) -> None:
+    """Raise if a cell of the grid is impossible, out of reach, or, with privacy, there twice."""
+    seen = set()
+    for cell in expanded(grid, "rigorous"):
+        cell.check_reach()
+        if cell in seen:
+            raise ArgumentError(f"a grid must hold each cell once, got {cell.sampler} on {cell.dataset} twice")
+        seen |= {cell} if cell.private else set()
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """The noise of one privacy cell, and what is proved about it under `substitute`.
+
+    Attributes
+    ----------
+    noise_multiplier : float
+        s: scale of the noise on the sum over the norm bound of one record.
+    necessary : float
+        With this much noise or less an attack exceeds the target (variant `rigorous`); 0 where none is known.
+    epsilon_lower, epsilon_upper : float
+        Attained by an attack, and proved, at the target delta and `noise_multiplier`.
+    epsilon_add_remove : float
+        Proved at `noise_multiplier` under add_remove; NaN where no bound covers that.
+    noise_add_remove : float
+        Noise multiplier that add_remove would need for the target; NaN likewise.
+    """
+
+    noise_multiplier: float = 0.0
+    necessary: float = 0.0
+    epsilon_lower: float = math.nan
+    epsilon_upper: float = math.nan
+    epsilon_add_remove: float = math.nan
+    noise_add_remove: float = math.nan
+
+
+def calibrate(cell: Cell) -> Calibrated:
+    """Return the noise of a cell, none without privacy: computed once a process for all cells that share it.
+
+    MUST.OO has the law and the outputs of WOR, MUST.WO those of WR: their noise is the same.
+
+    Raises
+    ------
+    UnsupportedError
+        If no noise multiplier up to 1e4 meets the target.
+    """
+    if not cell.private:
+        return Calibrated()
+    return _calibrate(replace(cell, sampler=_SAME_LAW.get(cell.sampler, cell.sampler)))
+
+
+@lru_cache(maxsize=4096)
+def _calibrate(cell: Cell) -> Calibrated:
+    def needed(relation: Relation) -> search.Calibration:
+        return search.calibrate(
+            cell.drawn, cell.task.n, epsilon=cell.target_epsilon, delta=cell.target_delta, steps=cell.steps,
+            adjacency=relation, accuracy=ACCURACY,
+        )  # fmt: skip
+
+    if cell.variant == "rigorous":
+        found = needed(Relation.SUBSTITUTE)
+        noise, necessary, bounds = found.noise_multiplier, found.refuted or 0.0, found.account
+    else:
+        noise, necessary = papers_noise(cell), 0.0
+        bounds = proved(cell, noise)
+    if cell.sampler != "poisson":
+        return Calibrated(noise, necessary, bounds.lower, bounds.upper)
+    beside = proved(cell, noise, adjacency=Relation.ADD_REMOVE).upper
+    less = needed(Relation.ADD_REMOVE).noise_multiplier
+    return Calibrated(noise, necessary, bounds.lower, bounds.upper, beside, less)
+
+
+def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute", width: float = 0.01) -> Account:
+    """Return what is proved of epsilon at the cell's delta with this noise; `width` is relative to the target."""
+    return account(
+        cell.drawn, cell.task.n, noise_multiplier=noise_multiplier, steps=cell.steps,
+        delta=cell.target_delta, adjacency=adjacency, width=width * cell.target_epsilon,
+    )  # fmt: skip
+
+
+def papers_noise(cell: Cell) -> float:
+    """Return the smallest noise multiplier at which the papers' pair meets the target: not a guarantee.
+
+    References
+    ----------
+    MUST, Section 3.4 and Sections S5 and S6 of its supplement.
+    """
+
+    def bound(scale: float) -> float:
+        return account(
+            cell.drawn, cell.task.n, noise_multiplier=scale, steps=cell.steps, delta=cell.target_delta,
+            variant="paper", width=ACCURACY * cell.target_epsilon,
+        ).upper  # fmt: skip
+
+    start = max(1.0, 4 * cell.m / cell.task.n * cell.steps**0.5 / cell.target_epsilon)
+    return search.safe_root(
+        bound, cell.target_epsilon, "a noise multiplier",
+        start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=ACCURACY,
+    ).safe  # fmt: skip

@@ -1,0 +1,212 @@
+"""Every sampler at one privacy: the noise that it takes, which model it gives, and what a step of training costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from time import perf_counter
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from dpsub.learning.descent import ITERATIONS_AT_ONCE
+from dpsub.papers.fair.experiments.cells import VARIANTS, Calibrated, Cell, calibrate, check_grid, expanded
+from dpsub.papers.fair.experiments.tasks import MEASURES, SOURCES, TASKS, TaskData, load
+from dpsub.papers.fair.experiments.training import train
+from dpsub.papers.fair.settings import Entry, FairGrid
+from dpsub.reproduce.experiment import Cost, Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates, Several
+
+SEEDS_AT_ONCE = 50  # bounds the memory; has no influence on results
+SECONDS_OF_CALIBRATION = (2.0, 12.0, 25.0)
+"""By the number of stages."""
+
+CELL: dict[str, str] = {
+    "n": "int64", "sampler": "str", "m": "int64", "b": "int64", "steps": "int64", "target_epsilon": "float64",
+    "target_delta": "float64",
+}  # fmt: skip
+KEYS = ("dataset", *CELL)
+
+
+class FairNoise(Experiment):
+    """Calibrated noise multipliers; a record is one privacy cell of the grids, numbered by the column `replicate`.
+
+    Variants: `rigorous` is proved, under substitution of a record for all samplers; `consistent` is the papers'
+    convention, for which the record holds what can be proved at that noise. `grid` is that of the comparison, `surface`
+    has the cells that are only calibrated.
+    """
+
+    name: ClassVar[str] = "fair_noise"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "dataset": "str", **CELL, "surface": "int64",
+        "noise_multiplier": "float64", "necessary": "float64", "epsilon_lower": "float64", "epsilon_upper": "float64",
+        "epsilon_add_remove": "float64", "noise_add_remove": "float64", "expected_distinct": "float64",
+    }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = KEYS
+    variants: ClassVar[tuple[str, ...]] = VARIANTS
+
+    class Settings(ExperimentSettings, FairGrid):
+        parts: Parts = 4
+        surface: Several[Entry] = Field(
+            (
+                Entry(dataset=("linear",), samplers=("must_ow", "must_ww"), m=(100,), b=(100, 800), steps=(200,),
+                      target_epsilon=(2,)),
+                Entry(dataset=("linear",), samplers=("poisson", "wor", "wr", "must_ow", "must_ww"), m=(50, 200),
+                      b=(200,), steps=(200,), target_epsilon=(2,)),
+            ),
+            description="Cells that are calibrated only, to show noise against b and m.",
+        )  # fmt: skip
+
+        def check(self) -> None:
+            super().check()
+            check_grid(self.surface)
+
+    def replicates(self, settings: Settings) -> int:
+        """Return the number of privacy cells: each is computed by one job, whatever the number of seeds."""
+        return len(self.calibrations(settings, "rigorous"))
+
+    def calibrations(self, settings: Settings, variant: str) -> list[tuple[Cell, int]]:
+        """Return the cells, each with 1 if it is calibrated only."""
+        grids = enumerate((settings.grid, settings.surface))
+        return [(cell, only) for only, grid in grids for cell in expanded(grid, variant) if cell.private]
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        cells = self.calibrations(settings, run.variant)
+        return self.frame([
+            {"replicate": number, **cell.fields, "surface": only, **vars(calibrate(cell)),
+             "expected_distinct": cell.drawn.expected_distinct(cell.task.n)}
+            for number in run.replicates for cell, only in [cells[number]]
+        ])  # fmt: skip
+
+
+class FairComparison(Experiment):
+    """DP-SGD, or the bootstrap's mean, at one target for all samplers; a record is one seed of one cell.
+
+    Variants: `rigorous` adds the noise that is proved to meet the target under substitution; `consistent` the noise at
+    which the papers' pair meets it, which is no guarantee. Rows of the sampler "nonprivate" are trained on Poisson
+    batches without noise. Samplers are paired: one seed means the same data or split, the same initial values
+    (zero) and the same standard normal numbers; batches are each sampler's own.
+    """
+
+    name: ClassVar[str] = "fair_comparison"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "dataset": "str", "data_label": "str", **CELL,
+        "noise_multiplier": "float64", "epsilon_lower": "float64", "epsilon_upper": "float64",
+        **dict.fromkeys(MEASURES, "float64"), "gradients": "float64", "gradients_expected": "float64",
+    }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = (*KEYS, "data_label")
+    variants: ClassVar[tuple[str, ...]] = VARIANTS
+    needs_data: ClassVar[tuple[str, ...]] = SOURCES
+    needs_records: ClassVar[tuple[str, ...]] = ("fair_noise",)  # a sweep has none, and each job calibrates its cells
+
+    class Settings(ExperimentSettings, FairGrid):
+        replicates: Replicates = 60
+
+    def cells(self, settings: Settings) -> Iterator[Settings]:
+        for cell in expanded(settings.grid, "rigorous"):
+            yield settings.model_copy(update={"grid": (cell.entry,)})
+
+    def data_of(self, settings: Settings) -> tuple[str, ...]:
+        return sources(settings.grid)
+
+    def cost(self, settings: Settings) -> Cost:
+        """Return the sum over cells; the rates were measured on one core: docs/statistics.md says how."""
+        costs = [_cost(cell) for cell in expanded(settings.grid, "rigorous")]
+        setup, replicate = sum(cost.setup for cost in costs), sum(cost.replicate for cost in costs)
+        return Cost(setup, replicate, max(cost.memory for cost in costs))
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        @lru_cache(maxsize=2)  # the samplers of a data set meet the same data
+        def data_of_seeds(dataset: str, seeds: range) -> TaskData:
+            return load(TASKS[dataset], seeds, run.streams, run.data)
+
+        recorded, rows = recorded_noise(run), list[dict[str, Any]]()
+        for cell in expanded(settings.grid, run.variant):
+            noise = recorded.get(cell) or calibrate(cell)
+            for start in range(0, len(run.replicates), SEEDS_AT_ONCE):
+                seeds = run.replicates[start : start + SEEDS_AT_ONCE]
+                data = data_of_seeds(cell.dataset, seeds)
+                fixed = {
+                    **cell.fields, "data_label": data.label, "noise_multiplier": noise.noise_multiplier,
+                    "epsilon_lower": noise.epsilon_lower, "epsilon_upper": noise.epsilon_upper,
+                    "gradients_expected": cell.drawn.expected_distinct(cell.task.n),
+                }  # fmt: skip
+                found = train(cell, data, noise.noise_multiplier, seeds, run.streams)
+                rows += [{"replicate": r, **fixed, **measures} for r, measures in zip(seeds, found, strict=True)]
+        return self.frame(rows)
+
+
+def _cost(cell: Cell, seeds: int = SEEDS_AT_ONCE) -> Cost:
+    task, classified = cell.task, cell.task.kind == "classification"
+    stages = len(cell.drawn.slots(task.n)) if ":" in cell.sampler else 1 + (cell.b is not None)
+    setup = 0.05 + (SECONDS_OF_CALIBRATION[min(stages, 3) - 1] if cell.private else 0.0)
+    replicate = 2e-4 + task.n * 2e-7 * classified + cell.steps * (6e-6 + 2.2e-9 * cell.m * (task.n_parameters + 12))
+    numbers = seeds * (cell.steps * task.n_parameters + 3 * ITERATIONS_AT_ONCE * cell.m + 2 * cell.steps * cell.m)
+    table = task.n * (task.n_parameters * (2.7 if classified else seeds) + 1.4 * seeds)
+    return Cost(setup, replicate, 300 + 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20)
+
+
+def sources(grid: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the prepared data sets that the cells of a grid read."""
+    return tuple(sorted({TASKS[name].source for one in grid for name in one.dataset} - {""}))
+
+
+def recorded_noise(run: Run) -> dict[Cell, Calibrated]:
+    """Return the noise of each cell in the records of `fair_noise`, none if the run has no such records."""
+    rows = run.records["fair_noise"].to_dict("records") if "fair_noise" in run.records else []
+    return {_named(row): Calibrated(**{name: float(row[name]) for name in vars(Calibrated())}) for row in rows}
+
+
+def _named(row: Mapping[Any, Any]) -> Cell:
+    named = {name: row[name] for name in ("dataset", "variant", *CELL) if name != "n"}
+    return Cell(**{**named, "b": named["b"] or None})
+
+
+class FairTimes(Experiment):
+    """Median seconds a step of drawing the batch, the gradients and the noise, for one seed at a time.
+
+    The samplers of a data set take turns, so that a slow moment of the machine meets all of them; the measures at the
+    end of a training are in the time of its last step, the same for all samplers. One target stands for all: what a
+    step costs does not depend on the noise.
+    """
+
+    name: ClassVar[str] = "fair_times"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "dataset": "str", "sampler": "str", "m": "int64", "b": "int64", "steps": "int64",
+        "seconds_per_step": "float64", "gradients_expected": "float64",
+    }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = ("dataset", "sampler", "m", "b", "steps")
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+    needs_data: ClassVar[tuple[str, ...]] = SOURCES
+    timed: ClassVar[bool] = True
+    streams_of: ClassVar[str] = FairComparison.name
+
+    class Settings(ExperimentSettings, FairGrid):
+        turns: Annotated[int, Field(ge=1, le=1_000, description="Trainings timed a sampler; the median counts.")] = 5
+
+    def data_of(self, settings: Settings) -> tuple[str, ...]:
+        return sources(settings.grid)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        by_set: dict[str, dict[tuple[Any, ...], Cell]] = {}
+        for cell in expanded(settings.grid, run.variant):
+            if cell.private:
+                by_set.setdefault(cell.dataset, {}).setdefault((cell.sampler, cell.m, cell.b, cell.steps), cell)
+        rows = []
+        for replicate in run.replicates:
+            for cells in by_set.values():
+                task_data = load(next(iter(cells.values())).task, [replicate], run.streams, run.data)
+                seconds = np.empty((settings.turns + 1, len(cells)))
+                for turn in range(len(seconds)):  # the first one warms up
+                    for position, cell in enumerate(cells.values()):
+                        start = perf_counter()
+                        train(cell, task_data, 1.0, [replicate], run.streams)
+                        seconds[turn, position] = perf_counter() - start
+                rows += [
+                    {**cell.fields, "replicate": replicate, "seconds_per_step": median / cell.steps,
+                     "gradients_expected": cell.drawn.expected_distinct(cell.task.n)}
+                    for cell, median in zip(cells.values(), np.median(seconds[1:], axis=0), strict=True)
+                ]  # fmt: skip
+        return self.frame(pd.DataFrame(rows)[list(self.columns)])

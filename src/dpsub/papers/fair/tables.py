@@ -1,0 +1,187 @@
+"""Tables: who gives the better model at one privacy, everything measured there, the noise it takes, and rankings."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+import pandas as pd
+
+from dpsub.papers.fair.experiments.tasks import TASKS
+from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of, with_interval
+from dpsub.reproduce import statistics, tables
+from dpsub.reproduce.artefact import Records
+from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.privacy import number_kind
+from dpsub.reproduce.report.takeaways import listed
+from dpsub.reproduce.statistics import Estimate, estimate_row
+from dpsub.reproduce.tables import Column, Part, Row
+
+COMPARED = ("fair_comparison", "linear_regression", "adult_logistic")
+
+
+class Table(tables.Table):
+    """A table of the comparison, a panel a data set and target."""
+
+    paper = "fair"
+    keys: ClassVar[tuple[str, ...]] = ("dataset", "epsilon", "sampler")
+    layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
+
+    def number_kind(self, column: str, variant: str) -> str:
+        """Return what a privacy number is; epsilon is attained or proved of a noise whatever variant chose it."""
+        if column.startswith("epsilon"):
+            return number_kind(column, "rigorous")
+        return number_kind("noise_proved" if column == "noise_add_remove" else column, variant)
+
+
+class Winners(Table):
+    """Which sampler gives the smallest loss at the same privacy, and which are not told apart from it."""
+
+    name = "winners"
+    caption = (
+        "Samplers at one target for all steps together, noise by the proved bound under substitution (rigorous) and by "
+        "the papers' pair, which is no guarantee (consistent). Loss: test log loss for classification, Euclidean error "
+        "of the coefficients or of the mean otherwise; means over seeds with standard errors and 95 % Student "
+        "intervals. Differences from Poisson are paired by seed; each interval by itself has the level 95 %. A sampler "
+        "is among the best (1) unless another one is shown to be better by Holm's procedure over all pairs of samplers "
+        "of a block at 5 %; more than one 1 in a block is a tie."
+    )
+    experiments = COMPARED[:1]
+
+    def rows(self, records: Records) -> list[Row]:
+        return [row for group in groups(self.needed(records, COMPARED[0])) for row in _winners(group)]
+
+
+def _winners(group: Group) -> Iterator[Row]:
+    best = [name for name, rank in group.ranks.items() if rank == 1]
+    tie = f"the best: {listed(map(label_of, best))}" + (", not told apart" if len(best) > 1 else "")
+    for sampler, rank in group.ranks.items():
+        row = {**group.place, "sampler": sampler}
+        measure = TASKS[group.dataset].measure.replace("_", " ")
+        yield estimate_row(row, "loss", group.variant, group.loss(sampler), measure)
+        if sampler != REFERENCE and REFERENCE in group.samplers:
+            yield estimate_row(row, "difference_to_poisson", group.variant, group.difference(sampler))
+        yield {**row, "column": "among_the_best", "variant": group.variant, "value": float(rank == 1), "note": tie}
+
+
+def first(name: str) -> Callable[[pd.DataFrame], float]:
+    """Return what gives a group's first number, NaN where not all are numbers."""
+    return lambda group: float(group[name].iloc[0]) if group[name].notna().all() else math.nan
+
+
+def coverage(group: pd.DataFrame) -> Estimate:
+    """Return the share of seeds whose interval covers the truth, with its exact (Clopper and Pearson) interval."""
+    covered = group["covered"]
+    if covered.isna().any():
+        return Estimate(math.nan, math.nan, 0)
+    found = statistics.proportion(int(covered.sum()), len(covered))
+    return replace(found, standard_error=math.sqrt(found.value * (1 - found.value) / found.replicates))
+
+
+class Measures(Table):
+    """Utility, cost and privacy of every sampler on every task."""
+
+    name = "measures"
+    caption = (
+        "Utility on the test part of each seed's split (linear model: error of coefficients; bootstrap: error, width "
+        "and coverage of 95 % intervals for the population mean), distinct gradients evaluated a step as observed and "
+        "as expected, the noise multiplier (scale of the noise on the sum over the norm bound), and at this noise the "
+        "epsilon that an attack attains (lower) and that is proved (upper) at delta of the target under substitution. "
+        "Means over seeds with standard errors and 95 % intervals (Student's; of coverage Clopper and Pearson's). "
+        "The non-private rows clip but add no noise. The papers' pair (consistent) is no guarantee: its "
+        "upper epsilon says what its noise is worth."
+    )
+    keys = ("dataset", "sampler", "epsilon")
+    parts = (
+        Part(
+            COMPARED[0],
+            {
+                **{name: Column(name, with_interval, drop=True) for name in (
+                    "accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "interval_width", "gradients",
+                )},
+                "coverage": coverage,
+                **{name: first(name) for name in (
+                    "noise_multiplier", "epsilon_lower", "epsilon_upper", "gradients_expected",
+                )},
+            },
+            keys={"epsilon": "target_epsilon"},
+        ),
+    )  # fmt: skip
+
+
+class Noise(Table):
+    """Noise multipliers at fixed privacy, with what is proved and refuted about them."""
+
+    name = "noise"
+    caption = (
+        "Noise multipliers (scale of the noise on the sum over the norm bound C of one record) for one target of all "
+        "steps together. Rigorous: the upper bound under substitution meets the target; with the necessary noise or "
+        "less an attack exceeds it. Consistent: the papers' pair meets the target, and the two epsilon columns say "
+        "what is attained and proved with this noise; it is no guarantee. For Poisson the last two columns give what "
+        "is proved of the same noise when a record is added or removed, and the noise that this weaker relation needs."
+    )
+    keys = ("dataset", "epsilon", "steps", "sampler", "m", "b")
+    layout = Layout(panels=("dataset", "epsilon", "steps"), stub=("sampler", "m", "b"), heads=("column",))
+    absent: ClassVar[Mapping[str, object]] = {"b": 0}
+    parts = (
+        Part(
+            "fair_noise",
+            {name: first(name) for name in (  # a cell of the grid may stand in the surface, too
+                "noise_multiplier", "necessary", "epsilon_lower", "epsilon_upper", "epsilon_add_remove",
+                "noise_add_remove",
+            )},
+            keys={"epsilon": "target_epsilon"},
+            prepare=lambda frame: frame.assign(necessary=frame["necessary"].where(frame["necessary"] > 0)),
+        ),
+    )  # fmt: skip
+
+
+class Rankings(Table):
+    """Ranks with ties, and how many pairs of samplers change their order."""
+
+    name = "rankings"
+    caption = (
+        "Rank of each sampler: 1 plus the number of samplers that are shown to be better by Holm's procedure over all "
+        "pairs at 5 %, so that what is not told apart shares a rank. Stated: the main paper's experiment, equal "
+        "epsilon' a query (the same for all targets; linear model and Adult). Consistent: noise for which the papers' "
+        "pair meets the target. Rigorous: noise for which the target is proved. Pairs separated: how many pairs of "
+        "samplers are told apart; pairs reversed: how many of these the rigorous comparison tells apart the other way."
+    )
+    experiments = COMPARED
+
+    def rows(self, records: Records) -> list[Row]:
+        found = in_variants(*(self.needed(records, name) for name in COMPARED))
+        proved = {(group.dataset, group.epsilon): group.better for group in found if group.variant == "rigorous"}
+        return [row for group in found for row in _rankings(group, proved.get((group.dataset, group.epsilon), {}))]
+
+
+def _rankings(group: Group, proved: dict[tuple[str, str], bool]) -> Iterator[Row]:
+    for sampler, rank in group.ranks.items():
+        yield {**group.place, "sampler": sampler, "column": "rank", "variant": group.variant, "value": rank}
+    row = {**group.place, "variant": group.variant}
+    yield {**row, "column": "pairs_separated", "value": sum(group.better.values())}
+    if group.variant != "rigorous" and proved:
+        turned = [(a, b) for a, b in itertools.permutations(group.samplers, 2)
+                  if group.better[a, b] and proved.get((b, a), False)]  # fmt: skip
+        note = "; ".join(f"{label_of(b)} now before {label_of(a)}" for a, b in turned)
+        yield {**row, "column": "pairs_reversed", "value": len(turned), "note": note}
+
+
+class Times(Table):
+    """Microseconds a step, by sampler."""
+
+    name = "times"
+    caption = (
+        "Clock time of one step of training, batch, gradients and noise together, on this machine (microseconds, one "
+        "seed at a time, median of several runs), next to the distinct gradients that it evaluates."
+    )
+    keys = ("dataset", "sampler")
+    layout = Layout(panels=("dataset",), stub=("sampler",), heads=("column",))
+    timed = True
+    parts = (
+        Part("fair_times", {"microseconds_per_step": lambda group: 1e6 * float(group["seconds_per_step"].mean()),
+                            "gradients_expected": first("gradients_expected")}),
+    )  # fmt: skip
