@@ -12,7 +12,7 @@ MACHINE := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE))
 RUN := $(BIN)/python workflow/scripts/run.py $(MACHINE)
 SWEEP ?= workflow/sweep.yaml
 
-.PHONY: reproduce smoke sweep test test-slow bench lint docs environment clean
+.PHONY: reproduce smoke sweep test test-slow bench lint docs schema environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	@$(RUN)
@@ -41,6 +41,9 @@ lint: environment  ## style, types, spelling
 docs: environment  ## the documentation as a site, into site/; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d site/.doctrees docs site/html
 	@echo "read site/html/index.html"
+
+schema: environment  ## what a configuration may hold, for editors, into config.schema.json
+	@$(BIN)/python -m dpsub.reproduce.settings > config.schema.json
 
 environment:
 	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)

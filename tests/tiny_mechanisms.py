@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
+from dpsub.accounting.pld import Profile
 from dpsub.accounting.proofs import SlotStage
 
 RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -98,3 +99,55 @@ def _lattice(counts: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest:
     for index, row in enumerate(places):
         law[index] = np.bincount(row, weights, minlength=4 * largest + 1)
     return law
+
+
+def stages(text: str) -> list[SlotStage]:
+    """Stages from text such as `wor:3,wr:2,poisson:0.5`."""
+    kinds = {"wor": "without", "wr": "with"}
+    parts = [part.split(":") for part in text.split(",")]
+    return [
+        SlotStage(kinds[kind], int(size)) if kind in kinds else SlotStage("poisson", rate=float(size))
+        for kind, size in parts
+    ]
+
+
+def both_sides(forward: Profile, backward: Profile, x: np.ndarray) -> np.ndarray:
+    """The bound at log orders of either sign, by the mirror H_a(P || Q) = 1 - a + a H_(1/a)(Q || P)."""
+    sizes, place = np.unique(np.abs(x), return_inverse=True)
+    a = np.exp(x)
+    return np.where(x >= 0, forward(sizes)[place], 1 - a + a * backward(sizes)[place])
+
+
+class Step:
+    """H_a(P || Q) of one step at any orders, from its cells sorted by likelihood ratio."""
+
+    def __init__(self, p: np.ndarray, q: np.ndarray) -> None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(q > 0, p / q, np.inf)
+        order = np.argsort(-ratios)
+        self.ratios = ratios[order]
+        self.p = np.concatenate([[0.0], np.cumsum(p[order])])
+        self.q = np.concatenate([[0.0], np.cumsum(q[order])])
+
+    def __call__(self, orders: np.ndarray) -> np.ndarray:
+        # any number of leading cells is an event; the cells above the order are the best one
+        count = np.searchsorted(-self.ratios, -orders, side="left")
+        return np.asarray(self.p[count] - np.where(self.q[count] > 0, orders * self.q[count], 0.0))
+
+
+def two_steps(p: np.ndarray, q: np.ndarray, epsilons: tuple[float, ...]) -> np.ndarray:
+    """The largest H over first steps, with the best second step at every order, shape of `epsilons`."""
+    steps = [Step(one, other) for one, other in zip(p, q, strict=True)]
+    result = np.zeros(len(epsilons))
+    # the best second step depends on the order only: its envelope is tabled, and read at the next larger order
+    table = np.concatenate([[0.0], np.geomspace(1e-12, 1e12, 20_001)])
+    envelope = np.max([step(table) for step in steps], axis=0)
+    for one, other in zip(p, q, strict=True):
+        there = one > 0
+        for place, epsilon in enumerate(epsilons):
+            with np.errstate(over="ignore"):
+                orders = math.exp(epsilon) * other[there] / one[there]
+            at = np.searchsorted(table, orders, side="left")
+            after = np.where(at < table.size, envelope[np.minimum(at, table.size - 1)], 0.0)
+            result[place] = max(result[place], float(one[there] @ after))
+    return result

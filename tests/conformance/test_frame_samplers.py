@@ -55,29 +55,24 @@ def test_law_is_a_law_with_the_inclusion_probabilities(sampler: FrameSampler, fr
 
 
 @every_example
+def test_the_stream_alone_decides_the_sample_of_a_frozen_value(sampler: Any, frame: Frame) -> None:
+    before = np.random.get_state(legacy=False)["state"]["pos"]  # noqa: NPY002 (it is the global state that is looked at)
+    one, two = (sampler.draw_block(frame, 20, np.random.default_rng(3)) for _ in range(2))
+    assert all(np.array_equal(getattr(one, f), getattr(two, f)) for f in ("indices", "counts", "offsets"))
+    assert np.array_equal(sampler.draw(frame, np.random.default_rng(3)).indices, one[0].indices)
+    assert np.random.get_state(legacy=False)["state"]["pos"] == before  # noqa: NPY002
+    assert dataclasses.replace(sampler) == sampler
+    for field in dataclasses.fields(sampler)[:1]:
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(sampler, field.name, 1)
+
+
+@every_example
 def test_draws_follow_the_law(sampler: FrameSampler, frame: Frame) -> None:
     states = seen(sampler, frame, "law")
     level = budget.level("design draws", 2 * len(EXAMPLES))
     assert joint_p(states, sampler.law(frame)) > level
     assert inclusion_p(states, sampler.inclusion_probabilities(frame)) > level
-
-
-@every_example
-def test_same_stream_same_sample_and_no_global_state(sampler: FrameSampler, frame: Frame) -> None:
-    before = np.random.get_state(legacy=False)  # noqa: NPY002 (it is the global state that is looked at)
-    one, two = (sampler.draw_block(frame, 20, np.random.default_rng(3)) for _ in range(2))
-    assert all(np.array_equal(getattr(one, f), getattr(two, f)) for f in ("indices", "counts", "offsets"))
-    assert np.random.get_state(legacy=False)["state"]["pos"] == before["state"]["pos"]  # noqa: NPY002
-    first = sampler.draw(frame, np.random.default_rng(3))
-    assert np.array_equal(first.indices, one[0].indices)
-
-
-@every_example
-def test_is_a_frozen_value(sampler: Any, frame: Frame) -> None:
-    assert dataclasses.replace(sampler) == sampler
-    for field in dataclasses.fields(sampler)[:1]:
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(sampler, field.name, 1)
 
 
 def test_a_planted_fault_is_found() -> None:

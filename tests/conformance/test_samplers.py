@@ -76,6 +76,9 @@ def test_law_is_a_law(sampler: Sampler, n: int) -> None:
     assert np.all(law.log_pmf <= 0)
     assert law.pmf.sum() == pytest.approx(1, abs=2e-14)
     assert law.eta == pytest.approx(1 - law.pmf[0], abs=2e-14)
+    last = sampler.stages[-1]  # type: ignore[attr-defined]
+    drawn = sampler.slots(n)[-1] * last.rate if is_random_size(sampler) else last.size  # type: ignore[attr-defined]
+    assert n * law.mean == pytest.approx(drawn, rel=2e-13)
     assert not law.log_pmf.flags.writeable
 
 
@@ -87,16 +90,6 @@ def test_distinct_law_is_a_law_with_mean_n_eta(sampler: Sampler, n: int) -> None
     mean = np.arange(len(distinct)) @ distinct
     assert mean == pytest.approx(n * sampler.multiplicity_law(n).eta, rel=2e-13)
     assert mean == pytest.approx(sampler.expected_distinct(n), rel=2e-13)
-
-
-@every_example
-def test_expected_copies_sum_to_the_size(sampler: Sampler, n: int) -> None:
-    if is_random_size(sampler):
-        last = sampler.stages[-1]  # type: ignore[attr-defined]
-        expected = sampler.slots(n)[-1] * last.rate  # type: ignore[attr-defined]
-    else:
-        expected = fixed_size(sampler)
-    assert n * sampler.multiplicity_law(n).mean == pytest.approx(expected, rel=2e-13)
 
 
 @every_example
@@ -119,35 +112,21 @@ def test_samples_are_well_formed(sampler: Sampler, n: int) -> None:
 
 
 @every_example
-def test_same_stream_same_sample(sampler: Sampler, n: int) -> None:
+def test_the_stream_alone_decides_the_sample(sampler: Sampler, n: int) -> None:
     first, again, other = (sampler.draw_block(Frame(n), 50, np.random.default_rng(seed)) for seed in (5, 5, 6))
-    for field in ("indices", "counts", "offsets"):
-        assert np.array_equal(getattr(first, field), getattr(again, field))
-    assert not all(np.array_equal(getattr(first, f), getattr(other, f)) for f in ("indices", "counts", "offsets"))
-
-
-@every_example
-def test_one_draw_is_a_block_of_one(sampler: Sampler, n: int) -> None:
+    fields = ("indices", "counts", "offsets")
+    assert all(np.array_equal(getattr(first, field), getattr(again, field)) for field in fields)
+    assert not all(np.array_equal(getattr(first, field), getattr(other, field)) for field in fields)
     one = sampler.draw(Frame(n), np.random.default_rng(3))
     block = sampler.draw_block(Frame(n), 1, np.random.default_rng(3))
-    assert np.array_equal(one.indices, block.indices)
-    assert np.array_equal(one.counts, block.counts)
+    assert np.array_equal(one.indices, block.indices) and np.array_equal(one.counts, block.counts)
 
 
 @every_example
-def test_global_generator_is_left_alone(sampler: Sampler, n: int) -> None:
-    before = np.random.get_state(legacy=False)  # noqa: NPY002 (it is the global state that is looked at)
-    sampler.draw_block(Frame(n), 20, np.random.default_rng(2))
-    sampler.multiplicity_law(n)
-    after = np.random.get_state(legacy=False)  # noqa: NPY002
-    assert np.array_equal(before["state"]["key"], after["state"]["key"])
-    assert before["state"]["pos"] == after["state"]["pos"]
-
-
-@every_example
-def test_analysis_does_not_change_the_sampler(sampler: Sampler, n: int) -> None:
-    before = repr(sampler)
+def test_neither_the_sampler_nor_the_global_generator_changes(sampler: Sampler, n: int) -> None:
+    global_state, before = np.random.get_state(legacy=False)["state"], repr(sampler)  # noqa: NPY002
     law = sampler.multiplicity_law(n)
-    sampler.draw(Frame(n), np.random.default_rng(0))
-    assert repr(sampler) == before
-    assert np.array_equal(law.log_pmf, sampler.multiplicity_law(n).log_pmf)
+    sampler.draw_block(Frame(n), 20, np.random.default_rng(2))
+    assert repr(sampler) == before and np.array_equal(law.log_pmf, sampler.multiplicity_law(n).log_pmf)
+    after = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (it is the global state that is looked at)
+    assert np.array_equal(global_state["key"], after["key"]) and global_state["pos"] == after["pos"]

@@ -81,7 +81,7 @@ def test_the_contract_of_samplers_holds(scratch: Path) -> None:
     theirs = "(Bag or ThreeStage or blb or wow or every_sampler) and not papers"
     tests = ("tests/conformance/test_samplers.py", "tests/statistical/test_draws.py")
     out = ran(scratch, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", theirs, *tests)
-    assert int(re.findall(r"(\d+) passed", out)[0]) >= 40
+    assert int(re.findall(r"(\d+) passed", out)[0]) >= 35
 
 
 TABLE = """

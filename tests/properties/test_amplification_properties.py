@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dpsub import noise, sampling
+from dpsub import noise
 from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
 from dpsub.noise import LaplaceProfile
 from dpsub.sampling.laws import MultiplicityLaw
@@ -26,14 +26,6 @@ def laws(draw: st.DrawFn, max_copies: int = 12) -> MultiplicityLaw:
     pmf = np.array([draw(st.floats(0.0, 2.0)), *weights, draw(st.floats(1e-6, 1.0))])
     with np.errstate(divide="ignore"):
         return MultiplicityLaw(np.log(pmf / pmf.sum()))
-
-
-@st.composite
-def sizes(draw: st.DrawFn) -> tuple[int, int, int]:
-    """n, b, m with m <= b <= n, so that every scheme exists."""
-    n = draw(st.integers(2, 200))
-    b = draw(st.integers(1, n))
-    return n, b, draw(st.integers(1, b))
 
 
 @given(EPSILONS, ETAS)
@@ -88,40 +80,6 @@ def test_delta_is_linear_in_the_law(
     parts = [float(amplify(law, profile, epsilon).delta_amplified) for law in (first, second)]
     expected = share * parts[0] + (1 - share) * parts[1]
     assert float(amplify(mixed, profile, epsilon).delta_amplified) == pytest.approx(expected, rel=1e-11, abs=1e-300)
-
-
-@given(sizes())
-def test_order_of_the_inclusion_probabilities(size: tuple[int, int, int]) -> None:
-    """MUST.WW and MUST.OW never above WR, WR never above WOR; and the laws carry these closed forms."""
-    n, b, m = size
-    closed = {
-        "must_ow": b / n * (-np.expm1(m * np.log1p(-1 / b)) if b > 1 else 1.0),
-        "wr": -np.expm1(m * np.log1p(-1 / n)),
-        "wor": m / n,
-    }
-    eta = {
-        name: sampling.of_sizes(name, n=n, b=b, m=m).multiplicity_law(n).eta
-        for name in ("must_ww", "must_ow", "must_wo", "wr", "wor")
-        if name != "must_ow" or b < n
-    }
-    eta.setdefault("must_ow", eta["wr"])
-    for name, value in closed.items():
-        assert eta[name] == pytest.approx(value, rel=1e-12)
-    assert eta["must_wo"] == pytest.approx(eta["wr"], rel=1e-12)
-    assert eta["must_ww"] <= eta["must_ow"] * SLACK
-    assert eta["must_ow"] <= eta["wr"] * SLACK
-    assert eta["wr"] <= eta["wor"] * SLACK
-
-
-@given(sizes(), NAMES, RATIOS, st.floats(0.0, 8.0))
-def test_with_and_then_without_replacement_is_with_replacement(
-    size: tuple[int, int, int], name: str, ratio: float, epsilon: float
-) -> None:
-    n, b, m = size
-    profile = noise.of(name, ratio)
-    wo, wr = (sampling.of_sizes(scheme, n=n, b=b, m=m).multiplicity_law(n) for scheme in ("must_wo", "wr"))
-    one, other = (float(amplify(law, profile, epsilon).delta_amplified) for law in (wo, wr))
-    assert one == pytest.approx(other, rel=1e-11, abs=1e-300)
 
 
 @given(st.floats(1e-6, 1 - 1e-6), RATIOS, st.floats(0.0, 3.0))

@@ -58,6 +58,10 @@ def test_a_wrong_first_stage_is_seen() -> None:
 def test_order_of_inclusion_probabilities(size: tuple[int, int, int]) -> None:
     n, b, m = size
     ow, wr, wor, ww = (s.multiplicity_law(n).eta for s in (MustOW(b, m), Wr(m), Wor(m), MustWW(b, m)))
+    # Table 2
+    assert ow == pytest.approx(b / n * (-np.expm1(m * np.log1p(-1 / b)) if b > 1 else 1.0), rel=1e-12)
+    assert wr == pytest.approx(-np.expm1(m * np.log1p(-1 / n)), rel=1e-12)
+    assert wor == pytest.approx(m / n, rel=1e-12)
     assert ww <= ow * (1 + SLACK) and ow <= wr * (1 + SLACK) and wr <= wor * (1 + SLACK)
     if m == 1:
         assert ow == pytest.approx(wr, rel=SLACK) and wr == pytest.approx(wor, rel=SLACK)
@@ -99,39 +103,6 @@ def test_a_chain_is_the_product_of_its_stages(n: int, chain: list[tuple[bool, in
 
 
 N, B, M = 1000, 500, 400
-
-
-def closed_eta(scheme: str) -> float:
-    """Inclusion probabilities as in Table 2."""
-    j = np.arange(1, B)
-    return {
-        "wr": lambda: -np.expm1(M * np.log1p(-1 / N)),
-        "must_ow": lambda: B / N * -np.expm1(M * np.log1p(-1 / B)),
-        "must_ww": lambda: (
-            stats.binom.pmf(B, B, 1 / N) + stats.binom.pmf(j, B, 1 / N) @ -np.expm1(M * np.log1p(-j / B))
-        ),
-    }[scheme]()
-
-
-@pytest.mark.parametrize("scheme", ["wr", "must_ow", "must_ww"])
-def test_inclusion_probabilities_have_their_closed_forms(scheme: str) -> None:
-    sampler = {"wr": Wr(M), "must_ow": MustOW(B, M), "must_ww": MustWW(B, M)}[scheme]
-    assert sampler.multiplicity_law(N).eta == pytest.approx(closed_eta(scheme), rel=1e-13)
-
-
-def test_weights_have_their_closed_forms() -> None:
-    """Theorem 5's weights at n = 1000, b = 500, m = 400, each by SciPy's probabilities."""
-    u, j = np.arange(1, M + 1), np.arange(1, B + 1)[:, None]
-    wr, ow, ww = (
-        np.pad(law.pmf, (0, M + 1 - len(law.pmf)))[1:]
-        for law in (s(B, M).multiplicity_law(N) for s in (MustWO, MustOW, MustWW))
-    )
-    first = stats.binom.pmf(j, B, 1 / N)
-    assert np.max(np.abs(wr - stats.binom.pmf(u, M, 1 / N))) < 5e-14
-    assert np.max(np.abs(ow - B / N * stats.binom.pmf(u, M, 1 / B))) < 5e-14
-    assert np.max(np.abs(ww - (first * stats.binom.pmf(u, M, j / B)).sum(axis=0))) < 5e-14
-    # the double sum of MUST.WO, before Corollary 6 removes it
-    assert np.max(np.abs(wr - (first * stats.hypergeom.pmf(u, B, j, M)).sum(axis=0))) < 5e-14
 
 
 @pytest.mark.parametrize("u", [1, 2, 5, 20, 60, 150, 300, 400])

@@ -27,8 +27,7 @@ from dpsub.relations import Relation
 from dpsub.sampling import Multistage, Poisson, Sampler, base
 from dpsub.streams import stream
 from tests.fresh_seeds import VARIABLE, replay, seed
-from tests.properties.test_pld_two_steps import two_steps
-from tests.tiny_mechanisms import RECORDS, cell_masses, divergences, sample_counts
+from tests.tiny_mechanisms import RECORDS, both_sides, cell_masses, divergences, sample_counts, two_steps
 
 FAMILIES = ("wor", "wr", "must_ow", "must_wo", "must_ww", "three stages", "ends in poisson",
             "poisson, replaced", "poisson, added", "laplace wor", "laplace poisson")  # fmt: skip
@@ -109,15 +108,6 @@ def profiles(family: str, n: int, chain: list[SlotStage], scale: float) -> tuple
     return chain_profile, chain_profile
 
 
-def bound(forward: Profile, backward: Profile, x: np.ndarray) -> np.ndarray:
-    """The bound at log orders of either sign, by the mirror H_a(P || Q) = 1 - a + a H_(1/a)(Q || P)."""
-    order = np.argsort(np.abs(x))
-    sizes, a = np.abs(x)[order], np.exp(x)
-    above, below = np.empty(x.size), np.empty(x.size)
-    above[order], below[order] = forward(sizes), backward(sizes)
-    return np.where(x >= 0, above, 1 - a + a * below)
-
-
 def excess(family: str, draw: int, unit: float = 1.0) -> tuple[np.ndarray, np.ndarray, str]:
     """Truth minus bound, shape (pairs, orders), what the worst pairs leave of the bound, and what was drawn.
 
@@ -130,7 +120,7 @@ def excess(family: str, draw: int, unit: float = 1.0) -> tuple[np.ndarray, np.nd
     x = np.append(rng.uniform(-2.5, 3.5, size=ORDERS - 1), rng.uniform(0, 0.5))
     noise = "laplace" if family.startswith("laplace") else "gaussian"
     truth = divergences(*sample_counts(n, chain), *neighbours(family, n, rng), scale, np.exp(x), noise)
-    claimed = bound(*profiles(family, n, chain, scale * unit), x)
+    claimed = both_sides(*profiles(family, n, chain, scale * unit), x)
     return (
         truth - claimed,
         claimed - truth[-2:].max(axis=0),

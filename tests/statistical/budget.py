@@ -19,7 +19,6 @@ SHARES = {
     "distinct law": 1e-5,
     "pairs of records": 1e-5,
     "consecutive subsets": 1e-5,
-    "forward draws": 1e-5,
     "paper sizes": 1e-5,
     "replicates": 1e-5,
     "mechanism noise": 6e-6,  # tests/conformance/test_mechanisms.py: six p-values at 1e-6

@@ -1,7 +1,7 @@
 """Multistage sampling done literally: stage by stage from the slots, forward, aggregated by record at the end.
 
-Nothing here uses the package's algorithms: `law` enumerates all outcomes in fractions, `draw` moves whole lists of
-slots. The package follows slots backward and computes laws by Markov chains, so the two share no step.
+Nothing here uses the package's algorithms: `law` enumerates all outcomes in fractions. The package follows slots
+backward and computes laws by Markov chains, so the two share no step.
 """
 
 from __future__ import annotations
@@ -50,28 +50,6 @@ def law(stages: Sequence[Stage], n: int) -> dict[tuple[int, ...], Fraction]:
         counted = Counter(slots)
         joint[tuple(counted[i] for i in range(n))] += probability
     return dict(joint)
-
-
-def draw(stages: Sequence[Stage], n: int, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Return counts of shape (n_draws, n), each row one literal draw."""
-    slots = np.broadcast_to(np.arange(n), (n_draws, n))
-    kept = np.ones((n_draws, n), dtype=bool)
-    for stage in stages:
-        width = slots.shape[1]
-        if isinstance(stage, WithReplacement):
-            chosen = rng.integers(width, size=(n_draws, stage.size))
-        elif isinstance(stage, WithoutReplacement):
-            chosen = rng.permuted(np.broadcast_to(np.arange(width), (n_draws, width)), axis=1)[:, : stage.size]
-        elif isinstance(stage, PoissonStage):
-            chosen = np.broadcast_to(np.arange(width), (n_draws, width))
-        else:
-            raise TypeError(f"no literal form of {stage!r}")
-        slots = np.take_along_axis(slots, chosen, axis=1)
-        kept = rng.random(slots.shape) < stage.rate if isinstance(stage, PoissonStage) else np.ones(slots.shape, bool)
-    counts = np.zeros((n_draws, n), dtype=int)
-    rows = np.broadcast_to(np.arange(n_draws)[:, None], slots.shape)
-    np.add.at(counts, (rows[kept], slots[kept]), 1)
-    return counts
 
 
 def chains(n_chains: int, *, n_max: int, size_max: int, seed: int) -> list[tuple[tuple[Stage, ...], int]]:

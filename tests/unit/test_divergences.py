@@ -123,8 +123,9 @@ def test_moments_from_profiles_enclose_the_closed_forms(ratio: float, s: float) 
 def test_an_early_end_is_charged_or_refused() -> None:
     profile = noise.of("gaussian", 1.0)
     end = 2.0
-    found = moment_from_profiles(profile.log_delta, profile.log_delta, 1.0, end=end,
-                                 rate=tail_rate(profile.log_delta, end), width=1.0)
+    found = moment_from_profiles(
+        profile.log_delta, profile.log_delta, 1.0, end=end, rate=tail_rate(profile.log_delta, end), width=1.0
+    )
     assert found.lower < math.e < found.upper
     with pytest.raises(ArgumentError, match="take a later end"):
         moment_from_profiles(profile.log_delta, profile.log_delta, 9.0, end=end, rate=tail_rate(profile.log_delta, end))

@@ -1,4 +1,4 @@
-"""Composition of recycled releases: ends on both sides of sums over all outputs, and of the spec's numbers."""
+"""Composed recycled releases between sums over all outputs; the paper's formulas, and on which side they lie."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from scipy import signal
 
 from dpsub.accounting.bracket import order_grid
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.errors import ArgumentError
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
-from dpsub.recycling.composition import CONDITIONS, RecycledEvent, account, lower_law
+from dpsub.noise import GaussianProfile
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile, paper
+from dpsub.recycling.choice import largest_rate, plain_noise
+from dpsub.recycling.composition import CONDITIONS, RecycledEvent, account, bisected_epsilon, lower_law
+from tests.unit.recycled_laws import proved_baseline
 
 PAPER = Recycled.within(GaussianKernel(4.08642), 0.208565, 1.0, 1.0)
 
@@ -94,8 +96,6 @@ def test_a_thousand_releases_within_a_per_cent() -> None:
 
 def test_recycling_composes_worse_than_its_own_budget_says() -> None:
     # one release is (1, 1e-5)-private by the paper's parameters; a Gaussian mechanism of that budget composes better
-    from dpsub.noise import GaussianProfile
-
     scale = GaussianKernel.calibrated(1.0, 1e-5, 1.0).scale
     for times, below in ((10, True), (50, True), (100, False)):
         alone = float(GaussianProfile(math.sqrt(times) / scale).epsilon(1e-5))
@@ -133,15 +133,6 @@ def test_a_target_as_rare_as_the_largest_sum_is_found() -> None:
     assert middle.lower <= 1e-6 <= account(law, 7, epsilon=ends.lower, width=1e-3).upper
 
 
-def test_bad_questions_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="either epsilon or delta"):
-        account(PAPER, 3)
-    with pytest.raises(ArgumentError, match="steps must be at least 1"):
-        account(PAPER, 0, epsilon=1.0)
-    with pytest.raises(ArgumentError, match="unknown adjacency"):
-        account(PAPER, 2, epsilon=1.0, adjacency="other")
-
-
 @pytest.mark.parametrize("sensitivity", [1e-8, 1e-13])
 def test_infinite_losses_of_a_small_sensitivity_are_rounded_down(sensitivity: float) -> None:
     law = Recycled.within(GaussianKernel(1.0), 1.0, 1.0, sensitivity)
@@ -152,7 +143,146 @@ def test_infinite_losses_of_a_small_sensitivity_are_rounded_down(sensitivity: fl
         assert ends.lower <= 1 - (1 - once) ** 5 <= ends.upper
 
 
-def test_a_very_large_epsilon_is_endsand_not_called_infinite() -> None:
+def test_a_very_large_epsilon_is_bracketed_and_not_called_infinite() -> None:
     ends = account(Recycled.within(GaussianKernel(1e-4), 0.5, 1.0, 1.0), delta=1e-5)
     # mu^2 / 2 + 4.26 mu at mu = 1e4
     assert 5.004e7 < ends.lower <= ends.upper < 5.005e7
+
+
+def test_the_kernels_of_the_paper() -> None:
+    for epsilon, sigma in ((0.1, "30.7496"), (1.0, "3.7306"), (3.0, "1.391")):
+        places = len(sigma.partition(".")[2])
+        assert f"{GaussianKernel.calibrated(epsilon, 1e-5, 1.0).scale:.{places}f}" == sigma
+    kernel = LaplaceKernel.calibrated(0.5, 0.01, 2.0)
+    assert float(kernel.delta(0.5, 2.0)) == pytest.approx(0.01, rel=1e-12)
+    assert float(kernel.delta(0.5, 2.0)) == pytest.approx(float(kernel.profile(2.0).delta(0.5)), rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [GaussianKernel(1.7), LaplaceKernel(0.6)], ids=str)
+def test_the_kernels_profile_by_half_lines(kernel: GaussianKernel) -> None:
+    orders = np.array([-3.0, -0.5, 0.0, 0.4, 2.0])
+    np.testing.assert_allclose(kernel.delta(orders, 1.0), kernel.profile(1.0).delta(orders), atol=1e-14)
+    assert kernel.delta(-math.inf, 1.0) == 1
+    assert kernel.delta(math.inf, 1.0) == 0
+
+
+@pytest.mark.parametrize(("split", "rates"), [(1.0, (0.8647, 0.8846, 0.9447)), (2.0, (0.6321, 0.7012, 0.9276))])
+def test_the_rates_of_figure_3(split: float, rates: tuple[float, float, float]) -> None:
+    kernel = GaussianKernel.calibrated(split, 1e-5, 1.0)
+    found = (
+        paper.baseline_rate(3.0, split),
+        paper.algorithm1(kernel, 3.0, 1e-5, -1.0, 1.0, 1.0),
+        largest_rate(kernel, 3.0, 1e-5, -1.0, 1.0, 1.0).law.rate,
+    )
+    assert found == pytest.approx(rates, abs=6e-5)
+    assert paper.algorithm1(GaussianKernel.calibrated(3.0, 1e-5, 1.0), 3.0, 1e-5, -1.0, 1.0, 1.0) < 1e-6
+
+
+def test_algorithm_1_is_the_root_of_equation_8() -> None:
+    kernel = GaussianKernel.calibrated(1.3, 1e-5, 1.0)
+    rate = paper.algorithm1(kernel, 2.0, 1e-5, -1.0, 1.0, 1.0)
+    low, high = (float(paper.theorem1_delta(Recycled.within(kernel, rate + d, 1.0, 1.0), 2.0)) for d in (0.0, 2e-9))
+    assert low <= 1e-5 < high
+
+
+def test_theorem_1_keeps_too_little_mass() -> None:
+    law = Recycled.within(GaussianKernel.calibrated(1.248, 1e-5, 1.0), 0.604, 1.0, 1.0)
+    weight = paper.crossing_mass(law.kernel, -1.0, 1.0, 1.0)
+    assert weight == pytest.approx(0.128, abs=1e-3)
+    # E exp(-loss) of any pair is 1; of the mixture of Z and Z + L it is 1 - W q
+    assert 1 - weight * law.rate < 0.95
+
+
+@pytest.mark.parametrize(
+    ("family", "epsilon", "sensitivity", "bound", "ratio"),
+    [(LaplaceKernel, 1.0, 1.0, 1.0, 2.0), (LaplaceKernel, 4.0, 5.0, 1.0, 4.09), (GaussianKernel, 1.0, 1.0, 1.0, 0.19),
+     (GaussianKernel, 1.0, 1e4, 1.0, 1e5)],
+)  # fmt: skip
+def test_what_algorithm_2_really_gives(
+    family: type[GaussianKernel], epsilon: float, sensitivity: float, bound: float, ratio: float
+) -> None:
+    found = paper.algorithm2(family, epsilon, 1e-5, bound, sensitivity)
+    assert found.kind == "paper"
+    assert found.true_delta / 1e-5 == pytest.approx(ratio, rel=0.04)
+    assert float(paper.theorem1_delta(found.law, epsilon)) <= 1e-5 * (1 + 1e-6)
+
+
+def test_wide_bounds_violate_and_narrow_ones_waste() -> None:
+    kernel = GaussianKernel(10.0)
+    law = Recycled.within(kernel, paper.algorithm1(kernel, 0.5, 1e-5, -30.0, 30.0, 1.0), 30.0, 1.0)
+    assert float(RecycledProfile(law).delta(0.5)) / 1e-5 == pytest.approx(11.3, rel=0.02)
+    found = paper.algorithm2(GaussianKernel, 3.0, 1e-5, 1.0, 1.0)
+    assert found.acceptance == pytest.approx(0.704, abs=5e-4)
+    assert found.true_delta < 1e-20
+
+
+def test_laplace_ratio_of_the_sets_that_cross() -> None:
+    # with D <= bound exact / printed tends to twice the normaliser as the loss beyond epsilon vanishes
+    law = Recycled.within(LaplaceKernel(1.0), 0.5, 2.0, 1.0)
+    epsilon = 1.0 + math.log(2) - 1e-4
+    weight = paper.crossing_mass(law.kernel, -2.0, 2.0, 1.0)
+    exact = law.normaliser * weight * -math.expm1(-1e-4)
+    assert float(RecycledProfile(law).delta(epsilon)) == pytest.approx(exact, rel=1e-6)
+    assert exact / float(paper.theorem1_delta(law, epsilon)) == pytest.approx(2 * law.normaliser, rel=1e-3)
+
+
+def test_the_objective_with_its_factors_exchanged_returns_plain_noise() -> None:
+    law = Recycled.within(GaussianKernel(2.0), 0.3, 1.0, 1.0)
+    assert paper.mean_trials(law) == pytest.approx(1 / law.acceptance)
+    assert paper.mean_trials(law, "printed") != pytest.approx(1 / law.acceptance)
+    printed = paper.algorithm2(GaussianKernel, 1.0, 1e-5, 1.0, 1.0, "printed")
+    assert printed.acceptance == pytest.approx(plain_noise(GaussianKernel, 1.0, 1e-5, 1.0, 1.0).acceptance, rel=1e-4)
+
+
+def test_algorithm_2_finds_the_peak_of_a_grid() -> None:
+    def acceptance(split: float) -> float:
+        kernel = GaussianKernel.calibrated(split, 1e-5, 1.0)
+        return Recycled.within(kernel, paper.algorithm1(kernel, 2.0, 1e-5, -1.0, 1.0, 1.0), 1.0, 1.0).acceptance
+
+    grid = [acceptance(split) for split in np.linspace(0.02, 2.0, 30)]
+    found = paper.algorithm2(GaussianKernel, 2.0, 1e-5, 1.0, 1.0)
+    assert found.acceptance >= max(grid)
+    assert np.count_nonzero(np.diff(np.sign(np.diff(grid)))) == 1
+
+
+def test_theorem_2_needs_the_normaliser() -> None:
+    kernel = LaplaceKernel.calibrated(0.05, 0.1, 1.0)
+    law = Recycled.within(kernel, paper.baseline_rate(10.05, 0.05), 0.016, 1.0)
+    exact = float(RecycledProfile(law).delta(10.05))
+    epsilon, proved = proved_baseline(law, 0.05)
+    assert epsilon == pytest.approx(10.05)
+    assert 0.1 * 1.8 < exact <= proved * (1 + 1e-12)
+
+
+def test_theorem_2_holds_for_gaussian_kernels() -> None:
+    for split in (0.05, 0.5, 2.0):
+        for more in (0.2, 2.0, 8.0):
+            for bound in (0.05, 0.4, 1.0, 5.0):
+                kernel = GaussianKernel.calibrated(split, 1e-3, 1.0)
+                law = Recycled.within(kernel, paper.baseline_rate(split + more, split), bound, 1.0)
+                assert float(RecycledProfile(law).delta(split + more)) <= 1e-3
+
+
+def test_theorem_3_over_the_number_of_releases() -> None:
+    law = paper.algorithm2(GaussianKernel, 1.0, 1e-5, 1.0, 1.0).law
+    assert (law.kernel.scale, law.rate) == pytest.approx((4.0864, 0.2086), abs=5e-4)
+    found = [paper.theorem3_epsilon(law, times, 1e-5) for times in (1, 5, 10, 20, 50, 100)]
+    assert found == pytest.approx([1.000, 2.442, 3.649, 5.527, 9.826, 15.556], abs=6e-4)
+    # the loop that starts at 1 leaves out the recycler where there is one release
+    once = paper.theorem3_delta(law, 1)(1.0)
+    assert paper.theorem3_delta(law, 1, first=1)(1.0) < 0.5 * once
+    assert once == pytest.approx(float(paper.theorem1_delta(law, 1.0)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("conversion", "values"), [("balle2020", (18.58, 24.87)), ("mironov", (19.69, 25.77))])
+def test_laplace_by_renyi_divergences(conversion: str, values: tuple[float, float]) -> None:
+    profile = LaplaceKernel.calibrated(0.1, 1e-5, 1.0).profile(1.0)
+    composed = paper.renyi_composed(profile, 1000, conversion)
+    found = [bisected_epsilon(lambda e: float(composed(e)), delta)[1] for delta in (1e-5, 1e-10)]
+    assert found == pytest.approx(values, abs=1.5e-2)
+
+
+def test_gaussian_rows_of_table_1() -> None:
+    law = paper.algorithm2(GaussianKernel, 0.1, 1e-5, 3.0, 1.0).law
+    found = [paper.theorem3_epsilon(law, 1000, delta) for delta in (1e-5, 1e-10)]
+    assert found == pytest.approx([4.779, 6.997], abs=1e-3)

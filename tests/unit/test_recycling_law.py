@@ -1,23 +1,32 @@
-"""The law of recycled noise, and draws from it: by the loop, without a loop, and with a cap."""
+"""The law of recycled noise and draws from it, with and without a loop; queries on samples; what is refused."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from dpsub.errors import ArgumentError
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled
-from dpsub.recycling.kernels import Kernel
+from dpsub.recycling import sampled
+from dpsub.recycling.advice import advise
+from dpsub.recycling.ceiling import ceiling
+from dpsub.recycling.choice import best_recycler, largest_rate, plain_noise
+from dpsub.recycling.composition import account
+from dpsub.recycling.kernels import GaussianKernel, Kernel, LaplaceKernel
+from dpsub.recycling.law import Recycled
+from dpsub.recycling.sampled import KINDS, Query, Total
 from dpsub.streams import stream
 from tests.unit.recycled_laws import KERNELS, density, nodes
 
 ROOT = 7
 ALPHA = 1e-6
 DRAWS = 40_000
-KINDS = [GaussianKernel(2.0), LaplaceKernel(1.5)]
+DRAWN = [GaussianKernel(2.0), LaplaceKernel(1.5)]
 
 
 def rng(test: str, cell: int = 0) -> np.random.Generator:
@@ -53,7 +62,7 @@ def test_moments_and_probabilities_by_quadrature(kernel: Kernel, lower: float, u
     assert float(law.cdf(0.7)) == pytest.approx(float(weights[cut] @ f[cut]), rel=1e-9)
 
 
-@pytest.mark.parametrize("kernel", KINDS, ids=str)
+@pytest.mark.parametrize("kernel", DRAWN, ids=str)
 @pytest.mark.parametrize("rate", [0.6, 1.0])
 def test_loop_and_single_draw_have_the_law(kernel: Kernel, rate: float) -> None:
     law = Recycled(kernel, rate, -1.0, 1.5, 1.0)
@@ -93,34 +102,152 @@ def test_the_cap_in_the_formula_of_the_two_factors() -> None:
     assert 1 - law.capped(4).rate == pytest.approx(((1 - law.rate) * earlier + last) / (earlier + last), rel=1e-12)
 
 
-def test_acceptance_is_one_over_the_mean_trials() -> None:
-    law = Recycled.within(GaussianKernel(2.0), 0.9, 0.5, 1.0)
-    assert 1 / law.acceptance == pytest.approx(law.rate + (1 - law.rate) / law.inside)
-
-
-def test_values_keep_their_shape_and_are_checked() -> None:
+def test_values_keep_their_shape() -> None:
     law = Recycled.within(GaussianKernel(1.0), 0.5, 1.0, 1.0)
     assert law.release(np.zeros((2, 3)), rng("shape")).shape == (2, 3)
     assert np.ndim(law.release_by_loop(1.0, rng("shape")).released) == 0
-    with pytest.raises(ArgumentError, match="finite"):
-        law.release([math.nan], rng("shape"))
-    with pytest.raises(ArgumentError, match="at least 1"):
-        law.release_by_loop(0.0, rng("shape"), 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"rate": 1.2}, "rate must be at most 1"),
-        ({"rate": -0.1}, "rate must be at least 0"),
-        ({"lower": 0.0}, "lower must be below 0"),
-        ({"upper": -1.0}, "upper must be above 0"),
-        ({"sensitivity": 0.0}, "sensitivity must be above 0"),
-    ],
-)
-def test_bad_arguments_are_refused(change: dict[str, float], sentence: str) -> None:
-    good = {"rate": 0.5, "lower": -1.0, "upper": 1.0, "sensitivity": 1.0}
+VALUES = np.array([0.0, 0.4, 1.0, 2.5, 3.0, 7.0])
+
+
+def made(kind: str, values: np.ndarray = VALUES) -> Query:
+    return KINDS[kind].of_values((values > 1).astype(float) if kind == "cnt" else values, 1.0 if kind == "cnt" else 3.0)
+
+
+def data(query: Query, values: np.ndarray = VALUES) -> np.ndarray:
+    return (values > 1).astype(float) if query.name == "cnt" else values
+
+
+def statistics(query: Query, values: np.ndarray, size: int) -> np.ndarray:
+    """The statistic on every sample of `size` records."""
+    clipped = np.clip(values, 0, query.clip)
+    sums = np.array([clipped[list(chosen)].sum() for chosen in itertools.combinations(range(len(values)), size)])
+    return {"sum": sums * len(values) / size, "avg": sums / size, "cnt": sums * len(values) / size}[query.name]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+class TestQueries:
+    @pytest.mark.parametrize("size", [2, 3, 6])
+    def test_sampling_sd_is_that_of_all_samples(self, kind: str, size: int) -> None:
+        query = made(kind)
+        every = statistics(query, data(query), size)
+        assert query.sampling_sd(size / 6) == pytest.approx(every.std(), rel=1e-12, abs=1e-14)
+        assert every.mean() == pytest.approx(query.answer(data(query)))
+        # the paper's formula lacks the finite-population factor
+        assert query.stated_sampling_sd(size / 6) == pytest.approx(every.std() * math.sqrt(5 / 6), abs=1e-14)
+
+    @pytest.mark.parametrize("size", [2, 3, 6])
+    def test_sensitivity_is_the_largest_change_of_the_statistic(self, kind: str, size: int) -> None:
+        query = made(kind)
+        low, high = data(query).copy(), data(query).copy()
+        low[0], high[0] = 0.0, 100.0
+        # the same sample of either data set: the largest difference is that of a sample that holds the record
+        changes = np.abs(statistics(query, high, size) - statistics(query, low, size))
+        assert query.sensitivity(size / 6) == pytest.approx(changes.max())
+        # calibrated to p = 1, as the paper does, it would be too small by the rate
+        assert query.sensitivity(1.0) * 6 / size == pytest.approx(changes.max())
+
+    def test_estimates_have_that_law(self, kind: str) -> None:
+        query = made(kind)
+        drawn = query.estimates(data(query), 3, 4000, np.random.default_rng(5))
+        every = statistics(query, data(query), 3)
+        assert drawn.mean() == pytest.approx(every.mean(), abs=5 * every.std() / math.sqrt(4000))
+        assert drawn.std() == pytest.approx(every.std(), rel=0.06)
+        assert (query.estimates(data(query), 6, 3, np.random.default_rng(5)) == query.answer(data(query))).all()
+
+
+def test_a_poisson_sample_has_a_larger_error_of_the_sum() -> None:
+    rng = np.random.default_rng(11)
+    values = 50 + rng.normal(0, np.sqrt(683 * 0.3 / 0.7 / 2000), 2000)
+    kept = rng.random((400, 2000)) < 0.3
+    drawn = (kept * values).sum(axis=1) / 0.3
+    claimed = Total(2000, 100.0, float(values.std())).stated_sampling_sd(0.3)
+    assert math.sqrt((values**2).sum() * 0.7 / 0.3) == pytest.approx(drawn.std(), rel=0.15)
+    assert drawn.std() > 50 * claimed
+
+
+LAWS = [
+    Recycled.within(GaussianKernel(6.0), 0.7, 3.0, 1.0), Recycled.within(LaplaceKernel(0.4), 0.9, 3.0, 1.0),
+    Recycled.within(GaussianKernel(40.0), 0.99, 3.0, 1.0), Recycled.within(GaussianKernel(1.0), 1.0, 0.5, 1.0),
+]  # fmt: skip
+
+
+def test_amplify_then_invert_is_the_identity() -> None:
+    for rate in (0.05, 0.5, 1.0):
+        inner = sampled.inner_budget(0.3, 1e-6, rate)
+        assert sampled.amplified(*inner, rate) == pytest.approx((0.3, 1e-6), rel=1e-13)
+        assert inner[0] >= 0.3 and inner[1] >= 1e-6
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("sd", [0.05, 1.0, 4.0, 60.0])
+def test_total_acceptance_is_the_integral_over_the_noise(law: Recycled, sd: float) -> None:
+    """The other way round: the density of N against the distribution function of E."""
+
+    def integrand(n: float) -> float:
+        chance = stats.norm.cdf((law.upper - n) / sd) - stats.norm.cdf((-law.upper - n) / sd)
+        return float(np.exp(law.log_density(n)) * chance)
+
+    far = 45 * law.kernel.scale + 10 * sd
+    theta, scale = law.upper, law.kernel.scale
+    marks = sorted({0.0, theta, theta - 8 * sd, theta + 8 * sd, scale, 4 * scale, far})
+    edges = [mark for mark in marks if 0 <= mark <= far]
+    # a little inside each interval, since the density jumps at its ends
+    parts = [integrate.quad(integrand, a * (1 + 1e-14), b * (1 - 1e-14), limit=200, epsabs=1e-11)[0]
+             for a, b in itertools.pairwise(edges)]  # fmt: skip
+    assert sampled.total_acceptance(law, sd, theta) == pytest.approx(2 * math.fsum(parts), abs=2e-9)
+
+
+def test_without_sampling_error_it_is_the_acceptance() -> None:
+    law = LAWS[0]
+    assert sampled.total_acceptance(law, 0.0, 3.0) == pytest.approx(law.acceptance, rel=1e-13)
+    assert sampled.total_acceptance(law, 1e-4, 3.0) == pytest.approx(law.acceptance, rel=1e-4)
+
+
+def test_printed_acceptance_is_not_the_acceptance() -> None:
+    """A count of 1000 records at p = 0.2, bound 3."""
+    sd = math.sqrt(1000 * 0.1 * 0.9 * 0.8 / 0.2)
+    law = LAWS[0]
+    true = sampled.total_acceptance(law, sd, 3.0)
+    mended = float(sampled.printed_acceptance(6.0, 0.7, sd, 3.0, swapped=True))
+    printed = float(sampled.printed_acceptance(6.0, 0.7, sd, 3.0, swapped=False))
+    assert mended > true * 1.02 and abs(printed - true) > 0.02
+    # without sampling error the mended form is right
+    assert float(sampled.printed_acceptance(6.0, 0.7, 0.0, 3.0, swapped=True)) == pytest.approx(law.acceptance)
+
+
+KERNEL = GaussianKernel(1.0)
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: Recycled(KERNEL, 1.2, -1.0, 1.0, 1.0), "rate must be at most 1"),
+    (lambda: Recycled(KERNEL, -0.1, -1.0, 1.0, 1.0), "rate must be at least 0"),
+    (lambda: Recycled(KERNEL, 0.5, 0.0, 1.0, 1.0), "lower must be below 0"),
+    (lambda: Recycled(KERNEL, 0.5, -1.0, -1.0, 1.0), "upper must be above 0"),
+    (lambda: Recycled(KERNEL, 0.5, -1.0, 1.0, 0.0), "sensitivity must be above 0"),
+    (lambda: Recycled.within(KERNEL, 0.5, 0.0, 1.0), "bound must be above 0"),
+    (lambda: Recycled.within(GaussianKernel(1e9), 1.0, 1e-300, 1.0), "lower must lie within 150 orders"),
+    (lambda: LAWS[0].release([math.nan], rng("shape")), "finite"),
+    (lambda: LAWS[0].release_by_loop(0.0, rng("shape"), 0), "at least 1"),
+    *((lambda kind=kind: made(kind).sensitivity(0.0), "rate must be") for kind in KINDS),
+    *((lambda kind=kind: made(kind).sensitivity(1.5), "rate must be") for kind in KINDS),
+    *((lambda kind=kind: made(kind).estimates(data(made(kind)), 7, 1, rng("a")), "at most n = 6") for kind in KINDS),
+    (lambda: sampled.inner_budget(0.3, 0.2, 0.1), "delta must be below"),
+    (lambda: account(LAWS[0], 3), "either epsilon or delta"),
+    (lambda: account(LAWS[0], 0, epsilon=1.0), "steps must be at least 1"),
+    (lambda: account(LAWS[0], 2, epsilon=1.0, adjacency="other"), "unknown adjacency"),
+    (lambda: ceiling(1.0, 1e-5, 0.0, 1.0), "bound must be above 0"),
+    (lambda: largest_rate(KERNEL, 1.0, 1e-5, -1.0, 1.0, 1.0), "the budget must allow for the kernel"),
+    (lambda: largest_rate(KERNEL, 1.0, 1e-5, -1.0, 1.0, 1.0, 4), "4 releases"),
+    (lambda: best_recycler(GaussianKernel, 1.0, 1.0, 1.0, 1.0), "delta must be below 1"),
+    (lambda: best_recycler(GaussianKernel, 1.0, 0.1, 0.0, 1.0), "bound must be above 0"),
+    (lambda: advise(GaussianKernel, 1e300, 1e-50, 1e-12, 1e-300, 2), "epsilon must be at most"),
+    (lambda: plain_noise(LaplaceKernel, 1e99, 1e-5, 1.0, -1.0, 2), "sensitivity must be"),
+    (lambda: plain_noise(LaplaceKernel, 1e99, 1e-5, 1.0, 1e-300, 2), "sensitivity must be"),
+    (lambda: plain_noise(GaussianKernel, 1.0, 1e-5, 1.0, 1.0, 10**400), "steps must be at most"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "sentence"), REFUSED)
+def test_what_is_refused(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(ArgumentError, match=sentence):
-        Recycled(GaussianKernel(1.0), **(good | change))
-    with pytest.raises(ArgumentError, match="bound must be above 0"):
-        Recycled.within(GaussianKernel(1.0), 0.5, 0.0, 1.0)
+        call()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,6 @@ from dpsub.reproduce import experiments, provenance, settings
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_the_schema_for_editors_is_that_of_the_models() -> None:
-    assert json.loads((ROOT / settings.SCHEMA).read_text(encoding="utf-8")) == settings.schema()
 
 
 def test_the_schema_is_closed() -> None:

@@ -55,7 +55,9 @@ def test_key_is_hashed_as_documented() -> None:
     text = '["table",{"b":10,"scheme":"wr"},"sample"]'
     words = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u4").tolist()
     expected = np.random.default_rng(np.random.SeedSequence(1, spawn_key=(*words, 3)))
+    before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002 (it is the global state that is looked at)
     assert stream(1, **KEY).random(5).tolist() == expected.random(5).tolist()  # type: ignore[arg-type]
+    assert np.array_equal(before, np.random.get_state(legacy=False)["state"]["key"])  # noqa: NPY002
 
 
 def test_other_processes_agree() -> None:
@@ -72,26 +74,22 @@ def test_other_processes_agree() -> None:
         assert int(done.stdout) == first()
 
 
-def test_global_generator_is_left_alone() -> None:
-    before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002 (it is the global state that is looked at)
-    stream(1, **KEY).random(10)  # type: ignore[arg-type]
-    assert np.array_equal(before, np.random.get_state(legacy=False)["state"]["key"])  # noqa: NPY002
-
-
 def test_canonical_values() -> None:
     value = {"a": np.array([1.0, 2.5]), "b": (1, None, "x"), 3: np.bool_(True), "c": {"d": np.float32(0.5)}}
     assert canonical(value) == {"a": [1, 2.5], "b": [1, None, "x"], "3": True, "c": {"d": 0.5}}
     assert type(canonical(1.0)) is int and type(canonical(True)) is bool
 
 
-def test_refusals() -> None:
-    with pytest.raises(ArgumentError, match=r"^unknown role 'samples'; did you mean 'sample'[?]$"):
-        first(role="samples")
-    with pytest.raises(ArgumentError, match=r"^replicate must be at least 0, got replicate = -1$"):
-        first(replicate=-1)
-    with pytest.raises(ArgumentError, match=r"^seed must be at least 0, got seed = -1$"):
-        first(root=-1)
-    with pytest.raises(ArgumentError, match=r"^a number in a cell must be finite"):
-        first(cell={"b": float("nan")})
-    with pytest.raises(ArgumentError, match=r"^a number in a cell must be a number"):
-        first(cell={"b": object()})
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"role": "samples"}, "^unknown role 'samples'; did you mean 'sample'[?]$"),
+        ({"replicate": -1}, "^replicate must be at least 0, got replicate = -1$"),
+        ({"root": -1}, "^seed must be at least 0, got seed = -1$"),
+        ({"cell": {"b": float("nan")}}, "^a number in a cell must be finite"),
+        ({"cell": {"b": object()}}, "^a number in a cell must be a number"),
+    ],
+)
+def test_what_is_refused(changes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ArgumentError, match=sentence):
+        first(**changes)  # type: ignore[arg-type]

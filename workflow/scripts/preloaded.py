@@ -97,9 +97,9 @@ def _load(*, everything: bool) -> None:
     for name in (*COMMON, *(RARE if everything else ())):
         importlib.import_module(name)
     if everything:
-        from dpsub.reproduce import artefacts, experiments, sweeps
+        from dpsub.reproduce import artefacts, experiments
 
-        for registry in (artefacts.REGISTRY, experiments.REGISTRY, sweeps.REGISTRY):
+        for registry in (artefacts.REGISTRY, experiments.REGISTRY):
             registry.names()
     gc.collect()
     gc.freeze()  # what jobs share is not touched, so it is not copied

@@ -29,9 +29,8 @@ COMPILED = "matplotlib,numpy,pandas,psutil,pyarrow,PyYAML,scikit-learn,scipy"  #
 SUBSET = (
     "tests/conformance", "tests/golden", "tests/workflow/test_tiny_run.py",
     *(f"tests/unit/test_{name}.py" for name in (
-        "adult", "advisor", "amplification", "artefacts", "bounds", "calibration", "cli", "comparison", "design_losses",
-        "divergences", "figures", "published", "records", "report", "settings", "simulated", "sweep_grids",
-        "sweep_store", "utility_experiments",
+        "adult", "amplification", "artefacts", "cli", "comparison", "divergences", "figures", "noise", "published",
+        "records", "report", "settings", "simulated", "survey", "sweep_grids", "sweep_store", "utility_experiments",
     )),
 )  # fmt: skip
 

@@ -77,7 +77,10 @@ class Plan:
             for artefact in made
         ]
         if self.config["artefacts"] is None:
-            return tuple(product for product in known if configured.issuperset(product.artefact.experiments))
+            asked = self.config["papers"] or papers()
+            return tuple(
+                one for one in known if one.artefact.paper in asked and configured.issuperset(one.artefact.experiments)
+            )
         by_target = {name: product for product in known for name in (product.target, *product.aliases)}
         chosen = set()
         for name in self.config["artefacts"]:

@@ -27,9 +27,6 @@ T = TypeVar("T")
 RENAMED = {"scheme": "sampler", "schemes": "samplers"}
 """Keys of earlier releases, refused with the new word."""
 
-SCHEMA = Path("workflow/schemas/config.schema.json")
-"""What :func:`schema` gives, for editors; a test holds the file against it."""
-
 _MOST_VALUES = 100_000
 
 
@@ -602,3 +599,7 @@ def _shown(value: Any) -> str:
     if not text.isprintable():  # signs that would turn the rest of the line around
         text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=1, ensure_ascii=False))

@@ -44,6 +44,7 @@ class Block(Closed):
     """Cells of one experiment: any of its settings, put over the published ones, and which of them are varied."""
 
     model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any] = Field(init=False)
 
     experiment: Name = Field(description="What is computed in each cell, such as fair_comparison.")
     vary: dict[str, Listed[Any]] = Field({}, description="Setting: the values that it takes in turn.")

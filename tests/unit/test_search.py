@@ -1,11 +1,10 @@
-"""Short cuts of the accountant: each is compared with the long way, or with a known answer."""
+"""Refinement, short cuts and searches of the accountant: each against the long way, or a known answer."""
 
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -17,14 +16,14 @@ from scipy.stats import binom
 
 import dpsub
 from dpsub.accounting import account, bracket, pld, proofs
-from dpsub.accounting.account import Account, Proof, Release
+from dpsub.accounting.account import WIDTH_MISSED, Account, Proof, Release
 from dpsub.accounting.bracket import Composition, PairEvent, Target, sharpened
 from dpsub.accounting.compose import ComposedLoss, minimum
 from dpsub.accounting.pairs import PoissonPair
-from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile
+from dpsub.accounting.pld import PrivacyLossDistribution, RememberedProfile, time_limited
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage, gaussian_profile
-from dpsub.accounting.search import Calibration
-from dpsub.errors import ArgumentError
+from dpsub.accounting.search import Calibration, largest_sample, largest_steps, safe_root
+from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
 
@@ -303,14 +302,6 @@ def test_laws_without_their_impossible_ends_are_the_same() -> None:
     assert SlotChain(10**6, [SlotStage("with", 10**6)]).multiplicity.sum() == pytest.approx(1, abs=1e-11)
 
 
-@pytest.mark.parametrize("epsilon", [100.0, 1e3, 1e6])
-def test_epsilons_beyond_all_losses_warn_of_nothing_and_are_never_zero(epsilon: float) -> None:
-    for k in (1, 5, 100):
-        answer = dpsub.account(Wor(5), 100, noise_multiplier=10.0, steps=k, epsilon=epsilon)
-        assert answer.lower == 0.0
-        assert 0 < answer.upper < 1e-30
-
-
 def test_a_tiny_mass_meets_a_large_tilt() -> None:
     law = PrivacyLossDistribution(0.5, np.array([-4, 0, 60]), np.array([0.5, 0.5, 1e-290]), "upper")
     truth = 3 * 1e-290 * 0.5**2 * (1 - math.exp(-1))
@@ -348,17 +339,6 @@ def test_golden_sections_find_the_minimum() -> None:
         assert least <= found.fun + 2e-3
 
 
-def test_an_account_starts_without_what_it_does_not_need() -> None:
-    code = (
-        "import sys; from dpsub.cli import main;"
-        "main('account wor --n 1000 --m 10 --noise-multiplier 2 --steps 100 --delta 1e-5'.split());"
-        "print([name for name in ('scipy.optimize', 'scipy.signal', 'scipy.stats', 'pandas', 'matplotlib')"
-        " if name in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert run.stdout.splitlines()[-1] == "[]"
-
-
 @pytest.mark.parametrize("question", [{"delta": 1e-5}, {"epsilon": 1.0}])
 def test_a_deadline_ends_long_work_with_valid_ends(question: dict[str, float]) -> None:
     # 999 999 draws from ten slots: the first profile alone takes longer
@@ -382,34 +362,6 @@ def test_a_deadline_keeps_what_was_reached() -> None:
     assert both == (2.0, 4.0, False)
 
 
-@pytest.mark.parametrize(("sampler", "n"), [(Poisson(0.02), None), (Wor(200), S7), (MustOW(30, 40), 500)])
-def test_many_targets_cost_little_more_than_one(sampler: Sampler, n: int | None) -> None:
-    widths = {"delta": 5e-3, "epsilon": 5e-3}
-    targets = [Target(delta=10.0**-k, width=widths["delta"]) for k in (4, 5, 6)]
-    targets += [Target(epsilon=epsilon, width=widths["epsilon"]) for epsilon in (0.5, 1.0)]
-    composition = account.Proof.of([Release(sampler, n, 4.0, 100)]).composition
-    built: list[tuple[object, ...]] = []
-    true = ComposedLoss.__post_init__
-
-    def counted(self: ComposedLoss) -> None:
-        built.append((self.step, self.side))
-        true(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ComposedLoss, "__post_init__", counted)
-        together = composition.answers(targets[:3])
-        once = len(built)
-        composition.answers(targets[:1])
-        assert once <= 2 * max(2, len(built) - once)
-    for target, found in zip(targets, [*together, *composition.answers(targets[3:])], strict=True):
-        alone = account.Proof.of([Release(sampler, n, 4.0, 100)]).composition.answer(target)
-        assert found.width_met
-        # both hold, each to the width
-        assert found.lower <= alone.upper
-        assert alone.lower <= found.upper
-        assert target.gap(*sorted([found.upper, alone.upper])) <= 2
-
-
 @pytest.mark.parametrize("rate", [1e-8, 1e-9])
 @pytest.mark.parametrize("question", [{"epsilon": 1.0}, {"delta": 1e-10}])
 def test_one_release_of_a_rare_inclusion_is_quick(rate: float, question: dict[str, float]) -> None:
@@ -422,3 +374,135 @@ def test_one_release_of_a_rare_inclusion_is_quick(rate: float, question: dict[st
             lifted = math.log1p(math.expm1(1.0) / rate)
             shift = (1 if n is None else 2) / 0.3
             assert found.lower <= rate * float(GaussianProfile(shift).delta(lifted)) <= found.upper
+
+
+BOUNDS: list[tuple[Callable[[float], float], float]] = [
+    (lambda x: math.sqrt(x), 100.0),
+    (lambda x: x * x / 5000, math.sqrt(50000.0)),
+    (lambda x: 0.0 if x < 400 else math.inf, 400.0),
+    (lambda x: 10 * (x / 900) ** 0.01, 900.0),
+    (lambda x: math.expm1(min(x, 1e4) / 50), 50 * math.log(11)),
+]
+
+
+@pytest.mark.parametrize("start", [1.0, 90.0, 1e6])
+@pytest.mark.parametrize(("bound", "root"), BOUNDS)
+def test_whole_numbers_are_told_apart(bound: Callable[[float], float], root: float, start: float) -> None:
+    tried: list[float] = []
+
+    def noted(x: float) -> float:
+        tried.append(x)
+        return bound(x)
+
+    found = safe_root(noted, 10.0, "x", start=start, least=1, most=1e7, accuracy=1e-4, rising=True, whole=True)
+    assert found.safe in tried
+    assert bound(found.safe) <= 10
+    assert found.unsafe == found.safe + 1
+    assert bound(found.unsafe) > 10
+    assert found.safe == pytest.approx(root, abs=1)
+    assert found.evaluations == len(tried) <= 30
+    assert all(x == int(x) for x in tried)
+
+
+@pytest.mark.parametrize("rising", [True, False])
+@pytest.mark.parametrize(("bound", "root"), BOUNDS)
+def test_real_numbers_are_close(bound: Callable[[float], float], root: float, rising: bool) -> None:
+    limits = {"start": 3.0, "least": 0.1, "most": 1e7, "accuracy": 1e-3}
+    tried: list[float] = []
+
+    def noted(x: float) -> float:
+        tried.append(x)
+        return bound(x if rising else root * root / x)
+
+    found = safe_root(noted, 10.0, "x", **limits, rising=rising)
+    assert found.unsafe is not None and found.closed
+    assert found.safe in tried and found.unsafe in tried
+    low, high = sorted((found.safe, found.unsafe))
+    assert low <= root * (1 + 1e-12) <= high * (1 + 2e-12)
+    assert high <= low * 1.001
+    assert low <= found.root <= high
+    assert rising == (found.safe < found.unsafe)
+
+
+def test_limits() -> None:
+    found = safe_root(lambda x: 1 / x, 100.0, "x", start=1.0, least=0.05, most=1e4, accuracy=1e-3)
+    assert (found.safe, found.unsafe) == (0.05, None)
+    limits = {"start": 30.0, "least": 1.0, "most": 50.0, "accuracy": 1e-3}
+    for whole in (True, False):
+        found = safe_root(lambda x: 1.0, 10.0, "x", **limits, rising=True, whole=whole)
+        assert (found.safe, found.unsafe, found.closed) == (50, None, True)
+    with pytest.raises(UnsupportedError, match="a thing of 1 already has a bound of 11 above the target 10; add noise"):
+        safe_root(lambda x: 11.0, 10.0, "a thing", **limits, rising=True)
+    with pytest.raises(UnsupportedError, match="a thing of 50 still has a bound of 11 above the target 10; raise it"):
+        safe_root(lambda x: 11.0, 10.0, "a thing", **limits)
+
+
+def test_what_was_proved_before_the_deadline_is_returned() -> None:
+    limits = {"start": 30.0, "least": 1.0, "most": 50.0, "accuracy": 1e-3}
+    with time_limited(time.monotonic() + 0.1):
+
+        def slow(x: float) -> float:
+            time.sleep(0.2)
+            return 1.0
+
+        found = safe_root(slow, 10.0, "x", **limits, rising=True)
+        assert (found.safe, found.evaluations, found.closed) == (30, 1, False)
+        with pytest.raises(NumericalError, match="x: nothing was found to meet the target within 0 accounts"):
+            safe_root(slow, 10.0, "x", **limits)
+
+
+def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
+    target = 1.9
+    over = math.nextafter(target, 2)
+    found = safe_root(lambda x: over if x < 3 else 1.0, target, "x", start=2.0, least=1.0, most=50.0, accuracy=1e-3)
+    assert found.safe >= 3
+
+
+def test_a_calibration_out_of_time_returns_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"epsilon": 1.0, "delta": 1e-6, "steps": 50}
+    with pytest.raises(NumericalError, match="allow more time"):
+        dpsub.calibrate(Wor(20), 2000, **asked, time_limit=1e-9)
+    upper = Proof.upper
+
+    def last(self: Proof, target: Target) -> Account:
+        found = upper(self, target)
+        if found.upper <= 1:
+            time.sleep(max(0.0, (target.deadline or 0.0) - time.monotonic()))
+        return found
+
+    full = dpsub.calibrate(Wor(20), 2000, **asked)
+    monkeypatch.setattr(Proof, "upper", last)
+    found = dpsub.calibrate(Wor(20), 2000, **asked, time_limit=5.0)
+    assert found.noise_multiplier >= full.noise_multiplier * (1 - 1e-3)
+    assert found.account.upper <= 1.0
+    assert not found.account.width_met and found.account.conditions[-1] == WIDTH_MISSED
+
+
+@pytest.mark.parametrize(("sampler", "n"), [(Wor(20), 2000), (Poisson(0.01), None)])
+def test_the_largest_number_of_steps_is_safe_and_an_attack_refutes_more(sampler: Sampler, n: int | None) -> None:
+    question = {"noise_multiplier": 3.0, "delta": 1e-6}
+    steps = largest_steps(sampler, n, **question, epsilon=1.0)
+    assert dpsub.account(sampler, n, **question, steps=int(steps.value), width=1e-4).upper <= 1
+    steps = largest_steps(sampler, n, **question, epsilon=1.0, accuracy=0.01)
+    assert steps.not_proved is not None and steps.refuted is not None
+    assert steps.value < steps.not_proved <= steps.refuted == int(steps.refuted)
+    assert dpsub.account(sampler, n, **question, steps=int(steps.refuted), width=1e-3).lower > 1
+
+
+def test_the_largest_rate_is_safe_and_refuted_where_there_is_an_attack() -> None:
+    question = {"noise_multiplier": 3.0, "steps": 100, "delta": 1e-6}
+    rate = largest_sample(Poisson, most=1.0, whole=False, **question, epsilon=1.0)
+    assert rate.account.upper <= 1
+    assert rate.account.upper == pytest.approx(1, rel=3e-3)
+    assert dpsub.account(Poisson(rate.value), **question).upper <= 1.001
+    rough = largest_sample(Poisson, most=1.0, whole=False, **question, epsilon=1.0, accuracy=0.01)
+    assert rough.refuted is not None and rough.value < rough.refuted < 1.05 * rough.value
+    assert dpsub.account(Poisson(rough.refuted), **question).lower > 1
+    quiet = question | {"noise_multiplier": 30.0, "steps": 1, "accuracy": 0.01}
+    assert largest_sample(Poisson, most=1.0, whole=False, **quiet, epsilon=1.0).refuted is None
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "name"), [(0.0, 1e-6, "epsilon"), (1.0, 1.0, "delta")])
+def test_targets_that_nothing_meets_are_refused(epsilon: float, delta: float, name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^{name} must be"):
+        largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=epsilon, delta=delta)

@@ -1,6 +1,9 @@
-"""Against dp-accounting: brackets overlap, and ours is the narrower one, or as near to an upper bound as asked.
+"""Against dp-accounting and prv-accountant: brackets overlap, and ours is the narrower one, or as near to an upper
+bound as asked.
 
-dp-accounting's lower ends come from rounding, its upper ones from connecting the dots.
+dp-accounting's lower ends come from rounding, its upper ones from connecting the dots. prv-accountant's interval for
+Poisson sampling is for adding a record or for removing it, whichever its variable stands for; the larger of the two at
+these settings.
 """
 
 from __future__ import annotations
@@ -31,6 +34,14 @@ def assert_inside(ours: tuple[float, float], theirs: tuple[float, float], width:
     assert ours[1] - ours[0] <= width
     assert ours[1] - ours[0] <= theirs[1] - theirs[0]
     assert ours[1] <= theirs[1] + width
+
+
+def papers_pair(n: int, b: int, m: int, s: float) -> peers.MirroredMixture:
+    """The paper's pair of MUST.OW."""
+    counts = np.arange(25)
+    weights = b / n * binom.pmf(counts, m, 1 / b)
+    weights[0] += 1 - b / n
+    return peers.MirroredMixture(counts, weights, s)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +105,7 @@ def test_proved_bound_of_sampling_without_replacement(
     )
     limit = fine - (coarse - fine) / 3
     width = 1e-3
-    found = dpsub.account(
-        sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width
-    )
+    found = dpsub.account(sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width)
     assert limit * (1 - 1e-5) <= found.upper <= fine * (1 + width)
     assert found.lower <= fine
 
@@ -105,10 +114,7 @@ def test_proved_bound_of_sampling_without_replacement(
     ("n", "b", "m", "s", "k", "epsilon"), [(10000, 118, 200, 4.0, 1000, 1.0), (300, 50, 30, 3.0, 60, 1.5)]
 )
 def test_the_papers_pair_of_two_stages(n: int, b: int, m: int, s: float, k: int, epsilon: float) -> None:
-    counts = np.arange(25)
-    weights = b / n * binom.pmf(counts, m, 1 / b)
-    weights[0] += 1 - b / n
-    pair = peers.MirroredMixture(counts, weights, s)
+    pair = papers_pair(n, b, m, s)
     fine, coarse = (
         peers.self_dual_upper(pair.profile, step, 14.0).self_compose(k).get_delta_for_epsilon(epsilon)
         for step in (2e-4, 4e-4)
@@ -151,17 +157,31 @@ def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilo
     assert found.lower <= high
 
 
-def test_two_releases_with_laplace_noise_by_quadrature() -> None:
-    q, b, epsilon = 0.6, 2.0, 0.1
-    t = np.linspace(-60, 60, 4801)
-    base = np.exp(-np.abs(t) / b) / (2 * b) * (t[1] - t[0])
-    mixed = (1 - q) * base + q * np.exp(-np.abs(t - 1) / b) / (2 * b) * (t[1] - t[0])
-    base, mixed = np.multiply.outer(base, base), np.multiply.outer(mixed, mixed)
-    truth = max(
-        float(np.maximum(mixed - np.exp(epsilon) * base, 0).sum()),
-        float(np.maximum(base - np.exp(epsilon) * mixed, 0).sum()),
-    )
+@pytest.mark.parametrize(
+    ("q", "s", "k", "delta"),
+    [(0.01, 1.0, 1000, 1e-5), (0.05, 1.5, 200, 1e-6), (0.001, 0.7, 500, 1e-7), (0.2, 2.0, 20, 1e-5)],
+)
+def test_poisson_sampling_in_the_intervals_of_prv_accountant(q: float, s: float, k: int, delta: float) -> None:
+    low, high = peers.interval_poisson(q, s, k, delta, 0.01)
+    found = dpsub.account(sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, width=1e-3)
+    assert low <= found.lower <= found.upper <= high
+    assert found.upper - found.lower <= 0.1 * (high - low)
+
+
+@pytest.mark.parametrize(
+    ("n", "b", "m", "s", "k", "epsilon", "most"),
+    [
+        (10000, 118, 200, 4.0, 1000, 1.0, 15.0),
+        (10000, 118, 200, 4.0, 200, 0.5, 15.0),
+        (300, 50, 30, 3.0, 60, 1.5, 20.0),
+    ],
+)
+def test_two_stages_in_the_intervals_of_prv_accountant(
+    n: int, b: int, m: int, s: float, k: int, epsilon: float, most: float
+) -> None:
     found = dpsub.account(
-        sampling.Poisson(q), noise_multiplier=b, steps=2, epsilon=epsilon, mechanism="laplace", width=1e-3
+        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3, variant="paper"
     )
-    assert truth * (1 - 1e-4) <= found.upper <= truth * (1 + 2e-3)
+    low, high = peers.interval_mixture(papers_pair(n, b, m, s), k, epsilon, 0.01, 1e-3 * found.upper, most)
+    assert low <= found.lower <= found.upper <= high
+    assert found.upper - found.lower <= 0.1 * (high - low)

@@ -11,7 +11,6 @@ from dpsub.errors import ArgumentError, NumericalError
 from dpsub.learning import descent as dp_sgd
 from dpsub.learning.descent import binary_metrics, cross_entropy
 from dpsub.learning.subsets import release, subset_statistics
-from dpsub.papers.must.experiments.linear_regression import Moments
 from dpsub.sampling.frame import Frame, Samples
 
 SAMPLERS = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
@@ -132,13 +131,6 @@ def test_fixed_divisors_have_the_stated_sensitivity() -> None:
         moved = [abs(float(one[0] - other[0])) for one, other in zip(with_all, without, strict=True)]
         largest = np.maximum(largest, moved)
     np.testing.assert_allclose(largest, [4 / m, 11 / 12 * 64 / (m - 1)])
-
-
-def test_moments_give_the_full_data_error() -> None:
-    x, y = _data(30, 2)
-    beta = np.array([[0.3, -1.0, 2.0], [1.0, 0.5, 0.2]])
-    plain = [np.mean((x[i] @ beta[i] - y[i]) ** 2) for i in range(2)]
-    np.testing.assert_allclose(Moments.of(x, y).mean_squared_error(beta), plain, rtol=1e-12)
 
 
 def test_binary_metrics_by_hand() -> None:

@@ -1,0 +1,244 @@
+"""No upper bound is below the truth of tiny data sets, all samples enumerated, for one step and for two; planted faults
+are caught.
+
+Two steps: for a grouping of outputs into cells of masses p, q (post-processing, so from below) they have
+
+    H_a = sum over cells of the first step of p_i H_(a q_i / p_i)(second step),
+
+and the second step may depend on the first: the largest H over the second steps that are allowed is taken at every
+order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import dpsub
+from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.discretise import upper_pld
+from dpsub.accounting.laplace import LaplacePair, laplace_case
+from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.proofs import ChainProfile, SlotChain
+from dpsub.relations import Relation
+from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.sampling.laws import MultiplicityLaw
+from dpsub.streams import stream
+from tests.tiny_mechanisms import RECORDS, both_sides, cell_masses, divergences, sample_counts, stages, two_steps
+
+LOG_ORDERS = np.array([-2.0, -1.0, -0.3, 0.0, 0.2, 0.5, 1.0, 2.0, 4.0])
+ABOVE = LOG_ORDERS[LOG_ORDERS >= 0]
+SCALES = (0.5, 1.0, 2.5)
+PAIRS = 80
+
+CHAINS = {  # more than half, more draws than records, one slot, three stages, a last Poisson stage
+    "wor:2": 5, "wor:3": 4, "wr:3": 4, "wr:4": 2, "wor:2,wr:2": 4, "wor:1,wr:3": 3, "wr:3,wor:2": 4, "wr:3,wr:2": 4,
+    "wr:3,wr:3": 2, "wor:4,wor:2": 5, "wr:3,wr:2,wr:2": 3, "wor:3,wr:3,wr:2": 4, "wr:3,wor:2,wr:3": 4,
+    "wor:3,poisson:0.4": 4, "wr:3,poisson:0.6": 3, "wor:2,wr:2,poisson:0.5": 4,
+}  # fmt: skip
+"""Stages, and the number of records."""
+
+
+def chain_of(chain: str) -> SlotChain:
+    return SlotChain(CHAINS[chain], stages(chain))
+
+
+def random_neighbours(n: int, cell: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Random data sets that differ in the first record; the static attack's pairs come first."""
+    rng = stream(20260, experiment="brute_force", cell={"chain": cell, "scale": scale}, role="data", replicate=0)
+    data = rng.choice(RECORDS, size=(PAIRS, n))
+    other = data.copy()
+    other[:, 0] = rng.choice(RECORDS, size=PAIRS)
+    data[:2, 1:] = other[:2, 1:] = -1.0
+    data[0, 0], other[0, 0] = 1.0, -1.0
+    data[1, 0], other[1, 0] = -1.0, 1.0
+    return data, other
+
+
+def all_neighbours(n: int, records: tuple[float, ...] = tuple(RECORDS)) -> tuple[np.ndarray, np.ndarray]:
+    """All ordered pairs that differ in the first record, up to the order of the others."""
+    rest = list(itertools.combinations_with_replacement(records, n - 1))
+    versions = [(v, w) for v in records for w in records if v != w]
+    first, second = zip(*[((v, *others), (w, *others)) for v, w in versions for others in rest], strict=True)
+    return np.array(first), np.array(second)
+
+
+def truths(chain: str, scale: float) -> np.ndarray:
+    n = CHAINS[chain]
+    return divergences(*sample_counts(n, stages(chain)), *random_neighbours(n, chain, scale), scale, np.exp(LOG_ORDERS))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("chain", CHAINS)
+def test_no_bound_is_below_the_truth(chain: str, scale: float) -> None:
+    profile = ChainProfile(chain_of(chain), scale)
+    bound, truth = both_sides(profile, profile, LOG_ORDERS), truths(chain, scale)
+    assert truth.size == PAIRS * LOG_ORDERS.size  # 16 chains x 3 scales x 720 = 34,560 cases
+    assert np.all(truth <= bound + 1e-12)
+    if "wr" not in chain and "poisson" not in chain:  # without replacement the bound is attained
+        np.testing.assert_allclose(truth.max(axis=0), bound, rtol=2e-4, atol=1e-9)
+
+
+def test_a_law_of_counts_by_two_roads() -> None:
+    for chain, n in CHAINS.items():
+        counts, weights = sample_counts(n, stages(chain))
+        law = np.bincount(counts[:, 0], weights)
+        np.testing.assert_allclose(chain_of(chain).multiplicity[: law.size], law, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_poisson_pairs_bound_and_attain(scale: float, rate: float) -> None:
+    law, orders = sample_counts(3, stages(f"poisson:{rate}")), np.exp(ABOVE)
+    data, other = random_neighbours(3, "poisson", scale)
+    without = data * np.array([0.0, 1.0, 1.0])  # a zero record is no record in a sum
+    zeros, one, minus = np.zeros((1, 3)), np.eye(1, 3), -np.eye(1, 3)
+    cases: list[tuple[GaussianPair, bool, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = [
+        (WorPair(rate, scale), False, data, other, one, minus),
+        (PoissonPair(rate, scale), False, data, without, one, zeros),
+        (PoissonPair(rate, scale), True, without, data, zeros, one),
+    ]
+    for pair, swapped, first, second, worst, than in cases:
+        composed = ComposedLoss([upper_pld(pair, 1e-3, tail=1e-15, swapped=swapped)], [1])
+        bound = np.array([composed.delta(epsilon) for epsilon in ABOVE])
+        assert np.all(divergences(*law, first, second, scale, orders) <= bound + 1e-12)
+        np.testing.assert_allclose(divergences(*law, worst, than, scale, orders)[0], bound, rtol=1e-3, atol=1e-9)
+
+
+@pytest.mark.parametrize("chain", ["wor:2", "wr:3", "wor:2,wr:2", "wr:3,wr:2"])
+def test_a_shift_of_one_unit_instead_of_two_is_caught(chain: str) -> None:
+    pair = MixturePair(MultiplicityLaw(np.log(chain_of(chain).multiplicity)), 1.0)
+    faulty = pair.sf(pair.inverse_loss(ABOVE)) - np.exp(ABOVE) * pair.sf_prime(pair.inverse_loss(ABOVE))
+    assert np.any(truths(chain, 1.0)[:, LOG_ORDERS >= 0] > faulty + 1e-6)
+
+
+class TestLaplace:
+    """Laplace noise on all data sets: no bound is below the truth, and the named pairs attain it."""
+
+    orders = np.array([-2.0, -0.7, -0.2, 0.0, 0.1, 0.4, 1.0, 2.0])
+
+    def truth(self, n: int, chain: str, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        data, other = all_neighbours(n)
+        counts = sample_counts(n, stages(chain))
+        return divergences(*counts, data, other, scale, np.exp(self.orders), "laplace"), data[:, 0], other[:, 0]
+
+    @pytest.mark.parametrize("scale", [0.4, 1.0, 3.0])
+    @pytest.mark.parametrize(
+        ("n", "chain", "relation"),
+        [
+            (2, "wor:1", Relation.SUBSTITUTE), (3, "wor:2", Relation.SUBSTITUTE), (4, "wor:2", Relation.SUBSTITUTE),
+            (3, "wor:3", Relation.SUBSTITUTE), (3, "poisson:0.3", Relation.SUBSTITUTE),
+            (3, "poisson:0.8", Relation.SUBSTITUTE), (4, "poisson:0.3", Relation.ADD_REMOVE),
+        ],
+    )  # fmt: skip
+    def test_bounds_hold_and_are_attained(self, n: int, chain: str, relation: Relation, scale: float) -> None:
+        truth, first, second = self.truth(n, chain, scale)
+        event = laplace_case(SlotChain(n, stages(chain)), relation, scale).event
+        cases = [(np.ones(first.size, dtype=bool), event.forward, event.backward)]
+        if relation is Relation.ADD_REMOVE:  # a zero record is an absent one: on the second side, or on the first
+            cases = [(second == 0, event.forward, event.backward), (first == 0, event.backward, event.forward)]
+        for kept, forward, backward in cases:
+            bound = both_sides(forward, backward, self.orders)
+            assert np.all(truth[kept] <= bound + 1e-12)
+            np.testing.assert_allclose(truth[kept].max(axis=0), bound, rtol=1e-3, atol=1e-6)
+
+    @pytest.mark.parametrize(("n", "chain"), [(2, "wor:1"), (4, "wor:2")])
+    def test_a_distance_of_one_unit_instead_of_two_is_caught(self, n: int, chain: str) -> None:
+        above = self.orders >= 0
+        faulty = laplace_case(SlotChain(n, stages(chain)), Relation.SUBSTITUTE, 2.0).event.forward  # half the distance
+        assert np.any(self.truth(n, chain, 1.0)[0][:, above].max(axis=0) > faulty(self.orders[above]) + 1e-3)
+
+    def twice(self, n: int, chain: str, data: list[float], other: list[float], scale: float, epsilon: float) -> float:
+        """The same two data sets twice, in the worse direction, from all pairs of cells."""
+        sides = np.array([data]), np.array([other])
+        p, q = cell_masses(*sample_counts(n, stages(chain)), *sides, scale, 0.02, "laplace")
+        p, q = np.multiply.outer(p[0], p[0]), np.multiply.outer(q[0], q[0])
+        return max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum()) for a, b in ((p, q), (q, p)))
+
+    @pytest.mark.parametrize("relation", list(Relation))
+    @pytest.mark.parametrize(("rate", "scale"), [(0.3, 0.5), (0.8, 2.0)])
+    @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+    def test_two_poisson_steps_are_exact(self, relation: Relation, rate: float, scale: float, epsilon: float) -> None:
+        other = [-1.0 if relation is Relation.SUBSTITUTE else 0.0, 0.0]
+        truth = self.twice(2, f"poisson:{rate}", [1.0, 0.0], other, scale, epsilon)
+        asked = {"adjacency": str(relation), "mechanism": "laplace"}
+        answer = dpsub.account(Poisson(rate), noise_multiplier=scale, steps=2, epsilon=epsilon, **asked)
+        assert answer.kind == "exact"
+        assert answer.lower <= answer.upper <= answer.lower * (1 + 2e-3) + 1e-9
+        assert truth <= answer.upper
+        assert answer.lower <= truth * (1 + 2e-3) + 1e-9
+
+    @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
+    def test_two_steps_without_replacement_lie_between_attack_and_proof(self, epsilon: float) -> None:
+        static = self.twice(4, "wor:2", [1.0, -1, -1, -1], [-1.0] * 4, 1.0, epsilon)
+        answer = dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=epsilon, mechanism="laplace")
+        assert answer.kind == "bounds"
+        assert static * (1 - 5e-3) <= answer.lower <= answer.upper
+        assert answer.lower > 0
+
+    @pytest.mark.parametrize("swapped", [False, True])
+    @pytest.mark.parametrize("pair", [LaplacePair(0.1, 4.0), LaplacePair(0.6, 1.0), LaplacePair(1.0, 2.0),
+                                      LaplacePair(0.3, 0.1, True), LaplacePair(0.05, 6.0, True)])  # fmt: skip
+    def test_lower_laws_are_those_of_grouped_outputs(self, pair: LaplacePair, swapped: bool) -> None:
+        t = np.linspace(-pair.ratio - 20, pair.ratio + 20, 400_001)
+        middle, width = (t[1:] + t[:-1]) / 2, t[1] - t[0]
+
+        def density(centre: float) -> np.ndarray:
+            return 0.5 * np.exp(-np.abs(middle - centre)) * width
+
+        p = (1 - pair.rate) * density(0) + pair.rate * density(pair.ratio)
+        q = (1 - pair.rate) * density(0) + pair.rate * density(-pair.ratio) if pair.mirrored else density(0)
+        p, q = (q, p) if swapped else (p, q)
+        np.testing.assert_allclose((-1 if swapped else 1) * pair.loss(middle), np.log(p / q), atol=1e-9)
+        for step, epsilon in itertools.product((0.5, 0.05, 1e-3), (0.0, 0.02, 0.3)):
+            truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+            for law in (pair.lower_pld(step, swapped), pair.lower_pld(pair.fitting(step), swapped)):
+                assert law.masses.sum() <= 1
+                assert ComposedLoss([law], [1]).delta(epsilon) <= truth * (1 + 1e-6) + 1e-9
+
+
+@pytest.mark.parametrize("scale", [0.055, 0.06, 0.08, 0.1, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("sampler", "n", "chain"),
+    [(Wor(2), 4, "wor:2"), (Wr(2), 3, "wr:2"), (MustOW(2, 2), 3, "wor:2,wr:2"), (MustWW(2, 2), 3, "wr:2,wr:2")],
+)
+def test_no_bound_of_two_steps_is_below_the_truth(sampler: Sampler, n: int, chain: str, scale: float) -> None:
+    epsilons = (0.0, 0.5, 2.0)
+    sides = all_neighbours(n, (-1.0, 0.0, 1.0))
+    p, q = cell_masses(*sample_counts(n, stages(chain)), *sides, scale, 0.05 if scale < 0.2 else 0.02)
+    for epsilon, value in zip(epsilons, two_steps(p, q, epsilons), strict=True):
+        answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=2, epsilon=epsilon, width=0.01)
+        assert value <= answer.upper + 1e-12
+        if chain == "wor:2" and scale < 0.2:
+            # two inclusions are told apart almost surely: the truth is near 1 - (1 - q)^2, and so is the bound
+            assert value > 0.745
+            assert answer.upper < 0.752
+
+
+def test_two_steps_by_hand() -> None:
+    # randomised response twice: (3/4, 1/4) against (1/4, 3/4)
+    p, q = np.array([[0.75, 0.25]]), np.array([[0.25, 0.75]])
+    np.testing.assert_allclose(two_steps(p, q, (0.0,)), 0.5, rtol=2e-3)
+    assert two_steps(p, q, (0.0,))[0] <= 0.5
+
+
+@pytest.mark.parametrize("index", range(20))
+def test_ends_are_ordered_for_any_noise_and_number_of_steps(index: int) -> None:
+    rng = stream(20261, experiment="random_accounts", cell={"case": index}, role="data", replicate=0)
+    n = int(rng.integers(20, 2000))
+    m = int(rng.integers(2, max(3, min(n // 2, 15))))
+    samplers = [Wor(m), Wr(m), MustOW(min(n, 2 * m), m), MustWW(min(n, 2 * m), m), Poisson(m / n)]
+    sampler: Sampler = samplers[index % len(samplers)]
+    size = None if isinstance(sampler, Poisson) else n
+    scale = float(np.exp(rng.uniform(math.log(0.05), math.log(5.0))))
+    k = round(float(np.exp(rng.uniform(0.0, math.log(1e4)))))
+    asked = {"noise_multiplier": scale, "epsilon": float(rng.uniform(0, 4)), "width": 0.05}
+    answer = dpsub.account(sampler, size, steps=k, **asked)
+    assert 0 <= answer.lower <= answer.upper <= 1
+    # an inclusion is at most a sure loss
+    assert answer.upper <= 1 - (1 - sampler.multiplicity_law(n).eta) ** k + 1e-6
+    if index < 5:
+        assert answer.lower <= dpsub.account(sampler, size, steps=k + k // 2 + 1, **asked).upper
