@@ -1,4 +1,4 @@
-"""Papers that the documents speak of and that have been taken away: what is made from all papers is then not current."""
+"""Papers of which the README speaks and that have been taken away: what is made from all papers is then not current."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-
 from dpsub.reproduce.sweeps import store
+
 from tests.cluster import jobs
 from tests.sweep_grids import DRAWS
 from tests.workflow import runs

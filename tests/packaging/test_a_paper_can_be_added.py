@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -68,12 +69,14 @@ def test_its_verdicts_are_accepted_and_its_experiment_is_swept(top: Path, result
     ran(top, "workflow/scripts/accept_verdicts.py", *scripts)
     expected = pd.read_csv(top / "src/dpsub/papers/demo/expected_verdicts.csv")
     assert sorted(expected["verdict"]) == ["differs", "holds", "reproduced", "reproduced", "reproduced", "used"]
-    (top / "sweep.yaml").write_text("seed: 1\nresults_dir: swept\nsweep: [{experiment: demo_hiding, rates: [0.1, 0.2]}]\n")
-    assert "cells       4" in re.sub(r" +", "       ", ran(top, "-m", "dpsub", "plan", "sweep.yaml", "--cores", "1"))
+    block = "{experiment: demo_hiding, rates: [0.1, 0.2]}"
+    (top / "sweep.yaml").write_text(f"seed: 1\nresults_dir: swept\nsweep: [{block}]\n", encoding="utf-8")
+    assert json.loads(ran(top, "-m", "dpsub", "plan", "sweep.yaml", "--cores", "1", "--json"))["cells"] == 4
 
 
 PLANTED = [
-    ("experiments.py", '"demo_hiding"', '"demo_hidden"', "unknown experiment 'demo_hiding'; did you mean 'demo_hidden'?"),
+    ("experiments.py", '"demo_hiding"', '"demo_hidden"',
+     "unknown experiment 'demo_hiding'; did you mean 'demo_hidden'?"),
     ("tables.py", '{"epsilon_amplified": "epsilon_amplified"}', '{"epsilon_amplified": "epsilon_ampl"}',
      "demo/table1: unknown column of demo_hiding 'epsilon_ampl'; did you mean 'epsilon_amplified'?"),
     ("tables.py", '"epsilon_amplified"), "epsilon", ', '"epsilon_amplified"), "epsilons", ',
@@ -87,7 +90,8 @@ PLANTED = [
     ("published/table1.csv", "0.1,1,epsilon_amplified,0.195,exact", "0.1,1,epsilon_amplified,0.195,exakt",
      "table1.csv, line 5: kind must be one of "),
     ("__init__.py", 'key="demo"', 'key="must"', "two papers must not have one key, got 'must' in papers/"),
-    ("smoke.yaml", "", "size: 3\n", "unknown configuration key 'size' in papers/demo/smoke.yaml; known: experiments, shared"),
+    ("smoke.yaml", "", "size: 3\n",
+     "unknown configuration key 'size' in papers/demo/smoke.yaml; known: experiments, shared"),
     ("smoke.yaml", "", "experiments: {composition: {}}\n",
      "unknown configuration key 'experiments.composition' in papers/demo/smoke.yaml; "),
     ("smoke.yaml", "", "experiments: {demo_hiding: {rate: [0.1]}}\n",

@@ -213,7 +213,8 @@ class TestClaims:
         assert made.experiments == ("study",)
 
     def test_a_run_without_records_says_so(self) -> None:
-        made = made_up_claims(Claim("order", "", claims.ordered(X, "must_ow < wor")), Setting("m", "m", "study.sizes.m"))
+        order = Claim("order", "", claims.ordered(X, "must_ow < wor"))
+        made = made_up_claims(order, Setting("m", "m", "study.sizes.m"))
         found = all_values(made, {})
         assert list(found["note"]) == ["this run has no stated records of study"]
         assert found["value"].isna().all()

@@ -12,10 +12,10 @@ import pytest
 from dpsub import sampling
 from dpsub.cli.samplers import described
 from dpsub.errors import PlanError
-from dpsub.reproduce import artefacts, sweeps
+from dpsub.reproduce import artefacts, sweep
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.figures import sampler_style
-from dpsub.reproduce.sweeps import grid
+from dpsub.reproduce.settings import conform
 from dpsub.sampling.base import Sampler, Stage, StagedSampler, WithoutReplacement, WithReplacement
 from tests.experiment_runs import run, settings_of
 
@@ -121,20 +121,19 @@ def test_the_expected_variance_follows_from_its_stages() -> None:
     }  # fmt: skip
 
 
-KNOWN = {name: sweeps.REGISTRY.get(name)() for name in sweeps.REGISTRY.names()}
-DRAWS = {"experiment": "distinct_draws", "sizes": [{"n": 50, "m": 5, "b": 10}], "steps": [3], "seeds": 1}
+LINEAR = {"experiment": "linear_regression", "variants": ["stated"], "iterations": 16}
 
 
-def test_a_cell_of_a_sweep_takes_it() -> None:
-    (wanted,) = grid.expand([{**DRAWS, "samplers": ["drawn"]}], KNOWN)
-    assert wanted.cell.fields["b"] == 10
-    assert len(KNOWN["distinct_draws"].run(wanted.cell.fields, range(1), root=1, data={})) == 1
+def test_cells_of_a_sweep_take_it() -> None:
+    cells = list(sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["drawn", "wor"]})]).values())
+    found = {cell.settings.samplers for cell, _ in cells}
+    assert ("drawn",) in found and ("wor",) in found
 
 
 def test_a_size_that_nobody_gives_is_named() -> None:
     lacking = "thrice needs a, the size of the first stage"
-    with pytest.raises(PlanError, match=f"{lacking}, and the sizes of a sweep are n, m and b; write its stages as a"):
-        grid.expand([{**DRAWS, "samplers": ["thrice"]}], KNOWN)
+    with pytest.raises(PlanError, match=f"{lacking}, got none"):
+        sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["thrice"]})])
     for name in ("amplification_grid", "distinct_counts", "linear_regression", "subset_statistics", "proved_steps"):
         with pytest.raises(PlanError, match=f"{lacking}, got none$"):
             REGISTRY.get(name).settings(settings_of(name, samplers=["thrice"]))

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from dpsub.reproduce.sweeps import store
 
 from dpsub.reproduce import lock
-from dpsub.reproduce.sweeps import store
 from tests.sweep_grids import DRAWS, FAIR, written
 from tests.workflow import runs
 from tests.workflow.test_interruptions import wait_for_the_lock
