@@ -91,4 +91,4 @@ def test_an_experiment_and_a_sweep_take_it(scratch: Path) -> None:
     ran(scratch, "-c", TABLE)
     (scratch / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
     plan = answer(scratch, "plan sweep.yaml --cores 1")
-    assert plan["cells"] == 2
+    assert plan["cells"] == 4  # two samplers, two targets
