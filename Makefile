@@ -12,13 +12,13 @@ MACHINE := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE))
 RUN := $(BIN)/python workflow/scripts/run.py $(MACHINE)
 SWEEP ?= workflow/sweep.yaml
 
-.PHONY: reproduce reproduce-importance smoke sweep test test-slow bench lint docs schema environment clean
+.PHONY: reproduce smoke sweep test test-slow bench lint docs schema environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	@$(RUN)
 
-reproduce-importance: environment  ## the importance-sampling paper on all eight data sets, into results-importance/
-	@$(RUN) --config workflow/importance.yaml
+reproduce-%: environment  ## one paper at full size, as its full.yaml says: reproduce-importance, into results-importance/
+	@$(RUN) --config src/dpsub/papers/$*/full.yaml
 
 smoke: environment  ## the same chain at its smallest, into results-smoke/
 	@$(RUN) --config workflow/smoke.yaml

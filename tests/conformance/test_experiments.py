@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsub.data.dataset import REGISTRY as DATA_SETS
+from dpsub.data.dataset import Obtained
 from dpsub.errors import PlanError
 from dpsub.reproduce import settings
 from dpsub.reproduce.experiments import REGISTRY
@@ -51,13 +50,9 @@ def smoke() -> dict[str, Any]:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stand-ins of all data sets."""
     folder, found = tmp_path_factory.mktemp("stand-ins"), {}
-    for name in ("adult", "adult_gains", "gowalla", "ijcnn1"):
-        found[name] = folder / f"{name}{DATA_SETS.get(name).suffix}"
-        script = ROOT / "workflow/scripts/prepare_data.py"
-        command = [sys.executable, str(script), "--dataset", name, "--sources", str(ROOT / "data/SOURCES.csv"),
-                   "--raw", str(folder / "raw"), "--fallback", "synthetic", "--no-download",
-                   "--output", str(found[name])]  # fmt: skip
-        subprocess.run(command, check=True, timeout=300)
+    for name, data_set in DATA_SETS.members().items():
+        found[name] = folder / f"{name}{data_set.suffix}"
+        data_set().make(Obtained({}, "synthetic"), found[name])
     return found
 
 

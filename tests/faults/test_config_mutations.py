@@ -15,9 +15,9 @@ import pytest
 
 from dpsub.errors import PlanError
 from dpsub.reproduce import settings
+from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.plan import Plan
 from dpsub.reproduce.sweep import Sweep, SweepPlan
-from tests.unit.test_sweep import DRAWS, FAIR
 from tests.workflow import runs
 
 WHOLE = settings.load([runs.ROOT / "config.yaml"])
@@ -136,9 +136,16 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
     assert tried > 50
 
 
-@pytest.mark.parametrize("block", [DRAWS, FAIR], ids=["draws", "fair"])
+DRAWS = {"experiment": "distinct_counts", "samplers": ["wor"], "draws": 20, "vary": {"settings": [[
+    {"n": 100, "b": 20, "m": 10}]]}}  # fmt: skip
+BLOCKS = [DRAWS, {"experiment": "linear_regression", "variants": ["stated"], "replicates": 2, "vary": {"m": [50, 100]}}]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: str(block["experiment"]))
 def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(block: dict[str, Any], tmp_path: pathlib.Path) -> None:
-    whole = {"seed": 1, "results_dir": str(tmp_path / "none"), "job_minutes": 10, "sweep": [block]}
+    defaults = REGISTRY.get(str(block["experiment"])).defaults()
+    whole = {"seed": 1, "results_dir": str(tmp_path / "none"), "job_minutes": 1, "sweep": [{**defaults, **block}]}
+    del whole["sweep"][0]["parts"]
     cases = [(path, value) for path in places(whole) for value in mutations(at(whole, path))]
     assert len(cases) > 100
     accepted = 0

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from dpsub.errors import DataError, PlanError
-from dpsub.reproduce import artefacts, claims, experiments
-from dpsub.reproduce.artefact import Artefact
+from dpsub.reproduce import artefacts, claims, plan
+from dpsub.reproduce.artefact import all_values, setting_values
 from dpsub.reproduce.claims import Claim, Finding, LackingError, Numbers, Setting
 from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, largest, least, mean, share, shared
 
-ROOT = Path(__file__).resolve().parents[2]
 COLUMNS = {"replicate": "int64", "sampler": "str", "b": "int64", "x": "float64", "y": "float64", "hits": "int64"}
 KNOWN = {"study": COLUMNS}
 
@@ -28,9 +25,7 @@ def records(**changes: Any) -> dict[str, pd.DataFrame]:
         for sampler, b, base in (("wor", 0, 2.0), ("must_ow", 5, 1.0), ("poisson", 0, 4.0))
         for i, step in enumerate((-1.0, 0.0, 1.0))
     ]  # fmt: skip
-    frame = pd.DataFrame(rows).assign(**changes)
-    frame.attrs["settings"] = {"sizes": {"m": 30}, "steps": [10, 20]}
-    return {"study": frame}
+    return {"study": pd.DataFrame(rows).assign(**changes)}
 
 
 def table(*parts: Part, **more: Any) -> Table:
@@ -72,7 +67,8 @@ class TestTables:
     def test_each_column_under_one_key(self) -> None:
         made = table(Part("study", {"mean": mean("which")}, each={"which": {"first": "x", "second": "y"}}),
                      keys=("sampler", "which"))  # fmt: skip
-        assert list(made.values(records())["row"])[:2] == ["sampler=wor; which=first", "sampler=wor; which=second"]
+        assert made.values(records())[["sampler", "which"]].head(2).to_numpy().tolist() == [
+            ["wor", "first"], ["wor", "second"]]  # fmt: skip
 
     def test_order_words_and_rows_brought_together(self) -> None:
         ranks = {"sampler": ("poisson", "wor", "must_ow")}
@@ -97,7 +93,7 @@ class TestTables:
             def rows(self, records: Any) -> list[dict[str, Any]]:
                 return [*super().rows(records), {"sampler": "all", "column": "n", "variant": "stated", "value": 9.0}]
 
-        assert Beside().values(records()).iloc[-1]["row"] == "sampler=all"
+        assert Beside().values(records()).iloc[-1]["sampler"] == "all"
 
     def test_a_key_that_does_not_tell_records_apart_is_refused(self) -> None:
         with pytest.raises(DataError, match=r"got 'sampler=wor', 'x' 3 times; .* add the key of must/made_up"):
@@ -108,7 +104,7 @@ class TestTables:
     @pytest.mark.parametrize(
         ("part", "said"),
         [
-            (Part("studdy", {"x": "x"}), "must/made_up: unknown experiment 'studdy'; did you mean 'study'"),
+            (Part("stuudy", {"x": "x"}), "must/made_up: unknown experiment 'stuudy'; did you mean 'study'"),
             (Part("study", {"x": mean("xx")}), "unknown column of study 'xx'"),
             (Part("study", {"x": Column("x", lower="low")}), "unknown column of study 'low'"),
             (Part("study", {"x": "x"}, where={"samplr": "wor"}), "unknown column of study 'samplr'"),
@@ -211,45 +207,38 @@ class TestClaims:
             Setting("size", "m", "study.sizes.m"), Setting("second", "k", "study.steps.1"),
             Setting("third", "k", "study.steps.2"),
         )  # fmt: skip
-        found = made.values(records()).set_index("row")
-        assert found["value"].dropna().to_dict() == {"order": 1.0, "largest": 5.0, "size": 30.0, "second": 20.0}
-        assert found.loc["third", "note"] == "this run has no setting steps.2"
+        found = all_values(made, records(), {"study": {"sizes": {"m": 30}, "steps": [10, 20]}}).set_index("claim")
+        assert found["value"].to_dict() == {"order": 1.0, "largest": 5.0, "size": 30.0, "second": 20.0}
+        assert found["configured"].to_dict() == {"order": False, "largest": False, "size": True, "second": True}
         assert made.experiments == ("study",)
 
     def test_a_run_without_records_says_so(self) -> None:
         order = Claim("order", "", claims.ordered(X, "must_ow < wor"))
         made = made_up_claims(order, Setting("m", "m", "study.sizes.m"))
-        found = made.values({})
-        assert list(found["note"]) == 2 * ["this run has no stated records of study"]
+        found = all_values(made, {})
+        assert list(found["note"]) == ["this run has no stated records of study"]
         assert found["value"].isna().all()
 
     @pytest.mark.parametrize(
         ("claim", "said"),
         [
-            (Claim("odd", "", lambda frames: 1.0, ("studdy",)), "claim odd: unknown experiment 'studdy'; did you mean"),
+            (Claim("odd", "", lambda frames: 1.0, ("stuudy",)), "claim odd: unknown experiment 'stuudy'; did you mean"),
             (Claim("odd", "", claims.number(Numbers("study", "xx"))), "claim odd: unknown column of study 'xx'"),
+            (Claim("odd", "", claims.agree(X, "yy", "")), "claim odd: unknown column of study 'yy'"),
             (Claim("odd", "", claims.number(Numbers("exact", "xx")), shared={"exact": ("study", "rigorous")}),
              "claim odd: unknown column of study 'xx'"),
-            (Setting("odd", "m", "studdy.sizes.m"), "claim odd: unknown experiment 'studdy'"),
-            (Setting("odd", "m", "study.sizes.mm"), "claim odd: this run has no setting sizes.mm"),
+            (Setting("odd", "m", "stuudy.sizes.m"), "claim odd: unknown experiment 'stuudy'"),
             (Setting("known", "m", "study.sizes.m"), "each claim comes once, got 'known' twice"),
         ],
     )  # fmt: skip
     def test_a_wrong_claim_is_refused_before_any_work(self, claim: Claim | Setting, said: str) -> None:
-        settings = {"study": records()["study"].attrs["settings"]}
         with pytest.raises(PlanError, match=said):
-            made_up_claims(Setting("known", "m", "study.sizes.m"), claim).check(KNOWN, settings)
+            made_up_claims(Setting("known", "m", "study.sizes.m"), claim).check(KNOWN)
+
+    def test_a_setting_that_is_not_there_is_refused(self) -> None:
+        with pytest.raises(DataError, match=r"must name a setting that is there, got 'study\.sizes\.mm'"):
+            setting_values(made_up_claims(Setting("odd", "m", "study.sizes.mm")), {"study": {"sizes": {"m": 30}}})
 
 
-def declared() -> list[Artefact]:
-    made = [kind() for kind in artefacts.REGISTRY.members().values()]
-    return [artefact for artefact in made if isinstance(artefact, Table | claims.Claims)]
-
-
-@pytest.mark.parametrize("artefact", declared(), ids=lambda artefact: artefact.identifier)
-def test_every_declaration_fits_the_experiments_and_their_settings(artefact: Table | claims.Claims) -> None:
-    columns = {name: kind.columns for name, kind in experiments.REGISTRY.members().items()}
-    if isinstance(artefact, Table):
-        artefact.check(columns)
-    else:
-        artefact.check(columns, yaml.safe_load((ROOT / "config.yaml").read_text())["experiments"])
+def test_every_declaration_of_every_paper_fits() -> None:
+    assert {artefact.identifier for artefact in plan.declared()} == set(artefacts.REGISTRY.names())

@@ -15,6 +15,7 @@ from dpsub.errors import PlanError
 from dpsub.reproduce import artefacts, sweep
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.figures import sampler_style
+from dpsub.reproduce.settings import conform
 from dpsub.sampling.base import Sampler, Stage, StagedSampler, WithoutReplacement, WithReplacement
 from tests.experiment_runs import run, settings_of
 
@@ -120,19 +121,19 @@ def test_the_expected_variance_follows_from_its_stages() -> None:
     }  # fmt: skip
 
 
-DRAWS = {"experiment": "distinct_draws", "n": 50, "m": 5, "b": 10, "steps": 3, "replicates": 1}
+LINEAR = {"experiment": "linear_regression", "variants": ["stated"], "iterations": 16}
 
 
-def test_a_cell_of_a_sweep_takes_it() -> None:
-    ((cell, _),) = sweep.expand([sweep.Block(**DRAWS, samplers=["drawn"])]).values()
-    assert cell.settings.b == 10
-    assert len(recorded("distinct_draws", samplers=["drawn"], n=50, m=5, b=10)) == 1
+def test_cells_of_a_sweep_take_it() -> None:
+    cells = list(sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["drawn", "wor"]})]).values())
+    found = {cell.settings.samplers for cell, _ in cells}
+    assert ("drawn",) in found and ("wor",) in found
 
 
 def test_a_size_that_nobody_gives_is_named() -> None:
     lacking = "thrice needs a, the size of the first stage"
-    with pytest.raises(PlanError, match=f"{lacking}, got none$"):
-        sweep.expand([sweep.Block(**DRAWS, samplers=["thrice"])])
+    with pytest.raises(PlanError, match=f"{lacking}, got none"):
+        sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["thrice"]})])
     for name in ("amplification_grid", "distinct_counts", "linear_regression", "subset_statistics", "proved_steps"):
         with pytest.raises(PlanError, match=f"{lacking}, got none$"):
             REGISTRY.get(name).settings(settings_of(name, samplers=["thrice"]))

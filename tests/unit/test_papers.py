@@ -9,7 +9,6 @@ import pytest
 from dpsub.errors import PlanError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.papers import of_module, papers
-from dpsub.reproduce.report.takeaways import of_paper
 
 GOOD = "from dpsub.reproduce.papers import Paper\nPAPER = Paper({key!r}, 'A paper', rank={rank}, reads={reads})\n"
 
@@ -20,8 +19,7 @@ def test_papers_come_by_rank_and_say_who_wrote_them() -> None:
     assert [paper.rank for paper in found].count(0) <= 1, "targets of two main papers would clash"
     for paper in found:
         assert paper.citation is None or (paper.citation.authors and 2000 < paper.citation.year < 2100)
-        assert of_paper(paper) is not None
-        assert (paper.errata.exists()) == (paper.citation is not None)
+        assert paper.citation or not paper.errata.exists()
     assert {artefact.paper for artefact in artefacts.REGISTRY.members().values()} <= set(papers())
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpsub.reproduce import experiments, provenance, settings
+from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,31 +22,48 @@ def test_the_schema_is_closed() -> None:
 
 
 def test_a_shared_group_changes_every_experiment_that_has_it() -> None:
-    shared = {"must": {"experiment3": {"clip": 1}}, "fair": {"fair_grid": {"grid": [
-        {"dataset": "linear", "m": [100], "b": [200], "steps": 20, "target_epsilon": [1]}]}}}  # fmt: skip
-    config = settings.validate({"seed": 1, "results_dir": "results", "papers": ["must", "fair"], "shared": shared,
+    shared = {"must": {"experiment3": {"clip": 1}}}
+    config = settings.validate({"seed": 1, "results_dir": "results", "papers": ["must"], "shared": shared,
                                 "experiments": {"adult_logistic_trace": {"clip": 2}}})["experiments"]  # fmt: skip
     assert config["adult_logistic"]["clip"] == config["composition"]["table8"]["clip"] == 1
     assert config["noise_calibration"]["tables"]["table8"]["clip"] == 1
     assert config["adult_logistic_trace"]["clip"] == 2  # its own word is the last
-    assert [len(config[name]["grid"]) for name in ("fair_noise", "fair_comparison", "fair_times")] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("name", ["", "workflow/smoke.yaml", "workflow/importance.yaml", "tests/tiny.yaml"])
-def test_the_configurations_of_the_project_are_valid(name: str) -> None:
-    paths = [ROOT / "config.yaml", *([ROOT / name] if name else [])]
-    plan = Plan(settings.load(paths))
+FULL = [paper.folder / "full.yaml" for paper in papers().values() if (paper.folder / "full.yaml").exists()]
+
+
+@pytest.mark.parametrize("path", [ROOT / "workflow/smoke.yaml", ROOT / "tests/tiny.yaml", *FULL], ids=str)
+def test_the_configurations_of_the_project_are_valid(path: Path) -> None:
+    plan = Plan(settings.load([ROOT / "config.yaml", path]))
     assert plan.products and plan.records(*plan.experiments)
+
+
+@pytest.mark.parametrize("path", FULL, ids=str)
+def test_one_paper_at_full_size_leaves_out_the_others(path: Path) -> None:
+    plan = Plan(settings.load([ROOT / "config.yaml", path]))
+    assert {product.artefact.paper for product in plan.products} == {path.parent.name}
+    assert {experiments.REGISTRY.get(name).paper for name in plan.experiments} == {path.parent.name}
+    assert len({one.paper for one in experiments.REGISTRY.members().values()}) > 1
+
+
+def test_at_smoke_size_the_papers_say_what_is_small_and_a_configuration_has_the_last_word() -> None:
+    small = settings.read(papers()["must"].folder / "smoke.yaml")["experiments"]["linear_regression"]["iterations"]
+    whole = {"seed": 1, "results_dir": "results"}
+    assert settings.validate(whole)["experiments"]["linear_regression"]["iterations"] > small
+    smoke = {**whole, "size": "smoke"}
+    assert settings.validate(smoke)["experiments"]["linear_regression"]["iterations"] == small
+    over = {"linear_regression": {"iterations": small + 1}, "composition": None}
+    mine = settings.validate({**smoke, "experiments": over})
+    assert mine["experiments"]["linear_regression"]["iterations"] == small + 1
+    assert "composition" not in mine["experiments"]
+    alone = settings.validate({**smoke, "papers": ["must"]})["experiments"]
+    assert {experiments.REGISTRY.get(name).paper for name in alone} == {"must"}
 
 
 def test_the_full_configuration_runs_every_experiment() -> None:
     config = settings.load([ROOT / "config.yaml"])
     assert set(config["experiments"]) == set(experiments.REGISTRY.names())
-
-
-def test_the_run_of_one_paper_leaves_out_the_others() -> None:
-    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/importance.yaml"])
-    assert set(Plan(config).experiments) == {name for name in experiments.REGISTRY.names() if "importance" in name}
 
 
 def test_merging_goes_level_by_level_and_replaces_lists() -> None:

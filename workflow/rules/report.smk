@@ -13,9 +13,10 @@ REMARK = (
     ]
 )
 # The code that shows things; what computes them runs its own jobs again.
+SHOWN_PARTS = ("__init__.py", "artefacts", "claims*", "figures*", "tables*", "takeaways*")
 SHOWN_BY = [
     path
-    for folder in ("reproduce", "papers/*/artefacts", "papers/*/__init__.py", "papers/*/takeaways.py")
+    for folder in ("reproduce", *(f"papers/*/{part}" for part in SHOWN_PARTS))
     for found in (ROOT / "src/dpsub").glob(folder)
     for path in ([found] if found.is_file() else found.rglob("*.py"))
 ]

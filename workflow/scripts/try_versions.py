@@ -29,8 +29,8 @@ COMPILED = "matplotlib,numpy,pandas,psutil,pyarrow,PyYAML,scikit-learn,scipy"  #
 SUBSET = (
     "tests/conformance", "tests/golden", "tests/workflow/test_tiny_run.py",
     *(f"tests/unit/test_{name}.py" for name in (
-        "adult", "amplification", "artefacts", "cli", "divergences", "figures", "noise", "published", "records", "report",
-        "settings", "simulated", "survey", "sweep",
+        "adult", "amplification", "artefacts", "cli", "divergences", "figures", "noise", "published", "records",
+        "report", "settings", "simulated", "survey", "sweep",
     )),
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -305,7 +305,7 @@ def agree(
         worst = frame.iloc[int(np.argmax(apart.to_numpy()))].to_dict()
         return Finding(bool(holds.all()), note.format(**_counts(holds), largest=apart.max(), worst=worst))
 
-    return Question(ask, (one,))
+    return Question(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
 
 
 def everywhere(numbers: Numbers, note: str = "{holding} of {n}") -> Question:

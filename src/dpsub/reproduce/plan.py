@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from dpsub import checks
 from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import artefacts, experiments, provenance, settings
-from dpsub.reproduce.artefact import Artefact, OutputDirs, printed_rows
+from dpsub.reproduce.artefact import Artefact, OutputDirs, printed_rows, setting_values
 from dpsub.reproduce.claims import Claims
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.tables import Table
@@ -71,19 +71,16 @@ class Plan:
     def _products(self) -> tuple[Product, ...]:
         configured = set(self.config["experiments"])
         folders = OutputDirs.under(self.results)
-        made = [kind() for kind in artefacts.REGISTRY.members().values()]
-        columns = {name: kind.columns for name, kind in experiments.REGISTRY.members().items()}
-        for artefact in made:
-            printed_rows(artefact)  # refuses what nothing could be compared with
-            if isinstance(artefact, Table | Claims):
-                artefact.check(columns)
-        made.sort(key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
+        made = declared()
         known = [
             Product(artefact, folders.files(artefact), *targets_of(artefact, [one.name for one in made]))
             for artefact in made
         ]
         if self.config["artefacts"] is None:
-            return tuple(product for product in known if configured.issuperset(product.artefact.experiments))
+            asked = self.config["papers"] or papers()
+            return tuple(
+                one for one in known if one.artefact.paper in asked and configured.issuperset(one.artefact.experiments)
+            )
         by_target = {name: product for product in known for name in (product.target, *product.aliases)}
         chosen = set()
         for name in self.config["artefacts"]:
@@ -150,6 +147,30 @@ class Plan:
         """Return the digest of all that the configuration says about an experiment's numbers."""
         chosen = settings.of_experiment(self.config, experiment)
         return provenance.settings_digest({"seed": self.config["seed"], **chosen})
+
+
+@cache
+def declared() -> tuple[Artefact, ...]:
+    """Return all artefacts of all papers, in their order, each held against what the experiments declare.
+
+    Raises
+    ------
+    DataError
+        If what an artefact declares is not printed, a printed number has a key that it does not declare, or a setting
+        that it compares is not there.
+    PlanError
+        If a table or a claim names an unknown experiment or record column.
+    """
+    made = [kind() for kind in artefacts.REGISTRY.members().values()]
+    known = experiments.REGISTRY.members()
+    columns = {name: kind.columns for name, kind in known.items()}
+    for artefact in made:
+        if isinstance(artefact, Table | Claims):
+            artefact.check(columns)
+        printed_rows(artefact)
+        read = {path.partition(".")[0] for path in artefact.settings.values()}
+        setting_values(artefact, {name: known[name].defaults() for name in read & set(known)})
+    return tuple(sorted(made, key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name))))
 
 
 def targets_of(artefact: Artefact, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:

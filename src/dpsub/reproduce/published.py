@@ -103,10 +103,10 @@ def artefacts(paper: str, folder: Path | None = None) -> list[str]:
     DataError
         If there is no folder of that paper.
     """
-    place = (folder or default_folder()) / paper / "published"
+    place = (folder or default_folder()) / paper
     if not place.is_dir():
         raise DataError(f"printed numbers of {paper!r} must be in a folder, got no {place}; run from the project's top")
-    return sorted((path.stem for path in place.glob("*.csv")), key=_natural)
+    return sorted((path.stem for path in place.glob("published/*.csv")), key=_natural)
 
 
 def _natural(name: str) -> tuple[str, int]:

@@ -272,6 +272,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
 
     An experiment takes its published settings, over these what `shared` says of the groups that its paper shares, and
     over these its own entry in `experiments`; null there leaves it out, as does a paper that `papers` does not name.
+    With `size: smoke` both stand over what the papers' own `smoke.yaml` say.
 
     Raises
     ------
@@ -281,6 +282,8 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     from dpsub.reproduce.experiments import REGISTRY
 
     head = conform(_head(), config)
+    if head.size == "smoke":
+        head = conform(_head(), merge(_smallest(head.papers or papers()), config))
     own, shared = head.experiments, plain(head.shared)
     unknown = sorted(set(own) - set(REGISTRY.names()))
     if unknown:
@@ -305,6 +308,35 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
             )
         chosen[name] = plain(typed)
     return {**plain(head, exclude={"experiments", "shared"}), "shared": shared, "experiments": chosen}
+
+
+def _smallest(keys: Iterable[str]) -> dict[str, Any]:
+    """Return `shared` and `experiments` as the `smoke.yaml` of papers say, each of them about its own paper.
+
+    Raises
+    ------
+    PlanError
+        If a file says something else, or speaks of what is not its paper's.
+    """
+    from dpsub.reproduce.experiments import REGISTRY
+
+    found: dict[str, Any] = {"shared": {}, "experiments": {}}
+    for key in keys:
+        path = papers()[key].folder / "smoke.yaml"
+        said = read(path) if path.exists() else {}
+        theirs = {name for name, kind in REGISTRY.members().items() if kind.paper == key}
+        for part, known_names in (("", found), ("shared", groups(key)), ("experiments", theirs)):
+            inside = said.get(part) or {} if part else said
+            if not isinstance(inside, Mapping):
+                raise PlanError(f"{part} of papers/{key}/smoke.yaml must be a mapping of keys to values; mend it")
+            if unknown := sorted(set(inside) - set(known_names)):
+                what = f"{part}.{unknown[0]}" if part else unknown[0]
+                near = checks.nearest(unknown[0], sorted(known_names))
+                raise PlanError(f"unknown configuration key {what!r} in papers/{key}/smoke.yaml; {near}")
+        found["shared"][key] = said.get("shared")
+        found["experiments"] |= said.get("experiments") or {}
+    found["shared"] = {key: inside for key, inside in found["shared"].items() if inside}
+    return found
 
 
 def conform(model: type[BaseModel], mapping: Any, *, path: str = "") -> Any:
@@ -401,6 +433,11 @@ def _head_fields() -> dict[str, Any]:
                                          "size only); report: differences are only shown."),
         ),
         "papers": (Listed[paper] | None, Field(None, description="Keys of papers; null: all that are there.")),
+        "size": (
+            Literal["published", "smoke"],
+            Field("published", description="smoke: over the published settings stands what the smoke.yaml of each "
+                                           "paper says, then `shared` and `experiments`."),
+        ),
         "artefacts": (
             Listed[Name] | None,
             Field(None, description="Tables and figures (table8, balle_figure1, ...); null: all of the experiments."),
