@@ -43,7 +43,7 @@ docs: environment  ## the documentation as a site, into site/; a warning is an e
 	@echo "read site/html/index.html"
 
 schema: environment  ## what a configuration may hold, for editors, into config.schema.json
-	@$(BIN)/python -m dpsub.reproduce.settings > config.schema.json
+	@$(BIN)/python -m dpsub.reproduce.configuration > config.schema.json
 
 environment:
 	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)

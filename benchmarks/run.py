@@ -22,7 +22,7 @@ import scale
 from dpsub import sampling
 from dpsub.papers.must.experiments.regression import LinearRegression
 from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration
 from dpsub.sampling import base
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
@@ -160,7 +160,7 @@ def main() -> int:
     designs.designs(board)
     scale.scale(board)
     importance.importance(board, quick=arguments.quick)
-    experiments(board, settings.load([arguments.config]))
+    experiments(board, configuration.load([arguments.config]))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)
 

@@ -11,7 +11,7 @@ import pytest
 from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.data.dataset import Obtained
 from dpsub.errors import PlanError
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration, settings
 from dpsub.reproduce.experiments import REGISTRY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ NAMES = REGISTRY.names()
 @pytest.fixture(scope="session")
 def smoke() -> dict[str, Any]:
     """Settings of all experiments in workflow/smoke.yaml."""
-    config = settings.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])
+    config = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])
     return {name: settings.merge(config["experiments"][name], SMALLER.get(name, {})) for name in NAMES}
 
 

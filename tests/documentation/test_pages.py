@@ -15,7 +15,7 @@ import yaml
 
 import dpsub
 from dpsub.cli import COMMANDS, main
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration
 from tests.documentation.console import ROOT, Typed, clone, outputs, typed
 
 DOCS = ROOT / "docs"
@@ -115,7 +115,7 @@ def test_the_configuration_that_is_shown_is_one(tmp_path: Path) -> None:
     (shown,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "config/README.md").read_text(encoding="utf-8"), re.M | re.S)
     mine = tmp_path / "mine.yaml"
     mine.write_text(shown, encoding="utf-8")
-    config = settings.load([ROOT / "config.yaml", mine])
+    config = configuration.load([ROOT / "config.yaml", mine])
     assert config["results_dir"] == yaml.safe_load(shown)["results_dir"] != "results"
 
 

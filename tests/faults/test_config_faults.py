@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dpsub.errors import PlanError
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration, settings
 from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 
@@ -142,27 +142,27 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("path", "value", "message"), FAULTS, ids=[f"{path}={value}" for path, value, _ in FAULTS])
 def test_a_bad_value_is_refused_in_a_sentence(path: str, value: Any, message: str) -> None:
     with pytest.raises(PlanError) as refusal:
-        Plan(settings.validate(changed(path, value)))
+        Plan(configuration.validate(changed(path, value)))
     text = str(refusal.value)
     assert text.startswith(message)
     assert "\n" not in text
 
 
 def test_the_configuration_itself_is_accepted() -> None:
-    assert settings.load([CONFIG])["seed"] == WHOLE["seed"]
+    assert configuration.load([CONFIG])["seed"] == WHOLE["seed"]
 
 
 @pytest.mark.parametrize("key", ["seed", "results_dir"])
 def test_a_missing_key_is_named(key: str) -> None:
     config = {name: value for name, value in WHOLE.items() if name != key}
     with pytest.raises(PlanError, match=f"^{key} is missing; add it$"):
-        settings.validate(config)
+        configuration.validate(config)
 
 
 def test_a_missing_setting_is_named() -> None:
     config = changed("experiments.peer_bounds.cases", [{"sampler": "wor", "m": 3}])
     with pytest.raises(PlanError, match=r"^experiments\.peer_bounds\.cases\[0\]\.noise_multiplier is missing; add it$"):
-        settings.validate(config)
+        configuration.validate(config)
 
 
 @pytest.mark.parametrize(
@@ -200,13 +200,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_a_number_that_yaml_reads_as_text_gets_a_hint() -> None:
     config = changed("experiments.linear_regression.learning_rate", yaml.safe_load("1e-3"))
     with pytest.raises(PlanError, match=r'must be a number, got "1e-3"; write it without quotes'):
-        settings.validate(config)
+        configuration.validate(config)
 
 
 def test_an_artefact_without_its_experiment_is_refused() -> None:
     config = changed("experiments.linear_regression", None) | {"artefacts": ["table7"]}
     with pytest.raises(PlanError, match=r"^artefacts: table7 needs the experiment linear_regression;"):
-        Plan(settings.validate(config))
+        Plan(configuration.validate(config))
 
 
 def test_the_runner_refuses_before_it_makes_anything(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from dpsub.errors import PlanError
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration, settings
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.plan import Plan
 from dpsub.reproduce.sweep import Sweep, SweepPlan
 from tests.workflow import runs
 
-WHOLE = settings.load([runs.ROOT / "config.yaml"])
+WHOLE = configuration.load([runs.ROOT / "config.yaml"])
 Path = tuple[str | int, ...]
 REMOVED = object()
 SLOWEST = 2.0  # seconds of processor time for one refusal or plan
@@ -91,7 +91,7 @@ def outcome(path: Path, value: Any) -> str:
     """Return the sentence of the refusal, "" for a plan."""
     started = time.process_time()
     try:
-        plan = Plan(settings.validate(changed(path, value)))
+        plan = Plan(configuration.validate(changed(path, value)))
         assert all(plan.record(part).suffix == ".parquet" for name in plan.experiments for part in plan.parts(name))
         told = ""
     except PlanError as refusal:
@@ -131,7 +131,7 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
         value = at(WHOLE, path)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer():
             other = float(value) if isinstance(value, int) else int(value)
-            assert settings.validate(changed(path, other)) == settings.validate(changed(path, value))
+            assert configuration.validate(changed(path, other)) == configuration.validate(changed(path, value))
             tried += 1
     assert tried > 50
 

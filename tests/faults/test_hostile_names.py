@@ -18,7 +18,7 @@ import pytest
 from dpsub.amplification.survey.advisor import read_frame
 from dpsub.cli import main
 from dpsub.errors import DataError, PlanError
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration
 from dpsub.reproduce.plan import Plan
 from tests.faults.test_config_mutations import PLACES, WHOLE, at, changed, names_the_key
 
@@ -116,7 +116,7 @@ def test_names_in_a_configuration_are_refused_or_quoted(kind: str) -> None:
         if path in (("results_dir",), ("data", "folder")):
             odd = set("{}<>\n\0\x1b") & set(name)
             if not odd:
-                assert settings.validate(config)[path[0]]
+                assert configuration.validate(config)[path[0]]
                 continue
         sentence = refusal(config)
         assert sentence.isprintable() and len(sentence) < 2 * len(name) + 2000
@@ -134,7 +134,7 @@ def test_keys_and_artefacts_of_that_name_are_refused(kind: str) -> None:
 
 def refusal(config: dict[str, Any]) -> str:
     with pytest.raises(PlanError) as refused:
-        Plan(settings.validate(config))
+        Plan(configuration.validate(config))
     sentence = str(refused.value)
     assert sentence.isprintable()
     return sentence

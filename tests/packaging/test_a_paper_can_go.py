@@ -18,10 +18,10 @@ REMOVABLE = [key for key in papers() if key not in NEEDED]
 PLAN = """
 import json
 from pathlib import Path
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration
 from dpsub.reproduce.plan import Plan
 for name in ("config.yaml", "workflow/smoke.yaml"):
-    plan = Plan(settings.load([Path("config.yaml"), Path(name)]))
+    plan = Plan(configuration.load([Path("config.yaml"), Path(name)]))
     print(json.dumps([[product.target for product in plan.products], list(plan.experiments)]))
 """
 LEFT = (

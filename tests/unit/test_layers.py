@@ -55,7 +55,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("sampling.laws", "pandas", "line"),
         ("cli.law", "dpsub.reproduce.records", "line"),
         ("reproduce.records", "snakemake.utils", "snakemake"),
-        (f"papers.{PAPERS[0]}.artefacts.__init__", "dpsub.learning", "records"),
+        (f"papers.{PAPERS[0]}.tables", "dpsub.learning", "records"),
         ("reproduce.figures.style", "dpsub.reproduce.experiment", "figures"),
         ("data.fetch", "dpsub.noise", "data"),
         ("reproduce.records", f"dpsub.papers.{PAPERS[0]}", "papers"),

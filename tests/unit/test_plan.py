@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from dpsub.errors import PlanError
-from dpsub.reproduce import artefacts, experiments, settings
+from dpsub.reproduce import artefacts, configuration, experiments, settings
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
-WHOLE = settings.load([ROOT / "config.yaml"])
+WHOLE = configuration.load([ROOT / "config.yaml"])
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsub.reproduce import experiments, provenance, settings
+from dpsub.reproduce import configuration, experiments, provenance, settings
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_schema_is_closed() -> None:
-    found = settings.schema()
+    found = configuration.schema()
     parts = [found, *(part for part in found["$defs"].values() if part["type"] == "object")]
     assert len(parts) > 50
     assert all(part["additionalProperties"] is False for part in parts)
@@ -23,7 +23,7 @@ def test_the_schema_is_closed() -> None:
 
 def test_a_shared_group_changes_every_experiment_that_has_it() -> None:
     shared = {"must": {"experiment3": {"clip": 1}}}
-    config = settings.validate({"seed": 1, "results_dir": "results", "papers": ["must"], "shared": shared,
+    config = configuration.validate({"seed": 1, "results_dir": "results", "papers": ["must"], "shared": shared,
                                 "experiments": {"adult_logistic_trace": {"clip": 2}}})["experiments"]  # fmt: skip
     assert config["adult_logistic"]["clip"] == config["composition"]["table8"]["clip"] == 1
     assert config["noise_calibration"]["tables"]["table8"]["clip"] == 1
@@ -35,13 +35,13 @@ FULL = [paper.folder / "full.yaml" for paper in papers().values() if (paper.fold
 
 @pytest.mark.parametrize("path", [ROOT / "workflow/smoke.yaml", ROOT / "tests/tiny.yaml", *FULL], ids=str)
 def test_the_configurations_of_the_project_are_valid(path: Path) -> None:
-    plan = Plan(settings.load([ROOT / "config.yaml", path]))
+    plan = Plan(configuration.load([ROOT / "config.yaml", path]))
     assert plan.products and plan.records(*plan.experiments)
 
 
 @pytest.mark.parametrize("path", FULL, ids=str)
 def test_one_paper_at_full_size_leaves_out_the_others(path: Path) -> None:
-    plan = Plan(settings.load([ROOT / "config.yaml", path]))
+    plan = Plan(configuration.load([ROOT / "config.yaml", path]))
     assert {product.artefact.paper for product in plan.products} == {path.parent.name}
     assert {experiments.REGISTRY.get(name).paper for name in plan.experiments} == {path.parent.name}
     assert len({one.paper for one in experiments.REGISTRY.members().values()}) > 1
@@ -50,19 +50,19 @@ def test_one_paper_at_full_size_leaves_out_the_others(path: Path) -> None:
 def test_at_smoke_size_the_papers_say_what_is_small_and_a_configuration_has_the_last_word() -> None:
     small = settings.read(papers()["must"].folder / "smoke.yaml")["experiments"]["linear_regression"]["iterations"]
     whole = {"seed": 1, "results_dir": "results"}
-    assert settings.validate(whole)["experiments"]["linear_regression"]["iterations"] > small
+    assert configuration.validate(whole)["experiments"]["linear_regression"]["iterations"] > small
     smoke = {**whole, "size": "smoke"}
-    assert settings.validate(smoke)["experiments"]["linear_regression"]["iterations"] == small
+    assert configuration.validate(smoke)["experiments"]["linear_regression"]["iterations"] == small
     over = {"linear_regression": {"iterations": small + 1}, "composition": None}
-    mine = settings.validate({**smoke, "experiments": over})
+    mine = configuration.validate({**smoke, "experiments": over})
     assert mine["experiments"]["linear_regression"]["iterations"] == small + 1
     assert "composition" not in mine["experiments"]
-    alone = settings.validate({**smoke, "papers": ["must"]})["experiments"]
+    alone = configuration.validate({**smoke, "papers": ["must"]})["experiments"]
     assert {experiments.REGISTRY.get(name).paper for name in alone} == {"must"}
 
 
 def test_the_full_configuration_runs_every_experiment() -> None:
-    config = settings.load([ROOT / "config.yaml"])
+    config = configuration.load([ROOT / "config.yaml"])
     assert set(config["experiments"]) == set(experiments.REGISTRY.names())
 
 
@@ -80,7 +80,7 @@ def test_equal_numbers_have_equal_digests() -> None:
 
 
 def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> None:
-    first = settings.load([ROOT / "config.yaml"])
+    first = configuration.load([ROOT / "config.yaml"])
     second = settings.merge(first, {"experiments": {"subset_statistics": {"parts": 7, "variants": ["stated"]}}})
     third = settings.merge(first, {"experiments": {"subset_statistics": {"m": 31}}})
     digests = [Plan(config).config_digest("subset_statistics") for config in (first, second, third)]
@@ -89,7 +89,7 @@ def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> N
 
 def test_an_experiment_set_to_null_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "less.yaml").write_text("experiments: {adult_logistic: null}\n", encoding="utf-8")
-    plan = Plan(settings.load([ROOT / "config.yaml", tmp_path / "less.yaml"]))
+    plan = Plan(configuration.load([ROOT / "config.yaml", tmp_path / "less.yaml"]))
     assert "adult_logistic" not in plan.experiments
     assert "table8" not in {product.target for product in plan.products}
     assert "table9" in {product.target for product in plan.products}

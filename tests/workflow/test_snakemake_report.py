@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dpsub.reproduce import artefacts, settings
+from dpsub.reproduce import artefacts, configuration
 from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 from tests.workflow.runs import RESULTS, ROOT
@@ -30,7 +30,7 @@ def test_every_artefact_stands_in_it_with_category_and_caption(finished: Path, t
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     found, categories = variable(page, "results"), variable(page, "categories")
     assert set(categories) == {"Tables", "Figures", "Report"}
-    config = settings.load([ROOT / "config.yaml", runs.TINY])
+    config = configuration.load([ROOT / "config.yaml", runs.TINY])
     for product in Plan(config).products:
         shown = found[str(product.files["png" if product.artefact.kind == "figure" else "csv"])]
         assert " ".join(product.artefact.caption.split())[:40] in re.sub(r"<[^>]+>", "", shown["caption"])

@@ -41,7 +41,7 @@ rule run_experiment:
         code=lambda wildcards: code(
             "run_experiment.py", EXPERIMENTS.get(wildcards.experiment).__module__, "dpsub.reproduce.records"
         ),
-        settings=lambda wildcards: json.dumps(settings.of_experiment(PLAN.config, wildcards.experiment)),
+        settings=lambda wildcards: json.dumps(configuration.of_experiment(PLAN.config, wildcards.experiment)),
         seed=PLAN.config["seed"],
         replicates=lambda wildcards: f"{part_of(wildcards).first}:{part_of(wildcards).stop}",
         data=lambda wildcards: [f"{name}={path}" for name, path in data_files(wildcards.experiment).items()],

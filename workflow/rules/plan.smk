@@ -8,13 +8,13 @@ import json
 
 from snakemake.exceptions import WorkflowError
 
-from dpsub.reproduce import settings
+from dpsub.reproduce import configuration
 from dpsub.errors import DpsubError
 from dpsub.reproduce.papers import errata_files
 from dpsub.reproduce.plan import Plan
 
 try:
-    PLAN = Plan(settings.validate(config))
+    PLAN = Plan(configuration.validate(config))
 except DpsubError as problem:
     raise WorkflowError(str(problem)) from None
 

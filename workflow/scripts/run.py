@@ -35,7 +35,7 @@ from dpsub import checks
 from dpsub.data import fetch
 from dpsub.data.dataset import REGISTRY
 from dpsub.errors import PlanError
-from dpsub.reproduce import lock, settings
+from dpsub.reproduce import configuration, lock
 from dpsub.reproduce.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def main() -> None:
     own, _, extra = split(sys.argv[1:])
     options = parser.parse_args(own)
     check_place(ROOT)
-    config = settings.load([ROOT / "config.yaml", *options.config])
+    config = configuration.load([ROOT / "config.yaml", *options.config])
     plan = Plan(config)
     _check_targets(plan, options.targets)
     slurm = machine(plan.results, options)

@@ -16,7 +16,7 @@ from typing import Any
 from dpsub import checks
 from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
-from dpsub.reproduce import artefacts, experiments, provenance, settings
+from dpsub.reproduce import artefacts, configuration, experiments, provenance
 from dpsub.reproduce.artefact import Artefact, OutputDirs, printed_rows, setting_values
 from dpsub.reproduce.claims import Claims
 from dpsub.reproduce.papers import papers
@@ -53,7 +53,7 @@ class Plan:
     Parameters
     ----------
     config : mapping
-        As `dpsub.reproduce.settings.validate` returns it.
+        As `dpsub.reproduce.configuration.validate` returns it.
 
     Raises
     ------
@@ -65,7 +65,7 @@ class Plan:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
         self.results = Path(config["results_dir"])
-        settings.check_results_dir(str(self.results))
+        configuration.check_results_dir(str(self.results))
         self.products = self._products()
 
     def _products(self) -> tuple[Product, ...]:
@@ -141,11 +141,11 @@ class Plan:
     def settings_of(self, artefact: Artefact) -> dict[str, Any]:
         """Return the settings that are compared with what the paper printed, by experiment."""
         names = {path.split(".")[0] for path in artefact.settings.values()} & set(self.config["experiments"])
-        return {name: settings.of_experiment(self.config, name) for name in sorted(names)}
+        return {name: configuration.of_experiment(self.config, name) for name in sorted(names)}
 
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""
-        chosen = settings.of_experiment(self.config, experiment)
+        chosen = configuration.of_experiment(self.config, experiment)
         return provenance.settings_digest({"seed": self.config["seed"], **chosen})
 
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field
 
 from dpsub.errors import ArgumentError, PlanError
-from dpsub.reproduce import provenance, records, settings
+from dpsub.reproduce import configuration, provenance, records, settings
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.settings import Closed, DataSettings, FolderName, Listed, Name, Several
@@ -77,7 +77,7 @@ def load(paths: Iterable[Path]) -> Sweep:
     for path in paths:
         merged = settings.merge(merged, settings.read(path))
     found: Sweep = settings.conform(Sweep, merged)
-    settings.check_results_dir(found.results_dir)
+    configuration.check_results_dir(found.results_dir)
     return found
 
 

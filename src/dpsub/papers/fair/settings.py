@@ -54,7 +54,7 @@ def entry(dataset: str, m: int, b: int, steps: int, *target_epsilon: float) -> E
 
 
 CHAIN = Entry(
-    dataset=("linear",), samplers=(NONPRIVATE, "wor:500,wr:200,wor:100"), m=(100,), steps=(200,), target_epsilon=(0.5,)
+    dataset=("linear",), samplers=("wor:500,wr:200,wor:100",), m=(100,), steps=(200,), target_epsilon=(0.5,)
 )
 
 

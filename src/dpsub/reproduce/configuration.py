@@ -1,0 +1,243 @@
+"""The configuration of a run: YAML files merged, and checked against the settings of all experiments that are there."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from dpsub import checks
+from dpsub.errors import PlanError
+from dpsub.reproduce.experiments import REGISTRY
+from dpsub.reproduce.papers import papers
+from dpsub.reproduce.settings import (
+    WHERE_ONLY,
+    Closed,
+    DataSettings,
+    FolderName,
+    Group,
+    Listed,
+    Name,
+    Seed,
+    bare,
+    conform,
+    known,
+    merge,
+    plain,
+    read,
+)
+
+
+def load(paths: Iterable[Path]) -> dict[str, Any]:
+    """Return the configuration in the files `paths`, later ones over earlier ones, as :func:`validate` does.
+
+    Raises
+    ------
+    PlanError
+        As :func:`read` and :func:`validate`.
+    """
+    merged: dict[str, Any] = {}
+    for path in paths:
+        merged = merge(merged, read(path))
+    return validate(merged)
+
+
+def validate(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the whole configuration that `config` stands for, in canonical form, with the settings of each experiment.
+
+    An experiment takes its published settings, over these what `shared` says of the groups that its paper shares, and
+    over these its own entry in `experiments`; null there leaves it out, as does a paper that `papers` does not name.
+    With `size: smoke` both stand over what the papers' own `smoke.yaml` say.
+
+    Raises
+    ------
+    PlanError
+        With the path of the first offending key, the rule, what came, and the nearest known key or value.
+    """
+    head = conform(_head(), config)
+    if head.size == "smoke":
+        head = conform(_head(), merge(_smallest(head.papers or papers()), config))
+    own, shared = head.experiments, plain(head.shared)
+    unknown = sorted(set(own) - set(REGISTRY.names()))
+    if unknown:
+        near = checks.nearest(unknown[0], REGISTRY.names())
+        raise PlanError(f"unknown configuration key {f'experiments.{unknown[0]}'!r}; {near}")
+    chosen: dict[str, Any] = {}
+    for name, experiment in REGISTRY.members().items():
+        over = own.get(name, {})
+        if over is None or experiment.paper not in (head.papers or papers()):
+            continue
+        if isinstance(over, Mapping):
+            over = merge(_shared(experiment.Settings, shared.get(experiment.paper) or {}), over)
+        typed = experiment.settings(over)
+        beyond = sorted(set(typed.variants) - set(experiment.variants))
+        if beyond:
+            known = ", ".join(experiment.variants)
+            raise PlanError(f"experiments.{name}.variants must be among {known}, got {beyond[0]!r}")
+        most = experiment().replicates(typed)
+        if typed.parts > most:
+            raise PlanError(
+                f"experiments.{name}.parts must be at most the number of replicates = {most}, got parts = {typed.parts}"
+            )
+        chosen[name] = plain(typed)
+    return {**plain(head, exclude={"experiments", "shared"}), "shared": shared, "experiments": chosen}
+
+
+def _smallest(keys: Iterable[str]) -> dict[str, Any]:
+    """Return `shared` and `experiments` as the `smoke.yaml` of papers say, each of them about its own paper.
+
+    Raises
+    ------
+    PlanError
+        If a file says something else, or speaks of what is not its paper's.
+    """
+    found: dict[str, Any] = {"shared": {}, "experiments": {}}
+    for key in keys:
+        path = papers()[key].folder / "smoke.yaml"
+        said = read(path) if path.exists() else {}
+        theirs = {name for name, kind in REGISTRY.members().items() if kind.paper == key}
+        for part, known_names in (("", found), ("shared", groups(key)), ("experiments", theirs)):
+            inside = said.get(part) or {} if part else said
+            if not isinstance(inside, Mapping):
+                raise PlanError(f"{part} of papers/{key}/smoke.yaml must be a mapping of keys to values; mend it")
+            if unknown := sorted(set(inside) - set(known_names)):
+                what = f"{part}.{unknown[0]}" if part else unknown[0]
+                near = checks.nearest(unknown[0], sorted(known_names))
+                raise PlanError(f"unknown configuration key {what!r} in papers/{key}/smoke.yaml; {near}")
+        found["shared"][key] = said.get("shared")
+        found["experiments"] |= said.get("experiments") or {}
+    found["shared"] = {key: inside for key, inside in found["shared"].items() if inside}
+    return found
+
+
+def check_results_dir(folder: str) -> None:
+    """Refuse a results folder in which the working folder lies, whose files the results would mix with.
+
+    Raises
+    ------
+    PlanError
+    """
+    if Path.cwd().is_relative_to(Path(folder).resolve()):
+        raise PlanError(
+            f"results_dir must be a folder of its own, got {folder!r}, in which the project lies; "
+            "name a new folder, such as results-mine"
+        )
+
+
+def of_experiment(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the settings of one experiment without those that only say how much of it is computed where."""
+    return {key: value for key, value in config["experiments"][name].items() if key not in WHERE_ONLY}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a configuration, for editors."""
+    return _whole().model_json_schema()
+
+
+@cache
+def groups(paper: str) -> dict[str, type[Group]]:
+    """Return the groups of settings that experiments of a paper share."""
+    name = f"dpsub.papers.{paper}.settings"
+    if importlib.util.find_spec(name) is None:
+        return {}
+    found = [kind for kind in vars(importlib.import_module(name)).values() if isinstance(kind, type)]
+    return {kind.key(): kind for kind in found if issubclass(kind, Group) and kind.__module__ == name}
+
+
+def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is `said` of groups as settings of `model`, which inherits them, or whose parts do."""
+    merged: dict[str, Any] = {}
+    for kind in reversed(model.__mro__):
+        if issubclass(kind, Group) and kind is not Group:
+            merged = merge(merged, said.get(kind.key()) or {})
+    for name, field in model.model_fields.items():
+        kind = bare(field.annotation)
+        if isinstance(kind, type) and issubclass(kind, Closed) and (inside := _shared(kind, said)):
+            merged = merge(merged, {name: inside})
+    return merged
+
+
+def _head_fields() -> dict[str, Any]:
+    paper = Annotated[str, known("paper", papers)]
+    return {
+        "seed": (Seed, ...),
+        "results_dir": (
+            Annotated[FolderName, Field(description="Folder of everything that is made; relative to the working one.")],
+            ...,
+        ),
+        "verdicts": (
+            Literal["enforce", "report"],
+            Field("enforce", description="enforce: a verdict that differs from the expected one stops the run (full "
+                                         "size only); report: differences are only shown."),
+        ),
+        "papers": (Listed[paper] | None, Field(None, description="Keys of papers; null: all that are there.")),
+        "size": (
+            Literal["published", "smoke"],
+            Field("published", description="smoke: over the published settings stands what the smoke.yaml of each "
+                                           "paper says, then `shared` and `experiments`."),
+        ),
+        "artefacts": (
+            Listed[Name] | None,
+            Field(None, description="Tables and figures (table8, balle_figure1, ...); null: all of the experiments."),
+        ),
+        "data": (DataSettings, Field(DataSettings(), description="Where data sets come from.")),
+        "shared": (
+            _shared_groups(),
+            Field({}, description="Over the published values of the groups that experiments of one paper share.",
+                  validate_default=True),
+        ),
+    }  # fmt: skip
+
+
+def _partial(paper: str) -> Any:
+    """Model of overrides: any of a paper's groups, and any of their settings, without the checks between settings."""
+    fields: dict[str, Any] = {}
+    for group, kind in groups(paper).items():
+        inside: dict[str, Any] = {
+            key: (field.rebuild_annotation() | None, None) for key, field in kind.model_fields.items()
+        }
+        made: Any = create_model(f"{kind.__name__}Overrides", __config__=Closed.model_config, **inside)
+        fields[group] = (made | None, Field(None, description=(kind.__doc__ or "").partition("\n")[0]))
+    return create_model(f"Shared_{paper}", __config__=Closed.model_config, **fields)
+
+
+def _shared_groups() -> Any:
+    fields: dict[str, Any] = {
+        key: (_partial(key) | None, Field(None, description=f"Groups of settings of {key}."))
+        for key in papers()
+        if groups(key)
+    }
+    return create_model("Shared", __config__=Closed.model_config, **fields)
+
+
+@cache
+def _head() -> type[BaseModel]:
+    """Model of all but the experiments, which take their defaults from what it has accepted."""
+    fields = _head_fields()
+    fields["experiments"] = (dict[str, Any], {})
+    return create_model("Head", __base__=Closed, **fields)
+
+
+@cache
+def _whole() -> type[BaseModel]:
+    """Model of a configuration."""
+    of_experiments: dict[str, Any] = {
+        name: (kind.Settings | None, Field(None, description=(kind.__doc__ or name).partition("\n")[0]))
+        for name, kind in REGISTRY.members().items()
+    }
+    experiments = create_model("Experiments", __base__=Closed, **of_experiments)
+    fields = _head_fields()
+    fields["experiments"] = (
+        experiments, Field({}, description="Over the published settings, one entry an experiment; null leaves it out.")
+    )  # fmt: skip
+    return create_model("Configuration", __base__=Closed, **fields)
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=1, ensure_ascii=False))
