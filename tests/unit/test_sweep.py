@@ -17,10 +17,11 @@ from scipy import stats
 from dpsub import sampling
 from dpsub.cli import main
 from dpsub.errors import DataError, PlanError
-from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws
 from dpsub.reproduce import records, summary, sweep
 from dpsub.reproduce.experiment import Cost
 from dpsub.reproduce.sweep import BASE_MIB, BASE_SECONDS, Cell, Job, SweepPlan, Work, pack
+
+DistinctDraws = pytest.importorskip("dpsub.papers.fair.experiments.distinct_draws").DistinctDraws
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = DistinctDraws()
