@@ -46,9 +46,9 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(local: Path, tmp_path: 
     wanted = [jobs.record("linear_regression", f"{number}-of-3") for number in (1, 2, 3)]
     folder = tmp_path / RESULTS / "records/linear_regression/stated"
 
-    def finished() -> dict[str, tuple[int, int]]:
-        """Identity of each record file, and when it was written."""
-        return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.glob("*.parquet")}
+    def finished() -> dict[str, tuple[int, bytes]]:
+        """Inode and content of each record file: one that is written again gets another inode."""
+        return {path.name: (path.stat().st_ino, path.read_bytes()) for path in folder.glob("*.parquet")}
 
     process = jobs.start(tmp_path, *wanted, "--cores", "2", config=config)
     jobs.wait(lambda: len(list(folder.glob("*.parquet"))) >= 1, "a finished record")

@@ -15,6 +15,7 @@ from tests.workflow.test_interruptions import wait_for_the_lock
 
 pytestmark = pytest.mark.usefixtures("slurm")
 SHORT = 0.1  # minutes a job, at the expected speed
+MANY = sweeps.SEVERAL | {"replicates": 20}
 ON_SLURM = ("--profile", "slurm", "--", *jobs.OFTEN)
 
 
@@ -28,10 +29,10 @@ def states(folder: Path) -> list[str]:
 
 def test_a_sweep_gives_the_bytes_of_a_local_one_and_a_kill_costs_no_finished_cell(tmp_path: Path) -> None:
     local, whole, killed = tmp_path / "local", tmp_path / "whole", tmp_path / "killed"
-    undisturbed = sweeps.start(whole, sweeps.SEVERAL, job_minutes=SHORT, options=ON_SLURM)
+    undisturbed = sweeps.start(whole, MANY, job_minutes=SHORT, options=ON_SLURM)
     # One job at a time: there is something left to do when the first one has ended.
-    process = sweeps.start(killed, sweeps.SEVERAL, cores=1, job_minutes=SHORT, options=ON_SLURM)
-    status, output = sweeps.run(local, sweeps.SEVERAL, job_minutes=SHORT)
+    process = sweeps.start(killed, MANY, cores=1, job_minutes=SHORT, options=ON_SLURM)
+    status, output = sweeps.run(local, MANY, job_minutes=SHORT)
     assert status == 0, output
     expected = contents(local)
     assert len(expected) >= 3
@@ -42,7 +43,7 @@ def test_a_sweep_gives_the_bytes_of_a_local_one_and_a_kill_costs_no_finished_cel
     before = sweeps.made(killed)
     assert 0 < len(before) < len(expected) and not sweeps.summaries(killed)
 
-    status, output = sweeps.run(killed, sweeps.SEVERAL, job_minutes=SHORT, options=ON_SLURM)
+    status, output = sweeps.run(killed, MANY, job_minutes=SHORT, options=ON_SLURM)
     assert status == 0, output + jobs.log(killed)
     after = sweeps.made(killed)
     assert {name: after[name] for name in before} == before
