@@ -73,8 +73,3 @@ class FairGrid(Group):
         ),
         description="Entries, each standing for all combinations of its values.",
     )
-
-    def check(self) -> None:
-        from dpsub.papers.fair.experiments.cells import check_grid
-
-        check_grid(self.grid)

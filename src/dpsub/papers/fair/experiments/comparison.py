@@ -30,6 +30,13 @@ CELL: dict[str, str] = {
 KEYS = ("dataset", *CELL)
 
 
+class OnGrid(ExperimentSettings, FairGrid):
+    """Settings of an experiment on the cells of the grid."""
+
+    def check(self) -> None:
+        check_grid(self.grid)
+
+
 class FairNoise(Experiment):
     """Calibrated noise multipliers; a record is one privacy cell of the grids, numbered by the column `replicate`.
 
@@ -47,7 +54,7 @@ class FairNoise(Experiment):
     keys: ClassVar[tuple[str, ...]] = KEYS
     variants: ClassVar[tuple[str, ...]] = VARIANTS
 
-    class Settings(ExperimentSettings, FairGrid):
+    class Settings(OnGrid):
         parts: Parts = 4
         surface: Several[Entry] = Field(
             (
@@ -101,7 +108,7 @@ class FairComparison(Experiment):
     needs_data: ClassVar[tuple[str, ...]] = SOURCES
     needs_records: ClassVar[tuple[str, ...]] = ("fair_noise",)  # a sweep has none, and each job calibrates its cells
 
-    class Settings(ExperimentSettings, FairGrid):
+    class Settings(OnGrid):
         replicates: Replicates = 60
 
     def cells(self, settings: Settings) -> Iterator[Settings]:
@@ -183,7 +190,7 @@ class FairTimes(Experiment):
     timed: ClassVar[bool] = True
     streams_of: ClassVar[str] = FairComparison.name
 
-    class Settings(ExperimentSettings, FairGrid):
+    class Settings(OnGrid):
         turns: Annotated[int, Field(ge=1, le=1_000, description="Trainings timed a sampler; the median counts.")] = 5
 
     def data_of(self, settings: Settings) -> tuple[str, ...]:
