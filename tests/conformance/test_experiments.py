@@ -13,6 +13,7 @@ from dpsub.data.dataset import Obtained
 from dpsub.errors import PlanError
 from dpsub.reproduce import configuration, settings
 from dpsub.reproduce.experiments import REGISTRY
+from dpsub.reproduce.settings import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 1
@@ -125,6 +126,27 @@ class TestContract:
 
     def test_every_setting_is_described(self, name: str) -> None:
         assert undescribed(REGISTRY.get(name).Settings.model_json_schema()) == []
+
+
+SPLIT = [name for name, kind in REGISTRY.members().items() if (kind.axes or "cells" in vars(kind)) and not kind.timed]
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_cells_together_have_the_records_of_the_whole(name: str, run: Runs) -> None:
+    experiment, variant = REGISTRY.get(name)(), REGISTRY.get(name).variants[0]
+    chosen = experiment.settings(run.smoke[name])
+    order = ["replicate", *experiment.keys]
+    found = []
+    for cell in experiment.cells(chosen):
+        data = {each: run.prepared[each] for each in experiment.data_of(cell)}
+        every = range(experiment.replicates(cell))
+        found.append(experiment.compute(plain(cell), variant=variant, replicates=every, seed=SEED, data=data))
+    together = pd.concat(found).drop_duplicates()  # rows without privacy may stand in several cells
+    whole = run(name, variant).drop_duplicates()
+    assert not whole.duplicated(order).any()
+    pd.testing.assert_frame_equal(
+        *(frame.sort_values(order, kind="stable", ignore_index=True) for frame in (together, whole)), check_exact=True
+    )
 
 
 def undescribed(schema: dict[str, Any]) -> list[str]:

@@ -175,22 +175,6 @@ def test_artefacts_are_built_and_the_report_speaks_of_them(records: Frames, tmp_
     assert "Algorithm 4 finds rates below 1" in text
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if EXPERIMENTS.get(name).axes])
-def test_cells_have_the_records_of_the_whole(records: Frames, name: str) -> None:
-    experiment = EXPERIMENTS.get(name)()
-    if experiment.needs_data:
-        pytest.skip("its cells are compared in the conformance tests")
-    whole = records[name][records[name]["variant"] == experiment.variants[0]][list(experiment.columns)]
-    chosen = experiment.settings(SMALLER.get(name, {}))
-    parts = [experiment.compute(settings.plain(cell), variant=experiment.variants[0], seed=CONFIG["seed"])
-             for cell in experiment.cells(chosen)]  # fmt: skip
-    order = list(experiment.keys)
-    assert not whole.duplicated(order).any()
-    pd.testing.assert_frame_equal(
-        pd.concat(parts).sort_values(order, ignore_index=True), whole.sort_values(order, ignore_index=True)
-    )
-
-
 BAD: dict[str, dict[str, Any]] = {
     "brdp_noise": {"half_width": 0.5}, "brdp_rates": {"deltas": [1.5]}, "brdp_acceptance": {"epsilon_max": 0.05},
     "brdp_composition": {"n_compositions": [0]}, "brdp_adult": {"whisker_mass_pct": 40},

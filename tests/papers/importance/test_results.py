@@ -189,18 +189,6 @@ def test_noise_of_twins_is_that_of_table_1_and_optimal_sampling_needs_the_least(
     assert len(infeasible) and (infeasible["m_max"] < infeasible["m"]).all()
 
 
-@pytest.mark.parametrize("name", ["importance_data", COSTS, "importance_losses", "importance_coreset"])
-def test_a_cell_of_a_sweep_has_the_records_that_the_whole_has_of_it(records: Frames, name: str) -> None:
-    """A sweep hands over no records of other experiments: the clustering then finds its noise itself."""
-    experiment = EXPERIMENTS.get(name)()
-    variant = experiment.variants[-1]
-    parts = [run(name, variant, {}, cell) for cell in experiment.cells(SETTINGS[name])]
-    whole = records[name][records[name]["variant"] == variant]
-    order = ["replicate", *experiment.keys]
-    found, wanted = (frame.sort_values(order, kind="stable", ignore_index=True) for frame in (pd.concat(parts), whole))
-    pd.testing.assert_frame_equal(found, wanted, check_exact=True)
-
-
 def test_noise_of_other_settings_is_refused(records: Frames) -> None:
     with pytest.raises(DataError, match="run importance_noise"):
         run(COSTS, "stated", {NOISE: records[NOISE][records[NOISE]["epsilon"] != 10.0]})
