@@ -71,9 +71,7 @@ def prv(question: str) -> str:
     if "substitute" in question:
         return "-"
     mechanism = PoissonSubsampledGaussianMechanism(sampling_probability=RATE, noise_multiplier=SIGMA)
-    accountant = PRVAccountant(
-        prvs=[mechanism], max_self_compositions=[STEPS], eps_error=0.01, delta_error=1e-10
-    )
+    accountant = PRVAccountant(prvs=[mechanism], max_self_compositions=[STEPS], eps_error=0.01, delta_error=1e-10)
     ask, given = (accountant.compute_epsilon, DELTA) if "--delta" in question else (accountant.compute_delta, EPSILON)
     lower, estimate, upper = ask(given, [STEPS])
     return f"{near(estimate)}, in {down(lower)} to {up(upper)}"
@@ -82,8 +80,8 @@ def prv(question: str) -> str:
 ANSWERS: dict[str, Callable[[str], str]] = {
     "dpsub": ours,
     "dp-accounting, PLD": privacy_loss,
-    "dp-accounting, RDP; Opacus, `accountant=\"rdp\"`": renyi,
-    "prv-accountant; Opacus, `accountant=\"prv\"`": prv,
+    'dp-accounting, RDP; Opacus, `accountant="rdp"`': renyi,
+    'prv-accountant; Opacus, `accountant="prv"`': prv,
 }
 
 
