@@ -1,6 +1,6 @@
 """Renew the table of docs/how-to/coming-from.md: one question, put to dpsub and to other accountants.
 
-    python workflow/scripts/compare_accountants.py
+    python benchmarks/compare_accountants.py
 
 Needs the extra `test`, which brings dp-accounting and prv-accountant; takes half a minute.
 """
@@ -22,7 +22,7 @@ from dpsub.cli.answers import down, near, up
 from dpsub.errors import DataError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/coming-from.md"
-BEGIN, END = "<!-- answers: made by workflow/scripts/compare_accountants.py -->", "<!-- end of answers -->"
+BEGIN, END = "<!-- answers: made by benchmarks/compare_accountants.py -->", "<!-- end of answers -->"
 
 N, BATCH, EPOCHS, SIGMA, DELTA, EPSILON = 60_000, 256, 60, 1.1, 1 / 60_000, 2
 RATE, STEPS = BATCH / N, math.ceil(EPOCHS * N / BATCH)
@@ -121,6 +121,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import one_sentence
-
-    one_sentence.run(main)
+    main()

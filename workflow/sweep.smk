@@ -47,11 +47,11 @@ rule run_cells:
         f"{RESULTS}/logs/run_cells/{{experiment}}/{{variant}}/{{part}}.log",
     benchmark:
         f"{RESULTS}/run/timings/records/{{experiment}}/{{variant}}/{{part}}.tsv"
-    conda:
-        "envs/dpsub.yaml"
     wildcard_constraints:
         experiment=one_of(EXPERIMENTS),
         part=one_of(JOBS),
+    conda:
+        "envs/dpsub.yaml"
     resources:
         mem_mb=lambda wildcards, attempt: growing(JOBS[wildcards.part]["memory"])(wildcards, attempt),
         runtime=lambda wildcards, attempt: growing(JOBS[wildcards.part]["minutes"])(wildcards, attempt),
@@ -69,11 +69,11 @@ rule summarise_cells:
         differences=f"{RESULTS}/summary/{{experiment}}_differences.parquet",
     log:
         f"{RESULTS}/logs/summarise_cells/{{experiment}}.log",
-    conda:
-        "envs/dpsub.yaml"
     wildcard_constraints:
         experiment=one_of(EXPERIMENTS),
     localrule: True
+    conda:
+        "envs/dpsub.yaml"
     params:
         vary=lambda wildcards: config["varied"][wildcards.experiment],
         code=provenance.digest("dpsub.reproduce.summary"),

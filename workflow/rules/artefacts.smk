@@ -12,10 +12,10 @@ rule build_table:
         comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
     log:
         f"{RESULTS}/logs/build_table/{{artefact}}.log",
-    conda:
-        "../envs/dpsub.yaml"
     wildcard_constraints:
         artefact=names("table"),
+    conda:
+        "../envs/dpsub.yaml"
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),

@@ -12,10 +12,10 @@ for data_set, file in DATA.items():
             description=str(Path(file).with_suffix(".json")),
         log:
             f"{RESULTS}/logs/prepare_data/{data_set}.log",
-        conda:
-            "../envs/dpsub.yaml"
         priority: 100
         localrule: True
+        conda:
+            "../envs/dpsub.yaml"
         params:
             data_set=data_set,
             sources=str(ROOT / "data/SOURCES.csv"),

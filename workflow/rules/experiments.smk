@@ -1,5 +1,6 @@
 """One job a part of an experiment's replicates in one variant. Clock times are measured while nothing else runs."""
 
+
 rule run_experiment:
     input:
         data=lambda wildcards: [DATA[name] for name in PLAN.data_sets(wildcards.experiment)],
@@ -10,12 +11,12 @@ rule run_experiment:
         f"{RESULTS}/logs/run_experiment/{{experiment}}/{{variant}}/{{part}}.log",
     benchmark:
         f"{RESULTS}/run/timings/jobs/{{experiment}}/{{variant}}/{{part}}.tsv"
-    conda:
-        "../envs/dpsub.yaml"
     wildcard_constraints:
         experiment=one_of(UNTIMED),
         variant=one_of(part.variant for part in PARTS.values()),
         part=r"\d+-of-\d+",
+    conda:
+        "../envs/dpsub.yaml"
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),

@@ -18,9 +18,9 @@ rule collect_comparison:
         f"{RESULTS}/comparison.csv",
     log:
         f"{RESULTS}/logs/collect_comparison.log",
+    localrule: True
     conda:
         "../envs/dpsub.yaml"
-    localrule: True
     params:
         code=provenance.digest("dpsub.reproduce.verdicts"),
     script:
@@ -35,9 +35,9 @@ rule check_verdicts:
         f"{RESULTS}/run/verdicts.txt",
     log:
         f"{RESULTS}/logs/check_verdicts.log",
+    localrule: True
     conda:
         "../envs/dpsub.yaml"
-    localrule: True
     params:
         mode=PLAN.config["verdicts"],
         published=PLAN.published,
@@ -52,9 +52,9 @@ rule describe_run:
         environment=f"{RESULTS}/run/environment.json",
     log:
         f"{RESULTS}/logs/describe_run.log",
+    localrule: True
     conda:
         "../envs/dpsub.yaml"
-    localrule: True
     params:
         config=PLAN.config,
         versions=provenance.versions(),
@@ -76,9 +76,9 @@ rule write_report:
         report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
     log:
         f"{RESULTS}/logs/write_report.log",
+    localrule: True
     conda:
         "../envs/dpsub.yaml"
-    localrule: True
     params:
         artefacts=[product.artefact.identifier for product in PLAN.products],
         remarks=[PLAN.remark] if PLAN.remark else [],

@@ -1,4 +1,4 @@
-"""What a job of the workflow has around it: its log, in which an error ends as one sentence."""
+"""What a script of the workflow has around it: a log, and one sentence when something is wrong."""
 
 from __future__ import annotations
 
@@ -12,26 +12,33 @@ from dpsub.errors import DataError, DpsubError
 
 
 @contextlib.contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """End the program with one sentence on an error that the user can do something about."""
+    try:
+        yield
+    except DpsubError as problem:
+        sys.exit(f"error: {problem}")
+    except MemoryError:
+        sys.exit("error: there must be enough memory for this job, got too little; lower the sizes or raise parts")
+    except OSError as problem:
+        place, reason = problem.filename or "the results folder", problem.strerror or problem
+        sys.exit(f"error: {place} must be usable, got: {reason}; free space, or correct permissions or paths")
+
+
+@contextlib.contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Send what is printed to the log at `path`; end with exit status 1 on an error that the user can act on."""
+    """Send what is printed, and the last sentence, to the log at `path`."""
     with (
         open(path, "w", encoding="utf-8", buffering=1) as log,
         contextlib.redirect_stdout(log),
         contextlib.redirect_stderr(log),
     ):
         try:
-            yield
-        except DpsubError as problem:
-            sentence = str(problem)
-        except MemoryError:
-            sentence = "there must be enough memory for this job, got too little; lower the sizes or raise parts"
-        except OSError as problem:
-            place, reason = problem.filename or "the results folder", problem.strerror or problem
-            sentence = f"{place} must be usable, got: {reason}; free space, or correct permissions or paths"
-        else:
-            return
-        print(f"error: {sentence}")
-        sys.exit(1)
+            with in_one_sentence():
+                yield
+        except SystemExit as end:
+            print(end.code)
+            sys.exit(1)
 
 
 def label_of(prepared: Path) -> str:
@@ -39,6 +46,4 @@ def label_of(prepared: Path) -> str:
     try:
         return str(json.loads(prepared.with_suffix(".json").read_text(encoding="utf-8"))["label"])
     except (OSError, ValueError, KeyError):
-        raise DataError(
-            f"the prepared data {prepared} must have their description next to them; prepare them again"
-        ) from None
+        raise DataError(f"{prepared} must have its description next to it, in JSON; prepare the data again") from None
