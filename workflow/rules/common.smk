@@ -12,6 +12,8 @@ from snakemake.exceptions import WorkflowError
 
 STARTED = time.time()
 INSTALL = f"{sys.executable} -m pip install -e '{ROOT}[papers]'"
+if odd := sorted(set(str(ROOT)) & set("{}<>")):  # patterns to Snakemake
+    raise WorkflowError(f"the project must lie in a folder without {odd[0]} in its path, got {ROOT}; move it")
 if importlib.util.find_spec("dpsub") is None:
     raise WorkflowError(f"dpsub must be installed where snakemake is, got none; run: {INSTALL}")
 if (ROOT / "pyproject.toml").exists():
