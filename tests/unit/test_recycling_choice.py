@@ -103,12 +103,6 @@ def test_a_budget_of_many_releases(family: Family) -> None:
         assert max(worse) < found.acceptance
 
 
-def test_the_optimum_of_one_release_must_not_be_used_many_times() -> None:
-    single = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
-    found = [account(single, times, delta=DELTA, width=1e-2) for times in (10, 100)]
-    assert [ends.upper for ends in found] == pytest.approx([7.84, 36.5], abs=0.05)
-
-
 def test_advice_says_when_plain_noise_is_as_good() -> None:
     wide = advise(LaplaceKernel, 2.0, DELTA, 1.0, 1.0)
     assert wide.as_good

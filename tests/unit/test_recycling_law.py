@@ -19,7 +19,7 @@ from dpsub.recycling.choice import best_recycler, largest_rate, plain_noise
 from dpsub.recycling.composition import account
 from dpsub.recycling.kernels import GaussianKernel, Kernel, LaplaceKernel
 from dpsub.recycling.law import Recycled
-from dpsub.recycling.sampled import KINDS, Query, Total
+from dpsub.recycling.sampled import KINDS, Query
 from dpsub.streams import stream
 from tests.unit.recycled_laws import KERNELS, density, nodes
 
@@ -157,27 +157,10 @@ class TestQueries:
         assert (query.estimates(data(query), 6, 3, np.random.default_rng(5)) == query.answer(data(query))).all()
 
 
-def test_a_poisson_sample_has_a_larger_error_of_the_sum() -> None:
-    rng = np.random.default_rng(11)
-    values = 50 + rng.normal(0, np.sqrt(683 * 0.3 / 0.7 / 2000), 2000)
-    kept = rng.random((400, 2000)) < 0.3
-    drawn = (kept * values).sum(axis=1) / 0.3
-    claimed = Total(2000, 100.0, float(values.std())).stated_sampling_sd(0.3)
-    assert math.sqrt((values**2).sum() * 0.7 / 0.3) == pytest.approx(drawn.std(), rel=0.15)
-    assert drawn.std() > 50 * claimed
-
-
 LAWS = [
     Recycled.within(GaussianKernel(6.0), 0.7, 3.0, 1.0), Recycled.within(LaplaceKernel(0.4), 0.9, 3.0, 1.0),
     Recycled.within(GaussianKernel(40.0), 0.99, 3.0, 1.0), Recycled.within(GaussianKernel(1.0), 1.0, 0.5, 1.0),
 ]  # fmt: skip
-
-
-def test_amplify_then_invert_is_the_identity() -> None:
-    for rate in (0.05, 0.5, 1.0):
-        inner = sampled.inner_budget(0.3, 1e-6, rate)
-        assert sampled.amplified(*inner, rate) == pytest.approx((0.3, 1e-6), rel=1e-13)
-        assert inner[0] >= 0.3 and inner[1] >= 1e-6
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -203,18 +186,6 @@ def test_without_sampling_error_it_is_the_acceptance() -> None:
     law = LAWS[0]
     assert sampled.total_acceptance(law, 0.0, 3.0) == pytest.approx(law.acceptance, rel=1e-13)
     assert sampled.total_acceptance(law, 1e-4, 3.0) == pytest.approx(law.acceptance, rel=1e-4)
-
-
-def test_printed_acceptance_is_not_the_acceptance() -> None:
-    """A count of 1000 records at p = 0.2, bound 3."""
-    sd = math.sqrt(1000 * 0.1 * 0.9 * 0.8 / 0.2)
-    law = LAWS[0]
-    true = sampled.total_acceptance(law, sd, 3.0)
-    mended = float(sampled.printed_acceptance(6.0, 0.7, sd, 3.0, swapped=True))
-    printed = float(sampled.printed_acceptance(6.0, 0.7, sd, 3.0, swapped=False))
-    assert mended > true * 1.02 and abs(printed - true) > 0.02
-    # without sampling error the mended form is right
-    assert float(sampled.printed_acceptance(6.0, 0.7, 0.0, 3.0, swapped=True)) == pytest.approx(law.acceptance)
 
 
 KERNEL = GaussianKernel(1.0)
