@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,11 +54,8 @@ def test_delta_falls_and_rises_with_the_rate() -> None:
     target = (deltas[0] + deltas[1]) / 2
     found = largest_rate(tight, 1.0, target, -1.0, 1.0, 1.0)
     assert found.law.rate > 0.55
-    assert found.true_delta <= target < found_beyond(found.law, 1e-6)
-
-
-def found_beyond(law: Recycled, by: float) -> float:
-    return float(RecycledProfile(Recycled(law.kernel, law.rate + by, law.lower, law.upper, law.sensitivity)).delta(1.0))
+    beyond = replace(found.law, rate=found.law.rate + 1e-6)
+    assert found.true_delta <= target < float(RecycledProfile(beyond).delta(1.0))
 
 
 def test_a_rate_of_one_is_found_where_it_is_private() -> None:

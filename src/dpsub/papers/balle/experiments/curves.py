@@ -61,9 +61,33 @@ class BalleCurves(Grid):
             return np.round(np.arange(round(top / step) + 1) * step, 10)
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        yield from _base_curves(settings)
-        yield from _sampled_curves(settings)
-        yield from _ends(settings)
+        epsilons = settings.grid("epsilon")
+        for start in settings.start_deltas:
+            for curve, profile in calibrated(start).items():
+                yield _curve("a", curve, start, epsilons, profile.log_delta(epsilons))
+        ratio, targets = settings.ratio, settings.grid("epsilon_amplified")
+        laplace, gaussian = (noise.of(name, ratio) for name in ("laplace", "gaussian"))
+
+        def sampled(panel: str, curve: str, profile: Profile, m: int) -> dict[str, Any]:
+            bound = settings.bound("wor" if curve == "wor" else "wr", m)
+            found = amplify(bound.law, profile, bound.epsilon_base(targets)).log_delta_amplified
+            return _curve(panel, curve, ratio, targets, found, bound, m)
+
+        for panel, profile in (("b", gaussian), ("c", laplace)):
+            yield _curve(panel, "none", ratio, targets, profile.log_delta(targets))
+            yield sampled(panel, "wor", profile, settings.m)
+            yield sampled(panel, "wr", profile, settings.m)
+        for m in settings.group_sizes:
+            yield sampled("d", "wr", laplace, m)
+            yield sampled("d", "wr_no_group", ConstantGroups(laplace), m)
+            yield sampled("e", "wr", laplace, m)
+            yield sampled("e", "wr_black_box", BlackBoxGroups(laplace), m)
+        # base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'
+        for curve, end in (("wor", ratio), ("wr", settings.m * ratio)):
+            bound = settings.bound(curve, settings.m)
+            last = amplify(bound.law, laplace, np.array([SHARE_BELOW * end, end]))
+            yield _curve("c", curve, ratio, last.epsilon_amplified, last.log_delta_amplified, bound, settings.m,
+                         ("before_end", "at_end"))  # fmt: skip
 
 
 def _curve(
@@ -86,54 +110,13 @@ def calibrated(start: float) -> dict[str, Profile]:
     }
 
 
-def _base_curves(settings: BalleCurves.Settings) -> Iterator[dict[str, Any]]:
-    epsilons = settings.grid("epsilon")
-    for start in settings.start_deltas:
-        for curve, profile in calibrated(start).items():
-            yield _curve("a", curve, start, epsilons, profile.log_delta(epsilons))
-
-
-def _sampled_curves(settings: BalleCurves.Settings) -> Iterator[dict[str, Any]]:
-    ratio, targets = settings.ratio, settings.grid("epsilon_amplified")
-
-    def sampled(panel: str, curve: str, profile: Profile, sampler: str, m: int) -> dict[str, Any]:
-        bound = settings.bound(sampler, m)
-        found = amplify(bound.law, profile, bound.epsilon_base(targets)).log_delta_amplified
-        return _curve(panel, curve, ratio, targets, found, bound, m)
-
-    for panel, mechanism in (("b", "gaussian"), ("c", "laplace")):
-        profile: Profile = noise.of(mechanism, ratio)
-        yield _curve(panel, "none", ratio, targets, profile.log_delta(targets))
-        for sampler in ("wor", "wr"):
-            yield sampled(panel, sampler, profile, sampler, settings.m)
-    profile = noise.of("laplace", ratio)
-    for m in settings.group_sizes:
-        yield sampled("d", "wr", profile, "wr", m)
-        yield sampled("d", "wr_no_group", ConstantGroups(profile), "wr", m)
-        yield sampled("e", "wr", profile, "wr", m)
-        yield sampled("e", "wr_black_box", BlackBoxGroups(profile), "wr", m)
-
-
-def _ends(settings: BalleCurves.Settings) -> Iterator[dict[str, Any]]:
-    """Base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'."""
-    m, ratio = settings.m, settings.ratio
-    for curve, end in (("wor", ratio), ("wr", m * ratio)):
-        bound = settings.bound(curve, m)
-        found = amplify(bound.law, noise.of("laplace", ratio), np.array([SHARE_BELOW * end, end]))
-        yield _curve("c", curve, ratio, found.epsilon_amplified, found.log_delta_amplified, bound, m,
-                     ("before_end", "at_end"))  # fmt: skip
-
-
 class BalleNoise(Grid):
     """Efficiency gamma lambda / epsilon of Poisson sampling, and the error of a total of n values in [0, 1].
 
     A total of the sample, scaled by 1 / gamma, moves by 1 / gamma with one record, and the base mechanism may use
     lambda = log(1 + (exp(epsilon) - 1) / gamma), so that Laplace noise has scale 1 / (gamma lambda) where the total of
-    all records would have 1 / epsilon. The values are (i - 1/2) / n; errors are standard deviations.
-
-    References
-    ----------
-    balle, Theorem 8; the accounting is ours.
+    all records would have 1 / epsilon. The values are (i - 1/2) / n; errors are standard deviations. From Theorem 8;
+    the accounting is ours.
     """
 
     name = "balle_noise"
