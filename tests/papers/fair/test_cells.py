@@ -11,7 +11,7 @@ import pytest
 
 from dpsub.errors import PlanError
 from dpsub.papers.fair.experiments.cells import Cell, expanded, sampler_of
-from dpsub.papers.fair.experiments.comparison import FairComparison, sources
+from dpsub.papers.fair.experiments.comparison import FairComparison
 from dpsub.papers.fair.settings import Entry
 
 GOOD: dict[str, Any] = {
@@ -64,7 +64,7 @@ def test_a_grid_is_all_combinations_once() -> None:
     assert len({tuple(cell.fields.values()) for cell in cells if cell.private}) == 2 * 2 * 2 * (1 + 2)
     assert [cell.sampler for cell in cells].count("nonprivate") == 2 * 2 == len(cells) - 24
     assert {cell.b for cell in cells if cell.sampler != "must_ow"} == {None}
-    assert sources(grid(entry)) == ("adult",) and sources(grid(GOOD)) == ()
+    assert [FairComparison().data_of(FairComparison.settings({"grid": [one]})) for one in (entry, GOOD)] == [("adult",), ()]
     with pytest.raises(PlanError, match="a grid must hold each cell once, got poisson on linear twice"):
         grid(entry, {**entry, "samplers": ["poisson"]})
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.experiments.tasks import TASKS
 from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of, with_interval
-from dpsub.papers.fair.settings import NONPRIVATE
+from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.papers.fair.tables import COMPARED
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame

@@ -12,8 +12,7 @@ import pandas as pd
 from scipy import special
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.experiments.tasks import TASKS
-from dpsub.papers.fair.settings import NONPRIVATE
+from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.reproduce import statistics
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.statistics import Estimate

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import pandas as pd
 
-from dpsub.papers.fair.experiments.tasks import TASKS
 from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of, with_interval
+from dpsub.papers.fair.settings import TASKS
 from dpsub.reproduce import statistics, tables
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
