@@ -12,12 +12,12 @@ from pydantic import Field
 
 from dpsub import checks
 from dpsub.amplification.survey import sizes as of_sizes
-from dpsub.papers.bun.settings import RandomLaws
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.reproduce.settings import Epsilon, ExperimentSettings, FrameSize, Listed, Positive, Share, Sizes
 from dpsub.sampling.allocation import log_normal_sizes
 from dpsub.streams import Streams
 
+RandomLaws = Annotated[int, Field(ge=1, le=1_000, description="Random laws of sizes to try.")]
 Pair = tuple[str, int, of_sizes.SizeChances, of_sizes.SizeChances, int, float]
 """Topic, number of the law, two laws of sizes, difference, epsilon."""
 
