@@ -12,19 +12,20 @@ from pydantic import Field
 from scipy.integrate import quad
 from scipy.optimize import linprog
 
-from dpsub import checks
 from dpsub.amplification.survey import clusters, laws, rates, strata, unequal
 from dpsub.amplification.survey import sizes as of_sizes
 from dpsub.amplification.survey.auditor import audit, hockey_stick, worst_ratio
 from dpsub.errors import NumericalError
 from dpsub.papers.bun.experiments.sizes import RandomLaws
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import ExperimentSettings, Listed, Positive
+from dpsub.reproduce.settings import ExperimentSettings, Listed
 from dpsub.sampling.allocation import exact_rate, rounded_sizes
 from dpsub.sampling.designs import Systematic
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic, PpsWithReplacement
 from dpsub.streams import Streams
+
+BaseEpsilons = Annotated[Listed[Annotated[float, Field(gt=0, le=5)]], Field(description="Base epsilons, in nats.")]
 
 
 class Case(NamedTuple):
@@ -322,15 +323,11 @@ class BunBounds(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
     class Settings(ExperimentSettings):
-        epsilons: Listed[Positive] = Field((0.1, 0.5, 1), description="Base epsilons, in nats.")
+        epsilons: BaseEpsilons = (0.1, 0.5, 1)
         random_laws: RandomLaws = 12
         largest_order: Annotated[int, Field(ge=4, le=24)] = Field(
             12, description="Longest order of systematic samples."
         )
-
-        def check(self) -> None:
-            for epsilon in self.epsilons:
-                checks.real("epsilon", epsilon, at_most=5)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [(0, *case[:4], case.bound(run.variant), case.exact) for case in self._cases(settings, run)]

@@ -13,7 +13,7 @@ from pydantic import Field
 from dpsub import checks
 from dpsub.amplification.survey import sizes as of_sizes
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import Epsilon, ExperimentSettings, FrameSize, Listed, Positive, Share, Sizes
+from dpsub.reproduce.settings import Epsilon, ExperimentSettings, FrameSize, Listed, Positive, Share
 from dpsub.sampling.allocation import log_normal_sizes
 from dpsub.streams import Streams
 
@@ -95,13 +95,11 @@ class BunSizeTests(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
     class Settings(ExperimentSettings):
-        differences: Sizes = Field((1, 2, 5, 10, 19, 50), description="Differences of two sizes.")
+        differences: Listed[Annotated[int, Field(ge=1, le=250)]] = Field(
+            (1, 2, 5, 10, 19, 50), description="Differences of two sizes."
+        )
         epsilons: Listed[Positive] = Field((0.01, 0.05, 0.1, 0.5, 1), description="Base epsilons, in nats.")
         random_laws: RandomLaws = 10
-
-        def check(self) -> None:
-            for difference in self.differences:
-                checks.integer("difference", difference, at_least=1, at_most=250)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = []
