@@ -32,7 +32,7 @@ REFUSED = [
     ({"target_epsilon": []}, "samplers other than nonprivate need a target_epsilon, got none; add it"),
     ({"steps": 0}, "grid[0].steps[0] must be at least 1, got 0"),
     ({"step": 1}, "unknown configuration key 'experiments.fair_comparison.grid[0].step'; did you mean 'steps'?"),
-    ({"samplers": "wor", "m": 400, "steps": 10**7, "target_epsilon": 0.01}, "multiplier of 10000, got wor with m = 400"),
+    ({"samplers": "wor", "m": 400, "steps": 10**7, "target_epsilon": 0.01}, "of 10000, got wor with m = 400"),
 ]
 
 
