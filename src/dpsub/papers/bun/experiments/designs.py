@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -90,7 +90,28 @@ def menu(table: FrameTable, rate: float, target: float, rng: np.random.Generator
         strata.Scenario((*counts[:-1], 2 * counts[-1]), tuple(deviations)),
     ]
     m, limit = round(float(exact_rate(rate)) * table.frame.n), float(table.values.max())
-    for name, rules, base in _rules(values, scenarios, m, limit, rate, target, rng):
+    first = ALLOCATION_SHARE * target
+    public = {
+        "proportional": allocation.proportional(counts, m), "Neyman": allocation.neyman(counts, deviations, m),
+        "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
+    }  # fmt: skip
+    rounded = [allocation.proportional(s.sizes, m) for s in scenarios]
+    noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+             for s in scenarios]  # fmt: skip
+    own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
+    change = neyman_change(values, own[0])
+    # what each rule allocates in each scenario, and the base epsilon that it allows in one of them
+    menu: dict[str, tuple[Rules, Callable[[Sequence[int], Sequence[int]], float]]] = {
+        **{f"{name}, public": ([rule] * 3, lambda rule, _: strata.base_for_public(rule, counts, target))
+           for name, rule in public.items()},
+        "proportional, randomised rounding": (rounded, lambda *_: rounding_base(rate, target)),
+        # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
+        "Neyman, noisy weights": (noisy, lambda rule, sizes: strata.base_for_public(rule, sizes, target - first)),
+        "Neyman, from the data, at best": (
+            own, lambda rule, sizes: strata.base_for_certificate(rule, sizes, change, target)),
+    }  # fmt: skip
+    for name, (rules, base_for) in menu.items():
+        base = min(base_for(rule, s.sizes) for rule, s in zip(rules, scenarios, strict=True))
         # the rule with the smallest of these worst totals is the answer to Equations 7 and 8 over this menu
         sampling, noise = max(
             ((s.sampling_variance(rule), s.noise_variance(rule, base, limit))
@@ -100,29 +121,3 @@ def menu(table: FrameTable, rate: float, target: float, rng: np.random.Generator
                "note": "mean, worst of three populations", **dict.fromkeys(NUMBERS, math.nan), "upper": target,
                "size_mean": m, "size_sd": 0.0, "sampling": sampling, "noise_at_target": noise,
                "base": base}  # fmt: skip
-
-
-def _rules(
-    values: list[np.ndarray], scenarios: Sequence[strata.Scenario], m: int, limit: float, rate: float, target: float,
-    rng: np.random.Generator,
-) -> Iterator[tuple[str, Rules, float]]:  # fmt: skip
-    """Yield each rule's name, what it allocates in each scenario, and the base epsilon that it allows."""
-    counts, first = scenarios[0].sizes, ALLOCATION_SHARE * target
-    for name, rule in (
-        ("proportional", allocation.proportional(counts, m)),
-        ("Neyman", allocation.neyman(counts, scenarios[0].deviations, m)),
-        ("square root of N", allocation.allocate(counts, np.sqrt(counts), m)),
-    ):
-        yield f"{name}, public", [rule] * 3, strata.base_for_public(rule, counts, target)
-    rounded = [allocation.proportional(s.sizes, m) for s in scenarios]
-    yield "proportional, randomised rounding", rounded, rounding_base(rate, target)
-    noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
-             for s in scenarios]  # fmt: skip
-    own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
-    change = neyman_change(values, own[0])
-    # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
-    for name, rules, base_for in (
-        ("noisy weights", noisy, lambda rule, sizes: strata.base_for_public(rule, sizes, target - first)),
-        ("from the data, at best", own, lambda rule, sizes: strata.base_for_certificate(rule, sizes, change, target)),
-    ):
-        yield f"Neyman, {name}", rules, min(base_for(rule, s.sizes) for rule, s in zip(rules, scenarios, strict=True))

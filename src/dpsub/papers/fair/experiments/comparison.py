@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import lru_cache
 from time import perf_counter
@@ -195,18 +196,16 @@ class FairTimes(Trained):
             if cell.private:
                 by_set.setdefault(cell.dataset, {}).setdefault((cell.sampler, cell.m, cell.b, cell.steps), cell)
         rows = []
-        for replicate in run.replicates:
-            for cells in by_set.values():
-                task_data = load(next(iter(cells.values())).task, [replicate], run.streams, run.data)
-                seconds = np.empty((settings.turns + 1, len(cells)))
-                for turn in range(len(seconds)):  # the first one warms up
-                    for position, cell in enumerate(cells.values()):
-                        start = perf_counter()
-                        train(cell, task_data, 1.0, [replicate], run.streams)
-                        seconds[turn, position] = perf_counter() - start
-                rows += [
-                    {**cell.fields, "replicate": replicate, "seconds_per_step": median / cell.steps,
-                     "gradients_expected": cell.drawn.expected_distinct(cell.task.n)}
-                    for cell, median in zip(cells.values(), np.median(seconds[1:], axis=0), strict=True)
-                ]  # fmt: skip
+        for replicate, (dataset, cells) in itertools.product(run.replicates, by_set.items()):
+            data = load(TASKS[dataset], [replicate], run.streams, run.data)
+            seconds = np.empty((settings.turns + 1, len(cells)))  # the first turn warms up
+            for turn, (position, cell) in itertools.product(range(len(seconds)), enumerate(cells.values())):
+                start = perf_counter()
+                train(cell, data, 1.0, [replicate], run.streams)
+                seconds[turn, position] = perf_counter() - start
+            rows += [
+                {**cell.fields, "replicate": replicate, "seconds_per_step": median / cell.steps,
+                 "gradients_expected": cell.drawn.expected_distinct(cell.task.n)}
+                for cell, median in zip(cells.values(), np.median(seconds[1:], axis=0), strict=True)
+            ]  # fmt: skip
         return self.frame(pd.DataFrame(rows)[list(self.columns)])

@@ -27,24 +27,13 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class TaskData:
-    """Data of one task for several seeds.
+    """Data of one task for several seeds, which share the records and have splits, or have a data set each."""
 
-    Attributes
-    ----------
-    features : ndarray, shape (N, p) shared by all seeds, or (R, n, p) with a data set a seed
-        With a leading column of ones.
-    targets : ndarray, shape (N,) or (R, n)
-    label : str
-        "real", "synthetic" or "simulated".
-    train, test : ndarray of int, shape (R, n) and (R, N - n), or None where every seed has its own data
-        Rows of the two parts of the split of each seed.
-    """
-
-    features: np.ndarray
-    targets: np.ndarray
-    label: str
-    train: np.ndarray | None = None
-    test: np.ndarray | None = None
+    features: np.ndarray  # shape (N, p), or (R, n, p) with a data set a seed; a leading column of ones
+    targets: np.ndarray  # shape (N,) or (R, n)
+    label: str  # "real", "synthetic" or "simulated"
+    train: np.ndarray | None = None  # rows of the training part of each split, shape (R, n)
+    test: np.ndarray | None = None  # shape (R, N - n)
 
 
 def load(task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[str, Path]) -> TaskData:
