@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -22,13 +21,8 @@ BLOCK = ["dataset", "epsilon"]
 PLACE = [*BLOCK, "sampler"]
 VALUE, ENDS = ("value",), ("lower", "upper")
 
-
-class Statement(NamedTuple):
-    """A heading, a sentence or two, and the cells that they rest on, as the report lists them."""
-
-    heading: str
-    text: str
-    evidence: pd.DataFrame
+Said = tuple[str, list[pd.DataFrame]]
+"""A sentence or two, and the cells that they rest on, as the report lists them."""
 
 
 def cells(tables: Tables, table: str, column: str, variant: str = "rigorous", **fields: str) -> pd.DataFrame:
@@ -73,7 +67,7 @@ def names(samplers: Iterable[str]) -> str:
     return listed(map(label_of, samplers))
 
 
-def recommendation(tables: Tables) -> Statement:
+def recommendation(tables: Tables) -> Said:
     """Name the samplers that are among the best most often."""
     best = cells(tables, "winners", "among_the_best")
     by_sampler, total = best.groupby("sampler", sort=False)["value"], best.groupby(BLOCK).ngroups
@@ -91,10 +85,10 @@ def recommendation(tables: Tables) -> Statement:
             f"{most} of {total} comparisons at equal proved privacy."
         )
     text += " Among the best in: " + ", ".join(f"{label_of(str(name))} {count}" for name, count in counts.items()) + "."
-    return Statement("Which sampler", text, shown(best[best["value"] == 1]))
+    return text, [shown(best[best["value"] == 1])]
 
 
-def size_of_the_difference(tables: Tables) -> Statement:
+def size_of_the_difference(tables: Tables) -> Said:
     """Say how large the differences from Poisson are, and how many intervals leave zero out."""
     losses = cells(tables, "winners", "loss")
     found = over_poisson(differences(tables), losses)
@@ -108,10 +102,10 @@ def size_of_the_difference(tables: Tables) -> Statement:
         f"{most['dataset']}, epsilon = {most['epsilon']})."
     )
     base = losses[losses["sampler"] == REFERENCE].merge(far[BLOCK])
-    return Statement("How much it matters", text, pd.concat([shown(far, (*VALUE, *ENDS)), shown(base)]))
+    return text, [shown(far, (*VALUE, *ENDS)), shown(base)]
 
 
-def noise_at_equal_privacy(tables: Tables) -> Statement:
+def noise_at_equal_privacy(tables: Tables) -> Said:
     """Compare the noise that samplers need with Poisson's."""
     noise = cells(tables, "measures", "noise_multiplier")
     found = over_poisson(noise, noise)
@@ -121,10 +115,10 @@ def noise_at_equal_privacy(tables: Tables) -> Statement:
         f"{(found['ratio'] >= 1).sum()} of {len(found)} comparisons with another sampler. Noise over Poisson's: "
         f"{', '.join(f'{label_of(name)} {least:.2f} to {most:.2f}' for name, least, most in spans.itertuples())}."
     )
-    return Statement("Noise", text, shown(noise))
+    return text, [shown(noise)]
 
 
-def cost(tables: Tables) -> Statement:
+def cost(tables: Tables) -> Said:
     """Say what the cheapest sampler saves, and what it loses by it."""
     gradients = cells(tables, "measures", "gradients_expected")
     found, paired = over_poisson(gradients, gradients), differences(tables)
@@ -139,10 +133,10 @@ def cost(tables: Tables) -> Statement:
     )
     here = gradients[(gradients[BLOCK] == best[BLOCK]).all(axis=1)]
     pair = here[here["sampler"].isin((best["sampler"], REFERENCE))]
-    return Statement("Cost", text, pd.concat([shown(pair), shown(kept, ENDS)]))
+    return text, [shown(pair), shown(kept, ENDS)]
 
 
-def papers_pair(tables: Tables) -> Statement:
+def papers_pair(tables: Tables) -> Said:
     """Say what the noise that the papers' pair asks for is worth."""
     attained, proved = (cells(tables, "measures", f"epsilon_{end}", "consistent") for end in ENDS)
     # for Poisson that pair is about adding a record, so that it breaks no promise where a record is replaced
@@ -157,10 +151,10 @@ def papers_pair(tables: Tables) -> Statement:
         f"epsilon = {most['value']:.3g}, and {proof['value'].iloc[0]:.3g} is what is proved. "
     )
     text += "Do not calibrate noise by that pair." if broken else "No attack known here contradicts that pair."
-    return Statement("The papers' pair", text, pd.concat([shown(worst), shown(proof)]))
+    return text, [shown(worst), shown(proof)]
 
 
-def reversals(tables: Tables) -> Statement:
+def reversals(tables: Tables) -> Said:
     """Count the pairs of samplers whose order is reversed at equal proved privacy."""
     lines, used = [], []
     for variant, words in (
@@ -172,12 +166,13 @@ def reversals(tables: Tables) -> Statement:
                              for what in ("reversed", "separated"))  # fmt: skip
             count, total = turned["value"].sum(), apart["value"].sum()
             lines.append(f"of {total:.0f} pairs told apart by {words}, {count:.0f} are told apart the other way")
-            used += [turned, apart]
-    found = there(pd.concat([pd.DataFrame(), *used]))
-    return Statement("Rankings", f"At equal proved privacy, {'; '.join(lines)}.", shown(found))
+            used += [shown(turned), shown(apart)]
+    if not lines:
+        raise LackingError("this run ranks samplers in one way only")
+    return f"At equal proved privacy, {'; '.join(lines)}.", used
 
 
-def adjacency(tables: Tables) -> Statement:
+def adjacency(tables: Tables) -> Said:
     """Say what Poisson would need if a record were added or removed instead of replaced."""
     other, own = (cells(tables, "noise", column, steps="*", sampler=REFERENCE, m="*")
                   for column in ("noise_add_remove", "noise_multiplier"))  # fmt: skip
@@ -187,10 +182,10 @@ def adjacency(tables: Tables) -> Statement:
         f"or removed, its noise falls to {ratio.min():.2f} to {ratio.max():.2f} of that; for samplers of fixed size no "
         "such bound exists, and the two relations must not be mixed in one comparison."
     )
-    return Statement("Adjacency", text, pd.concat([shown(other), shown(own)]))
+    return text, [shown(other), shown(own)]
 
 
-def coverage(tables: Tables) -> Statement:
+def coverage(tables: Tables) -> Said:
     """Say whose intervals keep their level."""
     found = there(cells(tables, "measures", "coverage").dropna(subset=list(ENDS)))
     missed = found.loc[found["upper"] < 0.95, "sampler"]
@@ -198,10 +193,10 @@ def coverage(tables: Tables) -> Statement:
     span = f"{low:.0f}" + (f" to {high:.0f}" if high > low else "")
     text = f"The bootstrap's 95 % intervals, made from the noisy releases alone, cover the truth in {span} % of seeds."
     text += f" Shown to cover less than 95 %: {names(missed) if len(missed) else 'none of the samplers'}."
-    return Statement("Intervals", text, shown(found, (*VALUE, *ENDS)))
+    return text, [shown(found, (*VALUE, *ENDS))]
 
 
-def control(tables: Tables) -> Statement:
+def control(tables: Tables) -> Said:
     """Compare two samplers that are one in law: a check of the comparison itself."""
     ranks = cells(tables, "rankings", "rank").query("sampler in @SAME_LAW")
     both = there(ranks[ranks.duplicated(BLOCK, keep=False)])
@@ -210,23 +205,24 @@ def control(tables: Tables) -> Statement:
         f"{names(SAME_LAW)} have the same law and the same noise; their ranks differ in "
         f"{(values.nunique() > 1).sum()} of {values.ngroups} comparisons, which shows what chance alone does here."
     )
-    return Statement("Check", text, shown(both))
+    return text, [shown(both)]
 
 
-PARTS: tuple[Callable[[Tables], Statement], ...] = (
-    recommendation, size_of_the_difference, noise_at_equal_privacy, cost, papers_pair, reversals, adjacency, coverage,
-    control,
-)  # fmt: skip
-"""Most useful first."""
+PARTS: dict[str, Callable[[Tables], Said]] = {
+    "Which sampler": recommendation, "How much it matters": size_of_the_difference, "Noise": noise_at_equal_privacy,
+    "Cost": cost, "The papers' pair": papers_pair, "Rankings": reversals, "Adjacency": adjacency,
+    "Intervals": coverage, "Check": control,
+}  # fmt: skip
+"""By heading, most useful first."""
 
 
 def evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
     """Return what the tables say, paragraph by paragraph, with the cells that each rests on."""
     found: dict[str, pd.DataFrame] = {}
-    for part in PARTS:
+    for heading, part in PARTS.items():
         with suppress(LackingError):
-            one = part(tables)
-            found[f"**{one.heading}.** {escape_markdown(one.text)}"] = one.evidence
+            text, used = part(tables)
+            found[f"**{heading}.** {escape_markdown(text)}"] = pd.concat(used)
     return found
 
 
