@@ -80,7 +80,7 @@ class BunDesigns(Experiment):
 
 
 def menu(table: FrameTable, rate: float, target: float, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Yield rules at one promise, worst of three populations: as simulated, more spread, and more records on top."""
+    """Yield rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
     counts = table.frame.stratum_sizes.tolist()
     values = [table.values[table.frame.needed("strata") == h] for h in range(len(counts))]
     deviations = [float(part.std(ddof=1)) for part in values]
@@ -101,7 +101,7 @@ def menu(table: FrameTable, rate: float, target: float, rng: np.random.Generator
     own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
     change = neyman_change(values, own[0])
     # what each rule allocates in each scenario, and the base epsilon that it allows in one of them
-    menu: dict[str, tuple[Rules, Callable[[Sequence[int], Sequence[int]], float]]] = {
+    offered: dict[str, tuple[Rules, Callable[[Sequence[int], Sequence[int]], float]]] = {
         **{f"{name}, public": ([rule] * 3, lambda rule, _: strata.base_for_public(rule, counts, target))
            for name, rule in public.items()},
         "proportional, randomised rounding": (rounded, lambda *_: rounding_base(rate, target)),
@@ -110,7 +110,7 @@ def menu(table: FrameTable, rate: float, target: float, rng: np.random.Generator
         "Neyman, from the data, at best": (
             own, lambda rule, sizes: strata.base_for_certificate(rule, sizes, change, target)),
     }  # fmt: skip
-    for name, (rules, base_for) in menu.items():
+    for name, (rules, base_for) in offered.items():
         base = min(base_for(rule, s.sizes) for rule, s in zip(rules, scenarios, strict=True))
         # the rule with the smallest of these worst totals is the answer to Equations 7 and 8 over this menu
         sampling, noise = max(
