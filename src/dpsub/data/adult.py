@@ -57,9 +57,8 @@ def read_raw(path: Path) -> pd.DataFrame:
     except OSError as problem:
         raise DataError(f"{path} must be readable, got: {problem.strerror}; put the original file there") from None
     except ValueError as problem:
-        raise DataError(
-            f"{path} must hold records of adult.names, got: {problem}; put the original file there"
-        ) from None
+        got = " ".join(str(problem).split())
+        raise DataError(f"{path} must hold records of adult.names, got: {got}; put the original file there") from None
     return table.assign(income=table["income"].str.rstrip("."))
 
 
