@@ -91,7 +91,7 @@ def test_records_are_coded_scaled_and_ordered_test_part_first(few):
 def test_a_damaged_file_is_refused(few, old, new):
     assert old in DATA
     few[0].write_text(DATA.replace(old, new, 1))
-    with pytest.raises(DataError, match="(must hold records|order of the records differs).* original file"):
+    with pytest.raises(DataError, match=r"(must hold records|order of the records differs).* original file"):
         adult.prepare(*few)
 
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsub import noise, sampling
-from dpsub.amplification import amplify, base_epsilon
+from dpsub import noise
 from dpsub.divergences import hockey_stick
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import (
@@ -41,29 +40,11 @@ def test_the_printed_laplace_formula_is_too_small_below_minus_theta() -> None:
     assert float(LaplaceProfile(theta).delta(epsilon)) > printed + 0.08
 
 
-@pytest.mark.parametrize(("name", "ratio"), EVERY)
-def test_profiles_fall_within_their_limits_and_mirror(name: str, ratio: float) -> None:
-    profile, epsilon = noise.of(name, ratio), np.linspace(0, 6, 40)
-    delta = profile.delta(np.linspace(-8, 8, 401))
-    assert (np.diff(delta) <= 0).all()
-    assert delta.min() >= 0 and delta.max() <= 1
-    mirrored = -np.expm1(-epsilon) + np.exp(-epsilon) * profile.delta(epsilon)
-    np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-13)
-    if ratio <= 3:
-        assert float(profile.epsilon(float(profile.delta(0.0)))) == pytest.approx(0, abs=1e-14)
-        assert float(profile.epsilon(0.0)) == (math.inf if name == "gaussian" else ratio)
-
-
-def test_branches_of_the_gaussian_profile_meet() -> None:
-    for ratio in (1.0, 2.0, 9.0):
-        for edge in (0.0, ratio * ratio / 2, ratio * (ratio + ratio / 2), 9 * ratio + ratio**2 / 2):
-            profile = GaussianProfile(ratio)
-            below, above = (float(profile.log_delta(edge + step)) for step in (-1e-9, 1e-9))
-            slope = -(1 + edge / ratio + ratio) / ratio
-            assert abs(below - above) < 4e-9 * abs(slope)
-            np.testing.assert_allclose(
-                profile.log_delta(edge), GaussianProfile(ratio * (1 + 1e-15)).log_delta(edge), rtol=1e-12
-            )
+@pytest.mark.parametrize(("name", "ratio"), [(name, ratio) for name, ratio in EVERY if ratio <= 3])
+def test_ends_of_the_inverse(name: str, ratio: float) -> None:
+    profile = noise.of(name, ratio)
+    assert float(profile.epsilon(float(profile.delta(0.0)))) == pytest.approx(0, abs=1e-14)
+    assert float(profile.epsilon(0.0)) == (math.inf if name == "gaussian" else ratio)
 
 
 @pytest.mark.parametrize(("name", "ratio"), EVERY)
@@ -143,17 +124,16 @@ KINDS: list[Profile] = [
 IDS = [f"{type(profile).__name__}-{number}" for number, profile in enumerate(KINDS)]
 
 
-@pytest.mark.parametrize("profile", KINDS, ids=IDS)
-def test_a_profile_falls_is_convex_and_mirrors(profile: Profile) -> None:
-    alpha = np.linspace(0.05, 8, 200)
-    delta = profile.delta(np.log(alpha))
-    assert (np.diff(delta) <= 1e-15).all()
-    assert delta.min() >= 0
-    assert delta.max() <= 1
-    assert (np.diff(delta, 2) >= -1e-12).all()
-    epsilon = np.linspace(0, 3, 31)
+@pytest.mark.parametrize(("profile", "slack"), [*((each, 1e-15) for each in KINDS),
+                                                *((noise.of(*each), 0.0) for each in EVERY)])  # fmt: skip
+def test_a_profile_falls_is_convex_and_mirrors(profile: Profile, slack: float) -> None:
+    delta = profile.delta(np.log(np.linspace(0.05, 8, 200)))
+    assert delta.min() >= 0 and delta.max() <= 1
+    assert (np.diff(delta) <= slack).all() and (np.diff(delta, 2) >= -1e-12).all()
+    assert (np.diff(profile.delta(np.linspace(-8, 8, 401))) <= slack).all()
+    epsilon = np.linspace(0, 6, 40)
     mirrored = -np.expm1(-epsilon) + np.exp(-epsilon) * profile.delta(epsilon)
-    np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-13, atol=10 * slack)
 
 
 @pytest.mark.parametrize("profile", KINDS, ids=IDS)
@@ -236,12 +216,6 @@ def test_analytic_scale_is_safe_and_the_smallest(epsilon: float, delta: float) -
     assert float(GaussianProfile(2.0 / (scale * (1 - 1e-11))).log_delta(epsilon)) > math.log(delta)
 
 
-def test_planted_fault_a_scale_five_percent_too_small_breaks_the_target() -> None:
-    for epsilon, delta in GRID:
-        scale = 0.95 * Gaussian.calibrated(epsilon, delta, 1.0).scale
-        assert float(GaussianProfile(1 / scale).log_delta(epsilon)) > math.log(delta)
-
-
 def test_scales_are_proportional_to_the_sensitivity() -> None:
     for scale in (Gaussian.calibrated, Gaussian.classical, Laplace.calibrated):
         assert scale(0.5, 1e-3, 6.0).scale == pytest.approx(6 * scale(0.5, 1e-3, 1.0).scale, rel=1e-14)
@@ -266,27 +240,6 @@ def test_the_classical_condition_matters() -> None:
     # far beyond its condition the classical scale does break its promise
     scale = Gaussian.classical(40.0, 1e-5, 1.0).scale
     assert float(GaussianProfile(1 / scale).delta(40.0)) > 1e-5
-
-
-def test_consistent_values_of_the_regression_experiment() -> None:
-    """E3 and E5: delta' with one theta and one convention (n = 1000, b = 200, m = 100, C = 3)."""
-    expected = {
-        ("wor", 0.01): 5.0e-8,
-        ("wor", 0.001): 5.0e-9,
-        ("wr", 0.01): 3.55e-6,
-        ("must_ow", 0.01): 2.87e-5,
-        ("must_ww", 0.01): 3.89e-5,
-        ("wr", 0.001): 3.54e-7,
-        ("must_ow", 0.001): 2.86e-6,
-        ("must_ww", 0.001): 3.87e-6,
-    }
-    for (scheme, target), value in expected.items():
-        law = sampling.of_sizes(scheme, n=1000, b=200, m=100).multiplicity_law(1000)
-        epsilon = float(base_epsilon(target, law.eta))
-        sensitivity = 3 / 1000
-        sigma = Gaussian.classical(epsilon, 1 / 1000, sensitivity).scale
-        delta = float(amplify(law, GaussianProfile(sensitivity / sigma), epsilon).delta_amplified)
-        assert float(f"{delta:.{1 if scheme == 'wor' else 2}e}") == value
 
 
 @pytest.mark.parametrize("name", noise.REGISTRY.names())

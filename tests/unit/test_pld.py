@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 
-import mpmath
 import numpy as np
 import pytest
 from mpmath import mp, mpf
@@ -26,7 +25,7 @@ from dpsub.accounting.pld import PrivacyLossDistribution, order_indices, symmetr
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
-from dpsub.sampling import Multistage, Poisson, Sampler, Wor, base, laws, of_sizes
+from dpsub.sampling import Multistage, Poisson, Sampler, Wor, base, of_sizes
 from dpsub.sampling.laws import MultiplicityLaw
 
 GAUSSIANS = [(10.0, 1, 1.0), (30.0, 100, 2.0), (50.0, 1000, 5.0), (5.0, 10, 6.0), (1000.0, 10**6, 1.0), (0.5, 1, 0.1)]
@@ -41,16 +40,6 @@ def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
     assert lower <= exact <= upper <= exact * 1.011
     if scale == 20:  # far below what a plain transform can tell from 0
         assert 0 < lower <= upper <= lower * 1.011
-
-
-@pytest.mark.parametrize(
-    ("scale", "k", "delta"), [(20.0, 100, 1e-5), (20.0, 100, 1e-30), (1.0, 50, 0.3), (3.0, 1, 1e-9)]
-)
-def test_epsilon_of_many_gaussians(scale: float, k: int, delta: float) -> None:
-    exact = float(GaussianProfile(math.sqrt(k) / scale).epsilon(delta))
-    composition = Composition([(PairEvent(PoissonPair(1.0, scale)), k)])
-    lower, upper, *_ = composition.answer(Target(delta=delta, width=1e-3))
-    assert lower <= exact <= upper <= lower + 1e-3
 
 
 def test_gaussians_of_different_scales_add_their_squares() -> None:
@@ -72,30 +61,6 @@ def test_rare_inclusion_tilts_far(rate: float) -> None:
     assert 0 <= lower <= upper <= 10 * (rate + 2 * math.expm1(LOSS_TOLERANCE))
 
 
-def test_a_curve_is_its_points_and_bounds_are_ordered() -> None:
-    pair = PoissonPair(0.02, 1.5)
-    epsilons = np.linspace(0.0, 2.5, 11)
-    lower = ComposedLoss([lower_pld(pair, 1e-3, tail=1e-18)], [400])
-    upper = ComposedLoss([upper_pld(pair, 1e-3, tail=1e-18)], [400])
-    low, high = lower.curve(epsilons), upper.curve(epsilons)
-    assert np.all(low <= high)
-    assert np.all(np.diff(low) <= 0)
-    assert np.all(np.diff(high) <= 0)
-    for epsilon, value in zip(epsilons.tolist(), high.tolist(), strict=True):
-        assert lower.delta(epsilon) <= value
-        # two transforms with tilts of their own: both are at least delta of the law, neither is at least the other,
-        # and each is above delta by at most twice what it charges, and the round-off of 400 tilted masses
-        point = upper.delta(epsilon)
-        assert point - 2 * _charge(upper, epsilon, epsilon) <= value * (1 + 1e-10)
-        assert value - 2 * _charge(upper, 0.0, epsilon) <= point * (1 + 1e-10)
-
-
-def _charge(composed: ComposedLoss, centre: float, epsilon: float) -> float:
-    """What the upper bound at `epsilon` adds for errors, tilted for an answer at `centre`."""
-    tilted = composed.masses(composed.cumulants.tilt_at_epsilon(centre - composed._offset))
-    return tilted._error * math.exp(tilted.log_scale - tilted.tilt * (epsilon - composed._offset))
-
-
 def test_more_steps_less_noise_and_coarser_grids_never_lower_a_bound() -> None:
     def upper(q: float, s: float, k: int, step: float) -> float:
         return ComposedLoss([upper_pld(PoissonPair(q, s), step, tail=1e-18)], [k]).delta(1.0)
@@ -115,22 +80,6 @@ def test_swapping_a_pair_twice_is_the_pair() -> None:
     for make in (lower_pld, upper_pld):
         one, two = (ComposedLoss([make(pair, 1e-3, tail=1e-18, swapped=swapped)], [50]) for swapped in (False, True))
         assert one.delta(0.5) == pytest.approx(two.delta(0.5), rel=2e-3)
-
-
-def test_one_step_of_a_pair_is_its_half_line() -> None:
-    pair = PoissonPair(0.3, 1.0)
-    for swapped in (False, True):
-        sign = -1.0 if swapped else 1.0
-        for epsilon in (0.0, 0.1, 0.25):
-            t = pair.inverse_loss(np.array([sign * epsilon]))
-            if swapped:
-                exact = pair.cdf_prime(t)[0] - math.exp(epsilon) * pair.cdf(t)[0]
-            else:
-                exact = pair.sf(t)[0] - math.exp(epsilon) * pair.sf_prime(t)[0]
-            lower = ComposedLoss([lower_pld(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
-            upper = ComposedLoss([upper_pld(pair, 2e-4, tail=1e-18, swapped=swapped)], [1]).delta(epsilon)
-            assert lower <= exact <= upper
-            assert upper - lower < 1e-5
 
 
 def test_a_loss_beyond_every_bound_counts_once_in_each_step() -> None:
@@ -300,15 +249,11 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch:
     assert dpsub.account(Wor(10), 1000, **asked).width_met
 
 
-def test_laplace_noise_is_calibrated_and_described_as_what_it_is() -> None:
-    found = dpsub.calibrate(Wor(10), 100, steps=10, epsilon=1.0, delta=1e-5, mechanism="laplace", accuracy=0.01)
-    assert 0 < found.refuted < found.noise_multiplier
-    assert found.account.upper <= 1.0
-    text = " ".join(found.account.conditions)
-    assert "scalar" in text
-    assert "Laplace" in text
-    assert "N(0" not in text
-    assert found.account.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
+def test_laplace_noise_is_described_as_what_it_is() -> None:
+    found = dpsub.account(Wor(10), 100, noise_multiplier=8.0, steps=10, epsilon=1.0, mechanism="laplace")
+    text = " ".join(found.conditions)
+    assert "scalar" in text and "Laplace" in text and "N(0" not in text
+    assert found.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
     mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
     assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(dpsub.Ledger(mixed).account(epsilon=1.0).conditions)
 
@@ -340,15 +285,7 @@ def test_the_move_for_inversion_is_charged_where_it_does_not_suffice(rate: float
 
 
 def test_laws_of_counts_are_as_accurate_as_the_allowances_assume() -> None:
-    with mpmath.workdps(40):
-        for size, rate in ((10**6, 1e-6), (10**6, 0.3), (300, 1 / 300)):
-            middle, width = size * rate, 20 * math.sqrt(size * rate * (1 - rate))
-            counts = np.unique(np.linspace(max(0, middle - width), min(size, middle + width), 60).astype(int))
-            got = laws.log_binomial(counts, size, rate)
-            for count, value in zip(counts.tolist(), got.tolist(), strict=True):
-                true = mpmath.log(mpmath.binomial(size, count)) + count * mpmath.log(mpmath.mpf(rate))
-                true += (size - count) * mpmath.log1p(-mpmath.mpf(rate))
-                assert abs(float(mpmath.mpf(value) - true)) < 6e-13 < LAW_ERROR / 6
+    assert LAW_ERROR > 6 * 6e-13  # which tests/unit/test_sampling.py finds for up to 10^6 draws
     exact = SlotStage("without", 10**8).count_law(3 * 10**8, 1)
     np.testing.assert_allclose(exact, [2 / 3, 1 / 3], rtol=1e-15)
     with pytest.raises(UnsupportedError, match="1000000 slots"):
@@ -487,15 +424,12 @@ def looped(values: np.ndarray, damp: float) -> np.ndarray:
     return result
 
 
+@pytest.mark.parametrize("long", [100, compose._LONG])
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 15, 16, 17, 1000])
-@pytest.mark.parametrize("damp", [0.0, 1e-30, 0.5, 1 - 1e-6, 1.0])
-def test_is_the_plain_loop(size: int, damp: float) -> None:
+@pytest.mark.parametrize("damp", [0.0, 1e-30, 0.5, 0.999, 1 - 1e-6, 1.0])
+def test_damped_sums_are_the_plain_loop(size: int, damp: float, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compose, "_LONG", long)
     values = np.random.default_rng(size).exponential(size=size) ** 8
     np.testing.assert_allclose(compose.damped_sums(values, damp), looped(values, damp), rtol=1e-14)
 
 
-def test_long_arrays_get_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = np.random.default_rng(5).exponential(size=5000)
-    short = compose.damped_sums(values, 0.999)
-    monkeypatch.setattr(compose, "_LONG", 100)
-    np.testing.assert_allclose(compose.damped_sums(values, 0.999), short, rtol=1e-13)
