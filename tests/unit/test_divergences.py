@@ -134,8 +134,8 @@ def test_an_early_end_is_charged_or_refused() -> None:
     assert cut.upper < math.e
 
 
-@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.5, 0.0), (1.0, 0.05), (0.0, 0.2)])
-@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.5, 0.0), (1.0, 0.05), (0.0, 0.2), (2.0, 0.3)])
+@pytest.mark.parametrize("steps", [1, 2, 3, 5])
 def test_the_worst_mechanism_on_a_chain_is_the_group_profile(epsilon0: float, delta0: float, steps: int) -> None:
     start, end = np.eye(steps + 1)[[0, -1]]
     chain = [(k, k + 1) for k in range(steps)]

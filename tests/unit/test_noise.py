@@ -176,31 +176,6 @@ def test_membership_has_groups_for_free() -> None:
     np.testing.assert_array_equal(found, np.full(5, found[0]))
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 5])
-@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.0, 0.05), (0.5, 0.0), (1.0, 0.02), (2.0, 0.3)])
-def test_groups_of_a_point_are_the_best_chain(epsilon0: float, delta0: float, steps: int) -> None:
-    """A dense search over events: the largest probability is passed on from neighbour to neighbour."""
-    start = np.linspace(0, 1, 200001)
-    share = start
-    for _ in range(steps):
-        share = np.minimum(
-            1, np.minimum(math.exp(epsilon0) * share + delta0, 1 - math.exp(-epsilon0) * (1 - delta0 - share))
-        )
-    for epsilon in (0.0, 0.3, epsilon0, 2.5):
-        searched = max(0.0, float((share - math.exp(epsilon) * start).max()))
-        found = float(np.exp(PointGuarantee(epsilon0, delta0).group_log_delta(epsilon, steps)))
-        assert searched <= found + 1e-12
-        assert found == pytest.approx(searched, abs=2e-4)
-
-
-def test_groups_of_a_point_are_below_the_black_box() -> None:
-    profile = PointGuarantee(0.7, 0.01)
-    for steps in (2, 3, 4):
-        for epsilon in (0.0, 0.5, 1.4, 2.8):
-            bound = float(np.exp(BlackBoxGroups(profile).group_log_delta(epsilon, steps)))
-            assert float(np.exp(profile.group_log_delta(epsilon, steps))) <= bound + 1e-12
-
-
 def test_a_substitution_is_two_steps() -> None:
     profile = noise.of("laplace", 0.5)
     np.testing.assert_allclose(PairedSteps(profile).delta([0.0, 0.4]), profile.group(2).delta([0.0, 0.4]))
