@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpsub.sampling import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
+from dpsub.sampling import Multistage, MustOO, MustOW, MustWO, MustWW, Wor, Wr
 from dpsub.sampling.base import Stage, WithoutReplacement, WithReplacement
 
 SLACK = 1e-13  # rounding of an inclusion probability, relative
@@ -68,13 +68,6 @@ def test_order_of_inclusion_probabilities(size: tuple[int, int, int]) -> None:
     elif b < n:
         # E13: equality of MUST.OW and WR at m = 1 as well as at b = n
         assert ow < wr < wor
-
-
-@given(sizes())
-def test_every_sampler_keeps_the_mean(size: tuple[int, int, int]) -> None:
-    n, b, m = size
-    for sampler in (Poisson(m / n), Wor(m), Wr(m), MustOW(b, m), MustWO(b, m), MustWW(b, m), MustOO(b, m)):
-        assert sampler.multiplicity_law(n).mean == pytest.approx(m / n, rel=1e-12)
 
 
 def stage_matrix(stage: Stage, n_slots: int, j_max: int) -> np.ndarray:

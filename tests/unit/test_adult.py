@@ -166,16 +166,6 @@ def test_marginals_are_near_those_of_the_original(table):
     assert ratio[loose].between(0.85, 1.15).all(), ratio
 
 
-def test_values_stay_in_the_ranges_of_the_original(table):
-    ranges = {"age": (17, 90), "fnlwgt": (13492, 1490400), "education_num": (1, 16), "capital_gain": (0, 99999),
-              "capital_loss": (0, 4356), "hours_per_week": (1, 99)}  # fmt: skip
-    for name in adult.COLUMNS:
-        low, high = ranges.get(name, (0, 1))
-        assert table[name].between(low, high).all(), name
-    groups = table[["occupation_professional", "occupation_office", "occupation_worker"]].sum(axis=1)
-    assert groups.max() == 1
-
-
 def test_logistic_regression_meets_a_task_like_the_original(table):
     scaled = adult.scaled(table)
     X, y = scaled[list(adult.FEATURES)].to_numpy(), scaled["income"].to_numpy()
@@ -183,15 +173,3 @@ def test_logistic_regression_meets_a_task_like_the_original(table):
     assert 0.82 < fit.score(X[adult.N_TRAIN :], y[adult.N_TRAIN :]) < 0.86  # the original gives 0.841
     signs = np.sign(fit.coef_[0]) == np.sign(adult.COEFFICIENTS)
     assert signs.all()
-
-
-def test_tables_of_shares_and_quantiles_are_well_formed():
-    assert sum(adult.EDUCATION_NUM) == pytest.approx(10000, abs=5)
-    assert all(sum(row) == pytest.approx(1000, abs=2) for row in adult.OCCUPATION)
-    for levels, tables in (
-        (adult.LEVELS, (*adult.AGE, *adult.HOURS, adult.FNLWGT)),
-        (adult.MONEY_LEVELS, (adult.GAIN, adult.LOSS)),
-    ):
-        for values in tables:
-            assert len(values) == len(levels)
-            assert list(values) == sorted(values)
