@@ -6,9 +6,7 @@ the truth, and on fine cells it is the truth to many digits.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,44 +14,22 @@ from scipy.special import ndtr
 
 from dpsub.accounting.pld import Profile
 from dpsub.accounting.proofs import SlotStage
+from dpsub.sampling.base import PoissonStage, Stage, WithoutReplacement, WithReplacement
+from tests.statistical import forward
 
 RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-Counts = tuple[int, ...]
+
+
+def package_stages(chain: Sequence[SlotStage]) -> list[Stage]:
+    """The accountant's stages as those that draw."""
+    kinds = {"without": WithoutReplacement, "with": WithReplacement}
+    return [PoissonStage(stage.rate) if stage.kind == "poisson" else kinds[stage.kind](stage.size) for stage in chain]
 
 
 def sample_counts(n: int, stages: Sequence[SlotStage]) -> tuple[np.ndarray, np.ndarray]:
     """All count vectors of the n records, shape (k, n), and their probabilities, by walking through the stages."""
-    law: dict[Counts, float] = {(1,) * n: 1.0}
-    for stage in stages:
-        moved: dict[Counts, float] = defaultdict(float)
-        for counts, weight in law.items():
-            for drawn, probability in _drawn(counts, stage):
-                moved[drawn] += weight * probability
-        law = moved
-    return np.array(list(law)), np.array(list(law.values()))
-
-
-def _drawn(counts: Counts, stage: SlotStage) -> list[tuple[Counts, float]]:
-    total = sum(counts)
-    if stage.kind == "poisson":
-        rows = itertools.product(*(range(c + 1) for c in counts))
-        q = stage.rate
-        return [
-            (row, math.prod(math.comb(c, u) * q**u * (1 - q) ** (c - u) for c, u in zip(counts, row, strict=True)))
-            for row in rows
-        ]
-    result = []
-    limits = counts if stage.kind == "without" else tuple(stage.size if c else 0 for c in counts)
-    for row in itertools.product(*(range(c + 1) for c in limits)):
-        if sum(row) != stage.size:
-            continue
-        if stage.kind == "without":
-            ways = math.prod(math.comb(c, u) for c, u in zip(counts, row, strict=True))
-            result.append((row, ways / math.comb(total, stage.size)))
-        else:
-            ways = math.factorial(stage.size) / math.prod(math.factorial(u) for u in row)
-            result.append((row, ways * math.prod((c / total) ** u for c, u in zip(counts, row, strict=True))))
-    return result
+    law = forward.law(package_stages(stages), n)
+    return np.array(list(law)), np.array([float(probability) for probability in law.values()])
 
 
 def divergences(

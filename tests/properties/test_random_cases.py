@@ -24,10 +24,18 @@ from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.relations import Relation
-from dpsub.sampling import Multistage, Poisson, Sampler, base
+from dpsub.sampling import Multistage, Poisson, Sampler
 from dpsub.streams import stream
 from tests.fresh_seeds import VARIABLE, replay, seed
-from tests.tiny_mechanisms import RECORDS, both_sides, cell_masses, divergences, sample_counts, two_steps
+from tests.tiny_mechanisms import (
+    RECORDS,
+    both_sides,
+    cell_masses,
+    divergences,
+    package_stages,
+    sample_counts,
+    two_steps,
+)
 
 FAMILIES = ("wor", "wr", "must_ow", "must_wo", "must_ww", "three stages", "ends in poisson",
             "poisson, replaced", "poisson, added", "laplace wor", "laplace poisson")  # fmt: skip
@@ -179,8 +187,7 @@ def test_two_adaptive_steps(family: str) -> None:
 def sampler_of(chain: list[SlotStage]) -> Sampler:
     if chain[0].kind == "poisson":
         return Poisson(chain[0].rate)
-    kinds = {"without": base.WithoutReplacement, "with": base.WithReplacement}
-    return Multistage([kinds[stage.kind](stage.size) for stage in chain])
+    return Multistage(package_stages(chain))
 
 
 def test_a_seed_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:

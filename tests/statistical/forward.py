@@ -27,7 +27,7 @@ def _outcomes(stage: Stage, slots: Slots) -> Iterator[tuple[Slots, Fraction]]:
         for chosen in combinations(slots, stage.size):
             yield chosen, Fraction(1, comb(len(slots), stage.size))
     elif isinstance(stage, PoissonStage):
-        rate = Fraction(stage.rate).limit_denominator(1000)
+        rate = Fraction(stage.rate)
         for kept in product((False, True), repeat=len(slots)):
             chosen = tuple(slot for slot, keep in zip(slots, kept, strict=True) if keep)
             yield chosen, rate ** len(chosen) * (1 - rate) ** (len(slots) - len(chosen))

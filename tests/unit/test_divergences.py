@@ -72,14 +72,6 @@ def test_the_maximal_coupling_has_its_marginals_and_the_largest_diagonal(first: 
     assert np.trace(joint_of(parts)) >= 1 - float(total_variation(first, second)) - 1e-12
 
 
-def test_planted_fault_the_printed_divisor_of_the_coupling_loses_mass() -> None:
-    parts = maximal_coupling([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])
-    moved = np.outer(parts.first, parts.second)  # eta^2 in the divisor
-    assert moved.sum() == pytest.approx(1)
-    assert (parts.eta * moved).sum() == pytest.approx(parts.eta)
-    assert parts.eta == 0.5
-
-
 def test_equal_and_disjoint_laws_have_branches_of_their_own() -> None:
     same, apart = maximal_coupling([0.4, 0.6], [0.4, 0.6]), maximal_coupling([1.0, 0.0], [0.0, 1.0])
     assert same.eta == 0

@@ -104,25 +104,6 @@ def test_the_stop_rule_is_honest_for_errors_that_fall_by_three(order: float, siz
     assert all(math.log2(before / after) in (1, 2) for before, after in pairwise(tried))
 
 
-def test_a_known_lower_end_ends_the_search_for_an_attack_only_where_it_will_not_be_overtaken() -> None:
-    question = Target(delta=0.1, width=1e-6)
-
-    def search(known: float) -> tuple[float, int]:
-        tried: list[float] = []
-
-        def build(step: float, tail: float, swapped: bool) -> float:
-            tried.append(step)
-            return 3.0 - step**2
-
-        end, _ = sharpened(question, build, (False,), 1.0, "lower", 1e-18, known)
-        return end.value, len(tried)
-
-    assert search(3.1)[1] == 2
-    unchallenged = search(0.0)
-    assert unchallenged[1] > 2
-    assert search(2.9) == unchallenged
-
-
 def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0}
     flipped = dpsub.account(sampler, 1000, **asked)
