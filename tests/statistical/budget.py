@@ -6,6 +6,10 @@ the number of cases it looks at (Bonferroni): no retries, no normal approximatio
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+
 import numpy as np
 from scipy.stats import binom
 
@@ -39,19 +43,21 @@ def level(share: str, cases: int) -> float:
 def p_value(observed: np.ndarray, probabilities: np.ndarray, n_draws: int) -> float:
     """Return a p-value that is valid exactly: the smallest two-sided binomial one, times the number of cells.
 
-    Parameters
-    ----------
-    observed : ndarray, shape (cells,)
-        How many of the independent draws fell into each cell. The cells need not be disjoint.
-    probabilities : ndarray, shape (cells,)
-        Of each cell, under the null.
-    n_draws : int
-        Number of draws.
+    `observed`, shape (cells,), counts how many of the independent draws fell into each cell, `probabilities` are those
+    of the cells under the null. The cells need not be disjoint.
     """
     p = np.clip(probabilities, 0.0, 1.0)
     lower, upper = binom.cdf(observed, n_draws, p), binom.sf(observed - 1, n_draws, p)
     two_sided = 2 * np.minimum(lower, upper)
     return float(min(1.0, two_sided.min() * len(p)))
+
+
+def joint_p(outcomes: list[tuple[int, ...]], law: Mapping[tuple[int, ...], float | Fraction]) -> float:
+    """Return the p-value of draws against their enumerated law; 0 if an impossible one came."""
+    seen = Counter(outcomes)
+    if not set(seen) <= set(law):
+        return 0.0
+    return p_value(np.array([seen[each] for each in law]), np.array([float(p) for p in law.values()]), len(outcomes))
 
 
 def rng(test: str, case: object = 0, replicate: int = 0) -> np.random.Generator:

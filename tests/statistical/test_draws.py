@@ -35,16 +35,8 @@ def count_table(samples: Samples, n: int) -> np.ndarray:
 
 
 def joint_p(table: np.ndarray, stages: tuple[Stage, ...], n: int) -> float:
-    """p-value of draws (rows of counts) against the enumerated joint law; 0 if an impossible outcome occurs."""
-    law = forward.law(stages, n)
-    codes = {outcome: code for code, outcome in enumerate(law)}
-    seen = np.zeros(len(law), dtype=int)
-    outcomes, times = np.unique(table, axis=0, return_counts=True)
-    for outcome, count in zip(map(tuple, outcomes.tolist()), times, strict=True):
-        if outcome not in codes:
-            return 0.0
-        seen[codes[outcome]] = count
-    return budget.p_value(seen, np.array([float(p) for p in law.values()]), len(table))
+    """p-value of draws (rows of counts) against the enumerated joint law."""
+    return budget.joint_p([tuple(row) for row in table.tolist()], forward.law(stages, n))
 
 
 def multiplicity_p(table: np.ndarray, sampler: Sampler) -> float:

@@ -78,18 +78,6 @@ def test_upper_value_of_algorithm_1_is_below_the_truth_for_few_steps() -> None:
     assert result.delta_upper[1] > truth[1]
 
 
-def test_the_bracket_needs_no_slack_and_narrows_with_the_grid() -> None:
-    pair, ratio = PURE["wor"]
-    truth = float(GaussianProfile(np.sqrt(20) * ratio).delta(1.0))
-    widths = []
-    for size in (4000, 16000, 64000):
-        result = compose(pair, steps=20, epsilon=1, half_width=16, grid_size=size, method="cell_mass")
-        assert result.delta_lower[0] < truth < result.delta_upper[0]
-        widths.append(result.delta_upper[0] - result.delta_lower[0])
-    assert widths[1] < widths[0] / 3.5
-    assert widths[2] < widths[1] / 3.5
-
-
 @pytest.mark.parametrize(
     "pair",
     [
