@@ -12,24 +12,30 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
+from dpsub.accounting import account
 from dpsub.accounting.pld import Profile
-from dpsub.accounting.proofs import SlotStage
-from dpsub.sampling.base import PoissonStage, Stage, WithoutReplacement, WithReplacement
+from dpsub.accounting.proofs import SlotChain
+from dpsub.sampling import Multistage
+from dpsub.sampling.base import Stage
 from tests.statistical import forward
 
 RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 
 
-def package_stages(chain: Sequence[SlotStage]) -> list[Stage]:
-    """The accountant's stages as those that draw."""
-    kinds = {"without": WithoutReplacement, "with": WithReplacement}
-    return [PoissonStage(stage.rate) if stage.kind == "poisson" else kinds[stage.kind](stage.size) for stage in chain]
-
-
-def sample_counts(n: int, stages: Sequence[SlotStage]) -> tuple[np.ndarray, np.ndarray]:
+def sample_counts(n: int, stages: Sequence[Stage]) -> tuple[np.ndarray, np.ndarray]:
     """All count vectors of the n records, shape (k, n), and their probabilities, by walking through the stages."""
-    law = forward.law(package_stages(stages), n)
+    law = forward.law(stages, n)
     return np.array(list(law)), np.array([float(probability) for probability in law.values()])
+
+
+def stages(text: str) -> tuple[Stage, ...]:
+    """Stages from text such as `wor:3,wr:2,poisson:0.5`."""
+    return Multistage.of_text(text).stages
+
+
+def slot_chain(n: int, stages: Sequence[Stage]) -> SlotChain:
+    """The chain as the accountant's proofs take it."""
+    return SlotChain(n, [account._fact(stage) for stage in stages])
 
 
 def divergences(
@@ -75,16 +81,6 @@ def _lattice(counts: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest:
     for index, row in enumerate(places):
         law[index] = np.bincount(row, weights, minlength=4 * largest + 1)
     return law
-
-
-def stages(text: str) -> list[SlotStage]:
-    """Stages from text such as `wor:3,wr:2,poisson:0.5`."""
-    kinds = {"wor": "without", "wr": "with"}
-    parts = [part.split(":") for part in text.split(",")]
-    return [
-        SlotStage(kinds[kind], int(size)) if kind in kinds else SlotStage("poisson", rate=float(size))
-        for kind, size in parts
-    ]
 
 
 def both_sides(forward: Profile, backward: Profile, x: np.ndarray) -> np.ndarray:

@@ -20,11 +20,19 @@ import pytest
 import dpsub
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.laplace import LaplacePair, laplace_case
-from dpsub.accounting.proofs import SlotChain
 from dpsub.relations import Relation
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.streams import stream
-from tests.tiny_mechanisms import RECORDS, both_sides, cell_masses, divergences, sample_counts, stages, two_steps
+from tests.tiny_mechanisms import (
+    RECORDS,
+    both_sides,
+    cell_masses,
+    divergences,
+    sample_counts,
+    slot_chain,
+    stages,
+    two_steps,
+)
 
 
 def test_a_law_of_counts_by_two_roads() -> None:
@@ -33,7 +41,7 @@ def test_a_law_of_counts_by_two_roads() -> None:
                      (4, "wr:3,wor:2,wr:3"), (4, "wor:3,poisson:0.4"), (4, "wor:2,wr:2,poisson:0.5")):  # fmt: skip
         counts, weights = sample_counts(n, stages(chain))
         law = np.bincount(counts[:, 0], weights)
-        np.testing.assert_allclose(SlotChain(n, stages(chain)).multiplicity[: law.size], law, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(slot_chain(n, stages(chain)).multiplicity[: law.size], law, rtol=1e-12, atol=1e-15)
 
 
 def all_neighbours(n: int, records: tuple[float, ...] = tuple(RECORDS)) -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +73,7 @@ class TestLaplace:
     )  # fmt: skip
     def test_bounds_hold_and_are_attained(self, n: int, chain: str, relation: Relation, scale: float) -> None:
         truth, first, second = self.truth(n, chain, scale)
-        event = laplace_case(SlotChain(n, stages(chain)), relation, scale).event
+        event = laplace_case(slot_chain(n, stages(chain)), relation, scale).event
         cases = [(np.ones(first.size, dtype=bool), event.forward, event.backward)]
         if relation is Relation.ADD_REMOVE:  # a zero record is an absent one: on the second side, or on the first
             cases = [(second == 0, event.forward, event.backward), (first == 0, event.backward, event.forward)]
@@ -77,7 +85,7 @@ class TestLaplace:
     @pytest.mark.parametrize(("n", "chain"), [(2, "wor:1"), (4, "wor:2")])
     def test_a_distance_of_one_unit_instead_of_two_is_caught(self, n: int, chain: str) -> None:
         above = self.orders >= 0
-        faulty = laplace_case(SlotChain(n, stages(chain)), Relation.SUBSTITUTE, 2.0).event.forward  # half the distance
+        faulty = laplace_case(slot_chain(n, stages(chain)), Relation.SUBSTITUTE, 2.0).event.forward  # half the distance
         assert np.any(self.truth(n, chain, 1.0)[0][:, above].max(axis=0) > faulty(self.orders[above]) + 1e-3)
 
     def twice(self, n: int, chain: str, data: list[float], other: list[float], scale: float, epsilon: float) -> float:

@@ -13,6 +13,14 @@ from dpsub.sampling.base import Stage, WithReplacement
 from dpsub.sampling.frame import Frame, Samples
 from tests.statistical import budget, forward
 
+
+def chains(count: int, *, size_max: int, seed: int) -> list[tuple[Sampler, int]]:
+    """Random chains of three stages."""
+    rng = np.random.default_rng(seed)
+    drawn = [forward.random_chain(("ow", "ow", "owp"), rng, n_max=4, size_max=size_max) for _ in range(count)]
+    return [(Multistage(stages), n) for stages, n in drawn]
+
+
 N_DRAWS = 20_000
 EXAMPLES = [(s, n) for name in REGISTRY.names() for s, n in REGISTRY.get(name).examples()]
 SIZED = [name for name in names_of_sizes() if set(REGISTRY.get(name).sizes) <= {"b", "m"}]
@@ -20,7 +28,7 @@ TINY: list[tuple[Sampler, int]] = [
     *((of_sizes(name, n=4, m=2, b=3), 4) for name in SIZED),
     (MustOW(2, 4), 3),
     (MustWW(3, 3), 3),
-    *((Multistage(chain), n) for chain, n in forward.chains(12, n_max=4, size_max=3, seed=3)),
+    *chains(12, size_max=3, seed=3),
 ]
 def stages_of(sampler: Sampler) -> tuple[Stage, ...]:
     stages: tuple[Stage, ...] = sampler.stages  # type: ignore[attr-defined]
@@ -195,9 +203,7 @@ def test_p_values_are_valid() -> None:
         assert chance[p <= t].sum() <= t * (1 + 1e-12)
 
 
-MORE: list[tuple[Sampler, int]] = [
-    (Multistage(chain), n) for chain, n in forward.chains(40, n_max=4, size_max=4, seed=5)
-]
+MORE = chains(40, size_max=4, seed=5)
 
 
 def multiplicity_and_distinct(joint: dict[tuple[int, ...], Fraction], record: int) -> tuple[list, list]:
