@@ -135,10 +135,11 @@ def load(path: Path) -> AdultData:
     """Return the prepared data at `path`; DataError if they are not what :func:`write` wrote."""
     table, facts = dataset.read_table(path, label=str)
     X, y = table[list(FEATURES)].to_numpy(dtype=float), table[TARGET].to_numpy(dtype=np.int64)
-    parts = [values[part].copy() for part in (slice(N_TRAIN), slice(N_TRAIN, None)) for values in (X, y)]
-    for values in parts:
-        values.setflags(write=False)
-    return AdultData(*parts, **facts)
+    train, test = slice(N_TRAIN), slice(N_TRAIN, None)
+    data = AdultData(X[train].copy(), y[train].copy(), X[test].copy(), y[test].copy(), facts["label"])
+    for part in (data.X_train, data.y_train, data.X_test, data.y_test):
+        part.setflags(write=False)
+    return data
 
 
 # Summary statistics of the 41,292 prepared records of the original files (both parts together). Rates and shares are

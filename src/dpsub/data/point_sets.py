@@ -230,20 +230,45 @@ class Points(DataSet):
         return len(found.points)
 
 
-def from_text(path: Path, *, separator: str = ",", skip: int = 0) -> np.ndarray:
-    """Return a table of numbers without header; the file may be compressed as its name says."""
-    return pd.read_csv(path, sep=separator, header=None, skiprows=skip, dtype=np.float64).to_numpy()
+class Table(Points):
+    """One table of numbers without header, which may be compressed as its name says."""
 
-
-class KddProtein(Points):
-    """Block, example and class stand before the 74 features; in the recovered part a flag does."""
-
-    name = "kdd_protein"
-    files: ClassVar = {"real": ("bio_train.dat",), "partial": ("kdd_protein_recovered.csv.xz",)}
+    kept: ClassVar[slice]  # columns
+    skipped: ClassVar[int] = 0  # lines
 
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
         (path,) = paths.values()
-        return from_text(path, separator="\t" if path.suffix == ".dat" else ",")[:, -74:]
+        separator = {".dat": "\t", ".txt": r"\s+"}.get(path.suffix, ",")
+        table = pd.read_csv(path, sep=separator, header=None, skiprows=self.skipped, dtype=np.float64)
+        return table.to_numpy()[:, self.kept]
+
+
+class KddProtein(Table):
+    """Block, example and class stand before the 74 features; in the recovered part a flag does."""
+
+    name, kept = "kdd_protein", slice(-74, None)
+    files: ClassVar = {"real": ("bio_train.dat",), "partial": ("kdd_protein_recovered.csv.xz",)}
+
+
+class Song(Table):
+    """The year of the song stands before the 90 features; not in the subsample."""
+
+    name, kept = "song", slice(-90, None)
+    files: ClassVar = {"real": ("YearPredictionMSD.txt.zip",), "subsample": ("song_uniform_subsample.csv.xz",)}
+
+
+class Covertype(Table):
+    """The cover type stands behind the 54 features."""
+
+    name, kept = "covertype", slice(54)
+    files: ClassVar = {"real": ("covtype.data.gz",)}
+
+
+class MiniBoone(Table):
+    """One line of counts comes first."""
+
+    name, kept, skipped = "miniboone", slice(None), 1
+    files: ClassVar = {"real": ("MiniBooNE_PID.txt",)}
 
 
 class Rna(Points):
@@ -254,37 +279,6 @@ class Rna(Points):
 
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
         return np.concatenate([ijcnn1.libsvm(path, 8)[0] for path in paths.values()])
-
-
-class Song(Points):
-    """The year of the song stands before the 90 features; not in the subsample."""
-
-    name = "song"
-    files: ClassVar = {"real": ("YearPredictionMSD.txt.zip",), "subsample": ("song_uniform_subsample.csv.xz",)}
-
-    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        (path,) = paths.values()
-        return from_text(path)[:, -90:]
-
-
-class Covertype(Points):
-    """The cover type stands behind the 54 features."""
-
-    name = "covertype"
-    files: ClassVar = {"real": ("covtype.data.gz",)}
-
-    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        return from_text(paths["covtype.data.gz"])[:, :54]
-
-
-class MiniBoone(Points):
-    """One line of counts comes first."""
-
-    name = "miniboone"
-    files: ClassVar = {"real": ("MiniBooNE_PID.txt",)}
-
-    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        return from_text(paths["MiniBooNE_PID.txt"], separator=r"\s+", skip=1)
 
 
 class Fma(Points):
