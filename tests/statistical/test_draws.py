@@ -30,6 +30,8 @@ TINY: list[tuple[Sampler, int]] = [
     (MustWW(3, 3), 3),
     *chains(12, size_max=3, seed=3),
 ]
+
+
 def stages_of(sampler: Sampler) -> tuple[Stage, ...]:
     stages: tuple[Stage, ...] = sampler.stages  # type: ignore[attr-defined]
     return stages

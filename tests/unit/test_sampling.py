@@ -198,7 +198,7 @@ def relative(log_value: np.ndarray, log_exact: np.ndarray) -> float:
     ("n", "p", "error"),
     [(400, 1 / 1000, 2e-13), (500, 0.5, 2e-13), (30969, 300 / 30969, 2e-13), (10**6, 1e-3, 2e-13), (10**6, 1e-6, 6e-13),
      (10**6, 0.3, 6e-13), (10**9, 0.3, 2e-11)],
-)
+)  # fmt: skip
 def test_binomial_for_large_n(n: int, p: float, error: float) -> None:
     centre, spread = n * p, np.sqrt(n * p * (1 - p))
     offsets = np.array([-8, -3, -1, 0, 0.5, 2, 6, 20])
