@@ -37,10 +37,6 @@ class UnavailableError(DataError):
     """No address gives the file now: no network, no such page, broken or stalled for good."""
 
 
-class WrongContentError(DataError):
-    """An address gave a complete file, but another one than the table of sources says."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """How long a transfer may take before it is given up: time a window, bytes per second, attempts an address."""
@@ -204,7 +200,7 @@ def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> No
 
     Until the checksum is right the file's name does not exist; what has arrived waits in ``<file>.part``. Hosts in
     `down` could not be reached: they are passed over, and added to. UnavailableError if no address gave a complete
-    file, WrongContentError if one did, but another file, and no other address gave the right one.
+    file, DataError if one did, but another file, and no other address gave the right one.
     """
     reasons, wrong = [], ""
     for url in source.urls:
@@ -227,7 +223,7 @@ def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> No
         if transfer.unreachable:
             down.add(host)
     if wrong:
-        raise WrongContentError(
+        raise DataError(
             f"{source.file} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got {wrong}; "
             f"put the original file into {folder}, or switch downloads off to work with the stand-in"
         )
