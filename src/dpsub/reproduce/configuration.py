@@ -186,7 +186,7 @@ def _head_fields() -> dict[str, Any]:
             Listed[Name] | None,
             Field(None, description="Tables and figures (table8, balle/figure1, ...); null: all of the experiments."),
         ),
-        "container": (str | None, Field(None, description="Image that jobs run in where Snakemake is told to use one.")),
+        "container": (str | None, Field(None, description="Image for jobs where Snakemake is told to use one.")),
         "data": (DataSettings, Field(DataSettings(), description="Where data sets come from.")),
         "shared": (
             _shared_groups(),
