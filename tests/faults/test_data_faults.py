@@ -214,7 +214,7 @@ def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
 # -- the job -------------------------------------------------------------------------------------------------------
 
 
-def prepared(folder: Path, **data: object) -> tuple[int, str, Path]:
+def run_of(folder: Path, **data: object) -> tuple[int, str, Path]:
     """Return the exit status and the output of a run that prepares the data of the paper alone, and its folder."""
     where = runs.config(folder / "data.yaml", artefacts=["must/figureS4"], data={"download": False, **data})
     status, output = runs.run(folder, "prepare_adult", configs=(where,))
@@ -222,7 +222,7 @@ def prepared(folder: Path, **data: object) -> tuple[int, str, Path]:
 
 
 def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
-    status, output, folder = prepared(tmp_path)
+    status, output, folder = run_of(tmp_path)
     assert status == 0, output
     said = (tmp_path / "results/logs/prepare_data/adult.log").read_text(encoding="utf-8")
     assert "working with a synthetic stand-in (no adult.data: downloads are switched off)" in said
@@ -234,7 +234,7 @@ def test_the_job_stops_in_one_sentence(tmp_path):
     (tmp_path / "mine" / "adult").mkdir(parents=True)
     for name in adult.FILES:
         (tmp_path / "mine" / "adult" / name).write_text("39, State-gov\n")
-    status, output, folder = prepared(tmp_path, folder=str(tmp_path / "mine"))
+    status, output, folder = run_of(tmp_path, folder=str(tmp_path / "mine"))
     assert status == 1 and "Traceback" not in output
     assert re.search(r"^error: .*adult\.data must have the SHA-256 sum 5b00264637", output, flags=re.MULTILINE)
     assert not (folder / "adult.parquet").exists()
