@@ -14,8 +14,8 @@ import pytest
 from dpsub.errors import DataError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefacts import OutputDirs
-from dpsub.reproduce.privacy import KINDS, number_kind
-from dpsub.reproduce.report import Run, page, tables
+from dpsub.reproduce.labels import KINDS, number_kind
+from dpsub.reproduce.report import Run, numbers, page
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.report.takeaways import Tables, read_cells
 from dpsub.reproduce.verdicts import COLUMNS, VARIANTS
@@ -96,9 +96,9 @@ def test_the_page_loads_nothing_and_its_links_lead_somewhere(text: str, made: Ma
 
 
 def test_every_printed_number_has_a_line_and_its_verdict(text: str, made: Made) -> None:
-    page, numbers = Page(text), cell_verdicts(made.run.comparison)
-    assert Counter(value.split()[0] for value in page.given("data-verdict")) == Counter(numbers["verdict"])
-    addresses = {address(*key) for key in numbers[["paper", "artefact", "row", "column"]].itertuples(index=False)}
+    page, expected = Page(text), cell_verdicts(made.run.comparison)
+    assert Counter(value.split()[0] for value in page.given("data-verdict")) == Counter(expected["verdict"])
+    addresses = {address(*key) for key in expected[["paper", "artefact", "row", "column"]].itertuples(index=False)}
     assert addresses == set(page.given("data-cell"))
     assert addresses >= {"must/table9/experiment=1/sampler=poisson/distinct_mean"}
     in_tables = {address for address in addresses if "/table6/" in address}
@@ -117,10 +117,10 @@ def test_each_row_says_what_kind_of_check_it_is(text: str, made: Made) -> None:
 def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
     artefact = made.run.artefacts[1]
     table = read_cells(made.run.dirs.files(artefact)["csv"])
-    blocks = tables.blocks(artefact, table)
-    assert [row.label for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
+    blocks = numbers.blocks_of(artefact, table)
+    assert [row.source for row in blocks[0].groups[0].rows][:2] == ["printed", "stated"]
     rows = [row for block in blocks for group in block.groups for row in group.rows]
-    entries = [entry for row in rows for entry in row.entries if entry.mark]
+    entries = [entry for row in rows for entry in row.entries if entry and entry.mark]
     found = table[table["verdict"].isin(["differs", "fails"]) | table["verdict"].str.endswith("_as_done")]
     assert len(found)
     assert {name for entry in entries for name in entry.errata} == set(" ".join(found["erratum"]).split())
@@ -194,8 +194,8 @@ def test_prose_obeys_no_html_and_loads_nothing() -> None:
     shown = str(page.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>"))
     assert "<strong>a</strong>" in shown
     assert not re.search(r"<(script|img|div|a|details)\b", shown)
-    assert "<mfrac>" in tables.formula(r"\frac{m}{n}")
-    assert "<script" not in tables.formula(HOSTILE)
+    assert "<mfrac>" in numbers.formula(r"\frac{m}{n}")
+    assert "<script" not in numbers.formula(HOSTILE)
 
 
 def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:

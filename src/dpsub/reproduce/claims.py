@@ -1,15 +1,16 @@
 """Claims as declarations: a statement or number of a paper's text is one row, with the question that decides it.
 
-Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `somewhere`, `every` (several at
-once), and any function of the records.
+Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `number`, `every` (several at once), and any
+function of the records.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
-from dpsub.reproduce.tables import ADDED
+from dpsub.reproduce.tables import ADDED, chosen
 
 Frames = Mapping[str, pd.DataFrame]
 STATED = ("stated",)
@@ -48,13 +49,7 @@ Ask = Callable[[Frames], Answer]
 
 
 def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
-    """Return the records of an experiment in one variant.
-
-    Raises
-    ------
-    LackingError
-        If there are none.
-    """
+    """Return the records of an experiment in one variant; none is a `LackingError`."""
     frame = records.get(experiment, pd.DataFrame({"variant": []}))
     frame = frame[frame["variant"] == variant]
     if frame.empty:
@@ -65,22 +60,17 @@ def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
 def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
     """Return the rows in which every field has the given value, is one of a tuple, or fulfils a predicate.
 
-    Raises
-    ------
-    LackingError
-        If there is none, or not every value of a tuple is found.
+    No such row, or a value of a tuple that none has, is a `LackingError`.
     """
     for name, wanted in fields.items():
+        frame = chosen(frame, {name: wanted})
         if callable(wanted):
-            frame = frame[wanted(frame[name])]
             if frame.empty:
                 raise LackingError(f"this run has no records of the {name} asked for")
             continue
         values = wanted if isinstance(wanted, tuple) else (wanted,)
-        frame = frame[frame[name].isin(values)]
-        absent = [value for value in values if not (frame[name] == value).any()]
-        if absent:
-            raise LackingError(f"this run has no records of {name} {', '.join(str(value) for value in absent)}")
+        if absent := [str(value) for value in values if not (frame[name] == value).any()]:
+            raise LackingError(f"this run has no records of {name} {', '.join(absent)}")
     return frame
 
 
@@ -91,33 +81,22 @@ def per_sampler(values: pd.Series, form: str = "g") -> str:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that a question is about: a column of one experiment's records, filtered and summarised.
-
-    Parameters
-    ----------
-    experiment : str
-        Its records, or the name under which a claim's `shared` records stand.
-    value : str or callable
-        Record column, or a function of the filtered records that gives one number a record.
-    by : tuple of str
-        Record columns, besides the sampler where samplers are compared, that tell the numbers apart.
-    where : mapping
-        Record column -> the value that it must have, or a tuple of values that must all be there.
-    statistic : str
-        Summary of what `by` does not tell apart, a name that pandas' groupby knows ("first", "mean", "std", "max").
-    then : callable, optional
-        Makes other numbers of the summaries, indexed by `by`.
-    samplers : tuple of str
-        Columns of the table of samplers; by default those that the question names.
-    """
+    """The numbers that a question is about: a column of one experiment's records, filtered and summarised."""
 
     experiment: str
+    """Its records, or the name under which a claim's `shared` records stand."""
     value: str | Callable[[pd.DataFrame], pd.Series]
+    """Record column, or a function of the filtered records that gives one number a record."""
     by: tuple[str, ...] = ()
+    """Record columns, besides the sampler where samplers are compared, that tell the numbers apart."""
     where: Mapping[str, object] = field(default_factory=dict)
+    """Record column -> the value that it must have, a tuple of values that must all be there, or a predicate."""
     statistic: str = "first"
+    """Summary of what `by` does not tell apart, a name that pandas' groupby knows ("first", "mean", "std", "max")."""
     then: Callable[[pd.Series], pd.Series] | None = None
+    """Makes other numbers of the summaries, indexed by `by`."""
     samplers: tuple[str, ...] = ()
+    """Columns of the table of samplers; by default those that the question names."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -137,13 +116,7 @@ class Numbers:
         return frame.set_index("sampler")["number"] if "sampler" in frame else frame["number"]
 
     def table(self, frames: Frames, samplers: Sequence[str]) -> pd.DataFrame:
-        """Return the numbers with one row for each combination of `by` and one column a sampler, complete.
-
-        Raises
-        ------
-        LackingError
-            If a sampler is absent at some combination.
-        """
+        """Return the numbers with one row for each combination of `by` and one column a sampler, complete."""
         columns = list(self.samplers or samplers)
         found = self._summary(pick(self.records(frames), sampler=tuple(columns)), (*self.by, "sampler"))
         wide = (found.unstack("sampler") if found.index.nlevels > 1 else found.to_frame().T)[columns]
@@ -167,15 +140,7 @@ class Listed(pd.Series):
 
 @dataclass(frozen=True)
 class Question:
-    """What decides a claim, and which numbers it reads.
-
-    Parameters
-    ----------
-    ask : callable
-        Answers for the records of one variant; raises `LackingError` where they do not suffice.
-    numbers : tuple of Numbers
-        What it reads.
-    """
+    """What decides a claim for the records of one variant, and which numbers it reads."""
 
     ask: Ask
     numbers: tuple[Numbers, ...]
@@ -185,29 +150,15 @@ class Question:
 
 
 def ordered(numbers: Numbers, chain: str, note: str = "{n} points", *, anywhere: bool = False) -> Question:
-    """Ask whether samplers are in the order of `chain`, everywhere.
+    """Ask whether samplers are in the order of `chain`, everywhere, or `anywhere`.
 
-    Parameters
-    ----------
-    numbers : Numbers
-        What is compared.
-    chain : str
-        Groups of samplers between "<" and "=": "must_ow < must_wo = wr < wor poisson"; every member of a group is
-        compared with every member of the next one. "=" is equality up to the rounding of two formulas.
-    note : str
-        Format string: `n` rows, `holding` and `failing` ones, `percent` of them that hold, `first` and `last` row by
-        sampler ("{first:.4f}"), `at_first` and `at_last` their keys.
-    anywhere : bool
-        One place is enough.
+    Its groups stand between "<" and "=": "must_ow < must_wo = wr < wor poisson"; every member of a group is compared
+    with every member of the next one. "=" is equality up to the rounding of two formulas. The note's fields: `n` rows,
+    `holding` and `failing` ones, `percent` of them that hold, `first` and `last` row by sampler ("{first:.4f}"),
+    `at_first` and `at_last` their keys.
     """
-    words = chain.split()
-    groups: list[list[str]] = [[]]
-    for word in words:
-        if word in ("<", "="):
-            groups.append([])
-        else:
-            groups[-1].append(word)
-    signs = [word for word in words if word in ("<", "=")]
+    groups = [group.split() for group in re.split("[<=]", chain)]
+    signs = re.findall("[<=]", chain)
 
     def ask(frames: Frames) -> Finding:
         wide = numbers.table(frames, [name for group in groups for name in group])
@@ -252,10 +203,11 @@ def below(numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool =
         found = numbers.series(frames)
         level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
         holds = found < level if strict else found <= level
-        said = note.format(**_counts(holds), **_ends(found), limit=level)
+        at = found.idxmax() if found.notna().any() else ""
+        said = note.format(**_counts(holds), least=found.min(), largest=found.max(), at_largest=at, limit=level)
         return Finding(bool(holds.all()), said)
 
-    return Question(ask, (numbers, *((limit,) if isinstance(limit, Numbers) else ())))
+    return Question(ask, (numbers, limit) if isinstance(limit, Numbers) else (numbers,))
 
 
 def near(
@@ -285,16 +237,8 @@ def agree(
 ) -> Question:
     """Ask whether two columns of the same records agree, or the first is at most the second, up to a tolerance.
 
-    Parameters
-    ----------
-    one : Numbers
-        Its value is the first column.
-    other : str
-        The second column.
-    note : str
-        Format string: `n`, `failing`, `holding`, `largest` deviation, and the fields of the worst record (`worst`).
-    tolerance : float
-        Of the deviation, or with `relative` of the deviation over max(1, |other|).
+    The tolerance is of the deviation, with `relative` of the deviation over max(1, |other|). The note's fields: `n`,
+    `failing`, `holding`, `largest` deviation, and those of the worst record (`worst`).
     """
 
     def ask(frames: Frames) -> Finding:
@@ -306,16 +250,6 @@ def agree(
         return Finding(bool(holds.all()), note.format(**_counts(holds), largest=apart.max(), worst=worst))
 
     return Question(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
-
-
-def everywhere(numbers: Numbers, note: str = "{holding} of {n}") -> Question:
-    """Ask whether the numbers, read as yes or no, are all yes; the note's fields: `n`, `holding`, `failing`."""
-    return Question(lambda frames: _share(numbers.series(frames), note, every=True), (numbers,))
-
-
-def somewhere(numbers: Numbers, note: str = "{holding} of {n}") -> Question:
-    """Ask whether the numbers, read as yes or no, are yes somewhere; note as `everywhere`."""
-    return Question(lambda frames: _share(numbers.series(frames), note, every=False), (numbers,))
 
 
 def every(*questions: Question) -> Question:
@@ -339,50 +273,29 @@ def number(numbers: Numbers, statistic: str = "first") -> Question:
     return Question(ask, (numbers,))
 
 
-def _share(found: pd.Series, note: str, *, every: bool) -> Finding:
-    holds = found.astype(bool)
-    return Finding(bool(holds.all() if every else holds.any()), note.format(**_counts(holds)))
-
-
 def _counts(holds: pd.Series) -> dict[str, float]:
     n, good = len(holds), int(holds.sum())
     return {"n": n, "holding": good, "failing": n - good, "percent": 100 * good / n}
 
 
-def _ends(found: pd.Series) -> dict[str, Any]:
-    at = found.idxmax() if found.notna().any() else ""
-    return {"least": found.min(), "largest": found.max(), "at_largest": at}
-
-
 @dataclass(frozen=True)
 class Claim:
-    """A statement or a number of the text.
-
-    Parameters
-    ----------
-    claim : str
-        Its identifier among the printed claims.
-    place : str
-        Where it stands in the paper ("Section 4.2.1").
-    ask : Question or callable
-        What decides it: gives a `Finding`, or, where the text prints a number, that number or its `Estimate`.
-    experiments : tuple of str
-        Experiments whose records a plain function is put to, one variant at a time; a `Question` knows them.
-    column : str
-        Name of the quantity where the paper prints a number.
-    shared : mapping
-        Further records, always of the same variant: name -> (experiment, variant).
-    variants : tuple of str
-        Variants that are asked, where the records have them.
-    """
+    """A statement or a number of the text."""
 
     claim: str
+    """Its identifier among the printed claims."""
     place: str
+    """Where it stands in the paper ("Section 4.2.1")."""
     ask: Ask
+    """What decides it, a `Question` or a function; it gives a `Finding`, or the number that the text prints."""
     experiments: tuple[str, ...] = ()
+    """Experiments whose records a plain function is put to, one variant at a time; a `Question` knows them."""
     column: str = "holds"
+    """Name of the quantity where the paper prints a number."""
     shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Further records, always of the same variant: name -> (experiment, variant)."""
     variants: tuple[str, ...] = PAPERS
+    """Variants that are asked, where the records have them."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -416,8 +329,7 @@ class Claim:
                 ends = {"lower": answer.lower, "upper": answer.upper}
                 yield {**base, "value": float(answer.holds), **ends, "note": answer.note}
             elif isinstance(answer, Estimate):
-                named = ("value", "standard_error", "replicates", "lower", "upper")
-                yield {**base, **{name: getattr(answer, name) for name in named}}
+                yield {**base, **asdict(answer)}
             else:
                 yield {**base, "value": float(answer)}
 
@@ -426,14 +338,8 @@ class Claim:
 class Setting:
     """What the paper fixed, next to the setting that this run used.
 
-    Parameters
-    ----------
-    claim, column : str
-        Identifier among the printed claims, and its quantity.
-    path : str
-        Experiment, then names of nested settings or positions in lists: "composition.figure_s2.n_compositions.0".
-    variants : tuple of str
-        Under which it stands in the comparison.
+    `path` is the experiment, then names of nested settings or positions in lists:
+    "composition.figure_s2.n_compositions.0".
     """
 
     claim: str
@@ -448,13 +354,7 @@ class Setting:
 
 
 class Claims(Artefact):
-    """The claims of a paper, declared.
-
-    Class attributes
-    ----------------
-    claims : tuple of Claim and Setting
-        One row each.
-    """
+    """The claims of a paper, declared, one row each."""
 
     name = "claims"
     kind = "claims"
@@ -482,14 +382,7 @@ class Claims(Artefact):
         return [(claim.claim, claim.column) for claim in self.claims]
 
     def check(self, columns: Mapping[str, Iterable[str]]) -> None:
-        """Refuse claims that the experiments, whose record `columns` are given by name, cannot answer.
-
-        Raises
-        ------
-        PlanError
-            If a claim names an unknown experiment or record column, or two claims share one identifier, quantity and
-            variant.
-        """
+        """Refuse claims that the experiments, whose record `columns` are given by name, cannot answer."""
         seen = set()
         for claim in self.claims:
             try:

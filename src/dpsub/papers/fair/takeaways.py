@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dpsub.papers.fair.paired import REFERENCE, label_of
-from dpsub.reproduce.names import escape_markdown
+from dpsub.reproduce.labels import escape_markdown
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, listed
 
 SAME_LAW = ("wor", "must_oo")

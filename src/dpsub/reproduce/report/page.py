@@ -22,11 +22,11 @@ from markupsafe import Markup
 from dpsub.errors import DataError
 from dpsub.reproduce import experiments
 from dpsub.reproduce.artefact import Artefact, OutputDirs
-from dpsub.reproduce.names import variant_name
+from dpsub.reproduce.labels import KINDS
+from dpsub.reproduce.layout import BAD, SOURCES
 from dpsub.reproduce.papers import papers
-from dpsub.reproduce.privacy import KINDS
 from dpsub.reproduce.records import replace_file
-from dpsub.reproduce.report import errata, numbers, tables
+from dpsub.reproduce.report import errata, numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells
 from dpsub.reproduce.verdicts import VARIANTS
@@ -45,40 +45,27 @@ _COST = re.compile(r"^(\d+\.\d+) s of processor time, at most (\d+) MiB of memor
 
 @dataclass(frozen=True)
 class Run:
-    """What the report is about.
-
-    Parameters
-    ----------
-    artefacts, dirs : sequence of Artefact, OutputDirs
-        What the run has made, in the order of the report, and where the files are.
-    comparison : DataFrame
-        All printed numbers next to ours, as in ``results/comparison.csv``.
-    data : sequence of mappings
-        Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...).
-    errata : sequence of Path
-        The errata of the papers.
-    provenance, environment, configuration : mapping, mapping, str
-        For the foot of the page: seed, commit, digests; `versions` and `installed`, from describe_run.py; the whole
-        configuration as text.
-    logs : Path, optional
-        Folder of the jobs' logs, which say what time and memory they took.
-    twins : sequence of str
-        Data sets for which experiments make synthetic twins from the paper's own table of its data.
-    remarks : sequence of str
-        What a reader must know first, such as that the run is of reduced size.
-    """
+    """What the report is about."""
 
     artefacts: Sequence[Artefact]
+    """What the run has made, in the order of the report."""
     dirs: OutputDirs
     comparison: pd.DataFrame
+    """All printed numbers next to ours, as in ``results/comparison.csv``."""
     data: Sequence[Mapping[str, Any]]
+    """Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...)."""
     errata: Sequence[Path]
     provenance: Mapping[str, str]
+    """For the foot of the page: seed, commit, digests."""
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """`versions` and `installed`, from describe_run.py."""
     configuration: str = ""
     logs: Path | None = None
+    """Folder of the jobs' logs, which say what time and memory they took."""
     twins: Sequence[str] = ()
+    """Data sets for which experiments make synthetic twins from the paper's own table of its data."""
     remarks: Sequence[str] = ()
+    """What a reader must know first, such as that the run is of reduced size."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -93,13 +80,7 @@ class Run:
 
 
 def write_report(output: Path, run: Run) -> None:
-    """Write the report of a run as one page in HTML; the same run gives the same bytes.
-
-    Raises
-    ------
-    DataError
-        If a file of an artefact, or the errata of a paper, are missing.
-    """
+    """Write the report of a run as one page in HTML; the same run gives the same bytes."""
     data_labels = {artefact.identifier: run.data_label(artefact) for artefact in run.artefacts}
     lines = numbers.lines(run.comparison, run.artefacts, data_labels)
     listed = errata.read(run.errata)
@@ -118,8 +99,8 @@ def write_report(output: Path, run: Run) -> None:
         "described": [_flat(found) for found in run.data],
         "stand_ins": [name for name, label in run.labels.items() if label == "synthetic"],
         "parts": [name for name, label in run.labels.items() if label not in ("real", "synthetic")],
-        "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": numbers.GOOD, "bad": numbers.BAD,
-        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "variant_name": variant_name, "kinds": KINDS,
+        "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": numbers.GOOD, "bad": BAD,
+        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "sources": SOURCES, "kinds": KINDS,
         "filtered": numbers.filtered,
         "run": run, "stages": stages(run.logs) if run.logs else [],
     }  # fmt: skip
@@ -173,13 +154,10 @@ def _paper(run: Run, key: str, lines: Sequence[Line], here: Path) -> dict[str, A
     paper, sentences = papers().get(key), []
     takeaways = of_paper(paper) if paper and made else None
     if takeaways:
-        known = Tables(
-            {
-                artefact.name: read_cells(run.dirs.files(artefact)["csv"])
-                for artefact in made
-                if artefact.kind != "figure" and not artefact.timed
-            }
-        )
+        known = Tables({
+            artefact.name: read_cells(run.dirs.files(artefact)["csv"])
+            for artefact in made if artefact.kind != "figure" and not artefact.timed
+        })  # fmt: skip
         evidence = takeaways.evidence(known)
         sentences = [{"text": inline(text), "evidence": evidence.get(text)} for text in takeaways.sentences(known)]
     return {
@@ -203,7 +181,7 @@ def _artefact(run: Run, artefact: Artefact, lines: Sequence[Line], here: Path) -
     if artefact.kind == "figure":
         return found | {"picture": _data_uri(files["png"].read_bytes(), "image/png"), "blocks": []}
     cells = read_cells(files["csv"])
-    blocks = tables.blocks(artefact, cells)
+    blocks = numbers.blocks_of(artefact, cells)
     count = sum(len(group.rows) for block in blocks for group in block.groups)
     return found | {"picture": "", "blocks": blocks, "cells": len(cells), "open": count <= OPEN_LINES}
 
@@ -242,15 +220,8 @@ def _flat(found: Mapping[str, Any]) -> dict[str, str]:
 def stages(folder: Path) -> list[dict[str, Any]]:
     """Return what the jobs took, the longest first; those of one experiment together, those of other rules together.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of logs, `<rule>.log` or `<rule>/<...>.log`; those of jobs that have not ended do not count.
-
-    Returns
-    -------
-    list of dict
-        `name` ("run_experiment/adult_logistic" or "build_table"), `jobs`, `seconds` of processor time, `peak_mib`.
+    The folder holds logs, `<rule>.log` or `<rule>/<...>.log`; those of jobs that have not ended do not count. An entry
+    has `name` ("run_experiment/adult_logistic" or "build_table"), `jobs`, `seconds` of processor time, `peak_mib`.
     """
     rows = []
     for path in sorted(folder.rglob("*.log")):
