@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +39,9 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
         place = ", ".join(row[[*keys, "column", "variant"]])
-        raise DataError(f"each value of an artefact comes once, got {place} twice; "
-                        "look for records of two runs in one folder")
+        raise DataError(
+            f"each value of an artefact comes once, got {place} twice; look for records of two runs in one folder"
+        )
     return frame
 
 
@@ -55,7 +55,7 @@ class Quote:
     source: Mapping[str, str]
 
 
-class Artefact(ABC):
+class Artefact:
     """One numbered table or figure, or the claims of a paper's text."""
 
     paper: ClassVar[str]
@@ -89,9 +89,13 @@ class Artefact(ABC):
         """Name in the registry, "paper/name"."""
         return f"{self.paper}/{self.name}"
 
-    @abstractmethod
+    def rows(self, records: Records) -> list[dict[str, Any]]:
+        """Return rows of key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
+        return []
+
     def values(self, records: Records) -> pd.DataFrame:
         """Return the numbers that can be compared with printed ones, as `values_frame` makes them."""
+        return values_frame(self.rows(records))
 
     def formulas(self) -> Sequence[Mapping[str, str]]:
         """Return formulas in LaTeX that stand in the table like printed values: key fields, `column`, `printed`."""
@@ -126,8 +130,10 @@ class Artefact(ABC):
             frame = frame[frame["variant"].isin(wanted)]
             if frame.empty:
                 have = ", ".join(sorted(records[experiment]["variant"].unique()))
-                raise DataError(f"{self.identifier} needs {experiment!r} in the variant {' or '.join(wanted)}, "
-                                f"got {have}; run that variant")
+                raise DataError(
+                    f"{self.identifier} needs {experiment!r} in the variant {' or '.join(wanted)}, "
+                    f"got {have}; run that variant"
+                )
         return frame
 
     def labels(self, records: Records) -> tuple[str, ...]:
@@ -173,14 +179,18 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         found = published.load(artefact.paper, artefact.name, folder)
         keys = published.key_names(found)
         if keys != [key for key in artefact.keys if key in keys]:
-            raise DataError(f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
-                            f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}")
+            raise DataError(
+                f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
+                f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}"
+            )
         frame = found.reindex(columns=columns, fill_value="")
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for place in artefact.declared():
         if place not in known:
-            raise DataError(f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
-                            f"in {name}; add the row, or correct the declaration")
+            raise DataError(
+                f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
+                f"in {name}; add the row, or correct the declaration"
+            )
     return frame
 
 

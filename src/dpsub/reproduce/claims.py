@@ -18,7 +18,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.errors import ArgumentError, PlanError
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
 from dpsub.reproduce.tables import ADDED, chosen
@@ -211,8 +211,14 @@ def below(numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool =
 
 
 def near(
-    numbers: Numbers, printed: float | Callable[[], float], note: str, *,
-    tolerance: float = 0.0, relative: float = 0.0, factor: float = 1.0, bounds: bool = False,
+    numbers: Numbers,
+    printed: float | Callable[[], float],
+    note: str,
+    *,
+    tolerance: float = 0.0,
+    relative: float = 0.0,
+    factor: float = 1.0,
+    bounds: bool = False,
 ) -> Question:
     """Ask whether the range of the numbers meets a printed one, give or take a tolerance or up to a factor.
 
@@ -372,11 +378,7 @@ class Claims(Artefact):
             cls.experiments = tuple(dict.fromkeys(name for claim in asked for name, _ in claim.reads))
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return the rows: `claim`, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
         return [row for claim in self.claims if isinstance(claim, Claim) for row in claim.answers(records)]
-
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame(self.rows(records))
 
     def declared(self) -> Iterable[tuple[str, ...]]:
         return [(claim.claim, claim.column) for claim in self.claims]

@@ -38,9 +38,10 @@ WORDS = {
     "add_remove": "add or remove one record", "substitute": "substitute one record",
 }  # fmt: skip
 # In these fields the value says it all; elsewhere "name = value".
-SELF_EXPLAINING = ("other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
-                   "parameter", "draw", "adjacency", "tool", "theorem", "sampler", "base_relation", "relation",
-                   "groups", "statement", "case", "topic", "design", "method", "accountant", "task")
+SELF_EXPLAINING = frozenset(
+    "accountant adjacency base_relation case claim coefficient column design draw groups kind mechanism method other "
+    "parameter relation sampler solver statement statistic task theorem tool topic".split()
+)
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",

@@ -24,8 +24,12 @@ FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # shr
 
 
 def table_cells(
-    keys: Sequence[str], printed: pd.DataFrame, values: pd.DataFrame, comparison: pd.DataFrame,
-    formulas: pd.DataFrame | None = None, quoted: pd.DataFrame | None = None,
+    keys: Sequence[str],
+    printed: pd.DataFrame,
+    values: pd.DataFrame,
+    comparison: pd.DataFrame,
+    formulas: pd.DataFrame | None = None,
+    quoted: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return the cells of a table, one a row.
 

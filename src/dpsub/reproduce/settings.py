@@ -366,8 +366,8 @@ def _annotation(model: Any, parts: Iterable[str | int]) -> Any:
 
 def _is_number(text: str) -> bool:
     try:
-        return math.isfinite(checks.real("text", float(text)))
-    except (ValueError, ArgumentError):
+        return math.isfinite(float(text))
+    except ValueError:
         return False
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from dpsub import checks
 from dpsub.errors import ArgumentError, DataError, PlanError
 from dpsub.reproduce import statistics
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.statistics import Estimate, estimate_row
 from dpsub.reproduce.verdicts import VARIANTS
 
@@ -81,8 +81,10 @@ def shared(source: str, **more: Any) -> Column:
 
     def only(values: Any) -> Estimate:
         if len(set(values)) > 1:
-            raise DataError(f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
-                            "add the key that tells them apart, or take a statistic")
+            raise DataError(
+                f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
+                "add the key that tells them apart, or take a statistic"
+            )
         return Estimate(float(values[0]), math.nan, 0)
 
     return Column(source, only, **more)
@@ -170,12 +172,8 @@ class Table(Artefact):
         return {}
 
     def rows(self, records: Records) -> list[Row]:
-        """Return the rows: key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
         rows = [row for part in self.parts for row in self.rows_of(part, records)]
         return gathered(rows, self.together, self.ranks()) if self.together else rows
-
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame(self.rows(records))
 
     def rows_of(self, part: Part, records: Records) -> Iterator[Row]:
         """Yield the rows of one part."""
@@ -205,17 +203,21 @@ class Table(Artefact):
                     key = self._present({**fields, **part.constants, **more, **column.keys})
                     if column.plain and len(here) > 1:
                         place = "; ".join(f"{field}={value}" for field, value in key.items())
-                        raise DataError(f"each value of an artefact comes once, got {place!r}, {quantity!r} "
-                                        f"{len(here)} times; look for records of two runs in one folder, or add the "
-                                        f"key of {self.identifier} that tells them apart")
+                        raise DataError(
+                            f"each value of an artefact comes once, got {place!r}, {quantity!r} "
+                            f"{len(here)} times; look for records of two runs in one folder, or add the "
+                            f"key of {self.identifier} that tells them apart"
+                        )
                     note = part.note if column.note is None else column.note
                     text = note.format_map(first) if isinstance(note, str) else note(here)
                     variant = part.variant or str(found["variant"])
                     row = estimate_row(key, quantity.format_map(first), variant, estimate, text)
                     named = {name: getattr(column, name) for name in ("lower", "upper", "standard_error", "replicates")}
-                    yield row | {"replicates": estimate.replicates or math.nan} | {
-                        name: first[source] for name, source in named.items() if source
-                    }
+                    yield (
+                        row
+                        | {"replicates": estimate.replicates or math.nan}
+                        | {name: first[source] for name, source in named.items() if source}
+                    )
 
     def _present(self, fields: Row) -> Row:
         """Return the fields that are there, in the order of `keys`."""
