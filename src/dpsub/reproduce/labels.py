@@ -38,10 +38,11 @@ WORDS = {
     "add_remove": "add or remove one record", "substitute": "substitute one record",
 }  # fmt: skip
 # In these fields the value says it all; elsewhere "name = value".
-SELF_EXPLAINING = frozenset(
-    "accountant adjacency base_relation case claim coefficient column design draw groups kind mechanism method other "
-    "parameter relation sampler solver statement statistic task theorem tool topic".split()
-)
+SELF_EXPLAINING = (
+    "accountant", "adjacency", "base_relation", "case", "claim", "coefficient", "column", "design", "draw", "groups",
+    "kind", "mechanism", "method", "other", "parameter", "relation", "sampler", "solver", "statement", "statistic",
+    "task", "theorem", "tool", "topic",
+)  # fmt: skip
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",

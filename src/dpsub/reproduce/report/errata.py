@@ -16,8 +16,8 @@ from dpsub.reproduce.labels import escape_markdown
 from dpsub.reproduce.report.numbers import MEANINGS
 from dpsub.reproduce.verdicts import CELL, overall_by_cell
 
-_HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
-_ENTRY = re.compile(r"([A-Z]{1,2})([1-9]\d*)\. (.+)")
+_HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
+_ENTRY = re.compile(r"^### ([A-Z]{1,2})([1-9]\d*)\. (.+)$", re.MULTILINE)
 _TEST = re.compile(r"^ {4}(\S.* -m pytest \S+ -k )([a-z]+)(\d+)(_?)\b", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]+\)")
 _FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of documentation
@@ -65,19 +65,16 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
 
 
 def _entries(text: str) -> Iterator[Erratum]:
-    headings = list(_HEADING.finditer(text))
-    example = _TEST.search(text)
-    for heading, following in zip(headings, [*headings[1:], None], strict=True):
-        entry = _ENTRY.fullmatch(heading[2]) if heading[1] == "###" else None
-        if entry:
-            letters, number, title = entry.groups()
-            body = text[heading.end() : following.start() if following else len(text)].strip()
-            own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
-            commands = own or [f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"]
-            if not own and example:
-                width = len(example[3]) if example[3].startswith("0") else 1
-                commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
-            yield Erratum(letters + number, title, _LINK.sub(r"\1", body), headings[0][2], tuple(commands))
+    example, (before, *entries) = _TEST.search(text), _ENTRY.split(text)
+    for letters, number, title, rest in zip(*[iter(entries)] * 4, strict=True):
+        body = _HEADING.split(rest)[0].strip()
+        own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
+        commands = own or [f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"]
+        if not own and example:
+            width = len(example[3]) if example[3].startswith("0") else 1
+            commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
+        chapter = before.partition("# ")[2].partition("\n")[0]
+        yield Erratum(letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands))
 
 
 def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFrame) -> str:
