@@ -11,7 +11,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -149,7 +150,26 @@ class Question:
         return self.ask(frames)
 
 
-def ordered(numbers: Numbers, chain: str, note: str = "{n} points", *, anywhere: bool = False) -> Question:
+P = ParamSpec("P")
+
+
+def _question(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Question]:
+    """Make a function of records and declarations one of the declarations alone, which gives the question."""
+
+    @wraps(ask)
+    def declared(*args: P.args, **named: P.kwargs) -> Question:
+        given = (*args, *named.values())
+        numbers = [one for one in given if isinstance(one, Numbers)]
+        numbers += [one for asked in given if isinstance(asked, Question) for one in asked.numbers]
+        return Question(lambda frames: ask(frames, *args, **named), tuple(numbers))
+
+    return declared
+
+
+@_question
+def ordered(
+    frames: Frames, numbers: Numbers, chain: str, note: str = "{n} points", *, anywhere: bool = False
+) -> Finding:
     """Ask whether samplers are in the order of `chain`, everywhere, or `anywhere`.
 
     Its groups stand between "<" and "=": "must_ow < must_wo = wr < wor poisson"; every member of a group is compared
@@ -158,84 +178,64 @@ def ordered(numbers: Numbers, chain: str, note: str = "{n} points", *, anywhere:
     `at_first` and `at_last` their keys.
     """
     groups = [group.split() for group in re.split("[<=]", chain)]
-    signs = re.findall("[<=]", chain)
-
-    def ask(frames: Frames) -> Finding:
-        wide = numbers.table(frames, [name for group in groups for name in group])
-        holds = pd.Series(True, wide.index)
-        for (left, right), sign in zip(itertools.pairwise(groups), signs, strict=True):
-            for one, other in itertools.product(left, right):
-                equal = np.isclose(wide[one], wide[other], rtol=EQUAL, atol=0)
-                holds &= equal if sign == "=" else wide[one] < wide[other]
-        said = note.format(**_counts(holds), first=Listed(wide.iloc[0]), last=Listed(wide.iloc[-1]),
-                           at_first=wide.index[0], at_last=wide.index[-1])  # fmt: skip
-        return Finding(bool(holds.any() if anywhere else holds.all()), said)
-
-    return Question(ask, (numbers,))
+    wide = numbers.table(frames, [name for group in groups for name in group])
+    holds = pd.Series(True, wide.index)
+    for (left, right), sign in zip(itertools.pairwise(groups), re.findall("[<=]", chain), strict=True):
+        for one, other in itertools.product(left, right):
+            equal = np.isclose(wide[one], wide[other], rtol=EQUAL, atol=0)
+            holds &= equal if sign == "=" else wide[one] < wide[other]
+    said = note.format(**_counts(holds), first=Listed(wide.iloc[0]), last=Listed(wide.iloc[-1]),
+                       at_first=wide.index[0], at_last=wide.index[-1])  # fmt: skip
+    return Finding(bool(holds.any() if anywhere else holds.all()), said)
 
 
-def increasing(numbers: Numbers, along: str, note: str, *, falling: bool = False) -> Question:
+@_question
+def increasing(frames: Frames, numbers: Numbers, along: str, note: str, *, falling: bool = False) -> Finding:
     """Ask whether the numbers rise (or fall) strictly along one of their `by` columns, all others fixed.
 
     The note's fields: `least`, `largest` change from one value to the next, `first` and `last` number.
     """
-
-    def ask(frames: Frames) -> Finding:
-        found = numbers.series(frames).sort_index()
-        others = [name for name in numbers.by if name != along]
-        groups = found.groupby(level=others) if others else found.groupby(lambda _: 0)
-        changes = groups.diff()[groups.cumcount() > 0]
-        if changes.empty:
-            raise LackingError(f"this run has one value of {along} only")
-        said = note.format(least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1])
-        return Finding(bool((-changes if falling else changes).gt(0).all()), said)
-
-    return Question(ask, (numbers,))
+    found = numbers.series(frames).sort_index()
+    others = [name for name in numbers.by if name != along]
+    groups = found.groupby(level=others) if others else found.groupby(lambda _: 0)
+    changes = groups.diff()[groups.cumcount() > 0]
+    if changes.empty:
+        raise LackingError(f"this run has one value of {along} only")
+    said = note.format(least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1])
+    return Finding(bool((-changes if falling else changes).gt(0).all()), said)
 
 
-def below(numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool = True) -> Question:
+@_question
+def below(frames: Frames, numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool = True) -> Finding:
     """Ask whether all numbers lie below a limit, which may itself be a number of the records.
 
     The note's fields: `n`, `holding`, `failing`, `least`, `largest`, `at_largest` (its key), `limit`.
     """
-
-    def ask(frames: Frames) -> Finding:
-        found = numbers.series(frames)
-        level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
-        holds = found < level if strict else found <= level
-        at = found.idxmax() if found.notna().any() else ""
-        said = note.format(**_counts(holds), least=found.min(), largest=found.max(), at_largest=at, limit=level)
-        return Finding(bool(holds.all()), said)
-
-    return Question(ask, (numbers, limit) if isinstance(limit, Numbers) else (numbers,))
+    found = numbers.series(frames)
+    level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
+    holds = found < level if strict else found <= level
+    at = found.idxmax() if found.notna().any() else ""
+    said = note.format(**_counts(holds), least=found.min(), largest=found.max(), at_largest=at, limit=level)
+    return Finding(bool(holds.all()), said)
 
 
+@_question
 def near(
-    numbers: Numbers,
-    printed: float | Callable[[], float],
-    note: str,
-    *,
-    tolerance: float = 0.0,
-    relative: float = 0.0,
-    factor: float = 1.0,
-    bounds: bool = False,
-) -> Question:
+    frames: Frames, numbers: Numbers, printed: float | Callable[[], float], note: str, *,
+    tolerance: float = 0.0, relative: float = 0.0, factor: float = 1.0, bounds: bool = False,
+) -> Finding:  # fmt: skip
     """Ask whether the range of the numbers meets a printed one, give or take a tolerance or up to a factor.
 
     The note's fields: `n`, `least`, `largest`, `first`, `printed`, `ratio` (first to printed). With `bounds` the
     finding has the range as its bounds.
-    """  # fmt: skip
-
-    def ask(frames: Frames) -> Finding:
-        found, said = numbers.series(frames), float(printed() if callable(printed) else printed)
-        width = tolerance + relative * abs(said)
-        low, high = float(found.min()), float(found.max())
-        holds = low <= max(said + width, said * factor) and min(said - width, said / factor) <= high
-        first = float(found.iloc[0])
-        text = note.format(n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said)
-        return Finding(holds, text, low, high) if bounds else Finding(holds, text)
-
-    return Question(ask, (numbers,))
+    """
+    found, said = numbers.series(frames), float(printed() if callable(printed) else printed)
+    width = tolerance + relative * abs(said)
+    low, high = float(found.min()), float(found.max())
+    holds = low <= max(said + width, said * factor) and min(said - width, said / factor) <= high
+    first = float(found.iloc[0])
+    text = note.format(n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said)
+    return Finding(holds, text, low, high) if bounds else Finding(holds, text)
 
 
 def agree(
@@ -258,25 +258,19 @@ def agree(
     return Question(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
 
 
-def every(*questions: Question) -> Question:
+@_question
+def every(frames: Frames, *questions: Question) -> Finding:
     """Ask whether several questions all hold; their notes follow each other."""
-
-    def ask(frames: Frames) -> Finding:
-        answers = [question(frames) for question in questions]
-        found = [answer for answer in answers if isinstance(answer, Finding)]
-        return Finding(all(one.holds for one in found), ", ".join(one.note for one in found if one.note))
-
-    return Question(ask, tuple(one for question in questions for one in question.numbers))
+    answers = [question(frames) for question in questions]
+    found = [answer for answer in answers if isinstance(answer, Finding)]
+    return Finding(all(one.holds for one in found), ", ".join(one.note for one in found if one.note))
 
 
-def number(numbers: Numbers, statistic: str = "first") -> Question:
+@_question
+def number(frames: Frames, numbers: Numbers, statistic: str = "first") -> float:
     """Ask for one number: the first record's, or a summary of all ("min", "max")."""
-
-    def ask(frames: Frames) -> float:
-        found = numbers.records(frames)["number"]
-        return float(found.iloc[0] if statistic == "first" else found.agg(statistic))
-
-    return Question(ask, (numbers,))
+    found = numbers.records(frames)["number"]
+    return float(found.iloc[0] if statistic == "first" else found.agg(statistic))
 
 
 def _counts(holds: pd.Series) -> dict[str, float]:
