@@ -91,6 +91,7 @@ def test_numbers_take_the_digits_of_the_printed_one(value: float, template: str,
 
 def test_a_value_with_an_error_gets_one_digit_more() -> None:
     assert with_error(0.99712, 0.00163, math.nan, math.nan, "0.997") == "0.9971 ± 0.0016"
+    assert with_error(0.5, 0.3, math.nan, math.nan, "0.997") == "0.5000 ± 0.3000"
     assert with_error(28.6056, 0.0112, math.nan, math.nan, "29") == "28.606 ± 0.011"
     assert with_error(15, math.nan, 13, 17, "15") == "15 [13, 17]"
     assert with_error(math.nan, 1.0, 0.0, 2.0, "15") == ""
