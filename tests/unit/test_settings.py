@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpsub import streams
 from dpsub.reproduce import configuration, experiments, provenance, settings
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
@@ -73,7 +74,7 @@ def test_merging_goes_level_by_level_and_replaces_lists() -> None:
 
 
 def test_equal_numbers_have_equal_digests() -> None:
-    assert settings.canonical({"m": 30.0, "n": np.int64(300)}) == {"m": 30, "n": 300}
+    assert streams.canonical({"m": 30.0, "n": np.int64(300)}) == {"m": 30, "n": 300}
     digest = provenance.settings_digest
     assert digest({"m": 30, "n": 300}) == digest({"n": np.float64(300), "m": 30.0})
     assert digest({"m": 30}) != digest({"m": 31})
