@@ -101,7 +101,7 @@ def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
 
 def altered(abroad: Abroad) -> None:
     """Change the code of one experiment, so that it gives other numbers."""
-    path = abroad.project / "src/dpsub/papers/must/experiments/subset_statistics.py"
+    path = abroad.project / "src/dpsub/papers/must/experiments/utility.py"
     code = path.read_text(encoding="utf-8")
     assert code.count("release(mean, cell.sigma_mean, noise)") == 1
     path.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")

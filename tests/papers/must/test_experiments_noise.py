@@ -14,9 +14,8 @@ from dpsub import sampling
 from dpsub.errors import ArgumentError
 from dpsub.learning.descent import squared_error_residual
 from dpsub.learning.subsets import plan_noise
-from dpsub.papers.must.experiments.composition import pair_of
-from dpsub.papers.must.experiments.regression import gradient_cells
-from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
+from dpsub.papers.must.experiments.accounting import pair_of
+from dpsub.papers.must.experiments.utility import SubsetStatistics, gradient_cells
 from dpsub.papers.must.settings import SizesOfFigureS2
 from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import CONFIG, only, printed_cells, rounds_to, run, settings_of, typed

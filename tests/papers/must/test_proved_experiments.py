@@ -14,8 +14,8 @@ import dpsub
 from dpsub import sampling
 from dpsub.accounting import account
 from dpsub.errors import PlanError, UnsupportedError
-from dpsub.papers.must.experiments import composition, peers
-from dpsub.papers.must.experiments.noise import rounded
+from dpsub.papers.must.experiments import proved
+from dpsub.papers.must.experiments.proved import rounded
 from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import only, settings_of, typed
 
@@ -64,10 +64,10 @@ def test_poisson_comes_under_both_relations(found: dict[str, pd.DataFrame]) -> N
 
 def test_the_noise_of_table8_is_in_units_of_the_clipping_bound() -> None:
     experiment = REGISTRY.get("proved_composition")()
-    asked = {(a.table, a.sampler, a.denominator): a for a in experiment.questions(typed("proved_composition"))}
-    assert asked["table8", "wor", "fixed"].noise_multiplier == pytest.approx(0.885, abs=5e-4)
-    assert asked["table8_printed_scale", "wor", "fixed"].noise_multiplier == pytest.approx(2.654, abs=5e-4)
-    assert asked["table8", "must_ow", "fixed"].noise_multiplier == pytest.approx(0.671, abs=5e-4)
+    asked = {(a.table, a.sampler, a.release.denominator): a for a in experiment.questions(typed("proved_composition"))}
+    assert asked["table8", "wor", "fixed"].release.noise_multiplier == pytest.approx(0.885, abs=5e-4)
+    assert asked["table8_printed_scale", "wor", "fixed"].release.noise_multiplier == pytest.approx(2.654, abs=5e-4)
+    assert asked["table8", "must_ow", "fixed"].release.noise_multiplier == pytest.approx(0.671, abs=5e-4)
     assert asked["table8_consistent_noise", "wor", "fixed"].quantity == "epsilon"
     assert ("table8", "poisson", "realised") in asked
 
@@ -100,7 +100,7 @@ class TestRealisedBatches:
 
     def attack(self, **changes: Any) -> float:
         release = account.Release(sampling.Poisson(self.rate), self.n, self.s, 1, denominator="realised")
-        return composition.attack_on_realised_batches(release, epsilon=changes.get("epsilon", self.epsilon))
+        return proved.attack_on_realised_batches(release, epsilon=changes.get("epsilon", self.epsilon))
 
     def truth(self) -> float:
         """One step, by adding up densities of the mean on a grid; the differing record is +C or -C."""
@@ -119,7 +119,7 @@ class TestRealisedBatches:
 
     def test_a_shift_rounded_up_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         honest = self.attack()
-        monkeypatch.setattr(composition, "ROUND_DOWN", 1.1)
+        monkeypatch.setattr(proved, "ROUND_DOWN", 1.1)
         assert honest < self.truth() < self.attack()
 
     def test_it_exceeds_what_a_fixed_denominator_is_proved_to_give(self) -> None:
@@ -130,11 +130,11 @@ class TestRealisedBatches:
 
     def test_empty_samples_are_charged(self) -> None:
         release = account.Release(sampling.Poisson(0.01), 100, 1.0, 50, denominator="realised")
-        assert composition.attack_on_realised_batches(release, epsilon=1.0) == 0
+        assert proved.attack_on_realised_batches(release, epsilon=1.0) == 0
 
     def test_other_samplers_are_refused(self) -> None:
         with pytest.raises(UnsupportedError, match="only a Poisson sample has a random size to divide by, got Wor"):
-            composition.attack_on_realised_batches(account.Release(sampling.Wor(5), 50, 1.0, 1), epsilon=1.0)
+            proved.attack_on_realised_batches(account.Release(sampling.Wor(5), 50, 1.0, 1), epsilon=1.0)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ class TestPeers:
         def absent(name: str) -> None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-        monkeypatch.setattr(peers, "import_module", absent)
+        monkeypatch.setattr(proved, "import_module", absent)
         wor = {**self.case, "sampler": "wor", "adjacency": "substitute"}
         found = self.run("peer_bounds", self.case, wor).set_index("tool")
         assert (found.loc["dpsub", "note"] == "").all()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.must.settings import CONSISTENT_NOISE, MUST, PRINTED_SCALE, SIX
+from dpsub.papers.must.settings import CONSISTENT_NOISE, METRICS, MUST, PRINTED_SCALE, SIX
 from dpsub.reproduce.artefact import Quote
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.layout import Layout
@@ -19,8 +19,6 @@ from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, m
 TABLE3_EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
 RANKS = {"sampler": ("none", "nonprivate", *SIX)}
 """Order of the samplers; rows without a sampler or without noise come first."""
-
-METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
 
 # sampler -> (eta, delta'), delta_u being the group profile of u copies at the base epsilon
 FORMULAS = {
