@@ -443,8 +443,6 @@ UTILITY = (
 
 
 class Claims(ask.Claims):
-    """What the paper says in its text: thresholds, counts, settings, and statements that hold (1) or fail (0)."""
-
     paper = "must"
     name = "claims"
     caption = (

@@ -54,8 +54,6 @@ QUADRANTS = (
 
 
 class Figure1(MustFigure):
-    """Any number of stages: every subset of one stage is sampled again in the next."""
-
     name = "figure1"
     caption = (
         "Multistage sampling in general: each subset is sampled again, with (WR) or without (WOR) replacement, so that "
@@ -82,8 +80,6 @@ class Figure1(MustFigure):
 
 
 class Figure2(MustFigure):
-    """Two stages, (a) with r second-stage subsets each, (b) with r = 1 as in stochastic gradient descent."""
-
     name = "figure2"
     caption = (
         "Two-stage sampling: (a) s subsets of size b, each sampled r times into subsets of size m; (b) the special "
@@ -169,8 +165,6 @@ DELTA_PANELS = (
 
 
 class Figure4(MustFigure):
-    """delta' - delta against epsilon' / epsilon along the base epsilon; whether a curve is ever weak."""
-
     name = "figure4"
     caption = (
         "Aligned privacy profiles: delta' - delta against epsilon' / epsilon as the base epsilon grows, for the "
@@ -206,8 +200,6 @@ class Figure4(MustFigure):
 
 
 class FigureS3(MustFigure):
-    """epsilon' against epsilon, which no mechanism enters, and delta' against delta."""
-
     name = "figureS3"
     caption = (
         "Amplified against base parameters: (a) epsilon (nats), for any mechanism, (b) to (e) delta for the Laplace "
@@ -266,8 +258,6 @@ def rises(quantity: str, direction: int) -> Callable[[pd.DataFrame], float]:
 
 
 class Figure5(MustFigure):
-    """Contours over m (across) and b (up), both in records; the share of steps in m and b in which a surface rises."""
-
     name = "figure5"
     caption = (
         "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
@@ -315,8 +305,6 @@ class Figure5(MustFigure):
 
 
 class FigureS1(Figure5):
-    """The six surfaces of Figure 5 in three dimensions."""
-
     name = "figureS1"
     caption = (
         "The surfaces of Figure 5: eta and delta' - delta at epsilon = 1 over the sizes m and b of the two stages; "
@@ -377,8 +365,6 @@ def second_half(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Figure6(MustFigure):
-    """Training loss of experiment 2, one row of panels a variant; the mean of each curve's second half."""
-
     name = "figure6"
     caption = (
         "Mean squared error on the full data after each iteration of experiment 2, one run, at two levels of epsilon' "
@@ -413,8 +399,6 @@ def largest_gap(frame: pd.DataFrame) -> float:
 
 
 class FigureS4(MustFigure):
-    """Training loss of experiment 3, one panel a variant; where the curves end, and how far they lie apart."""
-
     name = "figureS4"
     caption = (
         "Cross-entropy on the training part after each iteration of experiment 3, one run a sampler, in every variant "
@@ -463,8 +447,6 @@ def band(frame: pd.DataFrame, x: str, ends: tuple[str, str], by: str | Sequence[
 
 
 class FigureS2(MustFigure):
-    """Lower and upper bound of delta at epsilon = 1 against the number of compositions, one panel a sampler."""
-
     name = "figureS2"
     caption = (
         "delta at epsilon = 1 after k compositions of the subsampled Gaussian mechanism (noise multiplier 4). Bars: "
@@ -546,8 +528,6 @@ class BandFigure(MustFigure):
 
 
 class PrivacyBySteps(BandFigure):
-    """Bands of epsilon from attack to proof over the number of steps: no figure of the paper."""
-
     name = "privacy_by_steps"
     caption = (
         "epsilon at delta = 1e-5 after k steps in the sizes of Figure S2, with the same noise on the sum for every "
@@ -563,8 +543,6 @@ class PrivacyBySteps(BandFigure):
 
 
 class NoiseByTarget(BandFigure):
-    """Bands of the noise multiplier from refuted to proved over the target epsilon: no figure of the paper."""
-
     name = "noise_by_target"
     caption = (
         f"{NoiseAtEqualPrivacy.setting}: each band spans from refuted (thin line, attack) to proved noise (line with "

@@ -55,8 +55,6 @@ def departure(group: pd.DataFrame) -> float:
 
 
 class Table2(MustTable):
-    """The formulas, with eta at the configured sizes and the largest departure of the recorded grid from them."""
-
     name = "table2"
     caption = (
         "Inclusion probability eta and amplified delta' of each sampler, with epsilon' = log(1 + eta (exp(epsilon) - "
@@ -76,8 +74,6 @@ class Table2(MustTable):
 
 
 class Table3(MustTable):
-    """Values of the privacy profiles that Figure 4 draws, at six points of its grid."""
-
     name = "table3"
     caption = (
         "Base and amplified privacy parameters (epsilon in nats) of the Laplace and Gaussian mechanisms under each "
@@ -101,8 +97,6 @@ def outside_the_rule(group: pd.DataFrame) -> str:
 
 
 class Table4(MustTable):
-    """What the Gaussian mechanism adds to each statistic of a subset, over the first-stage size b."""
-
     name = "table4"
     caption = (
         "Scale of the Gaussian noise for the mean and the variance (in the units of each statistic) and the delta' of "
@@ -126,8 +120,6 @@ def expected_variance(group: pd.DataFrame) -> Estimate:
 
 
 class Table5(MustTable):
-    """Mean and spread of the estimates, with the exact expectation of the variance estimate next to them."""
-
     name = "table5"
     caption = (
         "Mean and standard deviation, over repeated data sets, of the released mean and variance in experiment 1 "
@@ -142,8 +134,6 @@ class Table5(MustTable):
 
 
 class Table6(MustTable):
-    """Linear regression by noisy gradients: scale of the noise, delta' of one query, RMSE of the predictions."""
-
     name = "table6"
     caption = (
         "Scale of the Gaussian noise on the mean gradient, delta' of one query, and mean and standard deviation over "
@@ -158,8 +148,6 @@ class Table6(MustTable):
 
 
 class Table7(MustTable):
-    """How far the private coefficients are from the true ones."""
-
     name = "table7"
     caption = (
         "Bias and root mean squared error of the three regression coefficients in experiment 2 over repeated data "
@@ -253,8 +241,6 @@ class Table8(MustTable):
 
 
 class Table9(MustTable):
-    """Smallest, mean and largest number of distinct records over many subsets, next to what the exact law says."""
-
     name = "table9"
     caption = (
         "Smallest, mean and largest number of distinct records over the drawn subsets, in the sizes of the three "
@@ -304,8 +290,6 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Table10(MustTable):
-    """Clock times on the machine of the run: shown next to the printed ones, never judged."""
-
     name = "table10"
     caption = (
         "Increase of the time to draw one subset over sampling without replacement, in percent, on this machine. "
@@ -326,8 +310,6 @@ class Table10(MustTable):
 
 
 class ThresholdsS8(MustTable):
-    """Exact roots next to the last points of the grid that the printed thresholds come from."""
-
     name = "thresholds_s8"
     caption = (
         "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
@@ -364,8 +346,6 @@ def over_proved_wor(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class NoiseAtEqualPrivacy(MustTable):
-    """Noise multipliers by target epsilon: proved, refuted, and by the paper's pair."""
-
     name = "noise_at_equal_privacy"
     setting = (
         "Noise multiplier (noise on the sum over the norm bound C of one record) for a target epsilon at delta = 1e-5 "
@@ -403,8 +383,6 @@ def with_widths(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class PeerBoundsTable(MustTable):
-    """epsilon by each tool on the same questions: both ends and their distance."""
-
     name = "peer_bounds"
     caption = (
         "epsilon at delta = 1e-5 by this package and by other accountants: a bracket of one number for Poisson, attack "
@@ -423,8 +401,6 @@ class PeerBoundsTable(MustTable):
 
 
 class PeerTimesTable(MustTable):
-    """Processor time of the same answers."""
-
     name = "peer_times"
     caption = (
         "Processor time of each answer on this machine, in seconds, and in units of the time that this package takes "
