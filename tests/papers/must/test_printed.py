@@ -70,28 +70,6 @@ class TestAmplification:
         assert set(boundary["sampler"]) == {"poisson", "wor"} and set(boundary["mechanism"]) == {"laplace"}
         assert (boundary["epsilon"] >= boundary["ratio"]).all()
 
-    def test_roots_are_roots(self, exact: Records) -> None:
-        """E11: the printed thresholds are no roots, and the crossover of the text is six pairwise ones a mechanism."""
-        rows = of_variant(exact, "amplification_crossings")
-        names = ("wor", "wr", "must_ow", "must_ww")
-        laws = {name: sampling.of_sizes(name, n=1000, m=400, b=500).multiplicity_law(1000) for name in names}
-        for row in rows.to_dict("records"):
-            profile = noise.of(row["mechanism"], 1)
-            ours = amplify(laws[row["sampler"]], profile, row["epsilon"])
-            other = None if row["kind"] == "threshold" else amplify(laws[row["other"]], profile, row["epsilon"])
-            theirs = ours.delta if other is None else other.delta_amplified
-            assert float(ours.delta_amplified) == pytest.approx(float(theirs), rel=1e-12)
-        thresholds = rows[rows["kind"] == "threshold"].set_index(["mechanism", "sampler"])["delta"]
-        for mechanism, roots, crossings in (
-            ("laplace", (0.0376, 0.0572, 0.0642), (0.190, 0.272, 0.088, 0.109)),
-            ("gaussian", (0.0353, 0.0596, 0.0691), (0.216, 0.314, 0.101, 0.126)),
-        ):
-            assert thresholds[mechanism][list(names[1:])].tolist() == pytest.approx(roots, abs=5e-5)
-            found = rows[(rows["kind"] == "crossover") & (rows["mechanism"] == mechanism)]
-            assert len(found) == len(set(zip(found["sampler"], found["other"], strict=True))) == 6
-            ends = (f(found[column]) for column in ("delta", "delta_amplified") for f in (min, max))
-            assert tuple(round(end, 3) for end in ends) == crossings
-
     def test_twins_do_not_cross(self) -> None:
         found = run("amplification_crossings", samplers=["wr", "must_wo", "poisson", "wor"])
         pairs = set(zip(found["sampler"], found["other"], strict=True))
