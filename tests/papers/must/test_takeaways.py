@@ -58,8 +58,10 @@ def test_what_is_proved_stands_with_what_is_not() -> None:
 
 
 def test_noise_is_compared_at_equal_proved_privacy() -> None:
-    table = cells("target_epsilon sampler adjacency column rigorous", *(
+    rows = [
         (target, sampler, "substitute", "noise_over_wor", ratio)
-        for target, sampler, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))))  # fmt: skip
+        for target, sampler, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))
+    ]
+    table = cells("target_epsilon sampler adjacency column rigorous", *rows)
     (text,) = TAKEAWAYS.sentences(Tables({"noise_at_equal_privacy": table}))
     assert "that of MUST.OW is 1.4 to 2.9 times and that of MUST.WW is 1.7 to 1.7 times that of WOR" in text

@@ -203,11 +203,7 @@ def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Table8(MustTable):
-    """Logistic regression by noisy gradients: noise, six test metrics over seeds, delta after all iterations.
-
-    Beyond the printed columns: standard deviations over seeds, paired differences of each sampler from Poisson, the
-    solver run to convergence, and scikit-learn's fit without privacy.
-    """
+    """Beyond what is printed: deviations over seeds, paired differences, the converged solver, scikit-learn's fit."""
 
     name = "table8"
     caption = (
@@ -266,27 +262,19 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     """Return mean times, and their increase over sampling without replacement in percent.
 
     A sparse draw of a Poisson sample is told apart where the draw by n Bernoulli trials is timed as well.
-
-    Raises
-    ------
-    DataError
-        If the time without replacement is missing or 0.
     """
     cell = ["variant", "experiment"]
-    means = frame.groupby([*cell, "sampler", "naive"], sort=False)["seconds"].mean().reset_index()
-    base = means[means["sampler"] == "wor"].set_index(cell)["seconds"].reindex(pd.MultiIndex.from_frame(means[cell]))
-    for experiment in means.loc[~(base > 0).to_numpy(), "experiment"].head(1):
+    means = frame.groupby([*cell, "sampler", "naive"], sort=False, as_index=False)["seconds"].mean()
+    both = means.assign(wor=means["seconds"].where(means["sampler"] == "wor")).groupby(cell)
+    base, loop = both["wor"].transform("max"), both["naive"].transform("max") == 1
+    for experiment in means.loc[~(base > 0), "experiment"].head(1):
         raise DataError(
             f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without one; "
             "time it with more draws"
         )
-    loop = means.groupby(cell)["naive"].transform("max").astype(bool)
-    sparse = (means["sampler"] == "poisson") & loop & ~means["naive"].astype(bool)
-    return means.assign(
-        draw=np.where(sparse, "sparse", ""),
-        microseconds=1e6 * means["seconds"],
-        increase=100 * (means["seconds"] / base.to_numpy() - 1),
-    )
+    sparse = (means["sampler"] == "poisson") & loop & (means["naive"] == 0)
+    return means.assign(draw=np.where(sparse, "sparse", ""), microseconds=1e6 * means["seconds"],
+                        increase=100 * (means["seconds"] / base - 1))  # fmt: skip
 
 
 class Table10(MustTable):
