@@ -40,7 +40,6 @@ FORMULAS = {
 class MustTable(Table):
     """A table whose rows stand in the order of variants, then of samplers as Table 9 has them."""
 
-    paper = "must"
     order: ClassVar[tuple[str, ...]] = ("variant", "sampler")
     absent: ClassVar[Mapping[str, object]] = {"b": 0}
 
