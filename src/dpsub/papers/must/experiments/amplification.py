@@ -31,12 +31,12 @@ _EQUAL = 1e-11
 
 
 class Curves(s.ExperimentSettings, Grid):
-    """Mechanisms of some ratios of sensitivity to noise scale, and samplers, along a grid of base epsilon."""
+    """Mechanisms and samplers along a grid of base epsilon."""
 
     samplers: s.Samplers = SIX
 
-    def profiles(self, ratios: tuple[float, ...]) -> dict[tuple[str, float], noise.AdditiveNoiseProfile]:
-        return {(name, ratio): noise.of(name, ratio) for name, ratio in product(self.mechanisms, ratios)}
+    def check(self) -> None:
+        _ = self.laws, self.epsilons
 
     @property
     def epsilons(self) -> np.ndarray:
@@ -68,21 +68,15 @@ class AmplificationGrid(Experiment):
     class Settings(Curves):
         ratios: s.Listed[s.Positive] = Field((0.25, 1), description="Sensitivity over noise scale, one grid each.")
 
-        def check(self) -> None:
-            _ = self.laws, self.epsilons, self.profiles(self.ratios)
-
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         epsilons, laws = settings.epsilons, settings.laws
         parts = []
-        for (mechanism, ratio), profile in settings.profiles(settings.ratios).items():
-            for sampler, law in laws.items():
-                found = amplify(law, profile, epsilons)
-                point = {name: getattr(found, name) for name in POINT}
-                kinds = [category(*each) for each in np.column_stack([*point.values()]).tolist()]
-                parts.append(pd.DataFrame({
-                    "replicate": 0, "mechanism": mechanism, "ratio": float(ratio), "sampler": sampler, **point,
-                    "eta": found.eta, "category": kinds,
-                }))  # fmt: skip
+        for mechanism, ratio, sampler in product(settings.mechanisms, settings.ratios, laws):
+            found = amplify(laws[sampler], noise.of(mechanism, ratio), epsilons)
+            point = {name: getattr(found, name) for name in POINT}
+            kinds = [category(*each) for each in np.column_stack([*point.values()]).tolist()]
+            parts.append(pd.DataFrame({"replicate": 0, "mechanism": mechanism, "ratio": ratio, "sampler": sampler,
+                                       **point, "eta": found.eta, "category": kinds}))  # fmt: skip
         return self.frame(pd.concat(parts, ignore_index=True))
 
 
@@ -141,14 +135,12 @@ class AmplificationCrossings(Experiment):
         ratio: s.Positive = Field(1, description="Sensitivity over noise scale.")
         samplers: s.Samplers = ("wor", "wr", *MUST)
 
-        def check(self) -> None:
-            _ = self.laws, self.epsilons, self.profiles((self.ratio,))
-
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         epsilons, exact = settings.epsilons, run.variant == "stated"
         laws, meet = settings.laws, crossings if exact else last_points_below
         rows = []
-        for (mechanism, _), profile in settings.profiles((settings.ratio,)).items():
+        for mechanism in settings.mechanisms:
+            profile = noise.of(mechanism, settings.ratio)
             curves = {sampler: partial(amplify, law, profile) for sampler, law in laws.items()}
             asked = [("threshold", sampler, "") for sampler in curves]
             asked += [("crossover", *pair) for pair in combinations(curves, 2)] if exact else []
@@ -197,8 +189,6 @@ class DesignSurface(Experiment):
             return range(self.b_min, checks.integer("b_max", self.b_max, at_least=self.b_min) + 1, self.step)
 
         def check(self) -> None:
-            for mechanism in self.mechanisms:
-                noise.of(mechanism, self.ratio)
             for sampler, m, b in product(self.samplers, (self.m[0], self.m[-1]), (self.b[0], self.b[-1])):
                 sampling.of_sizes(sampler, n=self.n, m=m, b=b)
 
