@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dpsub import checks, sampling
+from dpsub import sampling
 from dpsub.reproduce import settings as s
 
 MUST = ("must_ow", "must_ww")
@@ -44,9 +44,6 @@ class Experiment1(s.Group):
     epsilon_amplified: s.EpsilonAmplified = 0.1
     lower: float = Field(-4, description="Lower end of the range of the data.")
     upper: float = Field(4, description="Upper end of the range of the data.")
-
-    def check(self) -> None:
-        checks.real("upper", self.upper, above=self.lower)
 
 
 class Experiment2(s.Group):
