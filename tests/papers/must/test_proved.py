@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Any
 
 import numpy as np
@@ -59,9 +59,8 @@ def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(sampler
 
 
 def test_noise_is_rounded_to_the_safe_side() -> None:
-    assert (proved.rounded(6.48405, math.ceil), proved.rounded(6.48405, math.floor)) == (6.485, 6.484)
-    assert proved.rounded(2.515, math.ceil) == proved.rounded(2.515, math.floor) == 2.515
-    assert proved.rounded(0.0, math.floor) == 0
+    for value, up, down in ((6.48405, 6.485, 6.484), (2.515, 2.515, 2.515), (0.0, 0, 0)):
+        assert (proved.rounded(value, ROUND_CEILING), proved.rounded(value, ROUND_FLOOR)) == (up, down)
 
 
 class TestRealisedBatches:

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -47,7 +48,6 @@ PAIR_WIDTH = 1e-3
 MOST_NOISE = 1e4
 _TAIL = 1e-15
 _WIDTH = 5e-3
-_DIGITS = 4
 
 
 def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
@@ -291,24 +291,17 @@ class ProvedNoise(Questions):
         if adjacency == drawn.relation:  # the one for which the paper has a pair
             root = safe_root(of_pair, epsilon, "a noise multiplier", start=found.noise_multiplier, least=MIN_SCALE,
                              most=MOST_NOISE, accuracy=accuracy)  # fmt: skip
-            pair = rounded(root.safe, math.ceil)
+            pair = rounded(root.safe, ROUND_CEILING)
         return {
             "sampler": sampler, "adjacency": adjacency, "n_compositions": steps, "delta": delta,
-            "target_epsilon": epsilon, "proved": rounded(found.noise_multiplier, math.ceil),
-            "refuted": rounded(found.refuted or 0.0, math.floor), "pair": pair,
+            "target_epsilon": epsilon, "proved": rounded(found.noise_multiplier, ROUND_CEILING),
+            "refuted": rounded(found.refuted or 0.0, ROUND_FLOOR), "pair": pair,
         }  # fmt: skip
 
 
-def rounded(value: float, towards: Callable[[float], int]) -> float:
-    """Return `value` with four digits, rounded by `math.ceil` or `math.floor`.
-
-    The quotient is taken in decimal places, so that a number of four digits stays itself.
-    """
-    if not value > 0:
-        return value
-    places = _DIGITS - 1 - math.floor(math.log10(value))
-    near = round(value, places)
-    return near if near == value else round(towards(value * 10**places) / 10**places, places)
+def rounded(value: float, rounding: str) -> float:
+    """Return the decimal number `value` with four digits, rounded by `ROUND_CEILING` or `ROUND_FLOOR`."""
+    return float(Context(prec=4, rounding=rounding).create_decimal(repr(float(value))))
 
 
 # Other accountants
