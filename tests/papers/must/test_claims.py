@@ -147,7 +147,7 @@ def changed(experiment: str, **columns: Callable[[pd.DataFrame], pd.Series]) -> 
         ("table4_sigma_b", scaled("noise_calibration", "sigma", "must_ow", -1.0)),
         ("table6_sigma_order", swapped("noise_calibration", "sigma", "wr", "wor")),
         ("table8_sigma_order", scaled("noise_calibration", "sigma", "must_ww", 1.01)),
-        ("table8_bounds", scaled("composition", "delta_upper", "wor", 1e6)),
+        ("table8_bounds", scaled("composition", "delta_upper", "must_ow", 100.0)),
         ("figure_s2_increases", scaled("composition", "delta", "must_ow", -1.0)),
         ("figure_s2_strict", scaled("composition", "delta_upper", "must_ow", np.nan)),
         ("exp1_bias_mu", scaled("subset_statistics", "mean", "wr", 50.0)),
