@@ -10,15 +10,17 @@ import pandas as pd
 import pytest
 
 from dpsub.papers.must import PAPER
-from dpsub.papers.must.claims import AMPLIFICATION, NOISE_AND_COMPOSITION, UTILITY, Claims
+from dpsub.papers.must.claims import AMPLIFICATION, NOISE_AND_COMPOSITION, UTILITY
 from dpsub.papers.must.settings import METRICS
 from dpsub.reproduce import published
+from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.verdicts import NOT_REAL, compare
 
 PUBLISHED = published.load("must", "claims")
 EXPECTED = pd.read_csv(PAPER.folder / "expected_verdicts.csv", keep_default_na=False).query("artefact == 'claims'")
 Frames = dict[str, pd.DataFrame]
-claims_values = Claims().values
+CLAIMS: Any = REGISTRY.get("must/claims")
+claims_values = CLAIMS().values
 STATEMENTS = (*AMPLIFICATION, *NOISE_AND_COMPOSITION, *UTILITY)
 MADE_UP = ("subset_statistics", "linear_regression", "adult_logistic", "proved_composition")
 
@@ -87,8 +89,8 @@ def test_claims_get_the_expected_verdicts(verdicts: pd.DataFrame, values: pd.Dat
     assert set(verdicts["row"]) == set(PUBLISHED["claim"])
     known = set(zip(PUBLISHED["claim"], PUBLISHED["column"], strict=True))
     assert set(zip(values["claim"], values["column"], strict=True)) <= known
-    made_up = {claim.claim for claim in Claims.claims for name, _ in claim.reads if name in MADE_UP}
-    settings = {claim for claim, _ in Claims.settings}
+    made_up = {claim.claim for claim in CLAIMS.claims for name, _ in claim.reads if name in MADE_UP}
+    settings = {claim for claim, _ in CLAIMS.settings}
     key = ["row", "column", "variant"]
     found, expected = (frame[~frame["row"].isin(made_up | settings)].set_index(key)["verdict"].to_dict()
                        for frame in (verdicts, EXPECTED))  # fmt: skip
@@ -236,4 +238,4 @@ def test_a_stand_in_for_adult_is_never_compared(records: Frames) -> None:
 
 
 def test_the_artefact_reads_the_records_that_its_claims_need(records: Frames) -> None:
-    assert set(Claims.experiments) == set(records)
+    assert set(CLAIMS.experiments) == set(records)

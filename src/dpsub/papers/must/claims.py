@@ -441,6 +441,7 @@ UTILITY = (
 
 
 class Claims(ask.Claims):
+    name = "claims"
     caption = (
         "Numbers and statements of the text, each computed from the records: 1 where a statement holds, 0 where it "
         "fails; the note gives the numbers that decide."
