@@ -259,6 +259,13 @@ def agree(
 
 
 @_question
+def everywhere(frames: Frames, numbers: Numbers, note: str = "{holding} of {n}") -> Finding:
+    """Ask whether the numbers, read as yes or no, are all yes; the note's fields: `n`, `holding`, `failing`."""
+    holds = numbers.series(frames).astype(bool)
+    return Finding(bool(holds.all()), note.format(**_counts(holds)))
+
+
+@_question
 def every(frames: Frames, *questions: Question) -> Finding:
     """Ask whether several questions all hold; their notes follow each other."""
     answers = [question(frames) for question in questions]
