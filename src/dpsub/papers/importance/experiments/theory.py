@@ -16,16 +16,7 @@ from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
 from dpsub.importance.samplers import WeightedLaplaceSum, filled_rates, optimal_rates, oracle_rates, uniform_rates
 from dpsub.papers.importance.settings import Dimension, Factor
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import (
-    Epsilons,
-    ExperimentSettings,
-    FrameSize,
-    Listed,
-    Positive,
-    Rates,
-    SampleSize,
-    Share,
-)
+from dpsub.reproduce.settings import Epsilons, ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share
 from dpsub.streams import Streams
 
 
@@ -40,15 +31,15 @@ class ImportanceSums(Experiment):
     sees all data; water, the least variance among those with the losses of opt, at twice its size.
     """
 
-    name: ClassVar[str] = "importance_sums"
+    name = "importance_sums"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "topic": "str", "rule": "str", "sampler": "str", "rank": "int64", "norm": "float64",
         "weight": "float64", "n": "int64", "d": "int64", "variance_per_dimension": "float64", "scale": "float64",
         "target": "float64", "m": "float64", "max_loss": "float64", "mse": "float64", "mse_error": "float64",
         "mse_exact": "float64", "runs": "int64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    keys: ClassVar[tuple[str, ...]] = ("topic", "rule", "sampler", "rank", "scale", "target", "m")
+    variants = ("stated",)
+    keys = ("topic", "rule", "sampler", "rank", "scale", "target", "m")
 
     class Settings(ExperimentSettings):
         n: FrameSize = 1000
@@ -164,14 +155,14 @@ class ImportanceProfiles(Experiment):
     in every round (other).
     """
 
-    name: ClassVar[str] = "importance_profiles"
+    name = "importance_profiles"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "topic": "str", "exponent": "float64", "scale": "float64", "q": "float64",
         "psi": "float64", "added": "float64", "unsampled": "float64", "other": "float64", "helps": "int64",
         "never_helps": "int64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    keys: ClassVar[tuple[str, ...]] = ("topic", "exponent", "scale", "q")
+    variants = ("stated",)
+    keys = ("topic", "exponent", "scale", "q")
 
     class Settings(ExperimentSettings):
         exponents: Epsilons = Field((0, 0.5, 1, 2), description="Exponents p of eps(w) = c w^p.")
