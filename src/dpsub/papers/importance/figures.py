@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.importance.labels import APPENDIX, MAIN, MODES, SAMPLERS, TITLES, OnData, in_order, not_real, title_of
+from dpsub.papers.importance.labels import (
+    APPENDIX,
+    MAIN,
+    MODES,
+    SAMPLERS,
+    TITLES,
+    OnData,
+    by_dataset,
+    not_real,
+    title_of,
+)
 from dpsub.papers.importance.tables import TIMES, chosen_noise, medians, summary
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, line, new, panel_letter, remark, where
@@ -23,9 +33,12 @@ SHADES = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
 GREY = "#888888"
 
 
-def styles(*samplers: str, **changes: Any) -> dict[str, dict[str, Any]]:
+def styles(*samplers: str) -> dict[str, dict[str, Any]]:
     """Return the styles of some samplers, in this order."""
-    return {name: {**SAMPLERS[name], **changes} for name in samplers}
+    return {name: SAMPLERS[name] for name in samplers}
+
+
+DRAWN = styles("unif", "core", "opt")
 
 
 class _Figure(Artefact):
@@ -53,23 +66,24 @@ class Figure1(OnData, _Figure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="sample")
-        figure, grid = new(1, 3, width=7.0, height=2.9, sharex=True, sharey=True)
-        for axes, sampler in zip(grid[0], ("opt", "core", "unif"), strict=True):
+
+        def marks(axes: Axes, sampler: str) -> None:
             part = where(frame, sampler=sampler)
             part = part.iloc[np.unique(np.linspace(0, max(len(part) - 1, 0), min(self.shown, len(part))).astype(int))]
             part = part.sort_values("weight", ascending=False)  # small markers last, so that they stay visible
             area = 1.5 + self.largest * part["weight"] / frame["weight"].max()
-            marks = axes.scatter(part["value"], part["second"], s=area, c=part["loss"], cmap="viridis",
-                                 vmin=frame["loss"].min(), vmax=frame["loss"].max(), alpha=0.75, linewidths=0.2,
-                                 edgecolors="white")  # fmt: skip
-            panel_letter(axes, SAMPLERS[sampler]["label"])
-            axes.set(xlabel="first component", ylabel="second component" if axes is grid[0, 0] else "")
+            axes.scatter(part["value"], part["second"], s=area, c=part["loss"], cmap="viridis",
+                         vmin=frame["loss"].min(), vmax=frame["loss"].max(), alpha=0.75, linewidths=0.2,
+                         edgecolors="white")  # fmt: skip
             axes.ticklabel_format(style="plain")
-        figure.colorbar(marks, ax=list(grid[0]), label="loss at weight 1 (nats)", shrink=0.85)
+
+        panels = [Panel(SAMPLERS[name]["label"], [partial(marks, sampler=name)]) for name in ("opt", "core", "unif")]
+        figure = draw_panels(panels, height=2.9, letters=False, grid={"sharex": True, "sharey": True},
+                             xlabel="first component", ylabel="second component")  # fmt: skip
+        figure.colorbar(figure.axes[2].collections[0], ax=figure.axes, label="loss at weight 1 (nats)", shrink=0.85)
         if len(frame):
-            title = title_of(frame["dataset"].iloc[0], frame["data_label"])
-            figure.suptitle(title, fontsize=8, weight="bold")
-        return finish(figure), frame.reset_index(drop=True)
+            figure.suptitle(title_of(frame), fontsize=8, weight="bold")
+        return figure, frame.reset_index(drop=True)
 
 
 class Figure2(Table):
@@ -122,6 +136,14 @@ class Figure2(Table):
         return draw_panels(panels, columns=2, height=2.2, letters=False), frame.reset_index(drop=True)
 
 
+BEYOND = (
+    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
+    "bands: quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has "
+    "a label is not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times "
+    "the grey line are cut."
+)
+
+
 class _CostFigure(OnData):
     """Cost of private k-means: a column a data set, a block of rows a mode."""
 
@@ -130,12 +152,7 @@ class _CostFigure(OnData):
     keys = ("panel",)
     datasets: ClassVar[tuple[str, ...]]
     size: ClassVar[bool] = False  # whether the cost is shown against the sample size, not against epsilon
-    beyond: ClassVar[str] = (
-        "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
-        "bands: quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has "
-        "a label is not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times "
-        "the grey line are cut."
-    )
+    caption = f"Cost of private k-means on all rows against epsilon, three sizes. {BEYOND}"
 
     def _cells(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "importance_clustering")
@@ -156,15 +173,15 @@ class _CostFigure(OnData):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         cells = self._cells(records)
-        parts = {name: where(cells, dataset=name) for name in self.datasets if name in set(cells["dataset"])}
+        parts = by_dataset(cells, self.datasets)
         if not parts:
             return draw_panels([Panel("", [remark("none of its data sets\nis in this run", "center")])]), cells
         places = {name: self._places(part) for name, part in parts.items()}
         rows = [(variant, k) for variant in MODES if variant in set(cells["variant"])
                 for k in range(max(map(len, places.values())))]  # fmt: skip
         panels = [
-            self._panel(where(part, variant=variant), variant, places[name][k], first=name == next(iter(parts)),
-                        title=name if (variant, k) == rows[0] else "") if k < len(places[name]) else None
+            self._panel(where(part, variant=variant), places[name][k], first=name == next(iter(parts)),
+                        titled=(variant, k) == rows[0]) if k < len(places[name]) else None
             for variant, k in rows for name, part in parts.items()
         ]  # fmt: skip
         across = "expected sample size m" if self.size else "ε (nats)"
@@ -178,21 +195,21 @@ class _CostFigure(OnData):
             part.loc[np.isinf(part["epsilon"]), "m_paper"])  # fmt: skip
         return sorted(chosen.unique())
 
-    def _panel(self, part: pd.DataFrame, variant: str, place: float, *, first: bool, title: str) -> Panel:
+    def _panel(self, part: pd.DataFrame, place: float, *, first: bool, titled: bool) -> Panel:
         """Return the panel of one data set, mode, and target or size, with medians, quartiles and what has no axis."""
-        top = float(part["mean_square"].iloc[0])
+        top, mode = part["mean_square"].iloc[0], MODES[part["variant"].iloc[0]]
         fixed, x, name = ("epsilon", "m_paper", "ε") if self.size else ("m_paper", "epsilon", "m")
         chosen = where(part, **{fixed: place})
         flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
-        layers = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", band=("lower", "upper"),
-                         styles=styles("unif", "core", "opt", markersize=2.5, linewidth=1.0), markevery=1)]  # fmt: skip
+        layers = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", styles=DRAWN,
+                         band=("lower", "upper"), markersize=2.5, linewidth=1.0, markevery=1)]  # fmt: skip
         for row in flat.dropna(subset="median").to_dict("records"):
             sampler = "full" if self.size else f"{row['sampler']}_nonprivate"
             layers.append(level(row["median"], **{**SAMPLERS[sampler], "marker": "", "linewidth": 0.9}))
             if self.size:
                 layers.append(partial(_span, low=row["lower"], high=row["upper"]))
-        layers.append(partial(_scaled, top=top, size=self.size, title=title and title_of(title, part["data_label"])))
-        return Panel(f"{MODES[variant]}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
+        layers.append(partial(_scaled, top=top, size=self.size, title=title_of(part) if titled else ""))
+        return Panel(f"{mode}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
 
 
 def _span(axes: Axes, low: float, high: float) -> None:
@@ -222,35 +239,38 @@ def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
 
 
 class Figure3(_CostFigure):
-    """Cost against the target, main data sets."""
+    """Main data sets."""
 
     name = "figure3"
     datasets = MAIN
-    caption = f"Cost of private k-means on all rows against epsilon, three sizes. {_CostFigure.beyond}"
-
-
-class Figure4(_CostFigure):
-    """Cost against the size, main data sets."""
-
-    name = "figure4"
-    datasets, size = MAIN, True
-    caption = f"Cost of private k-means on all rows against the expected sample size, two targets. {_CostFigure.beyond}"
 
 
 class Figure6(_CostFigure):
-    """Cost against the target, data sets of the appendix."""
+    """Data sets of the appendix."""
 
     name = "figure6"
     datasets = APPENDIX
-    caption = Figure3.caption
 
 
-class Figure7(_CostFigure):
-    """Cost against the size, data sets of the appendix."""
+class _SizeFigure(_CostFigure):
+    """Cost of private k-means against the sample size at two targets."""
+
+    size = True
+    caption = f"Cost of private k-means on all rows against the expected sample size, two targets. {BEYOND}"
+
+
+class Figure4(_SizeFigure):
+    """Main data sets."""
+
+    name = "figure4"
+    datasets = MAIN
+
+
+class Figure7(_SizeFigure):
+    """Data sets of the appendix."""
 
     name = "figure7"
-    datasets, size = APPENDIX, True
-    caption = Figure4.caption
+    datasets = APPENDIX
 
 
 class Figure5(OnData, _Figure):
@@ -272,23 +292,21 @@ class Figure5(OnData, _Figure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         found = medians(self.needed(records, TIMES))
         vectorised = found[(found["backend"] == "vectorised") & (found["sampler"] != "full")]
-        names = [name for name in self.shown if name in set(found["dataset"])] or in_order(found)[:5]
+        parts = by_dataset(vectorised, self.shown) or dict([*by_dataset(vectorised).items()][:5])
         drawn = {"vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}}
-        panels = []
-        for name in names:
-            part = where(vectorised, dataset=name)
-            share = part.drop_duplicates("m_paper")
-            panels.append(Panel(title_of(name, part["data_label"]), [
-                curves(part, "m_paper", "rel_total_time", styles=styles("unif", "core", "opt"), markevery=1),
-                curves(share, "m_paper", "m_over_n_percent", by="backend", styles=drawn),
+        panels = [
+            Panel(title_of(part), [
+                curves(part, "m_paper", "rel_total_time", styles=DRAWN, markevery=1),
+                curves(part.drop_duplicates("m_paper"), "m_paper", "m_over_n_percent", by="backend", styles=drawn),
                 lambda axes: axes.locator_params(axis="x", nbins=4),
-            ], {"xlabel": "expected sample size m"}))  # fmt: skip
-        bars = where(vectorised, dataset=names[0])
-        if len(bars):
-            sizes = set(bars["m_paper"])
-            bars = where(bars, m_paper=self.bar_size if self.bar_size in sizes else max(sizes))
-            text = f"{title_of(names[0], bars['data_label'])}, m = {bars['m_paper'].iloc[0]:g}"
-            panels.append(Panel(text, [partial(_bars, part=bars)]))
+            ], {"xlabel": "expected sample size m"})
+            for part in parts.values()
+        ]  # fmt: skip
+        bars = next(iter(parts.values()))
+        sizes = set(bars["m_paper"])
+        bars = where(bars, m_paper=self.bar_size if self.bar_size in sizes else max(sizes))
+        text = f"{title_of(bars)}, m = {bars['m_paper'].iloc[0]:g}"
+        panels.append(Panel(text, [partial(_bars, part=bars)]))
         figure = draw_panels(panels, width=7.2, height=2.1, letters=False, grid={"sharey": False},
                              ylabel="relative time (%)")  # fmt: skip
         return figure, found
@@ -323,13 +341,11 @@ class Losses(OnData, _Figure):
         frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="histogram")
         summed = frame.groupby(["dataset", "group", "sampler"], sort=False)["value"].cumsum()
         drawn = frame.assign(share=summed).sort_values("group", kind="stable")
-        panels = []
-        for name in in_order(frame):
-            part = where(drawn, dataset=name)
-            panels.append(Panel(title_of(name, part["data_label"]), [
-                curves(part, "place", "share", by=("group", "sampler"), styles=_of_group, drawstyle="steps-mid",
-                       marker="", linewidth=1.0),
-            ]))  # fmt: skip
+        panels = [
+            Panel(title_of(part), [curves(part, "place", "share", by=("group", "sampler"), styles=_of_group,
+                                          drawstyle="steps-mid", marker="", linewidth=1.0)])
+            for part in by_dataset(drawn).values()
+        ]  # fmt: skip
         figure = draw_panels(panels, columns=4, width=max(3.6, 1.9 * min(4, len(panels))), height=2.0, letters=False,
                              xlabel="loss (nats)", ylabel="share of the group", grid={"sharey": True})  # fmt: skip
         return figure, frame.reset_index(drop=True)
@@ -438,19 +454,15 @@ class NoiseAtlas(OnData, _Figure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = chosen_noise(self.needed(records, "importance_noise", variants=("stated",)))
-        frame = frame[frame["m_paper"] > 0]
-        frame = frame.assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
-        wide = frame.pivot_table(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative",
-                                 dropna=False)  # fmt: skip
+        frame = frame[frame["m_paper"] > 0].assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
+        wide = frame.pivot(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative")
         targets = sorted(frame["epsilon"].unique())
         # the sizes of Figures 3 and 6 have all targets, the others two
-        lines = []
-        for name in in_order(frame):
-            counts = where(frame, dataset=name, sampler="unif")["m_paper"].value_counts()
-            lines += [(name, m) for m in sorted(counts.index) if counts[m] == counts.max()]
-        samplers = [name for name in ("unif", "core", "opt") if name in set(frame["sampler"])]
+        counts = where(frame, sampler="unif").groupby(["dataset", "m_paper"]).size()
+        full = counts[counts == counts.groupby("dataset").transform("max")]
+        lines = sorted(full.index, key=lambda place: [*TITLES].index(place[0]))
         wide = wide.reindex(index=lines)
-        maps = {name: wide.loc[:, [name]].droplevel(0, axis=1).reindex(columns=targets) for name in samplers}
+        maps = {name: wide[name].reindex(columns=targets) for name in DRAWN if name in wide}
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())

@@ -19,7 +19,6 @@ from dpsub.reproduce.tables import Column, Part, Table, mean, shared
 TIMES = "importance_times"
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
 PAPERS = PARTS[1:]  # what the paper's totals hold
-BY_DATA: Mapping[str, Mapping[Any, object]] = {"dataset": TITLES}
 
 
 def source(group: pd.DataFrame) -> str:
@@ -32,7 +31,21 @@ def of_the_file(name: str) -> Column:
     return Column(lambda group: Estimate(float(group[name].iloc[0]), 0.0, 1))
 
 
-class Table1(Table):
+class _SaidByRow(Table):
+    """A table of data sets, whose rows say themselves, in notes, which of them are not the paper's."""
+
+    words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
+    absent: ClassVar[Mapping[str, object]] = {"m": 0, "d": 0, "epsilon": math.inf, "backend": "vectorised"}
+
+    def labels(self, records: Records) -> tuple[str, ...]:
+        return ()
+
+
+class _SaidAbove(OnData, _SaidByRow):
+    """A table of data sets that also names, above its rows, what is not the paper's."""
+
+
+class Table1(_SaidByRow):
     """Rows, columns, largest norm and mean squared norm after removal of outliers and centring."""
 
     name = "table1"
@@ -44,14 +57,10 @@ class Table1(Table):
     )
     keys = ("dataset",)
     layout = Layout(stub=("dataset",))
-    words = BY_DATA
     parts = (
         Part("importance_data", {n: of_the_file(n) for n in ("n_original", "n", "d", "radius", "mean_square")},
              note=source),
     )  # fmt: skip
-
-    def labels(self, records: Records) -> tuple[str, ...]:
-        return ()  # each row says itself what its data are
 
 
 def medians(frame: pd.DataFrame) -> pd.DataFrame:
@@ -74,7 +83,7 @@ def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-class _Times(OnData, Table):
+class _Times(_SaidAbove):
     """Times of some data sets, in the paper's layout."""
 
     experiments = (TIMES,)
@@ -88,8 +97,6 @@ class _Times(OnData, Table):
     timed = True
     keys = ("dataset", "sampler", "m", "backend")
     layout = Layout(panels=("dataset", "backend"), stub=("sampler", "m"))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"m": 0, "backend": "vectorised"}
     datasets: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls) -> None:
@@ -124,7 +131,7 @@ def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
     return noisy[(noisy["data_label"] == "table1") != on_data]
 
 
-class NoiseScales(Table):
+class NoiseScales(_SaidByRow):
     """All scales as numbers."""
 
     name = "noise_scales"
@@ -137,15 +144,10 @@ class NoiseScales(Table):
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "data"), stub=("sampler", "m", "epsilon"))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"m": 0}
     parts = (
         Part("importance_noise", {n: Column(n, empty=True) for n in ("beta_sum", "beta_count", "psi", "m_max")},
              keys={"m": "m_paper"}, prepare=chosen_noise, note=source),
     )  # fmt: skip
-
-    def labels(self, records: Records) -> tuple[str, ...]:
-        return ()  # most cells need no data, and notes say of the others whose they are
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -171,7 +173,7 @@ def failures(group: pd.DataFrame) -> str:
     return "; ".join(filter(None, (source(group), failed)))
 
 
-class Costs(OnData, Table):
+class Costs(_SaidAbove):
     """Median costs of all cells; the modes stand side by side as variants."""
 
     name = "costs"
@@ -183,8 +185,6 @@ class Costs(OnData, Table):
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"m": 0, "epsilon": math.inf}
     parts = (
         Part("importance_clustering",
              {"cost": Column("median", lower="lower", upper="upper", replicates="repeats", empty=True)},
@@ -192,7 +192,7 @@ class Costs(OnData, Table):
     )  # fmt: skip
 
 
-class Coreset(OnData, Table):
+class Coreset(_SaidAbove):
     """Measured deviations of costs on samples."""
 
     name = "coreset"
@@ -205,7 +205,6 @@ class Coreset(OnData, Table):
     )
     keys = ("dataset", "kind", "m")
     layout = Layout(panels=("dataset",), stub=("kind", "m"))
-    words = BY_DATA
     parts = (
         Part("importance_coreset", {
             "random": mean("random"), "fitted": mean("fitted"),
@@ -221,7 +220,7 @@ def quantile(share: float) -> Column:
     return Column(lambda group: float(group.loc[group["place"] == share, "value"].iloc[0]))
 
 
-class GroupLosses(OnData, Table):
+class GroupLosses(_SaidAbove):
     """Losses and sampling rates of named groups."""
 
     name = "group_losses"
@@ -231,7 +230,6 @@ class GroupLosses(OnData, Table):
     )
     keys = ("dataset", "sampler", "group")
     layout = Layout(panels=("dataset",), stub=("sampler", "group"))
-    words = BY_DATA
     parts = (
         Part("importance_losses", {
             **{f"quantile_{100 * share:g}": quantile(share) for share in QUANTILES},
@@ -240,7 +238,7 @@ class GroupLosses(OnData, Table):
     )  # fmt: skip
 
 
-class Gain(Table):
+class Gain(_SaidByRow):
     """Pure epsilon next to what is proved at a delta."""
 
     name = "gain"
@@ -252,8 +250,6 @@ class Gain(Table):
     )
     keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"d": 0}
     parts = (
         Part("importance_gain", {
             "proved": Column("proved", empty=True),
