@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.importance.labels import (
-    APPENDIX,
-    MAIN,
-    MODES,
-    SAMPLERS,
-    TITLES,
-    OnData,
-    by_dataset,
-    not_real,
-    title_of,
-)
+from dpsub.papers.importance import labels
+from dpsub.papers.importance.labels import MODES, SAMPLERS, TITLES, OnData, by_dataset, title_of
 from dpsub.papers.importance.tables import TIMES, chosen_noise, medians, summary
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, line, new, panel_letter, remark, where
@@ -33,12 +24,7 @@ SHADES = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
 GREY = "#888888"
 
 
-def styles(*samplers: str) -> dict[str, dict[str, Any]]:
-    """Return the styles of some samplers, in this order."""
-    return {name: SAMPLERS[name] for name in samplers}
-
-
-DRAWN = styles("unif", "core", "opt")
+DRAWN = {name: SAMPLERS[name] for name in ("unif", "core", "opt")}
 
 
 class _Figure(Artefact):
@@ -116,23 +102,23 @@ class Figure2(Table):
         frame = self.needed(records, "importance_sums")
         width = 1.96 * frame["mse_error"]
         drawn = frame.assign(low=frame["mse"] - width, high=frame["mse"] + width)
-        weighed, tried = ("unif", "var", "opt"), ("unif", "var", "opt", "water")
+        tried = {name: SAMPLERS[name] for name in ("unif", "var", "opt", "water")}
         panels = []
-        for rule in (rule for rule in self.rules if rule in set(frame["rule"])):
+        for rule, text in self.rules.items():
+            if rule not in set(frame["rule"]):
+                continue
             weights, errors = where(drawn, rule=rule, topic="weight"), where(drawn, rule=rule, topic="curve")
-            panels.append(Panel(
-                self.rules[rule],
-                [curves(weights, "rank", "weight", styles=styles(*weighed), linestyle="none", markersize=1.6, alpha=0.6,
-                        markevery=1, label="_")],
-                {"yscale": "log", "xlabel": "rank of the l1 norm", "ylabel": "weight"},
-            ))  # fmt: skip
-            panels.append(Panel(
-                "",
-                [curves(errors, "max_loss", "mse_exact", styles=styles(*tried), marker="", linewidth=0.8, label="_"),
-                 curves(errors, "max_loss", "mse", styles=styles(*tried), linestyle="none", markersize=3, markevery=1,
-                        bars=("low", "high"))],
-                {"xscale": "log", "yscale": "log", "xlabel": "largest loss (nats)", "ylabel": "mean squared error"},
-            ))  # fmt: skip
+            panels += [
+                Panel(text, [
+                    curves(weights, "rank", "weight", styles=tried, linestyle="none", markersize=1.6, alpha=0.6,
+                           markevery=1, label="_"),
+                ], {"yscale": "log", "xlabel": "rank of the l1 norm", "ylabel": "weight"}),
+                Panel("", [
+                    curves(errors, "max_loss", "mse_exact", styles=tried, marker="", linewidth=0.8, label="_"),
+                    curves(errors, "max_loss", "mse", styles=tried, linestyle="none", markersize=3, markevery=1,
+                           bars=("low", "high")),
+                ], {"xscale": "log", "yscale": "log", "xlabel": "largest loss (nats)", "ylabel": "mean squared error"}),
+            ]  # fmt: skip
         return draw_panels(panels, columns=2, height=2.2, letters=False), frame.reset_index(drop=True)
 
 
@@ -166,7 +152,7 @@ class _CostFigure(OnData):
             better = {name: int((wide[name] < wide["unif"]).sum()) for name in ("core", "opt") if name in wide}
             said = [f"{SAMPLERS[name]['label']} below uniform in {count} of {len(wide)} cells"
                     for name, count in better.items()]  # fmt: skip
-            note = "; ".join(filter(None, (not_real(part["data_label"].iloc[0]), ", ".join(said))))
+            note = "; ".join(filter(None, (labels.not_real(part["data_label"].iloc[0]), ", ".join(said))))
             rows.append({"panel": TITLES[str(dataset)], "column": "panel", "variant": variant,
                          "value": better.get("core", 0) / len(wide), "note": note})  # fmt: skip
         return values_frame(rows)
@@ -184,10 +170,9 @@ class _CostFigure(OnData):
                         titled=(variant, k) == rows[0]) if k < len(places[name]) else None
             for variant, k in rows for name, part in parts.items()
         ]  # fmt: skip
-        across = "expected sample size m" if self.size else "ε (nats)"
-        figure = draw_panels(panels, columns=len(parts), width=max(4.2, 1.85 * len(parts)), height=1.35, letters=False,
-                             xlabel=across, grid={"sharex": "col"})  # fmt: skip
-        return figure, cells
+        return draw_panels(panels, columns=len(parts), width=max(4.2, 1.85 * len(parts)), height=1.35, letters=False,
+                           xlabel="expected sample size m" if self.size else "ε (nats)",
+                           grid={"sharex": "col"}), cells  # fmt: skip
 
     def _places(self, part: pd.DataFrame) -> list[float]:
         """Return what the rows of a block are, for one data set: targets or sizes."""
@@ -239,17 +224,13 @@ def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
 
 
 class Figure3(_CostFigure):
-    """Main data sets."""
-
     name = "figure3"
-    datasets = MAIN
+    datasets = labels.MAIN
 
 
 class Figure6(_CostFigure):
-    """Data sets of the appendix."""
-
     name = "figure6"
-    datasets = APPENDIX
+    datasets = labels.APPENDIX
 
 
 class _SizeFigure(_CostFigure):
@@ -260,17 +241,13 @@ class _SizeFigure(_CostFigure):
 
 
 class Figure4(_SizeFigure):
-    """Main data sets."""
-
     name = "figure4"
-    datasets = MAIN
+    datasets = labels.MAIN
 
 
 class Figure7(_SizeFigure):
-    """Data sets of the appendix."""
-
     name = "figure7"
-    datasets = APPENDIX
+    datasets = labels.APPENDIX
 
 
 class Figure5(OnData, _Figure):
@@ -303,13 +280,9 @@ class Figure5(OnData, _Figure):
             for part in parts.values()
         ]  # fmt: skip
         bars = next(iter(parts.values()))
-        sizes = set(bars["m_paper"])
-        bars = where(bars, m_paper=self.bar_size if self.bar_size in sizes else max(sizes))
-        text = f"{title_of(bars)}, m = {bars['m_paper'].iloc[0]:g}"
-        panels.append(Panel(text, [partial(_bars, part=bars)]))
-        figure = draw_panels(panels, width=7.2, height=2.1, letters=False, grid={"sharey": False},
-                             ylabel="relative time (%)")  # fmt: skip
-        return figure, found
+        m = self.bar_size if self.bar_size in set(bars["m_paper"]) else bars["m_paper"].max()
+        panels.append(Panel(f"{title_of(bars)}, m = {m:g}", [partial(_bars, part=where(bars, m_paper=m))]))
+        return draw_panels(panels, width=7.2, height=2.1, letters=False, ylabel="relative time (%)"), found
 
 
 def _bars(axes: Axes, part: pd.DataFrame) -> None:
@@ -360,9 +333,10 @@ def _of_group(key: tuple[str, str]) -> dict[str, Any]:
             "label": f"{SAMPLERS[sampler]['label']}, {kind}"}  # fmt: skip
 
 
-def shaded(keys: Sequence[float], label: str) -> dict[float, dict[str, Any]]:
-    """Return a colour and a label for each of some numbers."""
-    return {key: {"color": colour, "label": label.format(key)} for colour, key in zip(SHADES, keys, strict=False)}
+def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
+    """Return a colour and a label for each of the different numbers."""
+    numbers = sorted(keys.unique())
+    return {key: {"color": colour, "label": label.format(key)} for colour, key in zip(SHADES, numbers, strict=False)}
 
 
 class Profiles(_Figure):
@@ -383,19 +357,17 @@ class Profiles(_Figure):
         power = power.assign(ratio=power["psi"] / power["unsampled"])
         panels: list[Panel] = []
         for exponent, part in power.groupby("exponent"):
-            looks = shaded(sorted(part["scale"].unique()), "c = {:g}")
-            for _, curve in part.groupby("scale"):
-                first = curve.iloc[0]
-                mark = "o" if first["helps"] else "x" if first["never_helps"] else ""
-                shape = {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
-                looks[float(first["scale"])] |= shape
+            looks = shaded(part["scale"], "c = {:g}")
+            for scale, curve in part.groupby("scale"):
+                mark = "o" if curve["helps"].iloc[0] else "x" if curve["never_helps"].iloc[0] else ""
+                looks[scale] |= {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
             panels.append(Panel(
                 f"p = {exponent:g}", [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
                 {"xlabel": "inclusion probability", "ylabel": "" if panels else "loss after / without sampling"},
                 legend="" if panels else "best",
             ))  # fmt: skip
         rounds = rounds.assign(ratio=rounds["psi"] / rounds["other"])
-        looks = shaded(sorted(rounds["q"].unique()), "q = {:g}")
+        looks = shaded(rounds["q"], "q = {:g}")
         panels.append(Panel("one sample / one a round", [
             curves(rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1), level(1, color=GREY),
         ], {"xlabel": "loss without sampling (nats)"}, legend="best"))  # fmt: skip
@@ -421,7 +393,7 @@ class Pareto(_Figure):
         uniform = where(frame, sampler="unif").sort_values("m").drop_duplicates("m").set_index("m")
         water = where(frame, sampler="water").sort_values("m").drop_duplicates(["target", "m"])
         water = water.assign(ratio=water["mse_exact"] / water["m"].map(uniform["mse_exact"]))
-        looks = shaded(sorted(water["target"].unique()), "target {:.3g} nats")
+        looks = shaded(water["target"], "target {:.3g} nats")
         first = water.drop_duplicates("target")
         panels = [
             Panel("", [
