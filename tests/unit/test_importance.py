@@ -54,7 +54,7 @@ def test_laplace_sums_keep_both_losses_exactly(n: int) -> None:
 
 
 def test_random_finite_mechanisms_keep_both_losses_and_the_divergence() -> None:
-    rng = np.random.default_rng(0)
+    rng, orders, missed = np.random.default_rng(0), np.array([0.0, 0.1, 0.5, 1.5]), 0.0
     for _ in range(200):
         present, absent = rng.dirichlet(np.ones(7)), rng.dirichlet(np.ones(7))  # outputs with and without the record
         q = float(rng.uniform(0.05, 1))
@@ -62,18 +62,11 @@ def test_random_finite_mechanisms_keep_both_losses_and_the_divergence() -> None:
         epsilon = float(np.abs(np.log(present / absent)).max())
         assert np.log(mixed / absent).max() <= loss_when_removed(epsilon, q) + 1e-12
         assert np.log(absent / mixed).max() <= loss_when_added(epsilon, q) + 1e-12
-        orders = np.array([0.0, 0.1, 0.5, 1.5])
-        delta = q * positive_part(present, absent, np.exp(base_order(orders, q)))
-        assert delta == pytest.approx(positive_part(mixed, absent, np.exp(orders)), abs=1e-12)
-
-
-def test_a_planted_fault_in_the_order_shows() -> None:
-    present, absent = np.array([0.7, 0.2, 0.1]), np.array([0.2, 0.3, 0.5])
-    true = positive_part(0.5 * absent + 0.5 * present, absent, math.exp(0.2))
-    wrong = 0.5 * positive_part(present, absent, math.exp(0.2))  # the order of the sampled mechanism, not of the base
-    right = 0.5 * positive_part(present, absent, np.exp(base_order(np.array(0.2), 0.5)))
-    assert right == pytest.approx(true)
-    assert abs(wrong - true) > 0.01
+        true = positive_part(mixed, absent, np.exp(orders))
+        assert q * positive_part(present, absent, np.exp(base_order(orders, q))) == pytest.approx(true, abs=1e-12)
+        missed = max(missed, float(np.abs(q * positive_part(present, absent, np.exp(orders)) - true).max()))
+    # a planted fault: the order of the sampled mechanism, not of the base
+    assert missed > 0.01
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 0.3, 1.5, 29.0, 31.0, 900.0])
@@ -84,13 +77,6 @@ def test_losses_keep_their_digits_at_any_size(epsilon: float) -> None:
             assert loss_when_removed(epsilon, q) == pytest.approx(float(mp.log(1 + rate * mp.expm1(e))), rel=1e-13)
             assert loss_when_added(epsilon, q) == pytest.approx(float(-mp.log(1 - rate + rate * mp.exp(-e))), rel=1e-13)
         assert log_expm1(epsilon) == pytest.approx(float(mp.log(mp.expm1(epsilon))), rel=1e-14)
-
-
-def test_profiles_that_ignore_weights_reduce_to_proposition_3() -> None:
-    q = np.array([0.01, 0.2, 1.0])
-    psi = Power(np.full(3, 2.0), 0.0).sampled(q)
-    assert psi == pytest.approx(np.log(1 + q * (math.exp(2) - 1)), rel=1e-14)
-    assert (psi[:2] < 2).all()
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
@@ -120,7 +106,10 @@ def test_resampling_is_never_the_worse_one() -> None:
 
 
 TARGETS = [1e-3, 0.1, 0.5, 3.0, 30.0, 300.0, 600.0, 1000.0]
-RATIOS = np.concatenate([np.geomspace(1e-4, 0.99, 300), 1 - np.geomspace(1e-12, 1e-2, 50)])
+# at slopes below 1e-16 of the target the derivative at the first guess is lost to rounding
+RATIOS = np.concatenate(
+    [np.geomspace(1e-26, 1e-4, 100), np.geomspace(1e-4, 0.99, 300), 1 - np.geomspace(1e-12, 1e-2, 50)]
+)
 
 
 def excess(a: np.ndarray, w: np.ndarray, target: float) -> np.ndarray:
@@ -154,20 +143,15 @@ def test_solvers_agree_and_weights_are_feasible_and_largest(target: float) -> No
     a = target * RATIOS
     w = optimal_weights(a, target)
     assert (Power(a).sampled(1 / w) <= target * (1 + 1e-12)).all() and (w >= 1).all()
-    assert w[:300] == pytest.approx(bracketed(a, target, 2500)[0][:300], rel=1e-8)
+    a, w = a[:400], w[:400]
+    assert w == pytest.approx(bracketed(a, target, 2500)[0], rel=1e-8)
     if target <= 700:
-        assert w[:300] == pytest.approx(lambert(a, target)[:300], rel=1e-8)
+        assert w == pytest.approx(lambert(a, target), rel=1e-8)
+        assert w[:100] == pytest.approx(lambert(a[:100], target), rel=1e-9)
     # one step further is infeasible
-    assert (excess(a, w * (1 + 1e-9), target) > 0)[:300].all()
-
-
-@pytest.mark.parametrize("target", [1e-3, 1.0, 3.0])
-def test_records_of_hardly_any_influence_have_the_largest_weights_too(target: float) -> None:
-    """At slopes below 1e-16 of the target the derivative at the first guess is lost to rounding."""
-    a = target * np.geomspace(1e-26, 1e-8, 50)
-    w = optimal_weights(a, target)
-    assert w == pytest.approx(lambert(a, target), rel=1e-9)
-    assert (excess(a, w, target) <= 1e-12).all()
+    assert (excess(a, w * (1 + 1e-9), target) > 0).all()
+    # without any room the weight is 1
+    assert optimal_weights([target], target)[0] == 1.0 and optimal_weights([], target).size == 0
 
 
 @pytest.mark.parametrize("target", [0.5, 3.0, 1000.0])
@@ -175,11 +159,6 @@ def test_released_weights_are_middles_after_eleven_halvings(target: float) -> No
     a = target * np.concatenate([np.geomspace(1e-3, 0.999, 4000), [1.0]])
     low, high = bracketed(a, target, 11)
     assert (released_weights(a, target) == 0.5 * (low + high)).all()
-
-
-def test_the_limit_of_a_free_target_is_weight_1() -> None:
-    assert optimal_weights([2.0], 2.0)[0] == 1.0
-    assert optimal_weights(np.array([]), 2.0).size == 0
 
 
 RNG = np.random.default_rng(7)
@@ -346,17 +325,16 @@ def test_masses_are_a_law_that_shrinks_with_the_step(d: int, shift: float) -> No
         assert ComposedLoss([fine], [3]).delta(x) <= ComposedLoss([coarse], [3]).delta(x) * (1 + 1e-9) + 1e-12
 
 
-def test_a_step_that_is_no_divisor_bounds_as_well() -> None:
-    for step in (0.037, 0.29, 0.8, 3.0):
-        law = NormPair(1, 0.8).upper_law(step)
-        assert ComposedLoss([law], [1]).delta(0.2) >= float(LaplaceProfile(0.8).delta(0.2))
-
-
-def test_a_planted_mean_below_the_cells_breaks_the_bound() -> None:
-    """Masses moved down to the grid, instead of spread to both sides, say too little."""
-    law = NormPair(1, 2.0).upper_law(0.5)
-    down = type(law)(law.step, law.indices - 1, law.masses, "upper")
-    assert ComposedLoss([down], [1]).delta(0.3) < float(LaplaceProfile(2.0).delta(0.3))
+@pytest.mark.parametrize(("shift", "step", "x"), [(0.8, 0.037, 0.2), (0.8, 0.29, 0.2), (0.8, 0.8, 0.2), (0.8, 3.0, 0.2),
+                                                  (0.5 * (1 + 1.9e-12), 0.001, 0.5 * (1 + 1.9e-12) - 2e-13)])  # fmt: skip
+def test_steps_that_are_no_divisor_or_end_just_inside_of_the_law_bound_as_well(
+    shift: float, step: float, x: float
+) -> None:
+    law, true = NormPair(1, shift).upper_law(step), float(LaplaceProfile(shift).delta(x))
+    assert ComposedLoss([law], [1]).delta(x) >= true
+    if step == 0.29:  # a planted fault: masses moved down to the grid, instead of spread to both sides, say too little
+        down = type(law)(law.step, law.indices - 1, law.masses, "upper")
+        assert ComposedLoss([down], [1]).delta(x) < true
 
 
 @pytest.mark.parametrize(("d", "prototype"), [(10, 1.25), (90, 0.40), (518, 0.17)])

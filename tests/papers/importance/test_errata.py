@@ -19,6 +19,7 @@ from dpsub.importance.lloyd import Lloyd
 from dpsub.importance.losses import Power, loss_when_removed
 from dpsub.importance.samplers import WeightedLaplaceSum
 from dpsub.importance.weights import optimal_weights
+from dpsub.papers.importance.experiments.cells import facts_of
 from tests.experiment_runs import settings_of
 
 SLOPES = np.geomspace(0.02, 0.9, 25)
@@ -27,8 +28,7 @@ ROUNDS = 10
 
 
 def facts(name: str) -> DataFacts:
-    paper = described.of(name)
-    return DataFacts(paper.n, paper.d, paper.radius, paper.mean_square)
+    return facts_of(described.of(name))
 
 
 @pytest.fixture(scope="module")
