@@ -325,11 +325,14 @@ def test_masses_are_a_law_that_shrinks_with_the_step(d: int, shift: float) -> No
         assert ComposedLoss([fine], [3]).delta(x) <= ComposedLoss([coarse], [3]).delta(x) * (1 + 1e-9) + 1e-12
 
 
-@pytest.mark.parametrize(("shift", "step", "x"), [(0.8, 0.037, 0.2), (0.8, 0.29, 0.2), (0.8, 0.8, 0.2), (0.8, 3.0, 0.2),
-                                                  (0.5 * (1 + 1.9e-12), 0.001, 0.5 * (1 + 1.9e-12) - 2e-13)])  # fmt: skip
-def test_steps_that_are_no_divisor_or_end_just_inside_of_the_law_bound_as_well(
-    shift: float, step: float, x: float
-) -> None:
+JUST_ABOVE = 0.5 * (1 + 1.9e-12)
+
+
+@pytest.mark.parametrize(
+    ("shift", "step", "x"),
+    [*((0.8, step, 0.2) for step in (0.037, 0.29, 0.8, 3.0)), (JUST_ABOVE, 0.001, JUST_ABOVE - 2e-13)],
+)
+def test_steps_that_are_no_divisor_bound_as_well(shift: float, step: float, x: float) -> None:
     law, true = NormPair(1, shift).upper_law(step), float(LaplaceProfile(shift).delta(x))
     assert ComposedLoss([law], [1]).delta(x) >= true
     if step == 0.29:  # a planted fault: masses moved down to the grid, instead of spread to both sides, say too little
@@ -405,6 +408,9 @@ def test_gaussian_sampling_by_quadrature_in_both_directions() -> None:
     assert backward < forward
 
 
+LIGHT = samplers.WeightedSample(np.array([0]), np.array([0.5]))
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -431,12 +437,8 @@ def test_gaussian_sampling_by_quadrature_in_both_directions() -> None:
         (lambda: samplers.filled_rates([0.5, 0.6], [1.0, 1.0], 1), "at least the sum of the floors"),
         (lambda: audit.coreset_distribution(np.ones((4, 2))), "must not all be alike"),
         (lambda: WeightedLaplaceSum(0.0), "scale must be above 0"),
-        (
-            lambda: WeightedLaplaceSum(1.0).release(
-                np.ones((2, 1)), samplers.WeightedSample(np.array([0]), np.array([0.5])), np.random.default_rng(0)
-            ),
-            "weights must be at least 1",
-        ),
+        (lambda: WeightedLaplaceSum(1.0).release(np.ones((2, 1)), LIGHT, np.random.default_rng(0)),
+         "weights must be at least 1"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call, sentence: str) -> None:  # type: ignore[no-untyped-def]
