@@ -104,22 +104,10 @@ def grid(frames: Frames) -> Finding:
 # Statements on data
 
 
-def labels_of(frame: pd.DataFrame, name: str) -> list[str]:
-    """Return what the data of this name are called in the records."""
-    return sorted(set(frame.loc[frame["dataset"] == name, "data_label"]))
-
-
 def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the records of these data sets.
-
-    Raises
-    ------
-    LackingError
-        If one of them is not the paper's in this run.
-    """
-    found = {name: labels_of(frame, name) for name in names}
-    lacking = [f"{TITLES[name]} is {', '.join(labels) or 'missing'}" for name, labels in found.items()
-               if labels != ["real"]]  # fmt: skip
+    """Return the records of these data sets; LackingError if one of them is not the paper's in this run."""
+    labels = frame.groupby("dataset")["data_label"].agg(lambda found: ", ".join(sorted(set(found))))
+    lacking = [f"{TITLES[name]} is {labels.get(name, 'missing')}" for name in names if labels.get(name) != "real"]
     if lacking:
         raise LackingError(f"not the real data: {'; '.join(lacking)}")
     return frame[frame["dataset"].isin(names)]
@@ -127,8 +115,9 @@ def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 def every_real(frame: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     """Return the names of all data sets that are the paper's, and their records; of the main ones if there is none."""
-    names = [name for name in TITLES if labels_of(frame, name) == ["real"]]
-    return ", ".join(TITLES[name] for name in names), real(frame, names or list(MAIN))
+    found = set(frame.loc[frame["data_label"] == "real", "dataset"])
+    names = [name for name in TITLES if name in found]
+    return ", ".join(TITLES[name] for name in names), real(frame, names or MAIN)
 
 
 def paired(frame: pd.DataFrame, one: str, other: str) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from dpsub.papers.importance.settings import QUANTILES
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
-from dpsub.reproduce.tables import Column, Part, Table, mean, shared
+from dpsub.reproduce.tables import Column, Part, Table, chosen, mean, shared
 
 TIMES = "importance_times"
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
@@ -97,31 +97,32 @@ class _Times(_SaidAbove):
     timed = True
     keys = ("dataset", "sampler", "m", "backend")
     layout = Layout(panels=("dataset", "backend"), stub=("sampler", "m"))
-    datasets: ClassVar[tuple[str, ...]]
-
-    def __init_subclass__(cls) -> None:
-        columns = (*PARTS, "t_total", "rel_total_time", "m_over_n_percent")
-        cls.parts = (Part(TIMES, dict(zip(columns, columns, strict=True)), where={"dataset": cls.datasets},
-                          keys={"m": "m_paper"}, prepare=tabulated, note="{data_label}"),)  # fmt: skip
-        super().__init_subclass__()
 
     def labels(self, records: Records) -> tuple[str, ...]:
-        chosen = {name: frame[frame["dataset"].isin(self.datasets)] for name, frame in records.items() if name == TIMES}
-        return super().labels(chosen)
+        """Return the labels of the data sets that stand in the table."""
+        return super().labels({name: chosen(frame, self.parts[0].where) for name, frame in records.items()
+                               if name == TIMES})  # fmt: skip
+
+
+def times(datasets: tuple[str, ...]) -> tuple[Part]:
+    """Return the rows of some data sets."""
+    columns = (*PARTS, "t_total", "rel_total_time", "m_over_n_percent")
+    return (Part(TIMES, dict(zip(columns, columns, strict=True)), where={"dataset": datasets}, keys={"m": "m_paper"},
+                 prepare=tabulated, note="{data_label}"),)  # fmt: skip
 
 
 class Table2(_Times):
     """Times of the main data sets."""
 
     name = "table2"
-    datasets = MAIN
+    parts = times(MAIN)
 
 
 class Table3(_Times):
     """Times of the data sets of the appendix."""
 
     name = "table3"
-    datasets = APPENDIX
+    parts = times(APPENDIX)
 
 
 def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
