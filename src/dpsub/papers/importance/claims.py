@@ -229,8 +229,6 @@ STATEMENTS = (
 
 
 class Claims(claims.Claims):
-    """What the paper states: settings, numbers, and comparisons of samplers."""
-
     name = "claims"
     caption = (
         "Numbers and statements of Fay et al., each computed from the records: 1 where a statement holds, 0 where it "

@@ -37,8 +37,6 @@ class _Figure(Artefact):
 
 
 class Figure1(OnData, _Figure):
-    """Rows of a sample: the area of a marker is the weight, its colour the loss without sampling."""
-
     name = "figure1"
     caption = (
         "One sample of each sampler in the first two principal components of all rows; the area of a marker grows "
@@ -73,8 +71,6 @@ class Figure1(OnData, _Figure):
 
 
 class Figure2(Table):
-    """A row of panels a reading: weights by rank; error against the largest loss."""
-
     name = "figure2"
     kind = "figure"
     caption = (
@@ -251,8 +247,6 @@ class Figure7(_SizeFigure):
 
 
 class Figure5(OnData, _Figure):
-    """Relative times over sizes, and what they consist of."""
-
     name = "figure5"
     timed = True
     experiments = (TIMES,)
@@ -299,8 +293,6 @@ def _bars(axes: Axes, part: pd.DataFrame) -> None:
 
 
 class Losses(OnData, _Figure):
-    """Distribution of the loss over records."""
-
     name = "losses"
     caption = (
         "Share of the records with at most a loss (nats) at one target, by sampler, for two named groups of records: "
@@ -340,8 +332,6 @@ def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
 
 
 class Profiles(_Figure):
-    """Loss after sampling over the probability, and sampling once against in every round."""
-
     name = "profiles"
     caption = (
         "First panels: loss after sampling over the loss without, for losses c w^p at weight w, against the inclusion "
@@ -377,8 +367,6 @@ class Profiles(_Figure):
 
 
 class Pareto(_Figure):
-    """Least error by target and size."""
-
     name = "pareto"
     caption = (
         "Sums with Laplace noise of one scale, against the expected size. Left: largest loss of the inclusion "
@@ -413,8 +401,6 @@ class Pareto(_Figure):
 
 
 class NoiseAtlas(OnData, _Figure):
-    """The scales of the text's calibration as a map, and what core-set sampling saves."""
-
     name = "noise_atlas"
     caption = (
         "Scale of the noise on sums over the radius (decimal logarithm), calibrated as in the text, by data set and "

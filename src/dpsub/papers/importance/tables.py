@@ -46,8 +46,6 @@ class _SaidAbove(OnData, _SaidByRow):
 
 
 class Table1(_SaidByRow):
-    """Rows, columns, largest norm and mean squared norm after removal of outliers and centring."""
-
     name = "table1"
     caption = (
         "Data sets: rows before and after the outermost 2.5 % are removed, columns, largest norm and mean squared "
@@ -69,9 +67,8 @@ def medians(frame: pd.DataFrame) -> pd.DataFrame:
     first = dict.fromkeys(("data_label", "m", "n"), "first")
     found = frame.groupby(cell, sort=False).agg({**dict.fromkeys(PARTS, "median"), **first}).reset_index()
     found["t_total"] = found[list(PAPERS)].sum(axis=1)
-    full = found[found["sampler"] == "full"].set_index(["dataset", "backend"])["t_total"]
-    places = pd.MultiIndex.from_frame(found[["dataset", "backend"]])
-    found["rel_total_time"] = 100 * found["t_total"] / full.reindex(places).to_numpy()
+    full = found["t_total"].where(found["sampler"] == "full").groupby([found["dataset"], found["backend"]])
+    found["rel_total_time"] = 100 * found["t_total"] / full.transform("max")
     found["m_over_n_percent"] = 100 * found["m"] / found["n"]
     return found
 
@@ -112,15 +109,11 @@ def times(datasets: tuple[str, ...]) -> tuple[Part]:
 
 
 class Table2(_Times):
-    """Times of the main data sets."""
-
     name = "table2"
     parts = times(MAIN)
 
 
 class Table3(_Times):
-    """Times of the data sets of the appendix."""
-
     name = "table3"
     parts = times(APPENDIX)
 
@@ -133,8 +126,6 @@ def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class NoiseScales(_SaidByRow):
-    """All scales as numbers."""
-
     name = "noise_scales"
     caption = (
         "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
@@ -169,14 +160,11 @@ def named(frame: pd.DataFrame) -> pd.DataFrame:
 
 def failures(group: pd.DataFrame) -> str:
     """Return the note of a median cost."""
-    cell = group.iloc[0]
-    failed = f"{cell['failed']} of {cell['repeats']} runs without a result" if cell["failed"] else ""
-    return "; ".join(filter(None, (source(group), failed)))
+    failed, repeats = group[["failed", "repeats"]].iloc[0]
+    return "; ".join(filter(None, (source(group), f"{failed} of {repeats} runs without a result" if failed else "")))
 
 
 class Costs(_SaidAbove):
-    """Median costs of all cells; the modes stand side by side as variants."""
-
     name = "costs"
     caption = (
         "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
@@ -194,8 +182,6 @@ class Costs(_SaidAbove):
 
 
 class Coreset(_SaidAbove):
-    """Measured deviations of costs on samples."""
-
     name = "coreset"
     caption = (
         "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
@@ -222,8 +208,6 @@ def quantile(share: float) -> Column:
 
 
 class GroupLosses(_SaidAbove):
-    """Losses and sampling rates of named groups."""
-
     name = "group_losses"
     caption = (
         "Losses after sampling by group of records at one target: quantiles (nats), mean inclusion probability, and "
@@ -240,8 +224,6 @@ class GroupLosses(_SaidAbove):
 
 
 class Gain(_SaidByRow):
-    """Pure epsilon next to what is proved at a delta."""
-
     name = "gain"
     caption = (
         "Proved epsilon at the configured delta of noise that was set for pure privacy (upper bounds, first centres "
@@ -268,8 +250,6 @@ def hits(group: pd.DataFrame) -> str:
 
 
 class CanaryAuditTable(Table):
-    """What canaries prove, mode by mode."""
-
     name = "audit"
     caption = (
         "Canaries against weighted DP-Lloyd: the loss that is promised, and a lower bound of the true one from draws "
