@@ -206,6 +206,15 @@ def test_the_core_set_distribution_sums_to_one_and_worst_deviations_fall_with_th
         assert worst[150] < 0.8 * worst[40]
 
 
+def test_the_worst_deviation_is_the_largest_of_those_tried() -> None:
+    points = np.random.default_rng(3).standard_normal((300, 3))
+    sample = audit.coreset_sample(points, 40, "independent", np.random.default_rng(4))
+    tried = [
+        audit.worst_coreset_deviation(points, sample, 3, np.random.default_rng(5), sets=n)[0] for n in (1, 2, 4, 8)
+    ]
+    assert tried == sorted(tried) and tried[0] < tried[-1]
+
+
 def test_the_deviation_of_a_full_sample_is_none_and_a_planted_weight_shows() -> None:
     points = np.random.default_rng(4).standard_normal((300, 3))
     everything = samplers.WeightedSample(np.arange(300), np.ones(300))

@@ -16,23 +16,9 @@ from dpsub.importance.samplers import WeightedLaplaceSum
 from dpsub.papers.importance.labels import APPENDIX, MAIN, TITLES
 from dpsub.reproduce import claims
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.claims import (
-    EQUAL,
-    STATED,
-    Claim,
-    Finding,
-    Frames,
-    LackingError,
-    Numbers,
-    Setting,
-    below,
-    number,
-    pick,
-)
+from dpsub.reproduce.claims import EQUAL, STATED, Claim, Finding, Frames, LackingError, Numbers, Setting, number, pick
 
-COSTS, NOISE, SUMS, PROFILES, TIMES = (
-    "importance_clustering", "importance_noise", "importance_sums", "importance_profiles", "importance_times",
-)  # fmt: skip
+COSTS, NOISE, SUMS, PROFILES = (f"importance_{name}" for name in ("clustering", "noise", "sums", "profiles"))
 CLOSE = 0.1  # what "almost identical" and "about" allow, relative
 SUBSTANTIAL = 0.75  # a loss of at most this share is substantially smaller
 SIGN_LEVEL = 0.05
@@ -185,20 +171,17 @@ def worse_at(m: float, frames: Frames) -> Finding:
                             f"in {found['worse'].sum()} of {len(found)} cells")  # fmt: skip
 
 
-FIXED = (
-    *(Setting(claim, column, f"{SUMS}.{path}") for claim, column, path in (
-        ("c02", "n", "n"), ("c03", "d", "d"), ("c05", "m", "m"), ("c06", "smallest_scale", "scale_min"),
-        ("c07", "largest_scale", "scale_max"), ("c08", "runs", "runs"),
-    )),
-    *(Setting(claim, column, f"{COSTS}.{path}") for claim, column, path in (
-        ("c13", "iterations", "iterations"), ("c14", "clusters", "clusters"), ("c18", "share", "mixing"),
-        ("c20", "replicates", "replicates"), ("c21", "smallest_m", "cells.sizes.pose.rows.0"),
-        ("c22", "largest_m", "cells.sizes.covertype.rows.2"), ("c23", "smaller_epsilon", "cells.size_epsilons.0"),
-        ("c23", "larger_epsilon", "cells.size_epsilons.1"),
-    )),
-    Setting("c24", "epsilon", f"{TIMES}.epsilon"),
-    Setting("c25", "m", f"{TIMES}.sizes.covertype.3"),
-)  # fmt: skip
+FIXED = tuple(Setting(claim, column, f"importance_{path}") for claim, column, path in (
+    ("c02", "n", "sums.n"), ("c03", "d", "sums.d"), ("c05", "m", "sums.m"), ("c06", "smallest_scale", "sums.scale_min"),
+    ("c07", "largest_scale", "sums.scale_max"), ("c08", "runs", "sums.runs"),
+    ("c13", "iterations", "clustering.iterations"), ("c14", "clusters", "clustering.clusters"),
+    ("c18", "share", "clustering.mixing"), ("c20", "replicates", "clustering.replicates"),
+    ("c21", "smallest_m", "clustering.cells.sizes.pose.rows.0"),
+    ("c22", "largest_m", "clustering.cells.sizes.covertype.rows.2"),
+    ("c23", "smaller_epsilon", "clustering.cells.size_epsilons.0"),
+    ("c23", "larger_epsilon", "clustering.cells.size_epsilons.1"),
+    ("c24", "epsilon", "times.epsilon"), ("c25", "m", "times.sizes.covertype.3"),
+))  # fmt: skip
 NUMBERS = (
     # those of a lambda are written into the code, whatever the records are
     Claim("c04", "Section 3.3", number(Numbers(SUMS, "variance_per_dimension")), column="variance", variants=STATED),
@@ -222,7 +205,7 @@ STATEMENTS = (
     Claim("c32", "Appendix B", smallest_difference, (COSTS,)),
     Claim("c33", "Appendix B", partial(worse_at, 10000.0), (COSTS,)),
     Claim("c34", "Appendix B", partial(always_worst, APPENDIX[1:]), (COSTS,)),
-    Claim("c36", "Section 3.1", below(
+    Claim("c36", "Section 3.1", claims.below(
         Numbers(PROFILES, lambda frame: (frame["psi"] / frame["added"] - 1).abs(), where={"topic": "uniform"}),
         EQUAL, "largest relative difference {largest:.2g} over {n} cases", strict=False), variants=STATED),
 )  # fmt: skip

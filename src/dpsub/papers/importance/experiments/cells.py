@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,7 @@ class Cell:
 
     def key(self, dataset: str) -> dict[str, Any]:
         """Return what fixes the noise's stream; a target of 0 stands for no noise."""
-        return {"dataset": dataset, "sampler": self.sampler, "m": self.m,
-                "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0}  # fmt: skip
+        return {"dataset": dataset, **asdict(self), "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0}
 
 
 def grid(settings: OnCells, name: str) -> list[Cell]:
