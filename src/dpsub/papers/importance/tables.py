@@ -135,7 +135,7 @@ class NoiseScales(_SaidByRow):
         "named. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
-    layout = Layout(panels=("dataset", "data"), stub=("sampler", "m", "epsilon"))
+    layout = Layout(panels=("dataset",), stub=("sampler", "m", "epsilon"))
     parts = (
         Part("importance_noise", {n: Column(n, empty=True) for n in ("beta_sum", "beta_count", "psi", "m_max")},
              keys={"m": "m_paper"}, prepare=chosen_noise, note=source),
@@ -147,9 +147,8 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     groups = frame.groupby(["variant", "dataset", "sampler", "m_paper", "epsilon"], sort=False)
     quartiles = groups["cost"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
     quartiles.columns = pd.Index(["lower", "median", "upper"])
-    failed = groups["cost"].apply(lambda cost: int(cost.isna().sum()))
-    first = groups[["data_label", "mean_square"]].first()
-    return quartiles.assign(failed=failed, repeats=groups.size(), **first).reset_index()
+    repeats, first = groups.size(), groups[["data_label", "mean_square"]].first()
+    return quartiles.assign(failed=repeats - groups["cost"].count(), repeats=repeats, **first).reset_index()
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
