@@ -160,19 +160,13 @@ def test_table_1_judges_the_papers_data_only(records: Frames, radius: float, ver
     assert found.loc[("dataset=RNA", "radius"), "note"].startswith("no value in this run")
 
 
-def test_noise_of_twins_is_that_of_table_1_and_optimal_sampling_needs_the_least(records: Frames) -> None:
+def test_noise_of_twins_is_that_of_table_1(records: Frames) -> None:
     frame = records[NOISE]
     key = ["variant", "dataset", "sampler", "m_paper", "epsilon"]
     pairs = frame[frame["data_label"] == "table1"].merge(frame[frame["data_label"] == "synthetic"], on=key)
     finite = pairs[np.isfinite(pairs["epsilon"]) & (pairs["sampler"] != "full") & (pairs["dataset"] == "song")]
     assert len(finite) > 20
     assert finite["beta_sum_x"].to_numpy() == pytest.approx(finite["beta_sum_y"].to_numpy(), rel=1e-4)
-    stated = frame[(frame["variant"] == "stated") & (frame["data_label"] == "synthetic")]
-    wide = stated.pivot_table(index=["dataset", "m_paper", "epsilon"], columns="sampler", values="beta_sum")
-    both = wide.dropna(subset=["opt"])[lambda found: found["opt"] > 0]
-    assert len(both) > 10 and (both["opt"] <= both[["core", "unif"]].min(axis=1) * (1 + 1e-9)).all()
-    infeasible = stated[(stated["sampler"] == "opt") & stated["s"].isna()]
-    assert len(infeasible) and (infeasible["m_max"] < infeasible["m"]).all()
 
 
 def test_noise_of_other_settings_is_refused(records: Frames) -> None:

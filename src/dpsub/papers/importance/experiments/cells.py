@@ -66,20 +66,11 @@ class OnPointSets(Experiment, ABC):
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of the grid.
+    """One cell of the grid."""
 
-    Attributes
-    ----------
-    sampler : {"unif", "core", "opt", "full"}
-    m : float
-        Expected sample size as the paper has it; 0 for `full`.
-    epsilon : float
-        Target, nats; infinite without noise.
-    """
-
-    sampler: str
-    m: float
-    epsilon: float
+    sampler: str  # unif, core, opt, or full
+    m: float  # expected sample size as the paper has it; 0 for full
+    epsilon: float  # target, nats; infinite without noise
 
     def key(self, dataset: str) -> dict[str, Any]:
         """Return what fixes the noise's stream; a target of 0 stands for no noise."""

@@ -86,6 +86,10 @@ class ImportanceNoise(OnPointSets):
             }  # fmt: skip
 
 
+Groups = list[tuple[PoissonImportance | None, dict[Cell, LloydCalibration]]]
+"""Cells that share their samples, and what draws these; None where the size cannot be obtained."""
+
+
 class ImportanceClustering(OnPointSets):
     """One record a repeat of a cell: the size of its sample and the mean squared distance of all rows to its centres.
 
@@ -131,51 +135,38 @@ class ImportanceClustering(OnPointSets):
     ) -> Iterator[dict[str, Any]]:
         k, mode, facts, paired = settings.clusters, MODES[run.variant], facts_of(points), {"dataset": points.name}
         uniforms = run.streams.sample(paired, replicate).random(len(points.points))
-        sizes, centres = [], []
+        rows, centres = [], []
         for sampler, cells in groups:
-            if sampler is None:
-                sizes.append(0)
-                centres.append(np.full((len(cells), k, facts.d), math.nan))
-                continue
-            sample, initial = sampler.select(uniforms), run.streams.initial(paired, replicate)
-            first = (lloyd.fixed_centres(facts, k, initial) if mode == "repaired"
-                     else lloyd.drawn_centres(points.points, sample, k, initial))  # fmt: skip
-            plans = [plan_of(noise, k) for noise in cells.values()]
-            rngs = [run.streams.noise({**cell.key(points.name), "mode": mode}, replicate) for cell in cells]
-            sizes.append(sample.size)
-            centres.append(lloyd.run(points.points, sample, plans, np.repeat(first[None], len(plans), axis=0), rngs))
-        costs = iter(lloyd.costs(points.points, np.concatenate(centres)).tolist())
-        for size, (_, cells) in zip(sizes, groups, strict=True):
-            for cell, noise in cells.items():
-                yield {
-                    "replicate": replicate, "n": facts.n, "sampler": cell.sampler, "m_paper": cell.m, "m": noise.m,
-                    "epsilon": cell.epsilon, "mean_square": points.mean_square, "size": size, "cost": next(costs),
-                    "clusters": k, "iterations": settings.iterations,
-                }  # fmt: skip
-
-
-Groups = list[tuple[PoissonImportance | None, dict[Cell, LloydCalibration]]]
-"""Cells that share their samples, and what draws these; None where the size cannot be obtained."""
+            size, last = 0, np.full((len(cells), k, facts.d), math.nan)
+            if sampler is not None:
+                sample, initial = sampler.select(uniforms), run.streams.initial(paired, replicate)
+                first = (lloyd.fixed_centres(facts, k, initial) if mode == "repaired"
+                         else lloyd.drawn_centres(points.points, sample, k, initial))  # fmt: skip
+                plans = [plan_of(noise, k) for noise in cells.values()]
+                rngs = [run.streams.noise({**cell.key(points.name), "mode": mode}, replicate) for cell in cells]
+                starts = np.repeat(first[None], len(plans), axis=0)
+                size, last = sample.size, lloyd.run(points.points, sample, plans, starts, rngs)
+            centres.append(last)
+            rows += [
+                {"replicate": replicate, "n": facts.n, "sampler": cell.sampler, "m_paper": cell.m, "m": noise.m,
+                 "epsilon": cell.epsilon, "mean_square": points.mean_square, "size": size, "clusters": k,
+                 "iterations": settings.iterations}
+                for cell, noise in cells.items()
+            ]  # fmt: skip
+        for row, cost in zip(rows, lloyd.costs(points.points, np.concatenate(centres)).tolist(), strict=True):
+            yield {**row, "cost": cost}
 
 
 def recorded(frame: pd.DataFrame, settings: Any, variant: str, points: PointSet) -> dict[Cell, LloydCalibration]:
-    """Return the noise of each cell of a data set from the records of `importance_noise`.
-
-    Raises
-    ------
-    DataError
-        If the records are of another data set or lack a cell.
-    """
+    """Return the noise of each cell of a data set on record; DataError if it is of another data set or lacks a cell."""
     chosen = (frame["variant"] == variant) & (frame["dataset"] == points.name) & (frame["data_label"] == points.label)
     rows = {Cell(row["sampler"], row["m_paper"], row["epsilon"]): row for row in frame[chosen].to_dict("records")}
     found = {}
     for cell in grid(settings, points.name):
         row = rows.get(cell)
         if row is None or row["n"] != len(points.points):
-            raise DataError(
-                f"the noise of {cell} on {points.name} must be on record, got none; run importance_noise with the "
-                "settings of importance_clustering"
-            )
+            raise DataError(f"the noise of {cell} on {points.name} must be on record, got none; run importance_noise "
+                            "with the settings of importance_clustering")  # fmt: skip
         found[cell] = LloydCalibration(
             cell.sampler, MODES[variant], facts_of(points), cell.epsilon, row["m"], row["mixing"],
             settings.iterations, row["offset"], row["s"], row["psi"], row["m_max"],
