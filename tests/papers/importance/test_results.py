@@ -43,11 +43,10 @@ SMALL: dict[str, dict[str, Any]] = {
 SETTINGS = {name: EXPERIMENTS.get(name).settings({"parts": 1, **over}) for name, over in SMALL.items()}
 
 
-def run(name: str, variant: str, records: Frames, settings: Any = None) -> pd.DataFrame:
-    experiment, chosen = EXPERIMENTS.get(name)(), settings or SETTINGS[name]
-    over = chosen.model_dump(mode="json")
-    found = experiment.compute(over, variant=variant, replicates=range(experiment.replicates(chosen)), seed=20231220,
-                               records=records)  # fmt: skip
+def run(name: str, variant: str, records: Frames) -> pd.DataFrame:
+    experiment = EXPERIMENTS.get(name)()
+    found = experiment.compute(SMALL[name], variant=variant, replicates=range(experiment.replicates(SETTINGS[name])),
+                               seed=20231220, records=records)  # fmt: skip
     return found.assign(variant=variant, data="")
 
 
