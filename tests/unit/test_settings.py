@@ -93,3 +93,10 @@ def test_an_experiment_set_to_null_is_left_out(tmp_path: Path) -> None:
     plan = Plan(configuration.load([ROOT / "config.yaml", tmp_path / "less.yaml"]))
     assert "adult_logistic" not in plan.experiments
     assert "table8" not in plan.targets and "table9" in plan.targets
+
+
+def test_a_group_that_is_said_for_all_reaches_those_that_have_it_under_its_name() -> None:
+    """Two experiments of the main paper have a part called table8; one of them knows no epsilon."""
+    found = configuration.validate({"shared": {"must": {"table8": {"epsilon": 3}}}})["experiments"]
+    assert found["composition"]["table8"]["epsilon"] == 3
+    assert "epsilon" not in found["noise_calibration"]["tables"]["table8"]

@@ -1,7 +1,7 @@
 """Claims as declarations: a statement or number of a paper's text is one row, with the question that decides it.
 
-Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `number`, `every` (several at once), and any
-function of the records.
+Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `number`, `every` (several at once),
+and any function of the records.
 """
 
 from __future__ import annotations

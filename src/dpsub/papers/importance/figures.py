@@ -420,7 +420,7 @@ class NoiseAtlas(OnData, _Figure):
         full = counts[counts == counts.groupby("dataset").transform("max")]
         lines = sorted(full.index, key=lambda place: [*TITLES].index(place[0]))
         wide = wide.reindex(index=lines)
-        maps = {name: wide[name].reindex(columns=targets) for name in DRAWN if name in wide}
+        maps = {name: pd.DataFrame(wide[name]).reindex(columns=targets) for name in DRAWN if name in wide}
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())

@@ -94,7 +94,8 @@ def facts_of(data: PointSet | Described) -> DataFacts:
     """Return what calibration needs to know of a data set, or of what Table 1 says of it."""
     if isinstance(data, Described):
         return DataFacts(data.n, data.d, data.radius, data.mean_square)
-    return DataFacts(*data.points.shape, data.bound, data.mean_square)
+    n, d = data.points.shape
+    return DataFacts(n, d, data.bound, data.mean_square)
 
 
 def noise_of(cell: Cell, data: PointSet | Described, settings: Any, variant: str) -> LloydCalibration:
