@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from dpsub import sampling
@@ -198,3 +199,22 @@ class Experiment(abc.ABC):
             odd = sorted(set(frame.columns) ^ set(self.columns))
             raise PlanError(f"records of {self.name} must have the declared columns, got a difference in {odd}")
         return frame[list(self.columns)].astype(self.columns)
+
+
+class Grid(Experiment):
+    """An experiment without repetitions: its records are all of replicate 0."""
+
+    @abc.abstractmethod
+    def rows(self, settings: Any, run: Run) -> Iterator[dict[str, Any]]:
+        """Yield the records, without their replicate; arrays of one length stand for as many records."""
+
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        frame = pd.DataFrame([{"replicate": 0, **row} for row in self.rows(settings, run)])
+        arrays = [name for name in frame if isinstance(frame[name].iloc[0], np.ndarray)]
+        return self.frame(frame.explode(arrays, ignore_index=True) if arrays else frame)
+
+
+def columns(names: str, *, text: Container[str], whole: Container[str]) -> dict[str, str]:
+    """Return the columns of records, the replicate first, with their types: a real number where no other is said."""
+    listed = ("replicate", *names.split())
+    return {name: "str" if name in text else "int64" if name in whole else "float64" for name in listed}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
+from dpsub.reproduce.experiment import columns
 from dpsub.reproduce.settings import Group, Listed, Rates
 
 TinyN = Annotated[int, Field(ge=2, le=4, description="Size of a data set that is enumerated.")]
@@ -20,3 +22,10 @@ class Tiny(Group):
     n: Listed[TinyN] = (2, 3, 4)
     m: Listed[TinyM] = (1, 2, 3)
     rates: Rates = (0.1, 0.3, 0.7)
+
+
+# each name has one type in all experiments; what is neither text nor a whole number is a real number
+TEXT = {"check", "case", "theorem", "sampler", "base_relation", "relation", "mechanism", "groups", "kernel",
+        "direction", "panel", "curve", "point"}  # fmt: skip
+WHOLE = {"replicate", "n", "m", "grows"}
+schema = partial(columns, text=TEXT, whole=WHOLE)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from dpsub import checks
+from dpsub.reproduce.experiment import columns
 from dpsub.reproduce.settings import Closed, Delta, Group, Listed, Several, Share
 
 Amount = Annotated[float, Field(ge=1e-100, le=1e100, description="In units of the query, or nats.")]
@@ -77,3 +79,14 @@ class Table1(Group):
 
     def check(self) -> None:
         checks.real("low_split", self.low_split, below=self.epsilon)
+
+
+# each name has one type in all experiments; what is neither text nor a whole number is a real number
+TEXT = {"topic", "method", "quantity", "kernel", "conversion", "task", "query", "rule", "panel", "view", "statement",
+        "case"}  # fmt: skip
+WHOLE = {"replicate", "n", "draws", "n_samples", "n_compositions", "n_individuals", "n_subsets", "n_repeats",
+         "n_records", "n_events", "n_attributes"}  # fmt: skip
+BUDGET = "sensitivity bound epsilon delta"
+RELEASE = "method scale epsilon_y rate acceptance sd exact_delta"
+"""What a record says of a release: epsilon_y is the kernel's at the same delta, `exact_delta` what the release has."""
+schema = partial(columns, text=TEXT, whole=WHOLE)

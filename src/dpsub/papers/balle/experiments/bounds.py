@@ -17,10 +17,9 @@ from dpsub.amplification import DeclaredProfile
 from dpsub.amplification.small_universes import BY_SIZE, ROWS, TRIPLES, BoundRow, bound_of, compare
 from dpsub.divergences import universes, worst_mechanism
 from dpsub.noise import BlackBoxGroups, PointGuarantee, Profile
-from dpsub.papers.balle.experiments import Grid, schema
-from dpsub.papers.balle.settings import KeepProbability, Tiny, TinyM, TinyN
+from dpsub.papers.balle.settings import KeepProbability, Tiny, TinyM, TinyN, schema
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import (
     Epsilons,
     ExperimentSettings,

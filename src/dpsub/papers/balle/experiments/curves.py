@@ -13,8 +13,8 @@ from scipy.special import ndtri
 from dpsub import checks, noise
 from dpsub.amplification import Bound, amplify, base_epsilon, translate
 from dpsub.noise import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
-from dpsub.papers.balle.experiments import Grid, schema
-from dpsub.reproduce.experiment import Run
+from dpsub.papers.balle.settings import schema
+from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share, Sizes
 
 SHARE_BELOW = 0.999  # of the base epsilon at which a curve ends: there it must still be positive

@@ -17,11 +17,10 @@ from dpsub.amplification import DeclaredProfile, amplified_epsilon, translate
 from dpsub.divergences import hockey_stick, maximal_coupling, universes
 from dpsub.divergences.universes import KernelProfile, sample_law
 from dpsub.noise import AdditiveNoiseProfile, BlackBoxGroups, MembershipProfile, Profile, RandomisedResponseProfile
-from dpsub.papers.balle.experiments import Grid, schema
 from dpsub.papers.balle.experiments.bounds import rows_of
-from dpsub.papers.balle.settings import Examples, KeepProbability, Tiny
+from dpsub.papers.balle.settings import Examples, KeepProbability, Tiny, schema
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Epsilons, ExperimentSettings, Listed, Positive, Probability
 
 NAMES = ("laplace", "gaussian")

@@ -11,13 +11,12 @@ import numpy as np
 from pydantic import Field
 
 from dpsub.data import individuals
-from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
 from dpsub.papers.brdp.releases import METHODS, Budget, row, sampled_row
-from dpsub.papers.brdp.settings import Amount, Number, PanelSettings, QueryAnswers, QueryName
+from dpsub.papers.brdp.settings import BUDGET, RELEASE, Amount, Number, PanelSettings, QueryAnswers, QueryName, schema
 from dpsub.recycling import GaussianKernel, Recycled
 from dpsub.recycling.choice import Choice, best_recycler
 from dpsub.recycling.sampled import KINDS, Count, Query
-from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed, NonNegative, Several, Share
 
 RULES = {

@@ -10,11 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from dpsub import checks
-from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
 from dpsub.papers.brdp.releases import STATED, Budget, row
-from dpsub.papers.brdp.settings import Amount, Draws, KernelName, Number
+from dpsub.papers.brdp.settings import BUDGET, RELEASE, Amount, Draws, KernelName, Number, schema
 from dpsub.recycling import Recycled, choice, paper
-from dpsub.reproduce.experiment import Run
+from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Several
 from dpsub.sampling.laws import clopper_pearson
 
