@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import jobs, slurm_on_loopback
-from tests.workflow import runs
-from tests.workflow.runs import ROOT
 
 HERE = Path(__file__).parent
 
@@ -22,7 +20,7 @@ def control(action: str) -> None:
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[None]:
-    """A Slurm of one node, which ends with the tests."""
+    """A Slurm of two nodes, which ends with the tests."""
     if reason := slurm_on_loopback.why_not():
         pytest.skip(reason)
     try:
@@ -32,19 +30,21 @@ def slurm() -> Iterator[None]:
         control("stop")
 
 
+@pytest.fixture
+def accounts(slurm: None) -> None:
+    """That Slurm, and it keeps accounts."""
+    if reason := slurm_on_loopback.why_no_accounts():
+        pytest.skip(reason)
+
+
 @pytest.fixture(scope="session")
-def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
-    """Folder and process of a run whose jobs need more than they first ask for; it takes minutes, mostly of waiting."""
-    folder = tmp_path_factory.mktemp("greedy")
-    line = [sys.executable, "-m", "snakemake", "--snakefile", str(HERE / "greedy/Snakefile"), *jobs.OFTEN]
-    profile = ["--workflow-profile", str(ROOT / "workflow/profiles/slurm"), "--config", f"root={ROOT}"]
-    with subprocess.Popen(
-        ["timeout", "--signal=KILL", str(runs.PATIENCE), *line, *profile],
-        cwd=folder, env=runs.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-    ) as process:  # fmt: skip
-        yield folder, process
-        process.kill()
+def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[jobs.Run]:
+    """A run whose jobs need more than they first ask for; it takes minutes, mostly of waiting."""
+    snakefile = str(HERE / "greedy/Snakefile")
+    with jobs.Run(
+        tmp_path_factory.mktemp("greedy"), "-m", "snakemake", "--snakefile", snakefile, *jobs.HASTE
+    ) as process:
+        yield process
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -60,6 +60,8 @@ def started_early(request: pytest.FixtureRequest) -> None:
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the run that `jobs.config` describes, on this machine without a cluster."""
     folder = tmp_path_factory.mktemp("local")
-    status, output = runs.run(folder, configs=(runs.TINY, jobs.config(folder / "tiny.yaml")))
+    status, output = jobs.run(
+        folder, configuration=jobs.config(folder / "own.yaml"), machine=("--cores", "2", "--scheduler", "greedy")
+    )
     assert status == 0, output
     return folder

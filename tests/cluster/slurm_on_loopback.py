@@ -32,7 +32,7 @@ TABLES = Path("/usr/share/mysql/mysql_system_tables.sql")
 NODES = ("node1", "node2")
 DAEMONS = (*NODES, "slurmctld", "slurmdbd", "mariadbd", "munged")  # in the order in which they are stopped
 ACCOUNT = "project"  # the only one that root may use
-CPUS = 4  # a node, more than there are, so that jobs wait for memory and not for processors
+CPUS = 2  # of each node; together more than there may be: jobs wait for Slurm and not for processors
 PATIENCE = 30.0  # seconds
 
 SLURM = """{mark}ClusterName=loopback
@@ -66,7 +66,7 @@ MinJobAge=300
 ReturnToService=2
 {accounting}
 {nodes}
-PartitionName=main Nodes={names} Default=YES MaxTime=60 DefaultTime=10 State=UP LLN=YES
+PartitionName=main Nodes={names} Default=YES MaxTime=60 DefaultTime=10 State=UP
 PartitionName=short Nodes={names} MaxTime=2 DefaultTime=2 MaxMemPerNode=300 State=UP
 """
 NODE = "NodeName={name} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} State=UNKNOWN"
