@@ -7,24 +7,32 @@ PROFILE ?=
 PARTITION ?=
 ACCOUNT ?=
 BIN := $(VENV)/bin
-MACHINE := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--profile $(PROFILE)) \
-           $(if $(PARTITION),--partition $(PARTITION)) $(if $(ACCOUNT),--account $(ACCOUNT))
-RUN := $(BIN)/python workflow/scripts/run.py $(MACHINE)
 SWEEP ?= workflow/sweep.yaml
+OPTIONS := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) \
+           $(if $(PARTITION)$(ACCOUNT),--default-resources \
+             $(if $(PARTITION),slurm_partition=$(PARTITION)) $(if $(ACCOUNT),slurm_account=$(ACCOUNT)))
+
+# One run of a target at a time, by a lock of the kernel, which ends with the run; Snakemake's own outlives a kill.
+define alone
+@mkdir -p .snakemake; progress=$$(test -t 2 && echo --logger rich); \
+flock --nonblock --conflict-exit-code 75 .snakemake/$@.lock $(1) --nolock $$progress $(OPTIONS) || { status=$$?; \
+  test $$status -ne 75 || echo "error: one \`make $@\` at a time may work in a folder, and another one does; wait for it" >&2; \
+  exit $$status; }
+endef
 
 .PHONY: reproduce smoke sweep test test-slow bench lint docs schema environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
-	@$(RUN)
+	$(call alone,$(BIN)/snakemake)
 
 reproduce-%: environment  ## one paper at full size, as its full.yaml says: reproduce-importance, into results-importance/
-	@$(RUN) --config src/dpsub/papers/$*/full.yaml
+	$(call alone,$(BIN)/snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
 smoke: environment  ## the same chain at its smallest, into results-smoke/
-	@$(RUN) --config workflow/smoke.yaml
+	$(call alone,$(BIN)/snakemake --configfile workflow/smoke.yaml)
 
 sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own results folder
-	@$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) $(MACHINE)
+	$(call alone,$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) --)
 
 test: environment  ## the tests
 	@$(BIN)/python -m pytest -q -n auto
@@ -45,8 +53,16 @@ docs: environment  ## the documentation as a site, into site/; a warning is an e
 schema: environment  ## what a configuration may hold, for editors, into config.schema.json
 	@$(BIN)/python -m dpsub.reproduce.configuration > config.schema.json
 
-environment:
-	@$(PYTHON) workflow/scripts/make_environment.py $(VENV)
+environment: $(VENV)/.complete
+
+$(VENV)/.complete: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed, got " + \
+	    sys.version.split()[0] + "; name one, as in make PYTHON=python3.12 reproduce")'
+	@echo "installing what requirements.lock pins into $(VENV); this takes a minute or two"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --disable-pip-version-check install -qq -r requirements.lock
+	@$(BIN)/python -m pip --disable-pip-version-check install -qq --no-deps --no-build-isolation -e .
+	@touch $@
 
 clean:  ## what runs have made; the environment, downloads and sweeps stay
 	rm -rf results results-smoke results-importance data/interim .snakemake site docs/api

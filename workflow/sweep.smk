@@ -1,38 +1,25 @@
-"""The jobs of a sweep's plan, and its summary; run_sweep.py writes the plan and calls this, as one run a results folder.
-
-REQUIRED INPUTS: <results>/run/plan.json as the configuration, <results>/run/jobs/<part>.json
-OUTPUTS: <results>/records/<experiment>/<variant>/<part>.parquet,
-         <results>/summary/<experiment>.parquet, <results>/summary/<experiment>_differences.parquet
-"""
+"""The cells of a sweep that are not finished, and its summaries; scripts/run_sweep.py writes the plan that this reads."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 from snakemake.utils import min_version
 
-from dpsub.data.dataset import REGISTRY as DATA_SETS
-
 min_version("9.0")
 
-ROOT = Path(str(workflow.current_basedir)).resolve().parent
-RESULTS, JOBS = config["results"], config["jobs"]
+ROOT = Path(str(workflow.current_basedir)).parent
+
+
+include: "rules/common.smk"
+
+
+from dpsub.reproduce.sweep import prepared_file
+
+RESULTS, JOBS, DATA_CHOICES = config["results"], config["jobs"], config["data"]
 EXPERIMENTS = sorted(config["code"])
-PREPARED = sorted({name for job in JOBS.values() for name in job["data_sets"]})
-PLAN = SimpleNamespace(
-    config=config,
-    experiments=EXPERIMENTS,
-    data_sets=lambda *_: PREPARED,
-    data_file=lambda name: Path(RESULTS) / "data" / f"{name}{DATA_SETS.get(name).suffix}",
-)
+DATA = {name: str(prepared_file(Path(RESULTS), name)) for job in JOBS.values() for name in job["data_sets"]}
 
 
-include: "rules/jobs.smk"
-include: "rules/resources.smk"
 include: "rules/data.smk"
-
-
-def data_of(wildcards):
-    return [str(PLAN.data_file(name)) for name in JOBS[wildcards.part]["data_sets"]]
 
 
 def records_of(wildcards):
@@ -53,7 +40,7 @@ rule all_cells:
 rule run_cells:
     input:
         job=f"{RESULTS}/run/jobs/{{part}}.json",
-        data=data_of,
+        data=lambda wildcards: [DATA[name] for name in JOBS[wildcards.part]["data_sets"]],
     output:
         f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.parquet",
     log:
@@ -63,16 +50,15 @@ rule run_cells:
     wildcard_constraints:
         experiment=one_of(EXPERIMENTS),
         part=one_of(JOBS),
+    conda:
+        "envs/dpsub.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown("mem_mb", JOBS[wildcards.part]["memory"], attempt),
-        runtime=lambda wildcards, attempt: grown("runtime", JOBS[wildcards.part]["minutes"], attempt),
+        mem_mb=lambda wildcards, attempt: growing(JOBS[wildcards.part]["memory"])(wildcards, attempt),
+        runtime=lambda wildcards, attempt: growing(JOBS[wildcards.part]["minutes"])(wildcards, attempt),
     params:
-        script=script("run_cells.py"),
         code=lambda wildcards: config["code"][wildcards.experiment],
-        data=lambda wildcards, input: [f"{Path(path).stem}={path}" for path in input.data],
-    shell:
-        "exec {START} {params.script:q} --job {input.job:q} --code {params.code} --output {output:q}"
-        " --data {params.data:q} > {log:q} 2>&1"
+    script:
+        "scripts/run_cells.py"
 
 
 rule summarise_cells:
@@ -86,11 +72,14 @@ rule summarise_cells:
     wildcard_constraints:
         experiment=one_of(EXPERIMENTS),
     localrule: True
+    conda:
+        "envs/dpsub.yaml"
     params:
-        script=script("summarise_cells.py"),
-        records=lambda wildcards: f"{RESULTS}/records/{wildcards.experiment}",
         vary=lambda wildcards: config["varied"][wildcards.experiment],
-        code=code("summarise_cells.py", "dpsub.reproduce.summary"),
-    shell:
-        "exec {START} {params.script:q} --experiment {wildcards.experiment} --vary {params.vary:q}"
-        " --records {params.records:q} --summary {output.summary:q} --differences {output.differences:q} > {log:q} 2>&1"
+        code=provenance.digest("dpsub.reproduce.summary"),
+    script:
+        "scripts/summarise_cells.py"
+
+
+onsuccess:
+    print(f"the cells of {RESULTS}, one a row, and their paired differences from Poisson sampling: {RESULTS}/summary/")

@@ -18,7 +18,7 @@ PAGE = ROOT / "docs/how-to/coming-from.md"
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    place = ROOT / "workflow/scripts/compare_accountants.py"
+    place = ROOT / "benchmarks/compare_accountants.py"
     spec = importlib.util.spec_from_file_location(place.stem, place)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

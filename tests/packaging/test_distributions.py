@@ -72,9 +72,7 @@ def test_the_source_distribution_builds_the_same_wheel(wheel_and_sdist: tuple[Pa
     assert contents(built("wheel", source, tmp_path / "again")) == contents(wheel)
 
 
-def test_an_installed_wheel_answers_outside_the_repository(
-    wheel_and_sdist: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_an_installed_wheel_answers_outside_the_repository(wheel_and_sdist: tuple[Path, Path], tmp_path: Path) -> None:
     target, elsewhere = tmp_path / "target", tmp_path / "elsewhere"
     elsewhere.mkdir()
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
@@ -106,6 +104,6 @@ def test_a_sweep_is_refused_outside_the_repository_in_a_sentence(
 @pytest.mark.parametrize("age", ["oldest", "newest"])
 def test_supported_dependencies(age: str, tmp_path: Path) -> None:
     """Minutes each, and the network: the interpreter that runs this, in an environment of its own."""
-    script = ROOT / "workflow/scripts/try_versions.py"
+    script = ROOT / "tests/packaging/try_versions.py"
     done = subprocess.run([sys.executable, str(script), age, str(tmp_path / age)], timeout=3600, check=False)
     assert done.returncode == 0

@@ -1,58 +1,9 @@
-"""Tables, figures and claims from records; nothing heavy is computed, so a figure is restyled without new records.
-
-REQUIRED INPUTS: the records of the artefact's experiments, its printed numbers in src/dpsub/papers/<paper>/published
-OUTPUTS: <results>/tables, <results>/figures, <results>/comparison; clock times in <results>/run/timings
-"""
-
-import json
-
-from dpsub.reproduce import published
-
-
-def product_of(wildcards):
-    return PRODUCTS[wildcards.artefact]
-
-
-def records_of(wildcards):
-    return shown(PLAN.records(*product_of(wildcards).artefact.experiments))
-
-
-def printed_numbers(wildcards):
-    """Return the files of printed numbers that the artefact is compared with, or quotes."""
-    artefact = product_of(wildcards).artefact
-    names = {artefact.name, *(quote.artefact for quote in artefact.quotes())}
-    folder = ROOT / "src/dpsub/papers"
-    known = published.artefacts(artefact.paper, folder)
-    return [str(folder / artefact.paper / "published" / f"{name}.csv") for name in sorted(names) if name in known]
-
-
-def pattern(kind, timed, role):
-    """Return the path of one file of artefacts of this kind; the wildcard stands for paper and name."""
-    for product in PLAN.products:
-        if (product.artefact.kind == "figure") == (kind == "figure") and product.artefact.timed == timed:
-            path = product.files[role]
-            return str(path.parent.parent / f"{{artefact}}{path.suffix}")
-    return f"{RESULTS}/{kind}-{timed}/{{artefact}}.{role}"  # no such artefact in this plan
-
-
-def names(kind, timed=False):
-    """Return the pattern of the identifiers: papers may have one name for a table of results and one of clock times."""
-    return one_of(
-        product.artefact.identifier
-        for product in PLAN.products
-        if (product.artefact.kind == "figure") == (kind == "figure") and product.artefact.timed == timed
-    )
-
-
-def listed(path, category):
-    """Register a file for Snakemake's own report."""
-    labels = {"artefact": "{artefact}", "format": Path(path).suffix[1:]}
-    return report(path, caption="../report/artefact.rst", category=category, labels=labels)
+"""Tables, figures and claims from records; nothing heavy is computed, so a figure is restyled without new records."""
 
 
 rule build_table:
     input:
-        records=records_of,
+        records=lambda wildcards: shown(PLAN.records(*product_of(wildcards).artefact.experiments)),
         published=printed_numbers,
     output:
         csv=listed(pattern("table", False, "csv"), "Tables"),
@@ -63,28 +14,22 @@ rule build_table:
         f"{RESULTS}/logs/build_table/{{artefact}}.log",
     wildcard_constraints:
         artefact=names("table"),
+    conda:
+        "../envs/dpsub.yaml"
     resources:
-        mem_mb=memory,
-        runtime=minutes,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
-        script=script("build_artefact.py"),
-        code=lambda wildcards: code(
-            "build_artefact.py",
-            type(product_of(wildcards).artefact).__module__,
-            "dpsub.reproduce.artefact",
-            "dpsub.reproduce.records",
-        ),
         caption=lambda wildcards: product_of(wildcards).artefact.caption,
-        name=lambda wildcards: wildcards.artefact,
-        published=str(ROOT / "src/dpsub/papers"),
-        results=RESULTS,
-        settings=lambda wildcards: json.dumps(PLAN.settings_of(product_of(wildcards).artefact), sort_keys=True),
-        digests=lambda wildcards: [
-            f"{name}={PLAN.config_digest(name)}" for name in product_of(wildcards).artefact.experiments
-        ],
-    shell:
-        "exec {START} {params.script:q} --artefact {params.name} --published {params.published:q}"
-        " --results {params.results:q} --settings {params.settings:q} --records {input.records:q} --configurations {params.digests:q} > {log:q} 2>&1"
+        settings=lambda wildcards: PLAN.settings_of(product_of(wildcards).artefact),
+        digests=lambda wildcards: {
+            name: PLAN.config_digest(name) for name in product_of(wildcards).artefact.experiments
+        },
+        code=lambda wildcards: provenance.digest(
+            type(product_of(wildcards).artefact).__module__, "dpsub.reproduce.artefact", "dpsub.reproduce.records"
+        ),
+    script:
+        "../scripts/build_artefact.py"
 
 
 use rule build_table as build_timing_table with:

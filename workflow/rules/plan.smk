@@ -1,16 +1,10 @@
-"""The plan of the run, from the configuration and the registries.
+"""The plan of a run, from its configuration."""
 
-REQUIRED INPUTS: `config`
-OUTPUTS: PLAN and the functions with which the rules look into it
-"""
-
-import json
-
-from snakemake.exceptions import WorkflowError
-
-from dpsub.reproduce import configuration
 from dpsub.errors import DpsubError
-from dpsub.reproduce.papers import errata_files
+from dpsub.reproduce import configuration, published
+from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
+from dpsub.reproduce.outcome import summary
+from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.plan import Plan
 
 try:
@@ -19,22 +13,67 @@ except DpsubError as problem:
     raise WorkflowError(str(problem)) from None
 
 RESULTS = str(PLAN.results)
+DATA = {name: str(PLAN.data_file(name)) for name in PLAN.data_sets(*PLAN.experiments)}
+DATA_CHOICES = PLAN.config["data"]
+TIMED = [name for name in PLAN.experiments if EXPERIMENTS.get(name).timed]
+UNTIMED = [name for name in PLAN.experiments if name not in TIMED]
 PRODUCTS = {product.artefact.identifier: product for product in PLAN.products}
 PARTS = {(part.experiment, part.variant, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)}
 
 
-def data_files(*experiments):
-    return {name: str(PLAN.data_file(name)) for name in PLAN.data_sets(*experiments)}
-
-
-def targets():
-    """Return the files of each target that has a name."""
-    return {
-        name: shown(product.files.values()) for product in PLAN.products for name in (product.target, *product.aliases)
-    }
-
-
 def everything():
-    files = [path for paths in targets().values() for path in paths]
-    files += shown(PLAN.records(*PLAN.experiments))
-    return [*files, rules.check_verdicts.output, rules.write_report.output, rules.describe_run.output]
+    files = [path for product in PLAN.products for path in shown(product.files.values())]
+    return [*files, *shown(PLAN.records(*PLAN.experiments)), rules.check_verdicts.output, rules.write_report.output]
+
+
+def several(name):
+    """Return an input function that refuses the name of tables or figures of several papers."""
+
+    def refused(wildcards):
+        raise WorkflowError(f"several papers have a {name}; say which: {', '.join(PLAN.ambiguous[name])}")
+
+    return refused
+
+
+def part_of(wildcards):
+    """Return the replicates of one job; one that is not planned is refused."""
+    part = PARTS.get((wildcards.experiment, wildcards.variant, wildcards.part))
+    if part is None:
+        raise WorkflowError(f"the plan has no part {wildcards.part} of {wildcards.experiment}; see its parts, variants")
+    return part
+
+
+def product_of(wildcards):
+    return PRODUCTS[wildcards.artefact]
+
+
+def printed_numbers(wildcards):
+    """Return the files of printed numbers that the artefact is compared with, or quotes."""
+    artefact = product_of(wildcards).artefact
+    names = {artefact.name, *(quote.artefact for quote in artefact.quotes())}
+    folder = papers()[artefact.paper].folder / "published"
+    return [str(folder / f"{name}.csv") for name in sorted(names & set(published.artefacts(artefact.paper)))]
+
+
+def of_kind(kind, timed):
+    """Return the products of one kind; papers may have one name for a table of results and one of clock times."""
+    products = PLAN.products
+    return [one for one in products if (one.artefact.kind == "figure", one.artefact.timed) == (kind == "figure", timed)]
+
+
+def pattern(kind, timed, role):
+    """Return the path of one file of artefacts of a kind; the wildcard stands for paper and name."""
+    for product in of_kind(kind, timed):
+        path = product.files[role]
+        return str(path.parent.parent / f"{{artefact}}{path.suffix}")
+    return f"{RESULTS}/{kind}-{timed}/{{artefact}}.{role}"  # no such artefact in this plan
+
+
+def names(kind, timed=False):
+    return one_of(product.artefact.identifier for product in of_kind(kind, timed))
+
+
+def listed(path, category):
+    """Register a file for Snakemake's own report."""
+    labels = {"artefact": "{artefact}", "format": Path(path).suffix[1:]}
+    return report(path, caption="../report/artefact.rst", category=category, labels=labels)

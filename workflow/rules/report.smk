@@ -1,25 +1,49 @@
-"""What a reader opens first, and what says how it was made.
+"""Every printed number next to ours, the verdicts against those that are known, and the page that a reader opens."""
 
-REQUIRED INPUTS: <results>/comparison.csv and all tables and figures
-OUTPUTS: <results>/report/index.html, <results>/run/config.yaml, <results>/run/environment.json
-"""
-
-REMARK = (
-    []
-    if PLAN.config["verdicts"] == "enforce"
-    else [
-        "--remark='This configuration only reports its verdicts: its sizes need not be the published ones, and a"
-        " verdict of differs or fails may mean no more than that.'"
-    ]
-)
 # The code that shows things; what computes them runs its own jobs again.
 SHOWN_PARTS = ("__init__.py", "artefacts", "claims*", "figures*", "tables*", "takeaways*")
+PACKAGE = Path(provenance.__file__).parents[1]
 SHOWN_BY = [
     path
     for folder in ("reproduce", *(f"papers/*/{part}" for part in SHOWN_PARTS))
-    for found in (ROOT / "src/dpsub").glob(folder)
+    for found in PACKAGE.glob(folder)
     for path in ([found] if found.is_file() else found.rglob("*.py"))
 ]
+
+
+rule collect_comparison:
+    input:
+        shown(product.files["comparison"] for product in PLAN.products),
+    output:
+        f"{RESULTS}/comparison.csv",
+    log:
+        f"{RESULTS}/logs/collect_comparison.log",
+    localrule: True
+    conda:
+        "../envs/dpsub.yaml"
+    params:
+        code=provenance.digest("dpsub.reproduce.verdicts"),
+    script:
+        "../scripts/collect_comparison.py"
+
+
+rule check_verdicts:
+    input:
+        comparison=rules.collect_comparison.output[0],
+        expected=[str(path) for paper in papers().values() for path in paper.folder.glob("expected_verdicts.csv")],
+    output:
+        f"{RESULTS}/run/verdicts.txt",
+    log:
+        f"{RESULTS}/logs/check_verdicts.log",
+    localrule: True
+    conda:
+        "../envs/dpsub.yaml"
+    params:
+        mode=PLAN.config["verdicts"],
+        published=PLAN.published,
+        code=provenance.digest("dpsub.reproduce.verdicts"),
+    script:
+        "../scripts/check_verdicts.py"
 
 
 rule describe_run:
@@ -29,41 +53,37 @@ rule describe_run:
     log:
         f"{RESULTS}/logs/describe_run.log",
     localrule: True
+    conda:
+        "../envs/dpsub.yaml"
     params:
-        script=script("describe_run.py"),
-        code=code("describe_run.py", "dpsub.reproduce.provenance"),
-        config=json.dumps(PLAN.config),
-        versions=json.dumps(provenance.versions()),
+        config=PLAN.config,
+        versions=provenance.versions(),
         commit=lambda wildcards: provenance.commit(ROOT),
-    shell:
-        "exec {START} {params.script:q} --settings {params.config:q} --commit {params.commit:q}"
-        " --config {output.config:q} --environment {output.environment:q} > {log:q} 2>&1"
+    script:
+        "../scripts/describe_run.py"
 
 
 rule write_report:
     input:
-        comparison=rules.collect_comparison.output,
+        comparison=rules.collect_comparison.output[0],
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
-        errata=[str(path) for path in errata_files()],
-        page=sorted(shown((ROOT / "src/dpsub/reproduce/report/templates").iterdir())),
-        artefacts=[path for paths in targets().values() for path in paths],
-        data=[str(PLAN.data_file(name).with_suffix(".json")) for name in PLAN.data_sets(*PLAN.experiments)],
+        errata=shown(errata_files()),
+        page=sorted(shown((PACKAGE / "reproduce/report/templates").iterdir())),
+        artefacts=[path for product in PLAN.products for path in shown(product.files.values())],
+        data=[str(Path(path).with_suffix(".json")) for path in DATA.values()],
     output:
         report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
     log:
         f"{RESULTS}/logs/write_report.log",
     localrule: True
+    conda:
+        "../envs/dpsub.yaml"
     params:
-        script=script("write_report.py"),
-        code=provenance.digest(files=[ROOT / "workflow/scripts/write_report.py", *SHOWN_BY]),
-        results=RESULTS,
         artefacts=[product.artefact.identifier for product in PLAN.products],
+        remarks=[PLAN.remark] if PLAN.remark else [],
         seed=PLAN.config["seed"],
         configuration=provenance.settings_digest(PLAN.config),
-        remark=REMARK,
-    shell:
-        "exec {START} {params.script:q} --results {params.results:q} --comparison {input.comparison:q}"
-        " --environment {input.environment:q} --config {input.config:q} --data {input.data:q}"
-        " --artefacts {params.artefacts} --seed {params.seed}"
-        " --configuration {params.configuration} {params.remark} --output {output:q} > {log:q} 2>&1"
+        code=provenance.digest(files=SHOWN_BY),
+    script:
+        "../scripts/write_report.py"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import one_sentence
-
 from dpsub.reproduce import verdicts
+from dpsub.reproduce.job import in_one_sentence
 
 
 def main() -> None:
@@ -25,4 +24,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    one_sentence.run(main)
+    with in_one_sentence():
+        main()

@@ -12,10 +12,10 @@ import re
 import shutil
 from pathlib import Path
 
-import one_sentence
 import pandas as pd
 
 from dpsub.errors import DataError
+from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.verdicts import overall_by_cell, read_expected
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,4 +80,5 @@ def counts(part: pd.DataFrame) -> str:
 
 
 if __name__ == "__main__":
-    one_sentence.run(main)
+    with in_one_sentence():
+        main()

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
-from one_sentence import run
 
 from dpsub import checks
 from dpsub.errors import DataError
+from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.papers import errata_files
 from dpsub.reproduce.report import errata
 
@@ -36,4 +36,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    with in_one_sentence():
+        main()

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import one_sentence
 import pandas as pd
 
+from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import errata
@@ -35,4 +35,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    one_sentence.run(main)
+    with in_one_sentence():
+        main()

@@ -110,8 +110,10 @@ def read_raw(path: Path) -> pd.DataFrame:
             allowed = (*CATEGORIES[name], MISSING) if name in MAY_BE_MISSING else CATEGORIES[name]
             rule, good = "a category that adult.names lists", table[name].isin(allowed)
         if not good.all():
-            raise DataError(f"{name} must be {rule}, got {table[name][~good].iloc[0]!r} in line {good.idxmin()} of "
-                            f"{path}; put the original file there")
+            raise DataError(
+                f"{name} must be {rule}, got {table[name][~good].iloc[0]!r} in line {good.idxmin()} of "
+                f"{path}; put the original file there"
+            )
     return table.astype(dict.fromkeys(NUMERIC, "int64"))
 
 

@@ -166,15 +166,15 @@ def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
 def _head_fields() -> dict[str, Any]:
     paper = Annotated[str, known("paper", papers)]
     return {
-        "seed": (Seed, ...),
+        "seed": (Seed, 20231220),
         "results_dir": (
-            Annotated[FolderName, Field(description="Folder of everything that is made; relative to the working one.")],
-            ...,
+            FolderName,
+            Field("results", description="Folder of everything that is made; relative to the working one."),
         ),
         "verdicts": (
             Literal["enforce", "report"],
-            Field("enforce", description="enforce: a verdict that differs from the expected one stops the run (full "
-                                         "size only); report: differences are only shown."),
+            Field("enforce", description="enforce: a verdict at published settings that differs from the "
+                                         "expected one stops the run; report: it is only shown."),
         ),
         "papers": (Listed[paper] | None, Field(None, description="Keys of papers; null: all that are there.")),
         "size": (

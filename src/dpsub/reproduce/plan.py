@@ -7,7 +7,8 @@ missing file is an error and not a smaller table.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,11 +16,12 @@ from typing import Any
 
 from dpsub import checks
 from dpsub.data.dataset import REGISTRY as DATA_SETS
-from dpsub.errors import ArgumentError, PlanError
+from dpsub.errors import PlanError
 from dpsub.reproduce import artefacts, configuration, experiments, provenance
 from dpsub.reproduce.artefact import Artefact, OutputDirs, printed_rows, setting_values
 from dpsub.reproduce.claims import Claims
 from dpsub.reproduce.papers import papers
+from dpsub.reproduce.settings import WHERE_ONLY
 from dpsub.reproduce.tables import Table
 
 
@@ -40,11 +42,6 @@ class Product:
 
     artefact: Artefact
     files: Mapping[str, Path]
-
-    target: str
-    """Name by which the user asks for it: "table8" for the first of the papers, "balle_table1" for others."""
-    aliases: tuple[str, ...] = ()
-    """Other names: the short one where no other paper has it, the long one of the first paper."""
 
 
 class Plan:
@@ -69,30 +66,68 @@ class Plan:
         self.products = self._products()
 
     def _products(self) -> tuple[Product, ...]:
-        configured = set(self.config["experiments"])
-        folders = OutputDirs.under(self.results)
-        made = declared()
-        known = [
-            Product(artefact, folders.files(artefact), *targets_of(artefact, [one.name for one in made]))
-            for artefact in made
-        ]
+        configured, folders = set(self.config["experiments"]), OutputDirs.under(self.results)
+        known = [Product(artefact, folders.files(artefact)) for artefact in declared()]
         if self.config["artefacts"] is None:
             asked = self.config["papers"] or papers()
             return tuple(
                 one for one in known if one.artefact.paper in asked and configured.issuperset(one.artefact.experiments)
             )
-        by_target = {name: product for product in known for name in (product.target, *product.aliases)}
         chosen = set()
         for name in self.config["artefacts"]:
             try:
-                product = by_target[checks.one_of("artefact", name, by_target)]
-            except ArgumentError as problem:
+                identifier = identify(name)
+            except PlanError as problem:
                 raise PlanError(f"artefacts: {problem}") from None
-            lacking = sorted(set(product.artefact.experiments) - configured)
-            if lacking:
+            experiments_of = next(one.artefact.experiments for one in known if one.artefact.identifier == identifier)
+            if lacking := sorted(set(experiments_of) - configured):
                 raise PlanError(f"artefacts: {name} needs the experiment {lacking[0]}; configure it, or omit {name}")
-            chosen.add(product.target)
-        return tuple(product for product in known if product.target in chosen)
+            chosen.add(identifier)
+        return tuple(product for product in known if product.artefact.identifier in chosen)
+
+    @property
+    def targets(self) -> dict[str, Product]:
+        """What the user may ask for, by name: "must/table8", and "table8" where no other paper has one."""
+        short = Counter(artefact.name for artefact in declared())
+        found = {product.artefact.identifier: product for product in self.products}
+        return found | {one.artefact.name: one for one in self.products if short[one.artefact.name] == 1}
+
+    @property
+    def ambiguous(self) -> dict[str, list[str]]:
+        """Short names that artefacts of several papers have, with their identifiers."""
+        names = {one.artefact.name for one in self.products} - set(self.targets)
+        return {name: [one.identifier for one in declared() if one.name == name] for name in names}
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Experiments that do not run at their published settings."""
+        kinds = {name: experiments.REGISTRY.get(name) for name in self.experiments}
+        return tuple(
+            name
+            for name, kind in kinds.items()
+            if set(self.config["experiments"][name]["variants"]) != set(kind.variants)
+            or configuration.of_experiment(self.config, name) != _of_numbers(kind.defaults())
+        )
+
+    @cached_property
+    def published(self) -> list[str]:
+        """Artefacts of which all records are made at published settings, as identifiers."""
+        needed = {one: {one, *experiments.REGISTRY.get(one).needs_records} for one in self.experiments}
+        read = {product.artefact.identifier: product.artefact.experiments for product in self.products}
+        return [name for name, of in read.items() if not {two for one in of for two in needed[one]} & {*self.changed}]
+
+    @property
+    def remark(self) -> str:
+        """What a reader of this run must know first; empty for a run at published settings."""
+        rest = len(self.products) - len(self.published)
+        if not rest:
+            return ""
+        more = f" and {len(self.changed) - 3} more" if len(self.changed) > 3 else ""
+        return (
+            f"{rest} of {len(self.products)} tables, figures and lists of claims are not made at published settings "
+            f"({', '.join(self.changed[:3])}{more}): their verdicts are shown, not enforced; differs or fails may mean "
+            "no more than that."
+        )
 
     @cached_property
     def experiments(self) -> tuple[str, ...]:
@@ -173,12 +208,26 @@ def declared() -> tuple[Artefact, ...]:
     return tuple(sorted(made, key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name))))
 
 
-def targets_of(artefact: Artefact, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the target of an artefact, and its other names, `names` being those of all artefacts of all papers."""
-    short, long = artefact.name, f"{artefact.paper}_{artefact.name}"
-    if papers()[artefact.paper].rank == 0:
-        return short, (long,)
-    return long, (short,) if names.count(short) == 1 else ()
+def identify(name: str) -> str:
+    """Return the identifier ("must/table8") of the artefact of this name, the short one ("table8") where it is unique.
+
+    Raises
+    ------
+    PlanError
+        If there is no such artefact, or if several papers have one of this name.
+    """
+    known = [artefact.identifier for artefact in declared()]
+    found = [one for one in known if name in (one, one.partition("/")[2])]
+    if len(found) > 1:
+        raise PlanError(f"{name!r} is the name of several artefacts; say which: {', '.join(found)}")
+    if not found:
+        names = [*known, *(one.partition("/")[2] for one in known)]
+        raise PlanError(f"unknown artefact {name!r}; {checks.nearest(name, names)}")
+    return found[0]
+
+
+def _of_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if key not in WHERE_ONLY}
 
 
 def _natural(name: str) -> tuple[str, int, str]:

@@ -22,6 +22,7 @@ import psutil
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
+from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce import configuration, provenance, records, settings
 from dpsub.reproduce.experiment import Cost, Experiment, Run
@@ -313,6 +314,11 @@ def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], la
     repeated: dict[str, Any] = {name: [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
                 for name, values in new.items()}  # fmt: skip
     return rows.assign(data=label, **repeated)
+
+
+def prepared_file(results: Path, data_set: str) -> Path:
+    """Return the file of a data set that the jobs of a sweep read."""
+    return results / "data" / f"{data_set}{DATA_SETS.get(data_set).suffix}"
 
 
 def part_files(results: Path, experiment: str = "*", variant: str = "*") -> list[Path]:

@@ -27,6 +27,7 @@ KEY = ("paper", "artefact", "row", "column", "variant")
 CELL = KEY[:-1]
 VALUE_COLUMNS = ("column", "variant", "value", "standard_error", "replicates", "lower", "upper", "note")
 EXPECTED = "expected_verdicts.csv"  # in the folder of each paper
+AS_EXPECTED = "no verdict changed"
 AS_DONE = "_as_done"
 
 # kind -> (verdict if it agrees, verdict if only `as_done` agrees, verdict if it does not agree)
@@ -410,10 +411,24 @@ def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
     return found.loc[~excused, [*KEY, "verdict"]].astype(str)
 
 
+def check(found: pd.DataFrame, expected: pd.DataFrame, published: Sequence[str]) -> str:
+    """Return in plain text which verdicts of a comparison are not the expected ones.
+
+    Parameters
+    ----------
+    found, expected : DataFrame
+        As `read` and `read_expected` return them.
+    published : sequence of str
+        Artefacts ("must/table8") that are made at published settings; of the others nothing is expected.
+    """
+    one, other = (frame[(frame["paper"] + "/" + frame["artefact"]).isin(published)] for frame in (found, expected))
+    return as_text(expected_changes(one, other), compared=len(one))
+
+
 def as_text(changes: pd.DataFrame, compared: int) -> str:
     """Return changes as a table in plain text, one line each, under a line that counts them."""
     if changes.empty:
-        return f"all {compared} verdicts are as expected"
+        return f"{AS_EXPECTED}: {compared} compared at published settings"
     lines = [tuple(changes.columns), *changes.replace("", "-").itertuples(index=False, name=None)]
     widths = [max(len(line[position]) for line in lines) for position in range(len(changes.columns))]
     table = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]

@@ -62,8 +62,10 @@ def of_order(frames: Frames) -> Finding:
     frame = pick(frames[PROFILES], check="small_rate")
     epsilon = frame["case"].str.extract(r"epsilon=(\S+)")[0].astype(float).to_numpy()
     excess = frame["computed"].to_numpy() / frame["reference"].to_numpy() - 1
-    return Finding(bool((np.abs(excess) <= epsilon / 2 + epsilon**2).all()),
-                   f"largest eps'/(eta eps) - 1: {excess.max():.3g} at eps = {epsilon[np.argmax(excess)]:g}")
+    return Finding(
+        bool((np.abs(excess) <= epsilon / 2 + epsilon**2).all()),
+        f"largest eps'/(eta eps) - 1: {excess.max():.3g} at eps = {epsilon[np.argmax(excess)]:g}",
+    )
 
 
 # Bounds next to the exact losses of enumerated mechanisms
@@ -103,8 +105,10 @@ def larger_first(frames: Frames) -> Finding:
     over = max(float((frame["reverse"] - frame["reverse_bound"]).max()), 0.0)
     removal = pick(frame, kernel="membership")
     reached = (removal["exact"] - removal["bound"]).abs().max()
-    return Finding(over <= EXCEEDED and reached <= EXCEEDED,
-                   f"other direction at most {over:.1e} above beta gamma delta, this one attains gamma delta")
+    return Finding(
+        over <= EXCEEDED and reached <= EXCEEDED,
+        f"other direction at most {over:.1e} above beta gamma delta, this one attains gamma delta",
+    )
 
 
 # What must hold of the curves of Figure 1, whatever their parameters are
@@ -145,8 +149,10 @@ def gaussian_crossing(frames: Frames) -> Finding:
     """Panel b: WR is better at small epsilon', worse at large ones, and the curves cross once."""
     apart = curve(frames, "b", "wr", "log_delta") - curve(frames, "b", "wor", "log_delta")
     where = apart.index[:-1][np.diff(np.sign(apart)) != 0]
-    return Finding(bool(apart.iloc[0] < 0 < apart.iloc[-1] and len(where) == 1),
-                   f"crossings after eps' = {', '.join(f'{place:g}' for place in where) or 'none'}")
+    return Finding(
+        bool(apart.iloc[0] < 0 < apart.iloc[-1] and len(where) == 1),
+        f"crossings after eps' = {', '.join(f'{place:g}' for place in where) or 'none'}",
+    )
 
 
 def laplace_ends(frames: Frames) -> Finding:

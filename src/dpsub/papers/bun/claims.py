@@ -176,6 +176,7 @@ def from_grid(claim: str, column: str, statement: str) -> Claim:
     found = number(Numbers(GRID, "bound", where={"statement": statement}))
     return Claim(claim, statement, found, column=column, variants=ALL)
 
+
 BOTH = ("stated", "consistent")
 EVERY = (*BOTH, "rigorous")
 

@@ -52,7 +52,8 @@ def designs(tables: Tables) -> str:
     better = [str(name) for name, loss in upper.items() if loss <= float(epsilon) / 2]
     known = {"can lose more than epsilon with": worse, "is proved to lose at most half of it with": better}
     said = " It ".join(f"{words}: {'; '.join(names)}." for words, names in known.items() if names) or (
-        "loses at most epsilon as far as is known, and more than half of it as far as is proved, in each design.")
+        "loses at most epsilon as far as is known, and more than half of it as far as is proved, in each design."
+    )
     return (
         f"**Designs.** A mechanism with epsilon = {epsilon} on samples of the simulated frame {said} Each holds under "
         "the relation that its row names."

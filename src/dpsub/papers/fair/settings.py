@@ -53,9 +53,7 @@ def entry(dataset: str, m: int, b: int, steps: int, *target_epsilon: float) -> E
     return Entry(dataset=(dataset,), m=(m,), b=(b,), steps=(steps,), target_epsilon=target_epsilon)
 
 
-CHAIN = Entry(
-    dataset=("linear",), samplers=("wor:500,wr:200,wor:100",), m=(100,), steps=(200,), target_epsilon=(0.5,)
-)
+CHAIN = Entry(dataset=("linear",), samplers=("wor:500,wr:200,wor:100",), m=(100,), steps=(200,), target_epsilon=(0.5,))
 
 
 class FairGrid(Group):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,8 +38,6 @@ VARIANT_MEANINGS = {
     "consistent": "the paper's method with its contradictions resolved",
     "rigorous": "what can be proved, or is exact",
 }
-# The last line of each job's log, as `dpsub.reproduce.provenance.cost` writes it.
-_COST = re.compile(r"^(\d+\.\d+) s of processor time, at most (\d+) MiB of memory$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,8 @@ class Run:
     provenance, environment, configuration : mapping, mapping, str
         For the foot of the page: seed, commit, digests; `versions` and `installed`, from describe_run.py; the whole
         configuration as text.
-    logs : Path, optional
-        Folder of the jobs' logs, which say what time and memory they took.
+    timings : Path, optional
+        Folder of what Snakemake measured of the jobs of experiments.
     twins : sequence of str
         Data sets for which experiments make synthetic twins from the paper's own table of its data.
     remarks : sequence of str
@@ -76,7 +73,7 @@ class Run:
     provenance: Mapping[str, str]
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     configuration: str = ""
-    logs: Path | None = None
+    timings: Path | None = None
     twins: Sequence[str] = ()
     remarks: Sequence[str] = ()
 
@@ -121,7 +118,7 @@ def write_report(output: Path, run: Run) -> None:
         "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": numbers.GOOD, "bad": numbers.BAD,
         "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "variant_name": variant_name, "kinds": KINDS,
         "filtered": numbers.filtered,
-        "run": run, "stages": stages(run.logs) if run.logs else [],
+        "run": run, "stages": stages(run.timings) if run.timings else [],
     }  # fmt: skip
     replace_file(output, _rendered(content))
 
@@ -240,25 +237,23 @@ def _flat(found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def stages(folder: Path) -> list[dict[str, Any]]:
-    """Return what the jobs took, the longest first; those of one experiment together, those of other rules together.
+    """Return what the jobs of each experiment took, the longest first.
 
     Parameters
     ----------
     folder : Path
-        Folder of logs, `<rule>.log` or `<rule>/<...>.log`; those of jobs that have not ended do not count.
+        Folder of `<experiment>/<variant>/<part>.tsv`, as Snakemake writes its benchmarks.
 
     Returns
     -------
     list of dict
-        `name` ("run_experiment/adult_logistic" or "build_table"), `jobs`, `seconds` of processor time, `peak_mib`.
+        `name` of the experiment, `jobs`, `seconds`, `peak_mib` (0 for a job too short to be measured).
     """
     rows = []
-    for path in sorted(folder.rglob("*.log")):
-        for seconds, peak in _COST.findall(path.read_text(encoding="utf-8", errors="replace"))[-1:]:
-            parts = path.relative_to(folder).with_suffix("").parts
-            name = "/".join(parts[:2]) if parts[0].endswith("_experiment") else parts[0]
-            rows.append((name, float(seconds), float(peak)))
-    jobs = pd.DataFrame(rows, columns=["name", "seconds", "peak"]).groupby("name", as_index=False)
+    for path in sorted(folder.rglob("*.tsv")):
+        row = pd.read_csv(path, sep="\t", na_values="-").iloc[0]
+        rows.append((path.relative_to(folder).parts[0], float(row["s"]), float(row["max_rss"])))
+    jobs = pd.DataFrame(rows, columns=["name", "seconds", "peak"]).fillna({"peak": 0}).groupby("name", as_index=False)
     found = jobs.agg(jobs=("seconds", "size"), seconds=("seconds", "sum"), peak_mib=("peak", "max"))
     found = found.sort_values(["seconds", "name"], ascending=[False, True])
     return [{str(name): value for name, value in row.items()} for row in found.to_dict("records")]

@@ -1,6 +1,6 @@
 """Renew the table of docs/how-to/coming-from.md: one question, put to dpsub and to other accountants.
 
-    python workflow/scripts/compare_accountants.py
+    python benchmarks/compare_accountants.py
 
 Needs the extra `test`, which brings dp-accounting and prv-accountant; takes half a minute.
 """
@@ -22,7 +22,7 @@ from dpsub.cli.answers import down, near, up
 from dpsub.errors import DataError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/coming-from.md"
-BEGIN, END = "<!-- answers: made by workflow/scripts/compare_accountants.py -->", "<!-- end of answers -->"
+BEGIN, END = "<!-- answers: made by benchmarks/compare_accountants.py -->", "<!-- end of answers -->"
 
 N, BATCH, EPOCHS, SIGMA, DELTA, EPSILON = 60_000, 256, 60, 1.1, 1 / 60_000, 2
 RATE, STEPS = BATCH / N, math.ceil(EPOCHS * N / BATCH)
@@ -71,9 +71,7 @@ def prv(question: str) -> str:
     if "substitute" in question:
         return "-"
     mechanism = PoissonSubsampledGaussianMechanism(sampling_probability=RATE, noise_multiplier=SIGMA)
-    accountant = PRVAccountant(
-        prvs=[mechanism], max_self_compositions=[STEPS], eps_error=0.01, delta_error=1e-10
-    )
+    accountant = PRVAccountant(prvs=[mechanism], max_self_compositions=[STEPS], eps_error=0.01, delta_error=1e-10)
     ask, given = (accountant.compute_epsilon, DELTA) if "--delta" in question else (accountant.compute_delta, EPSILON)
     lower, estimate, upper = ask(given, [STEPS])
     return f"{near(estimate)}, in {down(lower)} to {up(upper)}"
@@ -82,8 +80,8 @@ def prv(question: str) -> str:
 ANSWERS: dict[str, Callable[[str], str]] = {
     "dpsub": ours,
     "dp-accounting, PLD": privacy_loss,
-    "dp-accounting, RDP; Opacus, `accountant=\"rdp\"`": renyi,
-    "prv-accountant; Opacus, `accountant=\"prv\"`": prv,
+    'dp-accounting, RDP; Opacus, `accountant="rdp"`': renyi,
+    'prv-accountant; Opacus, `accountant="prv"`': prv,
 }
 
 
@@ -123,6 +121,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import one_sentence
-
-    one_sentence.run(main)
+    main()

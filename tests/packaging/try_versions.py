@@ -1,6 +1,6 @@
 """Install dpsub with the oldest or the newest dependencies that pyproject.toml allows, and test it there.
 
-    python workflow/scripts/try_versions.py oldest /tmp/oldest [pytest arguments]
+    python tests/packaging/try_versions.py oldest /tmp/oldest [pytest arguments]
 
 The folder gets a virtual environment; what is installed there already is not installed again. Arguments go to pytest;
 if none of them names tests, those of `SUBSET` are run: each part of the package, and the tiny workflow from start to
@@ -17,8 +17,6 @@ import sys
 import tomllib
 import venv
 from pathlib import Path
-
-from one_sentence import run
 
 from dpsub.errors import DataError
 
@@ -80,4 +78,4 @@ def call(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

@@ -1,0 +1,49 @@
+"""What a script of the workflow has around it: a log, and one sentence when something is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpsub.errors import DataError, DpsubError
+
+
+@contextlib.contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """End the program with one sentence on an error that the user can do something about."""
+    try:
+        yield
+    except DpsubError as problem:
+        sys.exit(f"error: {problem}")
+    except MemoryError:
+        sys.exit("error: there must be enough memory for this job, got too little; lower the sizes or raise parts")
+    except OSError as problem:
+        place, reason = problem.filename or "the results folder", problem.strerror or problem
+        sys.exit(f"error: {place} must be usable, got: {reason}; free space, or correct permissions or paths")
+
+
+@contextlib.contextmanager
+def logged(path: str) -> Iterator[None]:
+    """Send what is printed, and the last sentence, to the log at `path`."""
+    with (
+        open(path, "w", encoding="utf-8", buffering=1) as log,
+        contextlib.redirect_stdout(log),
+        contextlib.redirect_stderr(log),
+    ):
+        try:
+            with in_one_sentence():
+                yield
+        except SystemExit as end:
+            print(end.code)
+            sys.exit(1)
+
+
+def label_of(prepared: Path) -> str:
+    """Return the label of a prepared data set ("real", "synthetic", ...), which its description has."""
+    try:
+        return str(json.loads(prepared.with_suffix(".json").read_text(encoding="utf-8"))["label"])
+    except (OSError, ValueError, KeyError):
+        raise DataError(f"{prepared} must have its description next to it, in JSON; prepare the data again") from None

@@ -1,0 +1,44 @@
+"""What a run has made, in a few lines for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from dpsub.reproduce import verdicts
+from dpsub.reproduce.job import label_of
+from dpsub.reproduce.plan import Plan
+from dpsub.reproduce.report.numbers import cell_verdicts
+
+
+def summary(plan: Plan, targets: Collection[str] = ()) -> str:
+    """Return what a finished run of `plan` has made, of its `targets` if some were named."""
+    made = [product for name, product in plan.targets.items() if name in targets]
+    if made:
+        return "\n".join(f"made {files['md' if 'md' in files else 'png']}" for files in (one.files for one in made))
+    counts = Counter(product.artefact.kind for product in plan.products)
+    changed = (plan.results / "run/verdicts.txt").read_text(encoding="utf-8").partition("\n")[0]
+    labels = {name: label_of(plan.data_file(name)) for name in plan.data_sets(*plan.experiments)}
+    lines = [
+        plan.remark,
+        f"made {counts['table']} tables, {counts['figure']} figures and {counts['claims']} lists of claims in "
+        f"{plan.results}, from {len(plan.experiments)} experiments",
+        *(
+            f"data: {name} is {label}: its numbers are not compared"
+            for name, label in labels.items()
+            if label != "real"
+        ),
+        *_verdicts(plan),
+        f"verdicts against the expected ones: {changed}",
+        f"read {plan.results / 'report/index.html'}; every printed number is in {plan.results / 'comparison.csv'}",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _verdicts(plan: Plan) -> list[str]:
+    cells = cell_verdicts(verdicts.read(plan.results / "comparison.csv"))
+    return [
+        f"{paper}, {len(rows)} printed numbers: "
+        + ", ".join(f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items())
+        for paper, rows in cells.groupby("paper", sort=False)
+    ]

@@ -1,0 +1,39 @@
+"""What the rules of runs and of sweeps share: that dpsub is there, in the right version, and some words."""
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+import tomllib
+
+from snakemake.exceptions import WorkflowError
+
+INSTALL = f"{sys.executable} -m pip install -e '{ROOT}[papers]'"
+if importlib.util.find_spec("dpsub") is None:
+    raise WorkflowError(f"dpsub must be installed where snakemake is, got none; run: {INSTALL}")
+if (ROOT / "pyproject.toml").exists():
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    if (there := importlib.metadata.version("dpsub")) != needed:
+        raise WorkflowError(f"dpsub must be version {needed}, as this workflow is, got {there}; run: {INSTALL}")
+
+from dpsub import threads
+from dpsub.reproduce import provenance
+
+os.environ.update(threads.ONE)  # jobs are what runs in parallel
+if (ROOT / "src").is_dir():  # in an environment or a container of their own, jobs have this code, too
+    os.environ.update(PYTHONPATH=str(ROOT / "src"))
+
+
+def shown(paths):
+    return [str(path) for path in paths]
+
+
+def one_of(names):
+    """Return the pattern of a wildcard that stands for one of `names`."""
+    return "|".join(sorted(re.escape(name) for name in set(names))) or "(?!)"
+
+
+def growing(first):
+    """Return a resource that doubles with each attempt."""
+    return lambda wildcards, attempt: first * 2 ** (attempt - 1)
