@@ -9,11 +9,9 @@ import pytest
 
 from tests.cluster import jobs, slurm_on_loopback
 
-HERE = Path(__file__).parent
-
 
 def control(action: str) -> None:
-    line = [sys.executable, str(HERE / "slurm_on_loopback.py"), action]
+    line = [sys.executable, slurm_on_loopback.__file__, action]
     done = subprocess.run(line, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -40,10 +38,7 @@ def accounts(slurm: None) -> None:
 @pytest.fixture(scope="session")
 def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[jobs.Run]:
     """A run whose jobs need more than they first ask for; it takes minutes, mostly of waiting."""
-    snakefile = str(HERE / "greedy/Snakefile")
-    with jobs.Run(
-        tmp_path_factory.mktemp("greedy"), "-m", "snakemake", "--snakefile", snakefile, *jobs.HASTE
-    ) as process:
+    with jobs.start_small(tmp_path_factory.mktemp("greedy")) as process:
         yield process
 
 

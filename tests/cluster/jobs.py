@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,23 +9,24 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import yaml
+from tests.workflow import runs
+from tests.workflow.runs import RESULTS, ROOT, TINY
 
-ROOT = Path(__file__).resolve().parents[2]
-TINY = ROOT / "tests/tiny.yaml"
-RESULTS = "results-tiny"
+HERE = Path(__file__).parent
 PROFILE = ("--workflow-profile", str(ROOT / "workflow/profiles/slurm"))
 # Snakemake asks for a job 2 s after submission and not 65 s: the jobs are short.
-OFTEN = ("--slurm-init-seconds-before-status-checks", "2", "--max-status-checks-per-second", "1")
+OFTEN = (
+    *("--slurm-init-seconds-before-status-checks", "2"),
+    *("--seconds-between-status-checks", "1"),
+    *("--max-status-checks-per-second", "1"),
+)
 HASTE = (*PROFILE, *OFTEN)
-PATIENCE = 300  # seconds after which a run counts as hung
+PATIENCE = 600  # seconds after which a run counts as hung: it shares the machine with the other tests
 
 
-def config(path: Path, **keys: object) -> Path:
-    """Write the configuration of a run of five record files, two tables and a figure, with `keys`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump({"experiments": {"linear_regression": {"parts": 3}}, **keys}), encoding="utf-8")
-    return path
+def config(path: Path) -> Path:
+    """Write the configuration of a run of five record files, two tables and a figure."""
+    return runs.config(path, experiments={"linear_regression": {"parts": 3}})
 
 
 def record(experiment: str, part: str) -> str:
@@ -41,10 +41,9 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.printed = folder / f"output-{len(list(folder.glob('output-*')))}.txt"
-        environment = {name: value for name, value in os.environ.items() if name != "DPSUB_DATA"}
         with self.printed.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, *line], cwd=folder, env=environment,
+                [sys.executable, *line], cwd=folder, env=runs.environment(),
                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
 
@@ -75,13 +74,18 @@ class Run:
 
 def start(folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE) -> Run:
     """Start Snakemake on the project's workflow."""
-    given = ["--configfile", str(TINY), str(configuration)]
+    given = ["--configfile", str(TINY), str(configuration), *(["--no-hooks"] if arguments else [])]
     return Run(folder, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *machine, *given, "--", *arguments)
 
 
 def run(folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE) -> tuple[int, str]:
     with start(folder, *arguments, configuration=configuration, machine=machine) as process:
         return process.finish()
+
+
+def start_small(folder: Path, *arguments: str) -> Run:
+    """Start Snakemake on the small workflow that is here."""
+    return Run(folder, "-m", "snakemake", "--snakefile", str(HERE / "small/Snakefile"), *HASTE, *arguments)
 
 
 def wait(ready: Callable[[], object], what: str) -> None:
@@ -115,7 +119,8 @@ def running(folder: Path, rule: str) -> list[str]:
 def records(folder: Path) -> dict[str, tuple[int, bytes]]:
     """Return inode and content of every record file: a file that is written again gets another inode."""
     top = folder / RESULTS
-    return {str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes()) for path in top.glob("records/**/*.parquet")}
+    found = top.glob("records/**/*.parquet")
+    return {str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes()) for path in found}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""A Slurm of two nodes on this machine, for tests: it listens on the loopback address only and is stopped by process id.
+"""A Slurm of two nodes on this machine, for tests: it listens on the loopback address and is stopped by process id.
 
 By hand, as root on Debian or Ubuntu:
     python tests/cluster/slurm_on_loopback.py install     # the packages, without starting a service
@@ -62,7 +62,7 @@ JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
 KillWait=2
-MinJobAge=300
+MinJobAge=3600
 ReturnToService=2
 {accounting}
 {nodes}
@@ -190,7 +190,7 @@ def _start_accounting(port: int) -> None:
     folder.mkdir(mode=0o700)
     data, sock = folder / "data", folder / "socket"
     data.mkdir()
-    # Debian's mariadb-install-db needs a client that this needs not; any user may do all, as root alone sees the socket.
+    # Debian's mariadb-install-db needs more packages. Any user may do all in it, as root alone sees the socket.
     own = ("mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-grant-tables")
     tables = TABLES.read_text(encoding="utf-8")
     subprocess.run(
