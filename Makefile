@@ -8,6 +8,7 @@ PARTITION ?=
 ACCOUNT ?=
 BIN := $(VENV)/bin
 SWEEP ?= workflow/sweep.yaml
+export PYTHONUTF8 := 1
 OPTIONS := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) \
            $(if $(PARTITION)$(ACCOUNT),--default-resources \
              $(if $(PARTITION),slurm_partition=$(PARTITION)) $(if $(ACCOUNT),slurm_account=$(ACCOUNT)))

@@ -83,3 +83,7 @@ rule summarise_cells:
 
 onsuccess:
     print(f"the cells of {RESULTS}, one a row, and their paired differences from Poisson sampling: {RESULTS}/summary/")
+
+
+onerror:
+    print(outcome.failures(Path(RESULTS), STARTED))

@@ -10,33 +10,32 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNNER = ROOT / "workflow/scripts/run.py"
 TINY = ROOT / "tests/tiny.yaml"
 RESULTS = "results-tiny"
 PATIENCE = 300  # seconds after which a run counts as hung
+OPTIONS = ("--nolock", "--workflow-profile", str(ROOT / "workflow/profiles/default"))
+"""Of the Makefile's call, and the profile that a call from the project's top finds by itself."""
 
 
 def environment() -> dict[str, str]:
-    ours = ("DPSUB_DATA", "DPSUB_JOB", "DPSUB_PRELOADED")
-    return {name: value for name, value in os.environ.items() if name not in ours}
+    return {name: value for name, value in os.environ.items() if name != "DPSUB_DATA"}
 
 
-def command(*arguments: str, configs: tuple[Path, ...] = (TINY,), cores: int = 2) -> list[str]:
-    files = [str(path) for path in configs]
-    return [sys.executable, str(RUNNER), *arguments, "--cores", str(cores), "--config", *files]
+def command(
+    *arguments: str, configs: tuple[Path, ...] = (TINY,), cores: int = 2, snakefile: Path = ROOT / "Snakefile"
+) -> list[str]:
+    files = ["--configfile", *map(str, configs)] if configs else []
+    return [sys.executable, "-m", "snakemake", *arguments, "--snakefile", str(snakefile), *OPTIONS,
+            "--cores", str(cores), *files]  # fmt: skip
 
 
-def start(folder: Path, *arguments: str, configs: tuple[Path, ...] = (TINY,), cores: int = 2) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str, **options: object) -> subprocess.Popen[str]:
     folder.mkdir(parents=True, exist_ok=True)
     return subprocess.Popen(
-        command(*arguments, configs=configs, cores=cores),
-        cwd=folder,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+        command(*arguments, **options),  # type: ignore[arg-type]
+        cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    )  # fmt: skip
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -50,8 +49,8 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, output
 
 
-def run(folder: Path, *arguments: str, configs: tuple[Path, ...] = (TINY,), cores: int = 2) -> tuple[int, str]:
-    return finish(start(folder, *arguments, configs=configs, cores=cores))
+def run(folder: Path, *arguments: str, **options: object) -> tuple[int, str]:
+    return finish(start(folder, *arguments, **options))
 
 
 def config(path: Path, **keys: object) -> Path:
@@ -66,3 +65,9 @@ def compared(folder: Path, results: str = RESULTS) -> dict[str, bytes]:
     top = folder / results
     files = [*top.glob("tables/**/*"), *top.glob("figures/**/*"), *top.glob("comparison/**/*"), top / "comparison.csv"]
     return {str(path.relative_to(top)): path.read_bytes() for path in sorted(files) if path.is_file()}
+
+
+def recorded(folder: Path, results: str = RESULTS) -> dict[str, tuple[int, bytes]]:
+    """Return inode and content of every record file: a file that is written again gets another inode."""
+    top = folder / results
+    return {str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes()) for path in top.rglob("*.parquet")}

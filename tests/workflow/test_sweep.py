@@ -12,10 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.reproduce import lock, sweep
+from dpsub.reproduce import sweep
 from tests.unit.test_sweep import DRAWS, FAIR, written
 from tests.workflow import runs
-from tests.workflow.test_interruptions import wait_for_the_lock
 
 RUNNER = runs.ROOT / "workflow/scripts/run_sweep.py"
 RESULTS = runs.RESULTS
@@ -23,13 +22,12 @@ SEVERAL = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 1
 """Some jobs of some seconds."""
 
 
-def start(
-    folder: Path, *blocks: dict, cores: int = 2, options: tuple[str, ...] = (), **keys: object
-) -> subprocess.Popen:
+def start(folder: Path, *blocks: dict, cores: int = 2, **keys: object) -> subprocess.Popen:
     folder.mkdir(exist_ok=True)
     path = written(folder / "sweep.yaml", *blocks, **{"results_dir": RESULTS, **keys})
+    options = [*runs.OPTIONS, "--cores", str(cores)]
     return subprocess.Popen(
-        [sys.executable, str(RUNNER), str(path), "--cores", str(cores), *options],
+        [sys.executable, str(RUNNER), str(path), "--", *options],
         cwd=folder, env=runs.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True,
     )  # fmt: skip
@@ -40,8 +38,9 @@ def run(folder: Path, *blocks: dict, **keys: object) -> tuple[int, str]:
 
 
 def made(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return inode and content of every record file: a file that is written again gets another inode."""
-    return {path.stem: (path.stat().st_ino, path.read_bytes()) for path in sweep.part_files(folder / RESULTS)}
+    """Return inode and content of every record file, by its name."""
+    found = runs.recorded(folder).items()
+    return {Path(name).stem: record for name, record in found if name.startswith("records/")}
 
 
 def summaries(folder: Path) -> dict[str, bytes]:
@@ -66,14 +65,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
     status, output = run(tmp_path, DRAWS, FAIR)
     assert status == 0, output
-    assert "22 records of 11 cells to compute in 2 jobs" in output
+    assert "11 cells, 0 of them finished; 22 records to compute in 2 jobs" in output
     before = made(tmp_path)
     status, output = run(tmp_path, DRAWS, FAIR)
-    assert (status, output.splitlines()[0]) == (0, "nothing to do: every cell is finished")
+    assert status == 0 and "11 cells, 11 of them finished; 0 records to compute in 0 jobs" in output
     assert made(tmp_path) == before
     status, output = run(tmp_path, DRAWS | {"samplers": ["wr", *DRAWS["samplers"]], "replicates": 3}, FAIR)
     assert status == 0, output
-    assert "14 records of 10 cells to compute in 1 jobs" in output and "3 cells are finished" in output
+    assert "13 cells, 3 of them finished; 14 records to compute in 1 jobs" in output
     after = made(tmp_path)
     assert {name: after[name] for name in before} == before and len(after) == len(before) + 1
     units = finished(tmp_path)
@@ -88,7 +87,6 @@ def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGKILL)
     runs.finish(process)
-    wait_for_the_lock(tmp_path)
     before = made(tmp_path)
     assert before and not summaries(tmp_path)
     status, output = run(tmp_path, SEVERAL, job_minutes=0.1)
@@ -100,18 +98,7 @@ def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path
     assert summaries(tmp_path) == summaries(whole)
 
 
-def test_another_run_is_refused_while_one_works(tmp_path: Path) -> None:
-    with lock.hold(tmp_path / RESULTS):
-        status, output = run(tmp_path, DRAWS)
-    assert status == 1 and output.startswith("error: one run at a time may use the results folder")
-
-
 def test_a_contradiction_is_told_before_the_first_job(tmp_path: Path) -> None:
     status, output = run(tmp_path, DRAWS | {"vary": {"b": [101]}})
     assert (status, output) == (1, "error: sweep[0]: b must be at most n = 100, got b = 101\n")
     assert not list((tmp_path / RESULTS).rglob("*.parquet")) and not (tmp_path / RESULTS / "logs").exists()
-
-
-def test_an_unknown_profile_is_refused(tmp_path: Path) -> None:
-    status, output = run(tmp_path, DRAWS, options=("--profile", "slrum"))
-    assert (status, output) == (1, "error: unknown profile 'slrum'; did you mean 'slurm'?\n")

@@ -5,11 +5,15 @@ import importlib.util
 import os
 import re
 import sys
+import time
 import tomllib
 
 from snakemake.exceptions import WorkflowError
 
+STARTED = time.time()
 INSTALL = f"{sys.executable} -m pip install -e '{ROOT}[papers]'"
+if odd := sorted(set(str(ROOT)) & set("{}<>")):  # patterns to Snakemake
+    raise WorkflowError(f"the project must lie in a folder without {odd[0]} in its path, got {ROOT}; move it")
 if importlib.util.find_spec("dpsub") is None:
     raise WorkflowError(f"dpsub must be installed where snakemake is, got none; run: {INSTALL}")
 if (ROOT / "pyproject.toml").exists():
@@ -18,7 +22,7 @@ if (ROOT / "pyproject.toml").exists():
         raise WorkflowError(f"dpsub must be version {needed}, as this workflow is, got {there}; run: {INSTALL}")
 
 from dpsub import threads
-from dpsub.reproduce import provenance
+from dpsub.reproduce import outcome, provenance
 
 os.environ.update(threads.ONE)  # jobs are what runs in parallel
 if (ROOT / "src").is_dir():  # in an environment or a container of their own, jobs have this code, too

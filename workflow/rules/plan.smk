@@ -3,7 +3,6 @@
 from dpsub.errors import DpsubError
 from dpsub.reproduce import configuration, published
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
-from dpsub.reproduce.outcome import summary
 from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.plan import Plan
 

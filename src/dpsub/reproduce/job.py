@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def in_one_sentence() -> Iterator[None]:
 
 @contextlib.contextmanager
 def logged(path: str) -> Iterator[None]:
-    """Send what is printed, and the last sentence, to the log at `path`."""
+    """Send what is printed, and what went wrong, to the log at `path`."""
     with (
         open(path, "w", encoding="utf-8", buffering=1) as log,
         contextlib.redirect_stdout(log),
@@ -38,6 +39,9 @@ def logged(path: str) -> Iterator[None]:
                 yield
         except SystemExit as end:
             print(end.code)
+            sys.exit(1)
+        except Exception:
+            traceback.print_exc()
             sys.exit(1)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from pathlib import Path
 
 from dpsub.reproduce import verdicts
+from dpsub.reproduce.artefact import KINDS
 from dpsub.reproduce.job import label_of
 from dpsub.reproduce.plan import Plan
 from dpsub.reproduce.report.numbers import cell_verdicts
@@ -17,19 +19,20 @@ def summary(plan: Plan, targets: Collection[str] = ()) -> str:
     if made:
         return "\n".join(f"made {files['md' if 'md' in files else 'png']}" for files in (one.files for one in made))
     counts = Counter(product.artefact.kind for product in plan.products)
+    kinds = (("table", "tables", ""), ("figure", "figures", ""), ("list", "lists", " of claims"))
+    made_of = " and ".join(
+        f"{counts[kind]} {many if counts[kind] > 1 else one}{more}"
+        for kind, (one, many, more) in zip(KINDS, kinds, strict=True)
+        if counts[kind]
+    )
     changed = (plan.results / "run/verdicts.txt").read_text(encoding="utf-8").partition("\n")[0]
     labels = {name: label_of(plan.data_file(name)) for name in plan.data_sets(*plan.experiments)}
     lines = [
         plan.remark,
-        f"made {counts['table']} tables, {counts['figure']} figures and {counts['claims']} lists of claims in "
-        f"{plan.results}, from {len(plan.experiments)} experiments",
-        *(
-            f"data: {name} is {label}: its numbers are not compared"
-            for name, label in labels.items()
-            if label != "real"
-        ),
+        f"made {made_of} in {plan.results}, from {len(plan.experiments)} experiments",
+        *(f"{name} is {label}: its numbers are not compared" for name, label in labels.items() if label != "real"),
         *_verdicts(plan),
-        f"verdicts against the expected ones: {changed}",
+        f"verdicts: {changed}" if plan.published else "",
         f"read {plan.results / 'report/index.html'}; every printed number is in {plan.results / 'comparison.csv'}",
     ]
     return "\n".join(line for line in lines if line)
@@ -42,3 +45,13 @@ def _verdicts(plan: Plan) -> list[str]:
         + ", ".join(f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items())
         for paper, rows in cells.groupby("paper", sort=False)
     ]
+
+
+def failures(results: Path, since: float) -> str:
+    """Return what jobs that have failed since a time say in their logs: the sentence, or the end of a traceback."""
+    found = []
+    for path in sorted((results / "logs").rglob("*.log")):
+        said = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        if path.stat().st_mtime >= since and any(line.startswith(("error: ", "Traceback")) for line in said):
+            found += [*said[-3:], f"(log: {path})"]
+    return "\n".join(found)
