@@ -30,7 +30,7 @@ def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
     states = {job["JobId"]: job["JobState"] for job in found}
     assert states.pop(cancelled) == "CANCELLED"
     assert set(states.values()) == {"COMPLETED"}
-    assert len(states) == 5 + 3  # records, the cancelled one once more, then tables and figures
+    assert len(states) == 4 + 2  # records, the cancelled one once more, then the table and the figure
     assert jobs.contents(tmp_path) == jobs.contents(local)
 
 
@@ -121,7 +121,7 @@ def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_pa
 
 def test_an_interrupted_run_leaves_no_job_in_the_queue(tmp_path: Path) -> None:
     with jobs.start(tmp_path, configuration=jobs.config(tmp_path / "own.yaml")) as process:
-        jobs.wait(lambda: process.output.count("submitted with SLURM") >= 5, "the submission of all jobs")
+        jobs.wait(lambda: process.output.count("submitted with SLURM") >= 4, "the submission of all jobs")
         jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
         process.process.send_signal(signal.SIGINT)
         status, output = process.finish()
