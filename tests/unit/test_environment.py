@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import yaml
+
 import dpsub
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "workflow/scripts/make_environment.py"
 
 
 def canonical(name: str) -> str:
@@ -42,53 +43,43 @@ def test_versions_in_metadata_agree() -> None:
     assert importlib.metadata.version("dpsub") == dpsub.__version__ == version
 
 
-def test_an_environment_without_its_stamp_is_made_anew(tmp_path: Path) -> None:
-    """A python that cannot make environments shows that the half-made one is removed, and that the reason is said."""
-    half = tmp_path / "venv"
-    (half / "bin").mkdir(parents=True)
-    (half / "bin/python").write_text("half-made", encoding="utf-8")
-    (tmp_path / "venv.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(half)],
-        env={"PYTHONPATH": str(tmp_path), "PATH": ""}, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "error: the environment must be made by" in done.stderr and "install venv for it" in done.stderr
-    assert not (half / "bin/python").exists()
-    assert not (half / ".complete").exists()
+def test_the_environment_of_jobs_has_the_pins() -> None:
+    described = yaml.safe_load((ROOT / "workflow/envs/dpsub.yaml").read_text(encoding="utf-8"))
+    (pins,) = (item["pip"] for item in described["dependencies"] if isinstance(item, dict))
+    assert set(pins) <= set((ROOT / "requirements.lock").read_text(encoding="utf-8").split())
+    facts = project()
+    needed = {canonical(re.split(r"[<>=\[ ]", item)[0])
+              for item in [*facts["dependencies"], *facts["optional-dependencies"]["papers"]]}  # fmt: skip
+    assert {canonical(pin.partition("==")[0]) for pin in pins} == {
+        name for name in needed if not name.startswith("snakemake")
+    }
 
 
-OLD = (
-    "import runpy, sys; sys.argv = ['x', 'venv']; sys.version_info = (3, 9, 1); "
-    f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
-)
+def made(folder: Path, python: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Call make in a folder that has what the environment is made from, with a Python that is a script."""
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        if not (folder / name).exists():
+            shutil.copy(ROOT / name, folder)
+    (folder / "python").write_text(f"#!/bin/sh\n{python}\n", encoding="utf-8")
+    (folder / "python").chmod(0o755)
+    return subprocess.run(["make", f"PYTHON={folder / 'python'}", "environment", *words], cwd=folder,
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
 
 
-def test_an_environment_keeps_the_python_that_made_it(tmp_path: Path) -> None:
-    """It is up to date whichever Python asks, and no longer when its own has gone or is another one."""
-    made = tmp_path / "venv"
-    (made / "bin").mkdir(parents=True)
-    python = made / "bin/python"
-    found = runpy.run_path(str(SCRIPT))
-    for reply in ("(3, 13)", "(3, 14)"):
-        python.write_text(f"#!/bin/sh\necho '{reply}'\n", encoding="utf-8")
-        python.chmod(0o755)
-        (made / ".complete").write_text(found["digest"](str(python)), encoding="utf-8")
-        subprocess.run([sys.executable, str(SCRIPT), str(made)], check=True, timeout=60, env={"PATH": ""})
-    subprocess.run([sys.executable, "-c", OLD], cwd=tmp_path, check=True, timeout=60)  # an old one may ask, too
-    complete = (made / ".complete").read_text(encoding="utf-8")
-    python.write_text("#!/bin/sh\necho '(3, 15)'\n", encoding="utf-8")
-    assert found["digest"](str(python)) != complete
-    python.unlink()
-    assert found["digest"](str(python)) != complete
+def test_a_half_made_environment_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
+    half = "mkdir -p .venv/bin; printf '#!/bin/sh\\nexit 3\\n' > .venv/bin/python; chmod +x .venv/bin/python"
+    for _ in range(2):
+        done = made(tmp_path, f'case "$*" in *venv*) {half};; esac')
+        assert done.returncode == 2 and "installing what requirements.lock pins" in done.stdout
+        assert not (tmp_path / ".venv/.complete").exists()
+    whole = "mkdir -p .venv/bin; ln -sf /bin/true .venv/bin/python"
+    assert made(tmp_path, f'case "$*" in *venv*) {whole};; esac').returncode == 0
+    assert "Nothing to be done" in made(tmp_path, "exit 1").stdout
 
 
 def test_an_old_python_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", OLD], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 1
+    old = f"{sys.executable} -c 'import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])' \"$2\""
+    done = made(tmp_path, old)
+    assert done.returncode == 2
     assert done.stderr.startswith("error: Python 3.11 or later is needed, got ")
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / ".venv").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,38 @@ def plan() -> Plan:
 
 
 def test_every_artefact_is_planned_once_in_the_order_of_the_paper(plan: Plan) -> None:
-    names = [product.target for product in plan.products]
+    names = [product.artefact.identifier for product in plan.products]
     assert len(names) == len(set(names)) == len(artefacts.REGISTRY.names())
-    assert names[:9] == [f"table{number}" for number in range(2, 11)]
-    assert names[9:15] == [f"figure{number}" for number in range(1, 7)]
-    assert names[15:19] == [f"figureS{number}" for number in range(1, 5)]
+    assert names[:9] == [f"must/table{number}" for number in range(2, 11)]
+    assert names[9:15] == [f"must/figure{number}" for number in range(1, 7)]
+    assert names[15:19] == [f"must/figureS{number}" for number in range(1, 5)]
+
+
+def test_a_short_name_is_a_target_where_it_is_unique(plan: Plan) -> None:
+    assert plan.targets["table8"] is plan.targets["must/table8"]
+    assert "table1" not in plan.targets and "balle/table1" in plan.targets
+    assert plan.ambiguous["table1"] == ["balle/table1", "brdp/table1", "importance/table1"]
+    assert plan.ambiguous.keys().isdisjoint(plan.targets)
+    for name, said in (("table1", "is the name of several artefacts; say which: balle/table1, brdp/table1, importance"),
+                       ("table88", "unknown artefact 'table88'; did you mean 'table8'?")):  # fmt: skip
+        with pytest.raises(PlanError, match=f"^artefacts: .*{re.escape(said)}"):
+            Plan({**WHOLE, "artefacts": [name]})
+
+
+def test_verdicts_are_expected_of_what_is_made_at_published_settings(plan: Plan) -> None:
+    assert plan.published == [product.artefact.identifier for product in plan.products] and plan.remark == ""
+    parts = {"adult_logistic": {"parts": 3}}  # says where, not what
+    assert not Plan(configuration.validate({"experiments": parts})).changed
+    smaller = Plan(configuration.validate({"experiments": {"adult_logistic": {"replicates": 10}}}))
+    assert smaller.changed == ("adult_logistic",)
+    assert {*plan.published} - {*smaller.published} == {
+        product.artefact.identifier for product in plan.products if "adult_logistic" in product.artefact.experiments
+    }
+    assert smaller.remark.startswith(f"{len(plan.published) - len(smaller.published)} of {len(plan.published)} tables")
+    fewer = Plan(configuration.validate({"experiments": {"adult_logistic": {"variants": ["stated"]}}}))
+    assert fewer.published == smaller.published
+    noise = Plan(configuration.validate({"experiments": {"importance_noise": {"variants": ["stated"]}}}))
+    assert "importance/figure3" not in noise.published  # the clustering reads its records
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 200])
@@ -54,8 +82,8 @@ def test_clock_times_are_kept_apart(plan: Plan) -> None:
 
 
 def test_artefacts_asked_for_by_name_bring_only_their_experiments() -> None:
-    plan = Plan({**WHOLE, "artefacts": ["table9", "table5"]})
-    assert [product.target for product in plan.products] == ["table5", "table9"]
+    plan = Plan({**WHOLE, "artefacts": ["table9", "must/table5"]})
+    assert [product.artefact.identifier for product in plan.products] == ["must/table5", "must/table9"]
     assert plan.experiments == ("distinct_counts", "subset_statistics")
 
 

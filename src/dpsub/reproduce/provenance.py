@@ -12,12 +12,12 @@ import re
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import dpsub
 from dpsub.streams import canonical
 
 if TYPE_CHECKING:
@@ -134,11 +134,6 @@ def peak_memory() -> int:
     return int(line.split()[1]) // 1024
 
 
-def cost() -> str:
-    """Return what this program has taken so far, as jobs say it at their end."""
-    return f"{time.process_time():.2f} s of processor time, at most {peak_memory()} MiB of memory"
-
-
 def commit(folder: Path) -> str:
     """Return the commit of the working tree at `folder`, and whether files differ from it; "unknown" without git."""
     try:
@@ -153,5 +148,5 @@ def commit(folder: Path) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package, and of the packages that numbers pass through."""
-    found = {"python": platform.python_version(), "dpsub": importlib.metadata.version("dpsub")}
+    found = {"python": platform.python_version(), "dpsub": dpsub.__version__}
     return found | {name: importlib.metadata.version(name) for name in _PACKAGES}
