@@ -86,7 +86,9 @@ def poisson(board: Lines) -> None:
         width(board, tag, found.lower, found.upper, at_most=sharpness)
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
     ours, found = timed(
-        lambda: dpsub.account(sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1),
+        lambda: dpsub.account(
+            sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1
+        ),
         1,
     )
     width(board, f"Poisson q=.01 s=1 k=10^6 in {ours:.1f} s, epsilon", found.lower, found.upper, at_most=0.1)
@@ -168,7 +170,9 @@ def calibration(board: Lines) -> None:
     )
     for name, sampler, n, target in cases:
         whole, found = timed(
-            lambda s=sampler, n=n, t=target: dpsub.calibrate(s, n, steps=STEPS, epsilon=t, delta=1e-5),
+            lambda s=sampler, n=n, t=target: dpsub.calibrate(
+                s, n, steps=STEPS, epsilon=t, delta=1e-5
+            ),
             1,
         )
         once, _ = timed(

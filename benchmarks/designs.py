@@ -9,8 +9,8 @@ import numpy as np
 
 from dpsub.amplification.survey import clusters
 from dpsub.amplification.survey.auditor import audit
+from dpsub.amplification.survey.laws import cluster_laws
 from dpsub.amplification.survey.sizes import log_sizes_of, random_size_exact
-from dpsub.papers.bun.experiments.laws import cluster_laws
 from dpsub.sampling.allocation import log_normal_sizes
 
 EPSILON = 0.01

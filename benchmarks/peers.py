@@ -131,7 +131,9 @@ class MirroredMixture(PrivacyRandomVariable):
         return np.maximum(self.mass_above(t) - np.exp(x) * self.mirrored_above(t), 0.0)
 
 
-def interval_poisson(q: float, s: float, k: int, delta: float, error: float) -> tuple[float, float]:
+def interval_poisson(
+    q: float, s: float, k: int, delta: float, error: float
+) -> tuple[float, float]:
     """prv-accountant's interval of epsilon for Poisson sampling."""
     variable = PoissonSubsampledGaussianMechanism(sampling_probability=q, noise_multiplier=s)
     accountant = PRVAccountant(variable, eps_error=error, delta_error=delta / 1000, max_self_compositions=k)

@@ -6,54 +6,36 @@ the truth, and on fine cells it is the truth to many digits.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtr
 
+from dpsub.accounting import account
 from dpsub.accounting.pld import Profile
-from dpsub.accounting.proofs import SlotStage
+from dpsub.accounting.proofs import SlotChain
+from dpsub.sampling import Multistage
+from dpsub.sampling.base import Stage
+from tests.statistical import forward
 
 RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-Counts = tuple[int, ...]
 
 
-def sample_counts(n: int, stages: Sequence[SlotStage]) -> tuple[np.ndarray, np.ndarray]:
+def sample_counts(n: int, stages: Sequence[Stage]) -> tuple[np.ndarray, np.ndarray]:
     """All count vectors of the n records, shape (k, n), and their probabilities, by walking through the stages."""
-    law: dict[Counts, float] = {(1,) * n: 1.0}
-    for stage in stages:
-        moved: dict[Counts, float] = defaultdict(float)
-        for counts, weight in law.items():
-            for drawn, probability in _drawn(counts, stage):
-                moved[drawn] += weight * probability
-        law = moved
-    return np.array(list(law)), np.array(list(law.values()))
+    law = forward.law(stages, n)
+    return np.array(list(law)), np.array([float(probability) for probability in law.values()])
 
 
-def _drawn(counts: Counts, stage: SlotStage) -> list[tuple[Counts, float]]:
-    total = sum(counts)
-    if stage.kind == "poisson":
-        rows = itertools.product(*(range(c + 1) for c in counts))
-        q = stage.rate
-        return [
-            (row, math.prod(math.comb(c, u) * q**u * (1 - q) ** (c - u) for c, u in zip(counts, row, strict=True)))
-            for row in rows
-        ]
-    result = []
-    limits = counts if stage.kind == "without" else tuple(stage.size if c else 0 for c in counts)
-    for row in itertools.product(*(range(c + 1) for c in limits)):
-        if sum(row) != stage.size:
-            continue
-        if stage.kind == "without":
-            ways = math.prod(math.comb(c, u) for c, u in zip(counts, row, strict=True))
-            result.append((row, ways / math.comb(total, stage.size)))
-        else:
-            ways = math.factorial(stage.size) / math.prod(math.factorial(u) for u in row)
-            result.append((row, ways * math.prod((c / total) ** u for c, u in zip(counts, row, strict=True))))
-    return result
+def stages(text: str) -> tuple[Stage, ...]:
+    """Stages from text such as `wor:3,wr:2,poisson:0.5`."""
+    return Multistage.of_text(text).stages
+
+
+def slot_chain(n: int, stages: Sequence[Stage]) -> SlotChain:
+    """The chain as the accountant's proofs take it."""
+    return SlotChain(n, [account._fact(stage) for stage in stages])
 
 
 def divergences(
@@ -99,16 +81,6 @@ def _lattice(counts: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest:
     for index, row in enumerate(places):
         law[index] = np.bincount(row, weights, minlength=4 * largest + 1)
     return law
-
-
-def stages(text: str) -> list[SlotStage]:
-    """Stages from text such as `wor:3,wr:2,poisson:0.5`."""
-    kinds = {"wor": "without", "wr": "with"}
-    parts = [part.split(":") for part in text.split(",")]
-    return [
-        SlotStage(kinds[kind], int(size)) if kind in kinds else SlotStage("poisson", rate=float(size))
-        for kind, size in parts
-    ]
 
 
 def both_sides(forward: Profile, backward: Profile, x: np.ndarray) -> np.ndarray:

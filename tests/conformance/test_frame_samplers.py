@@ -25,15 +25,6 @@ def seen(sampler: FrameSampler, frame: Frame, case: object) -> list[tuple[int, .
     return [counts_of(frame.n, np.repeat(block[i].indices, block[i].counts)) for i in range(N_DRAWS)]
 
 
-def joint_p(states: list[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> float:
-    """p-value of draws against the enumerated law; 0 if an impossible sample came."""
-    places = {state: place for place, state in enumerate(law)}
-    if not set(states) <= set(places):
-        return 0.0
-    counts = np.bincount([places[state] for state in states], minlength=len(law))
-    return budget.p_value(counts, np.array(list(law.values())), len(states))
-
-
 def inclusion_p(states: list[tuple[int, ...]], pi: np.ndarray) -> float:
     return budget.p_value((np.array(states) > 0).sum(axis=0), pi, len(states))
 
@@ -71,7 +62,7 @@ def test_the_stream_alone_decides_the_sample_of_a_frozen_value(sampler: Any, fra
 def test_draws_follow_the_law(sampler: FrameSampler, frame: Frame) -> None:
     states = seen(sampler, frame, "law")
     level = budget.level("design draws", 2 * len(EXAMPLES))
-    assert joint_p(states, sampler.law(frame)) > level
+    assert budget.joint_p(states, sampler.law(frame)) > level
     assert inclusion_p(states, sampler.inclusion_probabilities(frame)) > level
 
 
@@ -81,8 +72,8 @@ def test_a_planted_fault_is_found() -> None:
     frame = Frame(6, sizes=np.array([1.0, 2.0, 2.0, 3.0, 5.0, 30.0]))
     wrong = seen(PpsConditionalPoisson(3), Frame(6, sizes=np.array([1.4, 2.0, 2.0, 3.0, 5.0, 30.0])), "fault")
     assert inclusion_p(wrong, PpsConditionalPoisson(3).inclusion_probabilities(frame)) < level
-    assert joint_p(seen(PpsSystematic(3), frame, "fault"), PpsConditionalPoisson(3).law(frame)) < level
-    assert joint_p(seen(Systematic(2, "random"), Frame(6), "fault"), Systematic(2).law(Frame(6))) < level
+    assert budget.joint_p(seen(PpsSystematic(3), frame, "fault"), PpsConditionalPoisson(3).law(frame)) < level
+    assert budget.joint_p(seen(Systematic(2, "random"), Frame(6), "fault"), Systematic(2).law(Frame(6))) < level
 
 
 @pytest.mark.parametrize(

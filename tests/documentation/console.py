@@ -1,12 +1,13 @@
 """Console blocks of a page: what is typed after `$` and what is shown below it, run in a folder like a clone.
 
-    PYTHONPATH=src python -m tests.documentation.console docs/tutorial.md        shows what the commands print now
+PYTHONPATH=src python -m tests.documentation.console docs/tutorial.md        shows what the commands print now
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import io
 import os
 import re
@@ -17,6 +18,9 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 import dpsub
 from dpsub.cli import main
@@ -56,6 +60,13 @@ def clone(folder: Path) -> Path:
             (folder / path.name).symlink_to(path)
     (folder / ".venv").symlink_to(sys.prefix)
     return folder
+
+
+def script(name: str) -> ModuleType:
+    """Return a script, such as "benchmarks/run", as a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / Path(name).parent)
+        return importlib.import_module(Path(name).name)
 
 
 def run(command: str) -> str:

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from dpsub.errors import DataError
+from tests.documentation.console import ROOT, script
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/how-to/coming-from.md"
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    place = ROOT / "benchmarks/compare_accountants.py"
-    spec = importlib.util.spec_from_file_location(place.stem, place)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[place.stem] = module
-    spec.loader.exec_module(module)
-    return module
+compare = script("benchmarks/compare_accountants")
 
 
-def test_the_table_is_current(script: ModuleType) -> None:
+def test_the_table_is_current() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for name in script.ANSWERS:
+    for name in compare.ANSWERS:
         if "prv" not in name:  # which takes longest
-            assert script.row(name) in page
+            assert compare.row(name) in page
 
 
 @pytest.mark.slow
-def test_the_whole_table_is_current(script: ModuleType) -> None:
+def test_the_whole_table_is_current() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert script.renewed(page) == page
+    assert compare.renewed(page) == page
 
 
-def test_all_accountants_agree(script: ModuleType) -> None:
+def test_all_accountants_agree() -> None:
     """Numbers of the page: the two ends of dpsub lie within what the others say."""
     page = PAGE.read_text(encoding="utf-8")
     rows = [[re.findall(r"[\d.]+(?:e-\d+)?", cell) for cell in line.split("|")[2:4]]
@@ -53,6 +41,6 @@ def test_all_accountants_agree(script: ModuleType) -> None:
         assert lower <= prv[i][0] <= upper
 
 
-def test_a_page_without_markers_is_refused(script: ModuleType) -> None:
+def test_a_page_without_markers_is_refused() -> None:
     with pytest.raises(DataError, match="must have the lines"):
-        script.renewed("no table")
+        compare.renewed("no table")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -17,7 +14,7 @@ from dpsub.errors import DataError
 from dpsub.reproduce import verdicts
 from dpsub.reproduce.papers import papers
 from dpsub.sampling import REGISTRY
-from tests.documentation.console import ROOT
+from tests.documentation.console import ROOT, script
 from tests.gone import GONE, needs_all_papers
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -25,26 +22,16 @@ VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
 PICTURE = ROOT / "docs/pictures/privacy_by_steps"
 
 
-@pytest.fixture(scope="module")
-def renew() -> ModuleType:
-    """The command that fills in the table."""
-    scripts = ROOT / "workflow/scripts"
-    spec = importlib.util.spec_from_file_location("renew_readme", scripts / "renew_readme.py")
-    assert spec is not None and spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(scripts), *sys.path])
-        spec.loader.exec_module(found)
-    return found
+renew = script("workflow/scripts/renew_readme")  # fills in the table
 
 
 @needs_all_papers
-def test_the_table_of_verdicts_is_current(renew: ModuleType) -> None:
+def test_the_table_of_verdicts_is_current() -> None:
     assert renew.renewed(README, VERDICTS) == README, "run workflow/scripts/renew_readme.py"
 
 
 @needs_all_papers
-def test_a_changed_verdict_changes_the_table(renew: ModuleType) -> None:
+def test_a_changed_verdict_changes_the_table() -> None:
     changed = VERDICTS.copy()
     at = changed.index[(changed["variant"] == "stated") & (changed["verdict"] == "reproduced")][0]
     changed.loc[at, "verdict"] = "differs"
@@ -52,7 +39,7 @@ def test_a_changed_verdict_changes_the_table(renew: ModuleType) -> None:
     assert renew.renewed(renew.renewed(README, changed), VERDICTS) == README
 
 
-def test_the_counts_are_those_of_the_cells(renew: ModuleType) -> None:
+def test_the_counts_are_those_of_the_cells() -> None:
     """By another road: one verdict a printed number, as done only where `stated` fails."""
     cells = VERDICTS.pivot_table(index=verdicts.CELL, columns="variant", values="verdict", aggfunc="first")
     done = cells["as_done"].fillna("").str.endswith("_as_done")
@@ -63,7 +50,7 @@ def test_the_counts_are_those_of_the_cells(renew: ModuleType) -> None:
         assert re.search(rf"[ |]{count} {verdict.replace('_', ' ')}(,| \|)", line), line
 
 
-def test_a_text_without_markers_is_refused(renew: ModuleType) -> None:
+def test_a_text_without_markers_is_refused() -> None:
     with pytest.raises(DataError, match="one pair of the markers"):
         renew.renewed("# dpsub\n", VERDICTS)
 

@@ -6,10 +6,9 @@ import csv
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,113 +17,9 @@ from dpsub.data import adult, dataset, fetch, individuals
 from dpsub.data.dataset import Obtained, checksum
 from dpsub.errors import ArgumentError, DataError
 from dpsub.registry import Registry
+from tests.workflow import runs
 
 ROOT = Path(__file__).parents[2]
-LINE = "{}, {}, {}, HS-grad, 9, {}, {}, Husband, White, {}, {}, {}, 40, United-States, {}"
-N_DATA, N_TEST = 12, 6
-
-
-def lines(n: int, dot: str) -> list[str]:
-    """Return records that differ in every feature; those with i % 4 == 1 have an income above 50K."""
-    work, married, sex = ("Private", "State-gov"), ("Divorced", "Married-civ-spouse"), ("Male", "Female")
-    occupation = ("Craft-repair", "Exec-managerial", "Sales", "Other-service")
-    income = ("<=50K", ">50K", "<=50K", "<=50K")
-    return [
-        LINE.format(
-            20 + i, work[i % 2], 1000 + 7 * i, married[i // 2 % 2], occupation[i % 4], sex[i % 3 == 0], 10 * i, i,
-            income[i % 4] + dot,
-        )
-        for i in range(n)
-    ]  # fmt: skip
-
-
-@pytest.fixture
-def files(tmp_path):
-    """A small pair of good files and what they must give; a test damages one of them."""
-    good = {"adult.data": lines(N_DATA, ""), "adult.test": ["|1x3 Cross validator", *lines(N_TEST, ".")]}
-    for name, content in good.items():
-        (tmp_path / name).write_text("\n".join(content) + "\n\n")
-    table = adult.unscaled(pd.concat([adult.read_raw(tmp_path / name) for name in ("adult.test", "adult.data")]))
-    expected = adult.Acceptance(
-        from_test=N_TEST, from_data=N_DATA, first_fnlwgt=1000, n_train=14,
-        positives_train=int(table["income"].iloc[:14].sum()), positives_test=int(table["income"].iloc[14:].sum()),
-        digest=adult.digest(table),
-    )  # fmt: skip
-    return tmp_path, good["adult.data"], expected
-
-
-def prepare(files, content: str | bytes | None = None) -> pd.DataFrame:
-    folder, _, expected = files
-    if isinstance(content, bytes):
-        (folder / "adult.data").write_bytes(content)
-    elif content is not None:
-        (folder / "adult.data").write_text(content)
-    return adult.prepare(folder / "adult.data", folder / "adult.test", expected=expected)
-
-
-def test_the_small_files_are_good(files):
-    assert prepare(files).shape == (N_DATA + N_TEST, 14)
-
-
-def damage(good: list[str]) -> dict[str, tuple[str | bytes, str]]:
-    """Return kinds of damage: the content of adult.data, and the message that must come."""
-    text = "\n".join(good)
-
-    def third(old: str, new: str) -> str:
-        assert old in good[2]
-        return "\n".join([*good[:2], good[2].replace(old, new, 1), *good[3:]])
-
-    def order(*rows: int) -> str:
-        return "\n".join(good[row] for row in rows)
-
-    whole = "must be a whole number, got "
-    return {
-        "cut within a line": (text[:-60], r"must have 15 fields, got \d+ in line 12; it is truncated"),
-        "cut after a line": (order(*range(11)), "adult.data must give 12 complete United States records, got 11"),
-        "doubled line": (order(*range(12), 0), "must give 12 complete United States records, got 13"),
-        "reordered, the first": (order(*range(11, -1, -1)), "first record of .* must have fnlwgt 1000, got 1077"),
-        "reordered, across the parts": (order(0, 11, *range(2, 11), 1), "must hold 4 incomes above 50K, got 3"),
-        "reordered, within a part": (order(0, 3, 1, 2, *range(4, 12)), "a value or the order of the records differs"),
-        "one bit of a digit": (text.replace(" 1014,", " 1015,"), "a value or the order of the records differs"),
-        "one bit out of ASCII": (text.encode().replace(b"Sales", b"\xd3ales"), "must be ASCII text, got another byte"),
-        "one bit of a category": (third("Sales", "Salas"), "occupation must be a category .* got 'Salas' in line 3"),
-        "changed label": (third("<=50K", ">50K"), "must hold 4 incomes above 50K, got 5"),
-        "missing column": (text.replace(" HS-grad,", ""), "15 fields, got 14 in line 1;"),
-        "missing column in one line": (third(" HS-grad,", ""), "15 fields, got 14 in line 3;"),
-        "added column": (third("<=50K", "<=50K, 1"), "15 fields, got 16 in line 3;"),
-        "exchanged columns": (third("White, Male", "Male, White"), "race must be a category"),
-        "NaN": (third("22,", "nan,"), f"age {whole}'nan' in line 3"),
-        "blank": (third(" 9,", " ,"), f"education_num {whole}'' in line 3"),
-        "missing number": (third(" 40,", " ?,"), rf"hours_per_week {whole}'\?'"),
-        "missing sex": (third("Male", "?"), "sex must be a category"),
-        "negative number": (third(" 40,", " -40,"), f"hours_per_week {whole}'-40'"),
-        "fraction": (third(" 40,", " 40.5,"), f"hours_per_week {whole}'40.5'"),
-        "web page": ("<!DOCTYPE html>\n<html></html>", "must hold comma-separated records, got a web page"),
-        "empty": ("", "must hold records, got none"),
-        "the other file": ("\n".join(["|1x3 Cross validator", *lines(N_TEST, ".")]), "must give 12 .*, got 6"),
-    }
-
-
-@pytest.mark.parametrize("kind", damage(lines(N_DATA, "")))
-def test_a_damaged_file_is_refused_with_the_reason(files, kind):
-    content, message = damage(files[1])[kind]
-    with pytest.raises(DataError, match=message):
-        prepare(files, content)
-
-
-def test_windows_line_ends_do_no_harm(files):
-    assert prepare(files, "\r\n".join(files[1]).encode()).shape == (N_DATA + N_TEST, 14)
-
-
-def test_a_missing_file_is_named(files):
-    (files[0] / "adult.data").unlink()
-    with pytest.raises(DataError, match=r"adult\.data must be readable, got: No such file or directory"):
-        prepare(files)
-
-
-# -- where files are looked for ---------------------------------------------------------------------------------------
-
-
 BODY, OTHER = b"1, 2, 3\n4, 5, 6\n", b"1, 2, 3\n4, 5, 7\n"  # one bit of the last digit
 FILES = {"real": ("a.csv", "b.csv"), "subset": ("c.csv",)}
 
@@ -135,14 +30,9 @@ def places(tmp_path, monkeypatch):
     monkeypatch.delenv("DPSUB_DATA", raising=False)
     table = tmp_path / "SOURCES.csv"
     (tmp_path / "body").write_bytes(BODY)
+    rows = [["toy", f"{n}.csv", "", "none", checksum(tmp_path / "body"), len(BODY), "with, comma"] for n in "abc"]
     with table.open("w", newline="") as out:
-        csv.writer(out).writerows(
-            [fetch.COLUMNS]
-            + [
-                ["toy", f"{name}.csv", "", "none", checksum(tmp_path / "body"), len(BODY), "with, comma"]
-                for name in "abc"
-            ]
-        )
+        csv.writer(out).writerows([fetch.COLUMNS, *rows])
 
     def put(folder: str, *names: str, content: bytes = BODY) -> Path:
         (tmp_path / folder / "toy").mkdir(parents=True, exist_ok=True)
@@ -271,49 +161,41 @@ def test_a_missing_table_of_sources_is_named(tmp_path):
 # -- the prepared table -----------------------------------------------------------------------------------------------
 
 
+TABLE = pd.DataFrame({"x": np.arange(9.0), "y": 1})
+
+
 @pytest.fixture
-def prepared(files):
-    path = files[0] / "interim" / "adult.parquet"
-    adult.write(prepare(files), path, label="real", sources={}, n_train=14)
-    return path
+def prepared(tmp_path):
+    dataset.write_table(TABLE, tmp_path / "toy.parquet", {"label": "real"})
+    return tmp_path / "toy.parquet"
 
 
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-20]), "must have the SHA-256 sum .* prepare the data again"),
-        (lambda path: pd.read_parquet(path).iloc[::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
-        (lambda path: pd.read_parquet(path).iloc[:, ::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
+        (lambda path: TABLE.iloc[::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
+        (lambda path: TABLE.iloc[:, ::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
         (lambda path: path.unlink(), "and its description must be readable, got: No such file"),
         (lambda path: path.with_suffix(".json").unlink(), "and its description must be readable, got: No such file"),
-        (lambda path: path.with_suffix(".json").write_text("{"), "adult.json must describe adult.parquet, got"),
-        (lambda path: path.with_suffix(".json").write_text("{}"), "adult.json must describe adult.parquet, got"),
+        (lambda path: path.with_suffix(".json").write_text("{"), "toy.json must describe toy.parquet, got"),
+        (lambda path: path.with_suffix(".json").write_text("{}"), "toy.json must describe toy.parquet, got"),
     ],
 )
 def test_a_damaged_prepared_table_is_refused(prepared, harm, message):
+    pd.testing.assert_frame_equal(dataset.read_table(prepared, label=str)[0], TABLE)
     harm(prepared)
     with pytest.raises(DataError, match=message):
-        adult.load(prepared)
+        dataset.read_table(prepared, label=str)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t.drop(columns="white"), "must have the columns age, .*, got age"),
-        (lambda t: t.assign(age=t["age"].where(t.index != 3)), r"must lie in \[0, 1\], got another one in age"),
-        (lambda t: t.assign(fnlwgt=2 * t["fnlwgt"]), r"must lie in \[0, 1\], got another one in fnlwgt"),
-        (lambda t: t.assign(income=0.5), "income must be 0 or 1 in every row"),
-    ],
-)
-def test_a_wrong_table_is_not_written(prepared, change, message):
-    table = pd.read_parquet(prepared)
-    with pytest.raises(DataError, match=message):
-        adult.write(change(table), prepared.with_name("new.parquet"), label="real", sources={}, n_train=14)
-    assert not prepared.with_name("new.parquet").exists()
+def test_an_unknown_label_is_not_written(tmp_path):
+    with pytest.raises(ArgumentError, match="unknown label 'reel'; did you mean 'real'"):
+        dataset.write_table(TABLE, tmp_path / "toy.parquet", {"label": "reel"})
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
-    table = pd.read_parquet(prepared)
     moved = []
 
     def interrupted(source, target):
@@ -324,37 +206,35 @@ def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
 
     monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        adult.write(table.iloc[::-1], prepared, label="real", sources={}, n_train=14)
+        dataset.write_table(TABLE.iloc[::-1], prepared, {"label": "real"})
     with pytest.raises(DataError, match="must have the SHA-256 sum"):
-        adult.load(prepared)
+        dataset.read_table(prepared)
 
 
-# -- the script -------------------------------------------------------------------------------------------------------
+# -- the job -------------------------------------------------------------------------------------------------------
 
 
-def script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    surroundings = {key: value for key, value in os.environ.items() if key != "DPSUB_DATA"} | environment
-    command = [sys.executable, str(ROOT / "workflow/scripts/prepare_data.py"), "--dataset", "adult", *arguments]
-    return subprocess.run(command, env=surroundings, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+def run_of(folder: Path, **data: object) -> tuple[int, str, Path]:
+    """Return the exit status and the output of a run that prepares the data of the paper alone, and its folder."""
+    where = runs.config(folder / "data.yaml", artefacts=["must/figureS4"], data={"download": False, **data})
+    status, output = runs.run(folder, "prepare_adult", configs=(where,))
+    return status, output, folder / "data/interim/results"
 
 
-def test_the_script_announces_the_stand_in_and_writes_it(tmp_path):
-    output = tmp_path / "adult.parquet"
-    done = script("--raw", str(tmp_path / "raw"), "--no-download", "--output", str(output))
-    assert done.returncode == 0, done.stderr
-    assert "working with a synthetic stand-in (no adult.data: downloads are switched off)" in done.stderr
-    assert json.loads(output.with_suffix(".json").read_text())["label"] == "synthetic"
-    assert adult.load(output).label == "synthetic"
+def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
+    status, output, folder = run_of(tmp_path)
+    assert status == 0, output
+    said = (tmp_path / "results/logs/prepare_data/adult.log").read_text(encoding="utf-8")
+    assert "working with a synthetic stand-in (no adult.data: downloads are switched off)" in said
+    assert json.loads((folder / "adult.json").read_text(encoding="utf-8"))["label"] == "synthetic"
+    assert adult.load(folder / "adult.parquet").label == "synthetic"
 
 
-def test_the_script_stops_in_one_sentence(tmp_path):
+def test_the_job_stops_in_one_sentence(tmp_path):
     (tmp_path / "mine" / "adult").mkdir(parents=True)
     for name in adult.FILES:
         (tmp_path / "mine" / "adult" / name).write_text("39, State-gov\n")
-    output = tmp_path / "adult.parquet"
-    done = script("--raw", str(tmp_path / "raw"), "--output", str(output), DPSUB_DATA=str(tmp_path / "mine"))
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    assert "adult.data must have the SHA-256 sum 5b00264637" in done.stderr
-    assert not output.exists()
+    status, output, folder = run_of(tmp_path, folder=str(tmp_path / "mine"))
+    assert status == 1 and "Traceback" not in output
+    assert re.search(r"^error: .*adult\.data must have the SHA-256 sum 5b00264637", output, flags=re.MULTILINE)
+    assert not (folder / "adult.parquet").exists()

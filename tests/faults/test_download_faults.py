@@ -193,7 +193,7 @@ def test_without_a_network_the_stand_in_comes_quickly(tmp_path):
 @pytest.mark.parametrize("fallback", fetch.FALLBACKS)
 @pytest.mark.parametrize("wrong", [BODY[:-1], b"x" + BODY[1:], BODY + b"x" * 100_000], ids=["short", "altered", "long"])
 def test_a_wrong_checksum_names_the_file_the_sum_expected_and_the_sum_found(tmp_path, wrong, fallback):
-    with serve(lambda answer: answer.whole(wrong)) as exchange, pytest.raises(fetch.WrongContentError) as caught:
+    with serve(lambda answer: answer.whole(wrong)) as exchange, pytest.raises(DataError) as caught:
         obtain(tmp_path, f"{exchange.base}/file", fallback=fallback)
     message = str(caught.value)
     assert message.startswith(f"file must have the SHA-256 sum {SHA} ({len(BODY)} bytes), got ")

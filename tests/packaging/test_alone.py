@@ -46,7 +46,9 @@ def folder(tmp_path: Path) -> Path:
 
 def called(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=own, capture_output=True, text=True, timeout=600, check=False
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -67,14 +67,3 @@ def test_the_limit_of_their_upper_bounds_lies_in_ours(law: Recycled, times: int,
     assert ends.lower <= limit * (1 + 1e-5)
     assert limit * (1 - 1e-5) <= ends.upper <= fine * (1 + 2e-3)
     assert ends.upper - ends.lower <= 2e-3 * ends.upper
-
-
-def test_epsilon_of_one_ten_and_a_hundred_releases() -> None:
-    law = Recycled.within(GaussianKernel(4.08642), 0.208565, 1.0, 1.0)
-    dots = peers.self_dual_upper(lambda x: divergence(law, x), 2e-4, 8.0)
-    for times, value in ((1, 0.9018), (10, 3.4512), (100, 14.4976)):
-        theirs = dots.self_compose(times).get_epsilon_for_delta(1e-5)
-        ends = account(law, times, delta=1e-5, width=2e-4)
-        assert theirs == pytest.approx(value, abs=1.5e-4)
-        assert ends.lower <= theirs
-        assert ends.upper <= theirs + 2e-4

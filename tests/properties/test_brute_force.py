@@ -1,7 +1,6 @@
-"""No upper bound is below the truth of tiny data sets, all samples enumerated, for one step and for two; planted faults
-are caught.
+"""No upper bound of two steps is below the truth of tiny data sets, all samples enumerated.
 
-Two steps: for a grouping of outputs into cells of masses p, q (post-processing, so from below) they have
+For a grouping of outputs into cells of masses p, q (post-processing, so from below) they have
 
     H_a = sum over cells of the first step of p_i H_(a q_i / p_i)(second step),
 
@@ -19,137 +18,32 @@ import pytest
 
 import dpsub
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.discretise import upper_pld
-from dpsub.accounting.laplace import LaplacePair, laplace_case
-from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
-from dpsub.accounting.proofs import ChainProfile, SlotChain
+from dpsub.accounting.laplace import LaplacePair
 from dpsub.relations import Relation
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
-from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.streams import stream
-from tests.tiny_mechanisms import RECORDS, both_sides, cell_masses, divergences, sample_counts, stages, two_steps
-
-LOG_ORDERS = np.array([-2.0, -1.0, -0.3, 0.0, 0.2, 0.5, 1.0, 2.0, 4.0])
-ABOVE = LOG_ORDERS[LOG_ORDERS >= 0]
-SCALES = (0.5, 1.0, 2.5)
-PAIRS = 80
-
-CHAINS = {  # more than half, more draws than records, one slot, three stages, a last Poisson stage
-    "wor:2": 5, "wor:3": 4, "wr:3": 4, "wr:4": 2, "wor:2,wr:2": 4, "wor:1,wr:3": 3, "wr:3,wor:2": 4, "wr:3,wr:2": 4,
-    "wr:3,wr:3": 2, "wor:4,wor:2": 5, "wr:3,wr:2,wr:2": 3, "wor:3,wr:3,wr:2": 4, "wr:3,wor:2,wr:3": 4,
-    "wor:3,poisson:0.4": 4, "wr:3,poisson:0.6": 3, "wor:2,wr:2,poisson:0.5": 4,
-}  # fmt: skip
-"""Stages, and the number of records."""
+from tests.tiny_mechanisms import cell_masses, sample_counts, slot_chain, stages, two_steps
 
 
-def chain_of(chain: str) -> SlotChain:
-    return SlotChain(CHAINS[chain], stages(chain))
+def test_a_law_of_counts_by_two_roads() -> None:
+    # more draws than records, one slot, three stages, a last Poisson stage
+    for n, chain in ((5, "wor:2"), (2, "wr:4"), (3, "wor:1,wr:3"), (4, "wr:3,wor:2"), (2, "wr:3,wr:3"),
+                     (4, "wr:3,wor:2,wr:3"), (4, "wor:3,poisson:0.4"), (4, "wor:2,wr:2,poisson:0.5")):  # fmt: skip
+        counts, weights = sample_counts(n, stages(chain))
+        law = np.bincount(counts[:, 0], weights)
+        np.testing.assert_allclose(slot_chain(n, stages(chain)).multiplicity[: law.size], law, rtol=1e-12, atol=1e-15)
 
 
-def random_neighbours(n: int, cell: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Random data sets that differ in the first record; the static attack's pairs come first."""
-    rng = stream(20260, experiment="brute_force", cell={"chain": cell, "scale": scale}, role="data", replicate=0)
-    data = rng.choice(RECORDS, size=(PAIRS, n))
-    other = data.copy()
-    other[:, 0] = rng.choice(RECORDS, size=PAIRS)
-    data[:2, 1:] = other[:2, 1:] = -1.0
-    data[0, 0], other[0, 0] = 1.0, -1.0
-    data[1, 0], other[1, 0] = -1.0, 1.0
-    return data, other
-
-
-def all_neighbours(n: int, records: tuple[float, ...] = tuple(RECORDS)) -> tuple[np.ndarray, np.ndarray]:
-    """All ordered pairs that differ in the first record, up to the order of the others."""
-    rest = list(itertools.combinations_with_replacement(records, n - 1))
-    versions = [(v, w) for v in records for w in records if v != w]
+def all_neighbours(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """All ordered pairs of data sets in {-1, 0, 1} that differ in the first record, up to the order of the others."""
+    rest = list(itertools.combinations_with_replacement((-1.0, 0.0, 1.0), n - 1))
+    versions = itertools.permutations((-1.0, 0.0, 1.0), 2)
     first, second = zip(*[((v, *others), (w, *others)) for v, w in versions for others in rest], strict=True)
     return np.array(first), np.array(second)
 
 
-def truths(chain: str, scale: float) -> np.ndarray:
-    n = CHAINS[chain]
-    return divergences(*sample_counts(n, stages(chain)), *random_neighbours(n, chain, scale), scale, np.exp(LOG_ORDERS))
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("chain", CHAINS)
-def test_no_bound_is_below_the_truth(chain: str, scale: float) -> None:
-    profile = ChainProfile(chain_of(chain), scale)
-    bound, truth = both_sides(profile, profile, LOG_ORDERS), truths(chain, scale)
-    assert truth.size == PAIRS * LOG_ORDERS.size  # 16 chains x 3 scales x 720 = 34,560 cases
-    assert np.all(truth <= bound + 1e-12)
-    if "wr" not in chain and "poisson" not in chain:  # without replacement the bound is attained
-        np.testing.assert_allclose(truth.max(axis=0), bound, rtol=2e-4, atol=1e-9)
-
-
-def test_a_law_of_counts_by_two_roads() -> None:
-    for chain, n in CHAINS.items():
-        counts, weights = sample_counts(n, stages(chain))
-        law = np.bincount(counts[:, 0], weights)
-        np.testing.assert_allclose(chain_of(chain).multiplicity[: law.size], law, rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_poisson_pairs_bound_and_attain(scale: float, rate: float) -> None:
-    law, orders = sample_counts(3, stages(f"poisson:{rate}")), np.exp(ABOVE)
-    data, other = random_neighbours(3, "poisson", scale)
-    without = data * np.array([0.0, 1.0, 1.0])  # a zero record is no record in a sum
-    zeros, one, minus = np.zeros((1, 3)), np.eye(1, 3), -np.eye(1, 3)
-    cases: list[tuple[GaussianPair, bool, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = [
-        (WorPair(rate, scale), False, data, other, one, minus),
-        (PoissonPair(rate, scale), False, data, without, one, zeros),
-        (PoissonPair(rate, scale), True, without, data, zeros, one),
-    ]
-    for pair, swapped, first, second, worst, than in cases:
-        composed = ComposedLoss([upper_pld(pair, 1e-3, tail=1e-15, swapped=swapped)], [1])
-        bound = np.array([composed.delta(epsilon) for epsilon in ABOVE])
-        assert np.all(divergences(*law, first, second, scale, orders) <= bound + 1e-12)
-        np.testing.assert_allclose(divergences(*law, worst, than, scale, orders)[0], bound, rtol=1e-3, atol=1e-9)
-
-
-@pytest.mark.parametrize("chain", ["wor:2", "wr:3", "wor:2,wr:2", "wr:3,wr:2"])
-def test_a_shift_of_one_unit_instead_of_two_is_caught(chain: str) -> None:
-    pair = MixturePair(MultiplicityLaw(np.log(chain_of(chain).multiplicity)), 1.0)
-    faulty = pair.sf(pair.inverse_loss(ABOVE)) - np.exp(ABOVE) * pair.sf_prime(pair.inverse_loss(ABOVE))
-    assert np.any(truths(chain, 1.0)[:, LOG_ORDERS >= 0] > faulty + 1e-6)
-
-
 class TestLaplace:
-    """Laplace noise on all data sets: no bound is below the truth, and the named pairs attain it."""
-
-    orders = np.array([-2.0, -0.7, -0.2, 0.0, 0.1, 0.4, 1.0, 2.0])
-
-    def truth(self, n: int, chain: str, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        data, other = all_neighbours(n)
-        counts = sample_counts(n, stages(chain))
-        return divergences(*counts, data, other, scale, np.exp(self.orders), "laplace"), data[:, 0], other[:, 0]
-
-    @pytest.mark.parametrize("scale", [0.4, 1.0, 3.0])
-    @pytest.mark.parametrize(
-        ("n", "chain", "relation"),
-        [
-            (2, "wor:1", Relation.SUBSTITUTE), (3, "wor:2", Relation.SUBSTITUTE), (4, "wor:2", Relation.SUBSTITUTE),
-            (3, "wor:3", Relation.SUBSTITUTE), (3, "poisson:0.3", Relation.SUBSTITUTE),
-            (3, "poisson:0.8", Relation.SUBSTITUTE), (4, "poisson:0.3", Relation.ADD_REMOVE),
-        ],
-    )  # fmt: skip
-    def test_bounds_hold_and_are_attained(self, n: int, chain: str, relation: Relation, scale: float) -> None:
-        truth, first, second = self.truth(n, chain, scale)
-        event = laplace_case(SlotChain(n, stages(chain)), relation, scale).event
-        cases = [(np.ones(first.size, dtype=bool), event.forward, event.backward)]
-        if relation is Relation.ADD_REMOVE:  # a zero record is an absent one: on the second side, or on the first
-            cases = [(second == 0, event.forward, event.backward), (first == 0, event.backward, event.forward)]
-        for kept, forward, backward in cases:
-            bound = both_sides(forward, backward, self.orders)
-            assert np.all(truth[kept] <= bound + 1e-12)
-            np.testing.assert_allclose(truth[kept].max(axis=0), bound, rtol=1e-3, atol=1e-6)
-
-    @pytest.mark.parametrize(("n", "chain"), [(2, "wor:1"), (4, "wor:2")])
-    def test_a_distance_of_one_unit_instead_of_two_is_caught(self, n: int, chain: str) -> None:
-        above = self.orders >= 0
-        faulty = laplace_case(SlotChain(n, stages(chain)), Relation.SUBSTITUTE, 2.0).event.forward  # half the distance
-        assert np.any(self.truth(n, chain, 1.0)[0][:, above].max(axis=0) > faulty(self.orders[above]) + 1e-3)
+    """Two steps with Laplace noise, and the laws of its attacks; one step is in test_random_cases.py."""
 
     def twice(self, n: int, chain: str, data: list[float], other: list[float], scale: float, epsilon: float) -> float:
         """The same two data sets twice, in the worse direction, from all pairs of cells."""
@@ -207,7 +101,7 @@ class TestLaplace:
 )
 def test_no_bound_of_two_steps_is_below_the_truth(sampler: Sampler, n: int, chain: str, scale: float) -> None:
     epsilons = (0.0, 0.5, 2.0)
-    sides = all_neighbours(n, (-1.0, 0.0, 1.0))
+    sides = all_neighbours(n)
     p, q = cell_masses(*sample_counts(n, stages(chain)), *sides, scale, 0.05 if scale < 0.2 else 0.02)
     for epsilon, value in zip(epsilons, two_steps(p, q, epsilons), strict=True):
         answer = dpsub.account(sampler, n, noise_multiplier=scale, steps=2, epsilon=epsilon, width=0.01)

@@ -6,6 +6,10 @@ the number of cases it looks at (Bonferroni): no retries, no normal approximatio
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
+
 import numpy as np
 from scipy.stats import binom
 
@@ -22,11 +26,11 @@ SHARES = {
     "paper sizes": 1e-5,
     "replicates": 1e-5,
     "mechanism noise": 6e-6,  # tests/conformance/test_mechanisms.py: six p-values at 1e-6
-    "distinct counts": 3e-6,  # tests/unit/test_experiments_grids.py: 18 cells, six tails each
+    "distinct counts": 3e-6,  # tests/papers/must/test_experiments_grids.py: 18 cells, six tails each
     "audit": 6e-7,  # tests/statistical/test_audit.py: an interval and a test a case
     "design draws": 1e-7,  # tests/conformance/test_frame_samplers.py: joint laws and inclusion of every example
     "importance draws": 5e-8,  # tests/statistical/test_importance_draws.py and its audits
-    "bernoulli loop": 2e-7,  # tests/unit/test_errata.py, E18: two bounds at 1e-7
+    "bernoulli loop": 2e-7,  # tests/papers/must/test_errata.py, E18: two bounds at 1e-7
 }
 """Chance of a false alarm that each test may use up."""
 
@@ -39,19 +43,21 @@ def level(share: str, cases: int) -> float:
 def p_value(observed: np.ndarray, probabilities: np.ndarray, n_draws: int) -> float:
     """Return a p-value that is valid exactly: the smallest two-sided binomial one, times the number of cells.
 
-    Parameters
-    ----------
-    observed : ndarray, shape (cells,)
-        How many of the independent draws fell into each cell. The cells need not be disjoint.
-    probabilities : ndarray, shape (cells,)
-        Of each cell, under the null.
-    n_draws : int
-        Number of draws.
+    `observed`, shape (cells,), counts how many of the independent draws fell into each cell, `probabilities` are those
+    of the cells under the null. The cells need not be disjoint.
     """
     p = np.clip(probabilities, 0.0, 1.0)
     lower, upper = binom.cdf(observed, n_draws, p), binom.sf(observed - 1, n_draws, p)
     two_sided = 2 * np.minimum(lower, upper)
     return float(min(1.0, two_sided.min() * len(p)))
+
+
+def joint_p(outcomes: list[tuple[int, ...]], law: Mapping[tuple[int, ...], float | Fraction]) -> float:
+    """Return the p-value of draws against their enumerated law; 0 if an impossible one came."""
+    seen = Counter(outcomes)
+    if not set(seen) <= set(law):
+        return 0.0
+    return p_value(np.array([seen[each] for each in law]), np.array([float(p) for p in law.values()]), len(outcomes))
 
 
 def rng(test: str, case: object = 0, replicate: int = 0) -> np.random.Generator:

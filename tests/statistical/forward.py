@@ -7,7 +7,7 @@ backward and computes laws by Markov chains, so the two share no step.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
@@ -27,7 +27,7 @@ def _outcomes(stage: Stage, slots: Slots) -> Iterator[tuple[Slots, Fraction]]:
         for chosen in combinations(slots, stage.size):
             yield chosen, Fraction(1, comb(len(slots), stage.size))
     elif isinstance(stage, PoissonStage):
-        rate = Fraction(stage.rate).limit_denominator(1000)
+        rate = Fraction(stage.rate)
         for kept in product((False, True), repeat=len(slots)):
             chosen = tuple(slot for slot, keep in zip(slots, kept, strict=True) if keep)
             yield chosen, rate ** len(chosen) * (1 - rate) ** (len(slots) - len(chosen))
@@ -52,24 +52,17 @@ def law(stages: Sequence[Stage], n: int) -> dict[tuple[int, ...], Fraction]:
     return dict(joint)
 
 
-def chains(n_chains: int, *, n_max: int, size_max: int, seed: int) -> list[tuple[tuple[Stage, ...], int]]:
-    """Return random chains of three stages that fit together, with the size of their frame."""
-    rng = np.random.default_rng(seed)
-    found: list[tuple[tuple[Stage, ...], int]] = []
-    while len(found) < n_chains:
-        n = int(rng.integers(2, n_max + 1))
-        stages: list[Stage] = []
-        slots = n
-        for position in range(3):
-            kind = rng.choice(["o", "w", "p"] if position == 2 else ["o", "w"])
-            size = int(rng.integers(1, size_max + 1))
-            if kind == "p":
-                stages.append(PoissonStage(float(rng.choice([0.2, 0.5, 0.75]))))
-            elif kind == "o":
-                size = min(size, slots)
-                stages.append(WithoutReplacement(size))
-            else:
-                stages.append(WithReplacement(size))
-            slots = size
-        found.append((tuple(stages), n))
-    return found
+def random_chain(
+    kinds: Iterable[str], rng: np.random.Generator, *, n_max: int, size_max: int
+) -> tuple[tuple[Stage, ...], int]:
+    """Return stages that fit together, and the size of their frame; each is of one of the kinds "o", "w", "p"."""
+    n = slots = int(rng.integers(2, n_max + 1))
+    stages: list[Stage] = []
+    for choice in kinds:
+        kind, rate = rng.choice(list(choice)), float(rng.uniform(0.05, 0.95))
+        if kind == "p":
+            stages.append(PoissonStage(rate))
+            break
+        slots = int(rng.integers(1, 1 + (slots if kind == "o" else size_max)))
+        stages.append(WithoutReplacement(slots) if kind == "o" else WithReplacement(slots))
+    return tuple(stages), n

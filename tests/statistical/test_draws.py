@@ -13,6 +13,14 @@ from dpsub.sampling.base import Stage, WithReplacement
 from dpsub.sampling.frame import Frame, Samples
 from tests.statistical import budget, forward
 
+
+def chains(count: int, *, size_max: int, seed: int) -> list[tuple[Sampler, int]]:
+    """Random chains of three stages."""
+    rng = np.random.default_rng(seed)
+    drawn = [forward.random_chain(("ow", "ow", "owp"), rng, n_max=4, size_max=size_max) for _ in range(count)]
+    return [(Multistage(stages), n) for stages, n in drawn]
+
+
 N_DRAWS = 20_000
 EXAMPLES = [(s, n) for name in REGISTRY.names() for s, n in REGISTRY.get(name).examples()]
 SIZED = [name for name in names_of_sizes() if set(REGISTRY.get(name).sizes) <= {"b", "m"}]
@@ -20,8 +28,10 @@ TINY: list[tuple[Sampler, int]] = [
     *((of_sizes(name, n=4, m=2, b=3), 4) for name in SIZED),
     (MustOW(2, 4), 3),
     (MustWW(3, 3), 3),
-    *((Multistage(chain), n) for chain, n in forward.chains(12, n_max=4, size_max=3, seed=3)),
+    *chains(12, size_max=3, seed=3),
 ]
+
+
 def stages_of(sampler: Sampler) -> tuple[Stage, ...]:
     stages: tuple[Stage, ...] = sampler.stages  # type: ignore[attr-defined]
     return stages
@@ -35,16 +45,8 @@ def count_table(samples: Samples, n: int) -> np.ndarray:
 
 
 def joint_p(table: np.ndarray, stages: tuple[Stage, ...], n: int) -> float:
-    """p-value of draws (rows of counts) against the enumerated joint law; 0 if an impossible outcome occurs."""
-    law = forward.law(stages, n)
-    codes = {outcome: code for code, outcome in enumerate(law)}
-    seen = np.zeros(len(law), dtype=int)
-    outcomes, times = np.unique(table, axis=0, return_counts=True)
-    for outcome, count in zip(map(tuple, outcomes.tolist()), times, strict=True):
-        if outcome not in codes:
-            return 0.0
-        seen[codes[outcome]] = count
-    return budget.p_value(seen, np.array([float(p) for p in law.values()]), len(table))
+    """p-value of draws (rows of counts) against the enumerated joint law."""
+    return budget.joint_p([tuple(row) for row in table.tolist()], forward.law(stages, n))
 
 
 def multiplicity_p(table: np.ndarray, sampler: Sampler) -> float:
@@ -203,9 +205,7 @@ def test_p_values_are_valid() -> None:
         assert chance[p <= t].sum() <= t * (1 + 1e-12)
 
 
-MORE: list[tuple[Sampler, int]] = [
-    (Multistage(chain), n) for chain, n in forward.chains(40, n_max=4, size_max=4, seed=5)
-]
+MORE = chains(40, size_max=4, seed=5)
 
 
 def multiplicity_and_distinct(joint: dict[tuple[int, ...], Fraction], record: int) -> tuple[list, list]:

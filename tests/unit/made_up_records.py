@@ -10,7 +10,6 @@ import pandas as pd
 from dpsub import noise
 from dpsub.amplification import amplify
 from dpsub.sampling import of_sizes
-from tests.unit import made_up_fair
 
 SAMPLERS = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 PRINTED = ("poisson", "wor", "wr", "must_ow", "must_ww")
@@ -262,8 +261,8 @@ def everything() -> dict[str, pd.DataFrame]:
     """Return records of every experiment."""
     makers = (amplification_grid, amplification_crossings, design_surface, noise_calibration, composition,
               subset_statistics, linear_regression, linear_regression_trace, adult_logistic, adult_logistic_trace,
-              distinct_counts, sampling_time, proved_composition, proved_steps, proved_noise, peer_bounds, peer_times,
-              made_up_fair.fair_noise, made_up_fair.fair_comparison, made_up_fair.fair_times)  # fmt: skip
+              distinct_counts, sampling_time, proved_composition, proved_steps, proved_noise, peer_bounds,
+              peer_times)  # fmt: skip
     return {maker.__name__: maker().reset_index(drop=True) for maker in makers}
 
 

@@ -82,14 +82,5 @@ def laplace_optimum(epsilon: float, bound: float, sensitivity: float) -> Recycle
     return Recycled.within(kernel, -math.expm1(split - epsilon), bound, sensitivity)
 
 
-def proved_baseline(law: Recycled, kernel_epsilon: float) -> tuple[float, float]:
-    """(epsilon_y + L, c delta_Z(epsilon_y)): what is proved where the paper's Theorem 2 omits c.
-
-    The released density is at most c k, and at least c (1 - q) k' for the neighbour.
-    """
-    alone = float(law.kernel.profile(law.sensitivity).delta(kernel_epsilon))
-    return kernel_epsilon - math.log1p(-law.rate), min(1.0, law.normaliser * alone)
-
-
 KERNELS: tuple[Kernel, ...] = (GaussianKernel(1.3), GaussianKernel(4.0), LaplaceKernel(0.9), LaplaceKernel(3.0))
 BOUNDS = ((-0.3, 0.3), (-3.0, 3.0), (-0.5, 2.0))

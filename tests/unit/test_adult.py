@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from dpsub.data import adult
-from dpsub.errors import ArgumentError, DataError
+from dpsub.errors import DataError
 
 SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
 FOLDERS = [Path(os.environ.get("DPSUB_DATA") or "no folder"), SOURCES.parent / "raw"]
@@ -35,22 +35,18 @@ TEST = """\
 
 
 @pytest.fixture
-def few(tmp_path):
-    """Hand-written files with what their four usable records must give."""
+def few(tmp_path, monkeypatch):
+    """Hand-written files whose four usable records are taken for the original ones."""
     paths = tmp_path / "adult.data", tmp_path / "adult.test"
     for path, text in zip(paths, (DATA, TEST), strict=True):
         path.write_text(text)
     table = adult.unscaled(pd.concat([adult.read_raw(paths[1]), adult.read_raw(paths[0]).iloc[:2]]))
-    expected = adult.Acceptance(
-        from_test=2, from_data=2, first_fnlwgt=77516, n_train=3, positives_train=1, positives_test=1,
-        digest=adult.digest(table),
-    )  # fmt: skip
-    return *paths, expected
+    monkeypatch.setattr(adult, "DIGEST", adult.digest(table))
+    return paths
 
 
 def test_records_are_coded_scaled_and_ordered_test_part_first(few):
-    data, test, expected = few
-    table = adult.prepare(data, test, expected=expected)
+    table = adult.prepare(*few)
     wanted = {
         "age": np.array([25, 60, 39, 52]) / 60,
         "workclass_private": [1, 0, 0, 1],
@@ -72,33 +68,57 @@ def test_records_are_coded_scaled_and_ordered_test_part_first(few):
         np.testing.assert_array_equal(table[name], values, err_msg=name)
 
 
-def test_all_occupations_have_a_group_or_are_the_reference():
-    grouped = {name for group in adult._OCCUPATIONS.values() for name in group}
-    assert grouped <= set(adult.CATEGORIES["occupation"])
-    reference = set(adult.CATEGORIES["occupation"]) - grouped
-    assert reference == {"Other-service", "Handlers-cleaners", "Priv-house-serv"}
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (DATA, DATA[:-60]),  # cut within a line
+        (DATA, "\n".join(DATA.split("\n")[1:])),
+        (DATA, DATA + DATA),
+        (DATA, "\n".join(DATA.split("\n")[1::-1])),
+        ("45, United", "44, United"),
+        ("Adm-clerical", "Adm-clericak"),
+        ("<=50K\n52", ">50K\n52"),
+        (" Bachelors,", ""),
+        (" >50K", " >50K, 1"),
+        ("White, Male", "Male, White"),
+        ("39,", "nan,"),
+        (" 13,", " ,"),
+        (" 40,", " 40.5,"),
+        (DATA, "<!DOCTYPE html>\n<html></html>"),
+        (DATA, ""),
+    ],
+)
+def test_a_damaged_file_is_refused(few, old, new):
+    assert old in DATA
+    few[0].write_text(DATA.replace(old, new, 1))
+    with pytest.raises(DataError, match=r"(must hold records|order of the records differs).* original file"):
+        adult.prepare(*few)
 
 
-def test_what_is_written_is_loaded_split_cannot_be_changed_and_is_always_the_same(few, tmp_path):
-    table = adult.prepare(*few[:2], expected=few[2])
+def test_no_text_or_no_file_is_refused_and_windows_line_ends_do_no_harm(few):
+    few[0].write_bytes(DATA.replace("\n", "\r\n").encode())
+    assert len(adult.prepare(*few)) == 4
+    few[0].write_bytes(DATA.encode().replace(b"Adm", b"\xc1dm"))
+    with pytest.raises(DataError, match="can't decode byte 0xc1"):
+        adult.prepare(*few)
+    few[0].unlink()
+    with pytest.raises(DataError, match=r"adult\.data must be readable, got: No such file or directory"):
+        adult.prepare(*few)
+
+
+def test_what_is_written_is_loaded_split_cannot_be_changed_and_is_always_the_same(few, tmp_path, monkeypatch):
+    table = adult.prepare(*few)
     for name in ("a", "b"):
-        adult.write(table, tmp_path / name / "adult.parquet", label="real", sources={"adult.data": "0" * 64}, n_train=3)
+        adult.write(table, tmp_path / name / "adult.parquet", label="real", sources={"adult.data": "0" * 64})
     files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("a", "b")]
     assert files[0] == files[1] and sorted(files[0]) == ["adult.json", "adult.parquet"]
+    monkeypatch.setattr(adult, "N_TRAIN", 3)
     loaded = adult.load(tmp_path / "a" / "adult.parquet")
     assert (loaded.label, loaded.X_train.shape, loaded.X_test.shape) == ("real", (3, 13), (1, 13))
     np.testing.assert_array_equal(np.vstack([loaded.X_train, loaded.X_test]), table[list(adult.FEATURES)])
     assert (loaded.y_train.tolist(), loaded.y_test.tolist()) == ([1, 0, 0], [1])
     with pytest.raises(ValueError, match="read-only"):
         loaded.X_train[0, 0] = 2
-    with pytest.raises(ArgumentError, match="unknown label 'reel'; did you mean 'real'"):
-        adult.write(table, tmp_path / "t.parquet", label="reel", sources={}, n_train=3)
-
-
-def test_a_constant_zero_feature_cannot_be_scaled(few):
-    table = adult.unscaled(adult.read_raw(few[1]))
-    with pytest.raises(DataError, match="positive somewhere, got only zeros in capital_gain"):
-        adult.scaled(table)
 
 
 @needs_files
@@ -116,17 +136,6 @@ def test_the_original_files_give_the_papers_table(tmp_path):
     assert round(fit.score(data.X_test, data.y_test), 3) == 0.841
 
 
-@needs_files
-def test_exchanged_original_records_are_noticed(tmp_path):
-    lines = (REAL / "adult.data").read_text().splitlines(keepends=True)
-    for first, second, rule in ((0, 1, "must have fnlwgt 77516"), (7, 10, "a value or the order of the records")):
-        swapped = lines.copy()
-        swapped[first], swapped[second] = lines[second], lines[first]
-        (tmp_path / "adult.data").write_text("".join(swapped))
-        with pytest.raises(DataError, match=rule):
-            adult.prepare(tmp_path / "adult.data", REAL / "adult.test")
-
-
 # -- the stand-in ------------------------------------------------------------------------------------------------------
 
 
@@ -135,18 +144,12 @@ def table():
     return adult.stand_in()
 
 
-def test_schema_size_and_label_counts_are_those_of_the_original(table):
+def test_schema_size_and_label_counts_are_those_of_the_original_and_it_is_always_the_same(table):
     assert tuple(table.columns) == adult.COLUMNS
     assert table.shape == (41292, 14) == (adult.N_TRAIN + adult.N_TEST, 14)
     assert (table.dtypes == "int64").all()
-    assert table["income"].iloc[: adult.N_TRAIN].sum() == 7766
-    assert table["income"].iloc[adult.N_TRAIN :].sum() == 2682
-
-
-def test_it_is_always_the_same_and_leaves_the_global_generator_alone(table):
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    assert table["income"].groupby(table.index < adult.N_TRAIN).sum().tolist() == [2682, 7766]
     assert adult.digest(adult.stand_in()) == adult.digest(table)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
 def test_marginals_are_near_those_of_the_original(table):
@@ -163,16 +166,6 @@ def test_marginals_are_near_those_of_the_original(table):
     assert ratio[loose].between(0.85, 1.15).all(), ratio
 
 
-def test_values_stay_in_the_ranges_of_the_original(table):
-    ranges = {"age": (17, 90), "fnlwgt": (13492, 1490400), "education_num": (1, 16), "capital_gain": (0, 99999),
-              "capital_loss": (0, 4356), "hours_per_week": (1, 99)}  # fmt: skip
-    for name in adult.COLUMNS:
-        low, high = ranges.get(name, (0, 1))
-        assert table[name].between(low, high).all(), name
-    groups = table[["occupation_professional", "occupation_office", "occupation_worker"]].sum(axis=1)
-    assert groups.max() == 1
-
-
 def test_logistic_regression_meets_a_task_like_the_original(table):
     scaled = adult.scaled(table)
     X, y = scaled[list(adult.FEATURES)].to_numpy(), scaled["income"].to_numpy()
@@ -180,15 +173,3 @@ def test_logistic_regression_meets_a_task_like_the_original(table):
     assert 0.82 < fit.score(X[adult.N_TRAIN :], y[adult.N_TRAIN :]) < 0.86  # the original gives 0.841
     signs = np.sign(fit.coef_[0]) == np.sign(adult.COEFFICIENTS)
     assert signs.all()
-
-
-def test_tables_of_shares_and_quantiles_are_well_formed():
-    assert sum(adult.EDUCATION_NUM) == pytest.approx(10000, abs=5)
-    assert all(sum(row) == pytest.approx(1000, abs=2) for row in adult.OCCUPATION)
-    for levels, tables in (
-        (adult.LEVELS, (*adult.AGE, *adult.HOURS, adult.FNLWGT)),
-        (adult.MONEY_LEVELS, (adult.GAIN, adult.LOSS)),
-    ):
-        for values in tables:
-            assert len(values) == len(levels)
-            assert list(values) == sorted(values)

@@ -64,6 +64,13 @@ def test_two_steps_by_quadrature(q: float, s: float, epsilon: float) -> None:
     assert found >= truth * (1 - 2e-3)
 
 
+def test_two_steps_lie_between_attack_and_proof() -> None:
+    truth, answer = two_steps(0.5, 1.0, 0.0), dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=0.0)
+    assert truth == pytest.approx(0.51662, abs=1e-5)
+    assert truth - 1e-3 < answer.lower <= truth
+    assert answer.upper == pytest.approx(0.5379, abs=1e-4)
+
+
 @pytest.mark.parametrize("coarse", [1.0, 0.2, 0.02])
 @pytest.mark.parametrize("tilt", [0.0, 0.5, 7.0])
 def test_any_grid_window_and_tilt_stay_below_the_truth(coarse: float, tilt: float) -> None:

@@ -72,14 +72,6 @@ def test_the_maximal_coupling_has_its_marginals_and_the_largest_diagonal(first: 
     assert np.trace(joint_of(parts)) >= 1 - float(total_variation(first, second)) - 1e-12
 
 
-def test_planted_fault_the_printed_divisor_of_the_coupling_loses_mass() -> None:
-    parts = maximal_coupling([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])
-    moved = np.outer(parts.first, parts.second)  # eta^2 in the divisor
-    assert moved.sum() == pytest.approx(1)
-    assert (parts.eta * moved).sum() == pytest.approx(parts.eta)
-    assert parts.eta == 0.5
-
-
 def test_equal_and_disjoint_laws_have_branches_of_their_own() -> None:
     same, apart = maximal_coupling([0.4, 0.6], [0.4, 0.6]), maximal_coupling([1.0, 0.0], [0.0, 1.0])
     assert same.eta == 0
@@ -134,8 +126,8 @@ def test_an_early_end_is_charged_or_refused() -> None:
     assert cut.upper < math.e
 
 
-@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.5, 0.0), (1.0, 0.05), (0.0, 0.2)])
-@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.5, 0.0), (1.0, 0.05), (0.0, 0.2), (2.0, 0.3)])
+@pytest.mark.parametrize("steps", [1, 2, 3, 5])
 def test_the_worst_mechanism_on_a_chain_is_the_group_profile(epsilon0: float, delta0: float, steps: int) -> None:
     start, end = np.eye(steps + 1)[[0, -1]]
     chain = [(k, k + 1) for k in range(steps)]

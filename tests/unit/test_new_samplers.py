@@ -10,33 +10,24 @@ import pandas as pd
 import pytest
 
 from dpsub import sampling
-from dpsub.cli.samplers import described
 from dpsub.errors import PlanError
 from dpsub.reproduce import artefacts, sweep
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.figures import sampler_style
 from dpsub.reproduce.settings import conform
+from dpsub.sampling import MustWW
 from dpsub.sampling.base import Sampler, Stage, StagedSampler, WithoutReplacement, WithReplacement
 from tests.experiment_runs import run, settings_of
 
 
-@dataclass(frozen=True)
-class Drawn(StagedSampler):
-    """As MUST.WW, under a name of its own."""
-
-    b: int
-    m: int
+class Drawn(MustWW):
+    """MUST.WW, under a name of its own."""
 
     name: ClassVar[str] = "drawn"
     label: ClassVar[str] = "DRAWN"
     colour: ClassVar[str] = "#332288"
     marker: ClassVar[str] = "*"
     line_style: ClassVar[Any] = "--"
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithReplacement, "m": WithReplacement}
-
-    @classmethod
-    def examples(cls) -> list[tuple[Sampler, int]]:
-        return [(cls(4, 3), 7)]
 
 
 @dataclass(frozen=True)
@@ -48,35 +39,11 @@ class Thrice(StagedSampler):
     m: int
 
     name: ClassVar[str] = "thrice"
-    label: ClassVar[str] = "THRICE"
-    colour: ClassVar[str] = "#332288"
-    marker: ClassVar[str] = "*"
     kinds: ClassVar[Mapping[str, type[Stage]]] = {"a": WithoutReplacement, "b": WithReplacement, "m": WithReplacement}
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
         return [(cls(5, 4, 3), 7)]
-
-
-@dataclass(frozen=True)
-class Bag(StagedSampler):
-    """As many draws in all as there are records."""
-
-    b: int
-    n: int
-
-    name: ClassVar[str] = "bag"
-    label: ClassVar[str] = "BAG"
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"b": WithoutReplacement, "n": WithReplacement}
-
-    @classmethod
-    def examples(cls) -> list[tuple[Sampler, int]]:
-        return [(cls(4, 9), 9)]
-
-
-def test_the_number_of_records_is_shown_once() -> None:
-    assert described(Bag(b=12, n=60), 60) == "BAG(n = 60, b = 12)"
-    assert described(Bag(b=12, n=60), None) == "BAG(b = 12, n = 60)"
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsub import noise, sampling
-from dpsub.amplification import amplify, base_epsilon
+from dpsub import noise
 from dpsub.divergences import hockey_stick
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import (
@@ -35,35 +34,11 @@ RATIOS = [1e-3, 0.025, 0.25, 1.0, 3.0, 20.0]
 EVERY = [(name, ratio) for name in noise.REGISTRY.names() for ratio in RATIOS]
 
 
-def test_the_printed_laplace_formula_is_too_small_below_minus_theta() -> None:
-    epsilon, theta = -3.0, 1.0
-    printed = -math.expm1((epsilon - theta) / 2)
-    assert float(LaplaceProfile(theta).delta(epsilon)) > printed + 0.08
-
-
-@pytest.mark.parametrize(("name", "ratio"), EVERY)
-def test_profiles_fall_within_their_limits_and_mirror(name: str, ratio: float) -> None:
-    profile, epsilon = noise.of(name, ratio), np.linspace(0, 6, 40)
-    delta = profile.delta(np.linspace(-8, 8, 401))
-    assert (np.diff(delta) <= 0).all()
-    assert delta.min() >= 0 and delta.max() <= 1
-    mirrored = -np.expm1(-epsilon) + np.exp(-epsilon) * profile.delta(epsilon)
-    np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-13)
-    if ratio <= 3:
-        assert float(profile.epsilon(float(profile.delta(0.0)))) == pytest.approx(0, abs=1e-14)
-        assert float(profile.epsilon(0.0)) == (math.inf if name == "gaussian" else ratio)
-
-
-def test_branches_of_the_gaussian_profile_meet() -> None:
-    for ratio in (1.0, 2.0, 9.0):
-        for edge in (0.0, ratio * ratio / 2, ratio * (ratio + ratio / 2), 9 * ratio + ratio**2 / 2):
-            profile = GaussianProfile(ratio)
-            below, above = (float(profile.log_delta(edge + step)) for step in (-1e-9, 1e-9))
-            slope = -(1 + edge / ratio + ratio) / ratio
-            assert abs(below - above) < 4e-9 * abs(slope)
-            np.testing.assert_allclose(
-                profile.log_delta(edge), GaussianProfile(ratio * (1 + 1e-15)).log_delta(edge), rtol=1e-12
-            )
+@pytest.mark.parametrize(("name", "ratio"), [(name, ratio) for name, ratio in EVERY if ratio <= 3])
+def test_ends_of_the_inverse(name: str, ratio: float) -> None:
+    profile = noise.of(name, ratio)
+    assert float(profile.epsilon(float(profile.delta(0.0)))) == pytest.approx(0, abs=1e-14)
+    assert float(profile.epsilon(0.0)) == (math.inf if name == "gaussian" else ratio)
 
 
 @pytest.mark.parametrize(("name", "ratio"), EVERY)
@@ -143,17 +118,16 @@ KINDS: list[Profile] = [
 IDS = [f"{type(profile).__name__}-{number}" for number, profile in enumerate(KINDS)]
 
 
-@pytest.mark.parametrize("profile", KINDS, ids=IDS)
-def test_a_profile_falls_is_convex_and_mirrors(profile: Profile) -> None:
-    alpha = np.linspace(0.05, 8, 200)
-    delta = profile.delta(np.log(alpha))
-    assert (np.diff(delta) <= 1e-15).all()
-    assert delta.min() >= 0
-    assert delta.max() <= 1
-    assert (np.diff(delta, 2) >= -1e-12).all()
-    epsilon = np.linspace(0, 3, 31)
+@pytest.mark.parametrize(("profile", "slack"), [*((each, 1e-15) for each in KINDS),
+                                                *((noise.of(*each), 0.0) for each in EVERY)])  # fmt: skip
+def test_a_profile_falls_is_convex_and_mirrors(profile: Profile, slack: float) -> None:
+    delta = profile.delta(np.log(np.linspace(0.05, 8, 200)))
+    assert delta.min() >= 0 and delta.max() <= 1
+    assert (np.diff(delta) <= slack).all() and (np.diff(delta, 2) >= -1e-12).all()
+    assert (np.diff(profile.delta(np.linspace(-8, 8, 401))) <= slack).all()
+    epsilon = np.linspace(0, 6, 40)
     mirrored = -np.expm1(-epsilon) + np.exp(-epsilon) * profile.delta(epsilon)
-    np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(profile.delta(-epsilon), mirrored, rtol=1e-13, atol=10 * slack)
 
 
 @pytest.mark.parametrize("profile", KINDS, ids=IDS)
@@ -196,31 +170,6 @@ def test_membership_has_groups_for_free() -> None:
     np.testing.assert_array_equal(found, np.full(5, found[0]))
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 5])
-@pytest.mark.parametrize(("epsilon0", "delta0"), [(0.0, 0.05), (0.5, 0.0), (1.0, 0.02), (2.0, 0.3)])
-def test_groups_of_a_point_are_the_best_chain(epsilon0: float, delta0: float, steps: int) -> None:
-    """A dense search over events: the largest probability is passed on from neighbour to neighbour."""
-    start = np.linspace(0, 1, 200001)
-    share = start
-    for _ in range(steps):
-        share = np.minimum(
-            1, np.minimum(math.exp(epsilon0) * share + delta0, 1 - math.exp(-epsilon0) * (1 - delta0 - share))
-        )
-    for epsilon in (0.0, 0.3, epsilon0, 2.5):
-        searched = max(0.0, float((share - math.exp(epsilon) * start).max()))
-        found = float(np.exp(PointGuarantee(epsilon0, delta0).group_log_delta(epsilon, steps)))
-        assert searched <= found + 1e-12
-        assert found == pytest.approx(searched, abs=2e-4)
-
-
-def test_groups_of_a_point_are_below_the_black_box() -> None:
-    profile = PointGuarantee(0.7, 0.01)
-    for steps in (2, 3, 4):
-        for epsilon in (0.0, 0.5, 1.4, 2.8):
-            bound = float(np.exp(BlackBoxGroups(profile).group_log_delta(epsilon, steps)))
-            assert float(np.exp(profile.group_log_delta(epsilon, steps))) <= bound + 1e-12
-
-
 def test_a_substitution_is_two_steps() -> None:
     profile = noise.of("laplace", 0.5)
     np.testing.assert_allclose(PairedSteps(profile).delta([0.0, 0.4]), profile.group(2).delta([0.0, 0.4]))
@@ -234,12 +183,6 @@ def test_analytic_scale_is_safe_and_the_smallest(epsilon: float, delta: float) -
     scale = Gaussian.calibrated(epsilon, delta, 2.0).scale
     assert float(GaussianProfile(2.0 / scale).log_delta(epsilon)) <= math.log(delta)
     assert float(GaussianProfile(2.0 / (scale * (1 - 1e-11))).log_delta(epsilon)) > math.log(delta)
-
-
-def test_planted_fault_a_scale_five_percent_too_small_breaks_the_target() -> None:
-    for epsilon, delta in GRID:
-        scale = 0.95 * Gaussian.calibrated(epsilon, delta, 1.0).scale
-        assert float(GaussianProfile(1 / scale).log_delta(epsilon)) > math.log(delta)
 
 
 def test_scales_are_proportional_to_the_sensitivity() -> None:
@@ -266,27 +209,6 @@ def test_the_classical_condition_matters() -> None:
     # far beyond its condition the classical scale does break its promise
     scale = Gaussian.classical(40.0, 1e-5, 1.0).scale
     assert float(GaussianProfile(1 / scale).delta(40.0)) > 1e-5
-
-
-def test_consistent_values_of_the_regression_experiment() -> None:
-    """E3 and E5: delta' with one theta and one convention (n = 1000, b = 200, m = 100, C = 3)."""
-    expected = {
-        ("wor", 0.01): 5.0e-8,
-        ("wor", 0.001): 5.0e-9,
-        ("wr", 0.01): 3.55e-6,
-        ("must_ow", 0.01): 2.87e-5,
-        ("must_ww", 0.01): 3.89e-5,
-        ("wr", 0.001): 3.54e-7,
-        ("must_ow", 0.001): 2.86e-6,
-        ("must_ww", 0.001): 3.87e-6,
-    }
-    for (scheme, target), value in expected.items():
-        law = sampling.of_sizes(scheme, n=1000, b=200, m=100).multiplicity_law(1000)
-        epsilon = float(base_epsilon(target, law.eta))
-        sensitivity = 3 / 1000
-        sigma = Gaussian.classical(epsilon, 1 / 1000, sensitivity).scale
-        delta = float(amplify(law, GaussianProfile(sensitivity / sigma), epsilon).delta_amplified)
-        assert float(f"{delta:.{1 if scheme == 'wor' else 2}e}") == value
 
 
 @pytest.mark.parametrize("name", noise.REGISTRY.names())

@@ -16,7 +16,6 @@ GOOD = "from dpsub.reproduce.papers import Paper\nPAPER = Paper({key!r}, 'A pape
 def test_papers_come_by_rank_and_say_who_wrote_them() -> None:
     found = list(papers().values())
     assert [paper.order for paper in found] == sorted(paper.order for paper in found)
-    assert [paper.rank for paper in found].count(0) <= 1, "targets of two main papers would clash"
     for paper in found:
         assert paper.citation is None or (paper.citation.authors and 2000 < paper.citation.year < 2100)
         assert paper.citation or not paper.errata.exists()

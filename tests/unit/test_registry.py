@@ -80,9 +80,3 @@ def test_names_are_unique(build: Build) -> None:
 def test_unknown_names_get_the_nearest(build: Build) -> None:
     with pytest.raises(ArgumentError, match=r"^unknown shape 'dsc'; did you mean 'disc'[?]$"):
         build(disc=DISC).get("dsc")
-
-
-def test_members_are_a_copy(build: Build) -> None:
-    registry = build(disc=DISC)
-    registry.members().clear()
-    assert registry.names() == ("disc",)

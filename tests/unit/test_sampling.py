@@ -78,13 +78,6 @@ def test_sizes_may_be_any_whole_numbers() -> None:
         assert sampler.distinct_law(100).sum() == pytest.approx(1)
 
 
-def test_samplers_of_sizes() -> None:
-    assert of_sizes("wor", n=300, m=30, b=50) == Wor(30)
-    assert of_sizes("wr", n=300, m=30) == Wr(30)
-    assert of_sizes("poisson", n=300, m=30, b=50) == Poisson(0.1)
-    assert of_sizes("must_ww", n=300, m=30, b=50) == MustWW(50, 30)
-
-
 def test_stages_as_text_and_with_the_last_one_open() -> None:
     chain = Multistage([WithReplacement(10), WithoutReplacement(5), base.PoissonStage(0.1)])
     assert Multistage.of_text("wr:1e1, wor : 5,poisson:.1") == chain
@@ -195,28 +188,17 @@ def test_views_of_samples() -> None:
     assert counts.tolist() == [[2, 1], [0, 0], [1, 5]]
 
 
-def exact_log(value: Fraction) -> float:
-    with mpmath.workdps(50):
-        return float(mpmath.log(mpmath.mpf(value.numerator) / value.denominator))
-
-
 def relative(log_value: np.ndarray, log_exact: np.ndarray) -> float:
     """Largest relative error of the probabilities, beyond the two roundings that a logarithm of this size has."""
     error = np.abs(np.expm1(log_value - log_exact)) - 2 * np.spacing(np.abs(log_exact))
     return float(np.max(error))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17, 40])
-@pytest.mark.parametrize("p", [Fraction(1, 1024), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1023, 1024)])
-def test_binomial_equals_fractions(n: int, p: Fraction) -> None:
-    exact = [exact_log(comb(n, k) * p**k * (1 - p) ** (n - k)) for k in range(n + 1)]
-    assert relative(laws.log_binomial(np.arange(n + 1), n, float(p)), np.array(exact)) < 2e-14
-
-
 @pytest.mark.parametrize(
     ("n", "p", "error"),
-    [(400, 1 / 1000, 2e-13), (500, 0.5, 2e-13), (30969, 300 / 30969, 2e-13), (10**6, 1e-3, 2e-13), (10**9, 0.3, 2e-11)],
-)
+    [(400, 1 / 1000, 2e-13), (500, 0.5, 2e-13), (30969, 300 / 30969, 2e-13), (10**6, 1e-3, 2e-13), (10**6, 1e-6, 6e-13),
+     (10**6, 0.3, 6e-13), (10**9, 0.3, 2e-11)],
+)  # fmt: skip
 def test_binomial_for_large_n(n: int, p: float, error: float) -> None:
     centre, spread = n * p, np.sqrt(n * p * (1 - p))
     offsets = np.array([-8, -3, -1, 0, 0.5, 2, 6, 20])
@@ -231,13 +213,6 @@ def test_binomial_for_large_n(n: int, p: float, error: float) -> None:
     assert relative(laws.log_binomial(k, n, p), np.array(exact)) < error
 
 
-def test_binomial_where_probabilities_underflow() -> None:
-    log_p = laws.log_binomial(np.array([400, 399, 300]), 400, 1e-3)
-    exact = [400 * np.log(1e-3), np.log(400) + 399 * np.log(1e-3) + np.log1p(-1e-3)]
-    assert log_p[:2] == pytest.approx(exact, rel=1e-14)
-    assert np.exp(log_p[0]) == 0 and np.isfinite(log_p).all()
-
-
 def test_binomial_edges() -> None:
     k = np.array([-1, 0, 1, 2, 3, 4])
     assert np.exp(laws.log_binomial(k, 3, 0.0)).tolist() == [0, 1, 0, 0, 0, 0]
@@ -250,19 +225,6 @@ def test_binomial_broadcasts() -> None:
     k, n, p = np.arange(4), np.array([3, 5])[:, None], np.array([0.1, 0.7])[:, None]
     assert laws.log_binomial(k, n, p).shape == (2, 4)
     assert np.exp(laws.log_binomial(k, n, p)) == pytest.approx(stats.binom.pmf(k, n, p), rel=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("total", "marked", "drawn"), [(10, 4, 3), (10, 4, 8), (7, 7, 3), (9, 0, 4), (12, 5, 12), (60, 25, 20)]
-)
-def test_hypergeometric_equals_fractions(total: int, marked: int, drawn: int) -> None:
-    k = np.arange(-1, drawn + 2)
-    log_p = laws.log_hypergeometric(k, total, marked, drawn)
-    for i, value in zip(k.tolist(), log_p.tolist(), strict=True):
-        inside = 0 <= i <= marked and 0 <= drawn - i <= total - marked
-        ways = comb(marked, i) * comb(total - marked, drawn - i) if inside else 0
-        exact = Fraction(ways, comb(total, drawn))
-        assert np.exp(value) == pytest.approx(float(exact), rel=3e-14, abs=0)
 
 
 def test_hypergeometric_for_large_populations() -> None:
@@ -300,10 +262,3 @@ def test_occupancy_equals_fractions(balls: int, cells: int) -> None:
     exact = np.array([float(p) for p in occupancy_fractions(balls, cells)])
     assert len(law) == len(exact)
     assert law == pytest.approx(exact, rel=1e-12, abs=0)
-
-
-def test_occupancy_mean_at_the_papers_sizes() -> None:
-    law = np.exp(laws.occupancy_mixture(one_point(300), 30969))
-    mean = np.arange(len(law)) @ law
-    assert law.sum() == pytest.approx(1, abs=1e-12)
-    assert mean == pytest.approx(-30969 * np.expm1(300 * np.log1p(-1 / 30969)), rel=1e-12)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,31 +17,19 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from dpsub import cli
-from dpsub.amplification.survey import advisor, auditor, clusters, rates, strata, unequal
+from dpsub.amplification.survey import advisor, auditor, clusters, laws, rates, sizes, strata, unequal
 from dpsub.amplification.survey.advisor import FrameTable, read_frame
 from dpsub.amplification.survey.auditor import worst_ratio
-from dpsub.amplification.survey.sizes import (
-    log_sizes_of,
-    random_size_exact,
-    random_size_lower,
-    random_size_upper,
-    rounding_base,
-    rounding_break_even,
-    rounding_checked,
-    rounding_exact,
-    rounding_exact_at,
-    rounding_printed,
-    rounding_size_aware,
-    tilted_mean,
-    two_point_error,
-)
 from dpsub.errors import ArgumentError, DataError, NumericalError, UnsupportedError
 from dpsub.sampling import FRAME_REGISTRY, FrameSampler, allocation
 from dpsub.sampling.allocation import exact_rate, rounded_sizes
 from dpsub.sampling.designs import ClusterSample, PpsCluster, RoundedRate, Stratified, Systematic
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsWithReplacement
-from tests.tiny_designs import added, cluster_laws, simulated_frame, substituted, systematic_law
+
+
+def bounds(law: np.ndarray, epsilon: float, factor: float = 2) -> tuple[float, float]:
+    return tuple(f(law, epsilon, factor=factor) for f in (sizes.random_size_lower, sizes.random_size_upper))
 
 
 @pytest.mark.parametrize(
@@ -59,42 +47,43 @@ def test_figure2_reference_values(
     sigma: float, share: float, lower: float, upper: float, low: float, high: float, exact: float
 ) -> None:
     law = allocation.log_normal_sizes(10_000, 5000, sigma)
-    assert tilted_mean(law, 0.01) / 10_000 == pytest.approx(share, abs=1e-6)
-    found = [f(law, 0.01, factor=factor) for factor in (1, 2) for f in (random_size_lower, random_size_upper)]
-    assert found == pytest.approx([lower, upper, low, high], abs=6e-9)
-    assert random_size_exact(law, 0.01) == pytest.approx(exact, abs=6e-9)
+    assert sizes.tilted_mean(law, 0.01) / 10_000 == pytest.approx(share, abs=1e-6)
+    assert (*bounds(law, 0.01, 1), *bounds(law, 0.01)) == pytest.approx((lower, upper, low, high), abs=6e-9)
+    assert sizes.random_size_exact(law, 0.01) == pytest.approx(exact, abs=6e-9)
 
 
 @settings(max_examples=25)
 @given(st.integers(2, 6), st.integers(0, 10**6), st.floats(0.05, 2.0))
 def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> None:
     t = np.random.default_rng(seed).dirichlet(np.ones(n + 1) * 0.5)
-    law = log_sizes_of(t)
-    found = auditor.audit(*substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon)
-    exact = random_size_exact(law, epsilon)
+    law = sizes.log_sizes_of(t)
+    found = auditor.audit(*laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon)
+    exact = sizes.random_size_exact(law, epsilon)
     assert exact == pytest.approx(found.loss, abs=2e-6)
     assert found.lower <= exact + 1e-9
-    assert random_size_lower(law, epsilon, factor=2) <= exact <= random_size_upper(law, epsilon, factor=2) + 1e-10
+    low, high = bounds(law, epsilon)
+    assert low <= exact <= high + 1e-10
 
 
 @settings(max_examples=25)
 @given(st.sampled_from(["1/3", "1/7", "0.3", "0.9", "1/2"]), st.integers(1, 30), st.floats(0.05, 2.0))
 def test_rounding_equals_the_programme_and_keeps_the_bound(rate: str, n: int, epsilon: float) -> None:
     p, q = (rounded_sizes(rate, size, "randomised") for size in (n, n + 1))
-    exact = rounding_exact(p, q, n, epsilon)
-    assert exact == pytest.approx(auditor.audit(*added(p, q, n), epsilon).loss, abs=2e-6)
-    assert exact <= rounding_size_aware(rate, epsilon, n) + 1e-10
-    assert rounding_size_aware(rate, epsilon, n) <= rounding_printed(rate, epsilon) + 1e-12 or exact_rate(rate) * n < 1
+    exact = sizes.rounding_exact(p, q, n, epsilon)
+    assert exact == pytest.approx(auditor.audit(*laws.added(p, q, n), epsilon).loss, abs=2e-6)
+    aware = sizes.rounding_size_aware(rate, epsilon, n)
+    assert exact <= aware + 1e-10
+    assert aware <= sizes.rounding_printed(rate, epsilon) + 1e-12 or exact_rate(rate) * n < 1
 
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=6), st.data(), st.floats(0.05, 1.5))
-def test_unequal_clusters_equal_the_programme(sizes: list[int], data: Any, epsilon: float) -> None:
-    drawn = data.draw(st.integers(1, len(sizes) - 1))
-    design = clusters.ClusterDesign(tuple(sizes), drawn)
+def test_unequal_clusters_equal_the_programme(members: list[int], data: Any, epsilon: float) -> None:
+    drawn = data.draw(st.integers(1, len(members) - 1))
+    design = clusters.ClusterDesign(tuple(members), drawn)
     exact = design.exact(epsilon, 0)
     try:
-        found = auditor.audit(*cluster_laws(tuple(sizes), drawn), epsilon).loss
+        found = auditor.audit(*laws.cluster_laws(members, drawn), epsilon).loss
     except NumericalError:  # refused, as it cannot be certified
         reject()
     assert exact == pytest.approx(found, abs=2e-6)
@@ -112,14 +101,13 @@ def test_reference_values_of_clusters() -> None:
 
 
 def test_reference_values_of_rounding() -> None:
-    found = [rounding_break_even(e) for e in (0.01, 0.1, 0.5, 1, 2)]
+    found = [sizes.rounding_break_even(e) for e in (0.01, 0.1, 0.5, 1, 2)]
     assert found == pytest.approx([0.16546, 0.1548, 0.11158, 0.06923, 0.02217], abs=5e-5)
     for text, base in (("0.1", 0.8453), ("0.05", 1.1436), ("0.01", 1.9059), ("0.001", 3.0472)):
-        assert rounding_base(text, 1.0) == pytest.approx(base, abs=5e-5)
-        assert rounding_printed(text, rounding_base(text, 1.0)) == pytest.approx(1.0, rel=1e-12)
-    assert rounding_printed("0.01", 1 / 0.06) == pytest.approx(58.15, abs=5e-3)
-    assert rounding_printed("0.01", 0.1) == pytest.approx(0.006630, abs=5e-7)
-    worst = max(rounding_exact_at("0.01", 1.0, n, "randomised") for n in range(100, 1000))
+        assert sizes.rounding_base(text, 1.0) == pytest.approx(base, abs=5e-5)
+        assert sizes.rounding_printed(text, sizes.rounding_base(text, 1.0)) == pytest.approx(1.0, rel=1e-12)
+    assert sizes.rounding_printed("0.01", 0.1) == pytest.approx(0.006630, abs=5e-7)
+    worst = max(sizes.rounding_exact_at("0.01", 1.0, n, "randomised") for n in range(100, 1000))
     assert worst == pytest.approx(0.0773, abs=5e-5)
 
 
@@ -130,11 +118,11 @@ def test_ties_are_rounded_up_in_exact_arithmetic() -> None:
     assert rounded_sizes("1/10", 20, "randomised") == {2: 1.0}
 
 
-def test_random_size_at_large_epsilon_and_n() -> None:
+@pytest.mark.parametrize("epsilon", [0.5, 5.0])
+def test_random_size_at_large_epsilon_and_n(epsilon: float) -> None:
     law = allocation.log_normal_sizes(20_000, 10_000, 100)
-    for epsilon in (0.5, 5.0):
-        exact = random_size_exact(law, epsilon)
-        assert random_size_lower(law, epsilon, factor=2) - 1e-9 <= exact <= random_size_upper(law, epsilon, factor=2)
+    low, high = bounds(law, epsilon)
+    assert low - 1e-9 <= sizes.random_size_exact(law, epsilon) <= high
 
 
 def test_path_programme_finds_the_worst_of_all_slopes() -> None:
@@ -158,7 +146,7 @@ def test_auditor_certifies_far_apart_samples() -> None:
 
 
 def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
-    p, q = cluster_laws((2, 1, 3), 2)
+    p, q = laws.cluster_laws((2, 1, 3), 2)
     found = auditor.audit(p, q, 0.6)
     for one, f in found.event.items():
         for other, g in found.event.items():
@@ -171,16 +159,14 @@ def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
 @pytest.mark.parametrize("n", [4, 8, 12])
 def test_insertion_bounds_bracket_the_programme(n: int) -> None:
     for place in range(n + 1):
-        order = list(range(n))
-        laws = [systematic_law(o, 2, n + 1) for o in (order, [*order[:place], n, *order[place:]])]
         low, high = unequal.systematic_insertion(n, 2, place, 0.5)
-        assert low - 1e-9 <= auditor.audit(*laws, 0.5).loss <= high + 2e-6
+        assert low - 1e-9 <= auditor.audit(*laws.inserted(n, place), 0.5).loss <= high + 2e-6
 
 
 def test_allocations_are_optimal() -> None:
-    sizes, deviations = (400, 300, 200, 100), (1.0, 2.0, 5.0, 20.0)
-    scenario = strata.Scenario(sizes, deviations)
-    neyman, plain = allocation.neyman(sizes, deviations, 100), allocation.proportional(sizes, 100)
+    counts, deviations = (400, 300, 200, 100), (1.0, 2.0, 5.0, 20.0)
+    scenario = strata.Scenario(counts, deviations)
+    neyman, plain = allocation.neyman(counts, deviations, 100), allocation.proportional(counts, 100)
     assert neyman == (10, 15, 25, 50) and plain == (40, 30, 20, 10)
     assert scenario.sampling_variance(neyman) == pytest.approx(0.1134, abs=5e-5)
     assert scenario.sampling_variance(plain) == pytest.approx(0.4194, abs=5e-5)
@@ -195,10 +181,14 @@ def test_allocations_are_optimal() -> None:
             assert cost[allocation.allocate(small, weights, m)] == pytest.approx(min(cost.values()), rel=1e-12)
     large = allocation.allocate((10**6,) * 5, np.array([1e-9, 1.0, 2.0, 3.0, 4.0]), 10_000)
     assert sum(large) == 10_000 and large[0] == 1 and large[4] == pytest.approx(4000, abs=2)
-    assert allocation.neyman(sizes, deviations, 100, costs=(1, 1, 1, 100))[3] < 50
+    assert allocation.neyman(counts, deviations, 100, costs=(1, 1, 1, 100))[3] < 50
 
 
-def test_certificate_inverse_and_public_base() -> None:
+def test_certificate_by_hand_its_inverse_and_public_base() -> None:
+    # one of one record drawn per stratum: log(1 + (exp(2 base) - 1)/2), and base for each unit of change
+    for change in (0, 3):
+        expected = math.log((1 + math.e) / 2) + 0.5 * change
+        assert strata.certificate((1, 0), (1, 3), change, 0.5) == pytest.approx(expected, rel=1e-12)
     base = strata.base_for_certificate((5, 8), (50, 40), 2, 1.0)
     assert strata.certificate((5, 8), (50, 40), 2, base) == pytest.approx(1.0, abs=1e-9)
     assert base >= 1.0 / 4
@@ -212,16 +202,16 @@ def test_certificate_inverse_and_public_base() -> None:
         (lambda: rates.amplified(0.1, math.inf), ArgumentError, "epsilon must be finite"),
         (lambda: rates.amplified(1.1, 1), ArgumentError, "rate must be at most 1"),
         (lambda: rates.amplified_delta(0.1, 1), ArgumentError, "delta must be below 1"),
-        (lambda: rounding_printed(1, 1.0), UnsupportedError, "the theorem asks for a rate below 1"),
-        (lambda: rounding_printed(0, 1.0), ArgumentError, "rate must be above 0 and at most 1"),
-        (lambda: rounding_checked("1/10", 1.0, 9), UnsupportedError, "of at least 1, got 0.9 at n = 9; use"),
-        (lambda: log_sizes_of([0.5, -0.1, 0.6]), ArgumentError, "probabilities of 0..n that sum to 1"),
-        (lambda: log_sizes_of([0.5, 0.1]), ArgumentError, "that sum to 1, got a sum of 0.6"),
+        (lambda: sizes.rounding_printed(1, 1.0), UnsupportedError, "the theorem asks for a rate below 1"),
+        (lambda: sizes.rounding_printed(0, 1.0), ArgumentError, "rate must be above 0 and at most 1"),
+        (lambda: sizes.rounding_checked("1/10", 1.0, 9), UnsupportedError, "of at least 1, got 0.9 at n = 9; use"),
+        (lambda: sizes.log_sizes_of([0.5, -0.1, 0.6]), ArgumentError, "probabilities of 0..n that sum to 1"),
+        (lambda: sizes.log_sizes_of([0.5, 0.1]), ArgumentError, "that sum to 1, got a sum of 0.6"),
         (lambda: allocation.log_normal_sizes(10, 5, 0), ArgumentError, "sd must be above 0"),
         (lambda: clusters.ClusterDesign((3, 4), 3), ArgumentError, "drawn must be at most the clusters = 2"),
         (lambda: clusters.ClusterDesign((3, 0), 1), ArgumentError, "the size of a cluster must be at least 1"),
         (lambda: clusters.ClusterDesign((3,), 1), ArgumentError, "needs at least 2 clusters"),
-        (lambda: rounding_exact({1: 1.0}, {9: 1.0}, 4, 1.0), ArgumentError, "population must be a law on 0..5"),
+        (lambda: sizes.rounding_exact({1: 1.0}, {9: 1.0}, 4, 1.0), ArgumentError, "population must be a law on 0..5"),
         (lambda: allocation.neyman((5, 5), (0, 0), 4), ArgumentError, "some must be above 0"),
         (lambda: allocation.neyman((5, 5), (1, 1), 11), ArgumentError, "m must lie between 1 a stratum = 2"),
         (lambda: allocation.neyman((5, 1), (1, 1), 4, at_least=2), ArgumentError, "of 2, got stratum 1"),
@@ -232,11 +222,11 @@ def test_certificate_inverse_and_public_base() -> None:
         (lambda: worst_ratio(np.zeros(2), np.zeros(3), 1.0), ArgumentError, "must have one length"),
         (lambda: worst_ratio(np.full(2, -np.inf), np.zeros(2), 1.0), ArgumentError, "not all -inf"),
         (lambda: unequal.pps_cluster((3,), 0, 1.0), ArgumentError, "at least 2 clusters"),
-        (lambda: two_point_error(0, 1), ArgumentError, "step must be above 0"),
+        (lambda: sizes.two_point_error(0, 1), ArgumentError, "step must be above 0"),
     ],
 )  # fmt: skip
 def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message.replace("..", r"\.\.") if ".." in message else message):
+    with pytest.raises(error, match=re.escape(message)):
         call()
 
 
@@ -264,9 +254,9 @@ def test_the_sensitivity_of_private_weights_is_attained_and_never_exceeded() -> 
 
 
 def test_private_weights_have_the_noise_of_that_sensitivity() -> None:
-    sizes, deviations = (400, 100), (50.0, 2000.0)
+    counts, deviations = (400, 100), (50.0, 2000.0)
     rng = np.random.default_rng(7)
-    drawn = np.array([strata.private_weights(sizes, deviations, 3.0, 0.5, rng) for _ in range(4000)])
+    drawn = np.array([strata.private_weights(counts, deviations, 3.0, 0.5, rng) for _ in range(4000)])
     scale = np.array([120.0, 60.0])  # B sqrt(N) / epsilon
     assert (drawn >= scale).all()
     # mean absolute deviation of Laplace noise is its scale; standard error 1/sqrt(4000)
@@ -318,8 +308,16 @@ def test_pps_variances() -> None:
     assert advisor.variance_largest_entropy(FRAME.sizes, pi) == 0
 
 
-def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> None:
-    table = simulated_frame(np.random.default_rng(2), 200, 3, 10)
+@pytest.fixture(scope="module")
+def table() -> FrameTable:
+    """200 records with log-normal sizes, strata by size, and clusters of unequal size."""
+    rng = np.random.default_rng(2)
+    values, classes = np.sort(rng.lognormal(3, 1, 200)), np.repeat([0, 1, 2], [114, 57, 29])
+    frame = Frame(200, strata=classes, clusters=[*range(10), *rng.integers(10, size=190)], sizes=values)
+    return FrameTable(frame, values, ("small", "middle", "large"), None)
+
+
+def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise(table: FrameTable) -> None:
     found, left_out = advisor.advise(table, rate="1/10", epsilon=0.5)
     assert left_out == [] and len(found) >= 14
     for one in found:
@@ -336,11 +334,10 @@ def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise() -> Non
     assert by_name["one cluster, PPS"].lower > 0.5
 
 
-def test_the_sampler_of_a_design_draws_what_was_advised() -> None:
-    table = simulated_frame(np.random.default_rng(2), 200, 3, 10)
+def test_the_sampler_of_a_design_draws_what_was_advised(table: FrameTable) -> None:
     for one in advisor.advise(table, rate="1/10", epsilon=0.5)[0]:
-        sizes = [one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)]
-        assert np.mean(sizes) == pytest.approx(one.size_mean, abs=max(1e-9, 0.6 * one.size_sd)), one.design
+        drawn = [one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)]
+        assert np.mean(drawn) == pytest.approx(one.size_mean, abs=max(1e-9, 0.6 * one.size_sd)), one.design
         if isinstance(one.sampler, FrameSampler):
             expected = one.sampler.inclusion_probabilities(table.frame).sum()
             assert expected == pytest.approx(one.size_mean, rel=1e-9), one.design
@@ -418,7 +415,7 @@ def test_large_clusters_and_long_orders_do_not_underflow() -> None:
     by_name = {one.design: one for one in found}
     assert left_out == []
     # 1200 and 1600 records: the others are out of reach, and the limit is reached
-    limit = max(unequal.pps_cluster_limit(sizes, 0, 2.0) for sizes in ((1200, 1200, 1600), (1199, 1200, 1600)))
+    limit = max(unequal.pps_cluster_limit(held, 0, 2.0) for held in ((1200, 1200, 1600), (1199, 1200, 1600)))
     assert by_name["one cluster, PPS"].exact == pytest.approx(limit, rel=1e-12)
     order = by_name["systematic, known order"]
     assert 2.0 * 390 < order.lower <= order.upper == 2.0 * 401
@@ -429,19 +426,6 @@ def test_lower_bounds_stand_at_the_largest_rates() -> None:
     assert rates.lower_amplified(1.0, 5000.0) == 5000.0
     assert rates.lower_amplified(1 - 2**-53, 5000.0) == pytest.approx(53 * math.log(2))
     assert rates.lower_amplified(0.5, 0.3) == pytest.approx(-math.log1p(0.5 * math.expm1(-0.3)), rel=1e-14)
-
-
-@pytest.mark.parametrize(
-    "name", ["../../etc/passwd", "=cmd|' /C calc'!A0", "{wildcard}", "__import__('os')", "a\tb", "%s%n"]
-)
-def test_hostile_labels_stay_text(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = GOOD.replace("a,", f'"{name}",')
-    path = write(tmp_path, text)
-    before = sorted(tmp_path.iterdir())
-    assert cli.main(["advise", str(path), "--epsilon", "1", "--rate", "1/4", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {one["design"] for one in found["designs"]} >= {"simple random", "strata, Neyman, public"}
-    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -469,9 +453,3 @@ def test_given_allocation_is_advised(tmp_path: Path) -> None:
 
 def test_every_registered_design_has_a_label() -> None:
     assert all(FRAME_REGISTRY.get(name).label for name in FRAME_REGISTRY.names())
-
-
-def test_the_certificate_by_hand() -> None:
-    """One of one record drawn per stratum: log(1 + (exp(2 base) - 1)/2), and base for each unit of change."""
-    assert strata.certificate((1, 0), (1, 3), 0, 0.5) == pytest.approx(np.log((1 + np.e) / 2), rel=1e-12)
-    assert strata.certificate((1, 0), (1, 3), 3, 0.5) == pytest.approx(np.log((1 + np.e) / 2) + 1.5, rel=1e-12)

@@ -28,16 +28,14 @@ _WORDS = {Relation.ADD_REMOVE: "adding or removing a record", Relation.SUBSTITUT
 @dataclass(frozen=True)
 class DeclaredProfile:
     """A base profile and the neighbouring relations between samples, at least one, in which it and its groups hold."""
-
     profile: Profile
     relations: frozenset[Relation]
 
     def __post_init__(self) -> None:
         kept = frozenset(Relation(name) for name in self.relations)
         if not kept:
-            raise ArgumentError(
-                "a base profile must hold for a relation between samples, got none; declare add_remove or substitute"
-            )
+            raise ArgumentError("a base profile must hold for a relation between samples, got none; declare add_remove "
+                                "or substitute")
         object.__setattr__(self, "relations", kept)
 
     @classmethod
@@ -52,7 +50,6 @@ class Bound:
 
     It holds for one release: to compose its points naively is valid too, but rarely tight.
     """
-
     name: str  # where it stands in the paper, or how it follows from it
     sampler: str  # "poisson", "wor" or "wr"
     base_relation: Relation  # between samples, for which the base profile must hold
@@ -70,10 +67,8 @@ class Bound:
         """
         if self.base_relation not in base.relations:
             declared = " and ".join(sorted(_WORDS[name] for name in base.relations))
-            raise UnsupportedError(
-                f"{self.name} needs a base profile for {_WORDS[self.base_relation]}, got one for "
-                f"{declared}; declare what holds, or ask for another bound"
-            )
+            raise UnsupportedError(f"{self.name} needs a base profile for {_WORDS[self.base_relation]}, got one for "
+                                   f"{declared}; declare what holds, or ask for another bound")
         target = nonnegative("epsilon_amplified", epsilon_amplified)
         if self.eta == 0:
             return np.zeros(target.shape)[()]
@@ -196,7 +191,6 @@ def _on_triples(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarra
 @dataclass(frozen=True)
 class _Amplified(Profile):
     """Theorem 8 as a profile, at epsilon >= 0."""
-
     bound: Bound
     base: Profile
 
@@ -233,12 +227,7 @@ SAMPLERS = ("poisson", "wor", "wr")
 
 
 def translate(
-    sampler: str,
-    base: Relation | str,
-    target: Relation | str,
-    *,
-    rate: float | None = None,
-    n: int | None = None,
+    sampler: str, base: Relation | str, target: Relation | str, *, rate: float | None = None, n: int | None = None,
     m: int | None = None,
 ) -> Bound:
     """Return the best available bound for a sampler, a base relation and a target relation (balle, Table 1).
@@ -277,10 +266,8 @@ def translate(
     needs = ("n", "m") if sampler != "poisson" else ("rate", "n") if formula is _given_the_size else ("rate",)
     missing = [size for size in needs if given[size] is None]
     if missing:
-        raise ArgumentError(
-            f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs "
-            f"{' and '.join(needs)}, got no {missing[0]}; declare it as a public number"
-        )
+        raise ArgumentError(f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs "
+                            f"{' and '.join(needs)}, got no {missing[0]}; declare it as a public number")
     if sampler == "poisson":
         gamma = checks.real("rate", rate, at_least=0, at_most=1)
         size = checks.integer("n", n, at_least=1, at_most=LARGEST) if "n" in needs else 0
@@ -293,14 +280,8 @@ def translate(
         drawn = checks.integer("m", m, at_least=0, at_most=LARGEST)
         law = MultiplicityLaw(log_binomial(np.arange(drawn + 1), drawn, 1 / total))
     eta = min(law.eta, 1.0)
-    remark = (
-        ""
-        if share is None
-        else (
-            f"the inclusion probability of {drawn} draws with replacement from {total} is "
-            f"{eta:.6g}, not the rate {share:g}; the former is used"
-        )
-    )
+    remark = "" if share is None else (f"the inclusion probability of {drawn} draws with replacement from {total} is "
+                                       f"{eta:.6g}, not the rate {share:g}; the former is used")
     return Bound(name, *key, eta, law, formula, remark=remark)
 
 

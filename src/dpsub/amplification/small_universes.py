@@ -40,7 +40,6 @@ def bound_of(theorem: str, *, n: int, size: float) -> Bound:
 @dataclass(frozen=True)
 class BoundRow:
     """One theorem at one size, with all samples, all pairs of neighbours and their laws."""
-
     theorem: str  # a key of `ROWS`
     n: int  # size of the data set; for Theorem 8 of the larger one
     size: float  # rate of Poisson sampling, else m
@@ -86,7 +85,6 @@ class BoundRow:
 
 class UniverseComparison(NamedTuple):
     """A bound beside the truth at one base epsilon and its epsilon'."""
-
     epsilon: float
     epsilon_amplified: float
     bound: float  # the theorem's delta' for the exact profile of the kernel

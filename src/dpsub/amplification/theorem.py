@@ -21,7 +21,6 @@ _OVERFLOWS = 700.0
 @dataclass(frozen=True, eq=False)
 class Amplified:
     """What a subsampled mechanism satisfies, point by point along the base profile."""
-
     epsilon: np.ndarray  # with `delta` an exact point of the base mechanism
     delta: np.ndarray
     epsilon_amplified: np.ndarray  # with `delta_amplified` an upper bound under the sampler's relation

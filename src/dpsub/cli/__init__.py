@@ -175,9 +175,8 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        raise NumericalError(
-            f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, records or draws"
-        )
+        raise NumericalError(f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, records "
+                             "or draws")
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, _GRACE * seconds + 1)

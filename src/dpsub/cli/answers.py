@@ -27,7 +27,6 @@ _MEANING = {
 @dataclass(frozen=True)
 class Answer:
     """What a command says: `values` for JSON, a list where several were asked about; a title and lines for people."""
-
     values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
     lines: Sequence[Line] = ()

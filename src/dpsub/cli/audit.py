@@ -91,10 +91,8 @@ def _shown(found: Audit, epsilon: float) -> list[Line]:
     if shown.lower == 0:
         draws.append("too few runs to see so small a delta: raise --draws, or lower --epsilon")
     first, second = shown.test_hits
-    test = (
-        f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds {near(epsilon)} in {first} "
-        f"runs on the first data set and in {second} on the second"
-    )
+    test = (f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds {near(epsilon)} in {first} "
+            f"runs on the first data set and in {second} on the second")
     verdict = "consistent: the interval meets the attack's value and stays below the proved bound"
     if not found.consistent:
         way_out = "repeat with another --seed and more --draws"

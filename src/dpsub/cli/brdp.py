@@ -77,9 +77,8 @@ def run(arguments: Namespace) -> Answer:
             law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
     else:
         law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
-    account = composition.account(
-        law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=5e-4, deadline=started + arguments.time_limit
-    )
+    account = composition.account(law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=5e-4,
+                                  deadline=started + arguments.time_limit)
     if arguments.rate is None and times > 1:
         proved = composition.upper_delta(law, times, epsilon)  # the bound that the choice was proved by
         account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
@@ -112,10 +111,8 @@ def _lines(found: RecyclingAdvice) -> list[Line]:
     paper = f"none: {found.no_paper}"
     if found.paper is not None and found.paper_delta is not None:
         law = found.paper.law
-        paper = (
-            f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance {near(found.paper.acceptance)}: "
-            f"its formula promises delta {near(found.paper.delta)}, the exact one is {up(found.paper_delta)}"
-        )
+        paper = (f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance {near(found.paper.acceptance)}: "
+                 f"its formula promises delta {near(found.paper.delta)}, the exact one is {up(found.paper_delta)}")
     rows: list[Line] = [
         ("plain noise", f"scale {near(found.plain.law.kernel.scale)}, acceptance {down(found.plain.acceptance)}"),
         ("paper's choice", paper),

@@ -24,13 +24,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--n", type=number, metavar="N", help="size of the data, a public number")
     parser.add_argument("--m", "--batch-size", type=number, metavar="M", help="size of the sample, a public number")
     add_mechanism(parser, noise.REGISTRY.names())
-    parser.add_argument(
-        "--ratio",
-        type=number,
-        required=True,
-        metavar="R",
-        help="sensitivity over noise scale, for one step of the base relation",
-    )
+    parser.add_argument("--ratio", type=number, required=True, metavar="R",
+                        help="sensitivity over noise scale, for one step of the base relation")
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the result, nats")
 
 

@@ -21,16 +21,8 @@ UNIT = 1000.0  # dollars
 def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
     """Return `VALUE` of each complete record of both files: its capital gain in thousands of dollars.
 
-    The paper queries a "growth income", which is no attribute of the data; the capital gain is what comes closest.
-
-    Raises
-    ------
-    DataError
-        If a file is damaged, or the records are not those expected.
-
-    References
-    ----------
-    brdp, Section 8.1.
+    The paper (brdp, Section 8.1) queries a "growth income", which is no attribute of the data; the capital gain is what
+    comes closest. DataError if a file is damaged, or the records are not those expected.
     """
     records = adult.complete(pd.concat([adult.read_raw(path) for path in (data_path, test_path)], ignore_index=True))
     found = (len(records), int(records["capital_gain"].sum()))

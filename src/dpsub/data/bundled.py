@@ -19,23 +19,9 @@ DARKEST = 16  # of a pixel
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return features and labels in {0, 1}.
+    """Return features, shape (n, p), twice the measurement over its public range, minus 1; and labels in {0, 1}.
 
-    Parameters
-    ----------
-    name : {"breast_cancer", "digits"}
-        569 cell samples with 30 features, 1 for benign; or 1797 images of 64 pixels, 1 for an odd digit.
-
-    Returns
-    -------
-    features : ndarray, shape (n, p)
-        In [-1, 1]: twice the measurement over its public range, minus 1.
-    labels : ndarray, shape (n,)
-
-    Raises
-    ------
-    ArgumentError
-        If the name is unknown.
+    "breast_cancer": 569 cell samples with 30 features, 1 for benign; "digits": 1797 images of 64 pixels, 1 for odd.
     """
     checks.one_of("bundled data set", name, NAMES)
     # imported here: it takes a second, and only these data need it

@@ -23,43 +23,22 @@ LABELS = ("real", "synthetic", "subsample", "partial", "subset")
 
 @dataclass(frozen=True)
 class Obtained:
-    """Raw files that are what they should be, or the news that a stand-in is needed.
+    """Raw files that are what they should be, or the news that a stand-in is needed."""
 
-    Attributes
-    ----------
-    paths, sha256 : dict
-        Files and their SHA-256 sums by name; empty if `label` is "synthetic".
-    label : str
-        One of `LABELS`: what everything made from them must be called.
-    reason : str
-        Why there are no files, for the user; empty if there are.
-    """
-
-    paths: dict[str, Path]
-    label: str
-    sha256: dict[str, str] = field(default_factory=dict)
-    reason: str = ""
+    paths: dict[str, Path]  # by name; empty if the label is "synthetic"
+    label: str  # one of `LABELS`: what everything made from them must be called
+    sha256: dict[str, str] = field(default_factory=dict)  # by name of the file
+    reason: str = ""  # why there are no files, for the user
 
 
 class DataSet(ABC):
-    """A data set that a job prepares; a module of this package that defines one makes it known.
+    """A data set that a job prepares; a module of this package that defines one makes it known."""
 
-    Attributes
-    ----------
-    name : str
-        As experiments name it.
-    source : str
-        Its folder and its name in data/SOURCES.csv; `name` if empty.
-    files : mapping of str to tuple of str
-        The raw files by what they make the data (a label): the original ones first, then what may take their place.
-    suffix : str
-        Of the prepared file.
-    """
-
-    name: ClassVar[str]
-    source: ClassVar[str] = ""
+    name: ClassVar[str]  # as experiments name it
+    source: ClassVar[str] = ""  # its folder and its name in data/SOURCES.csv; `name` if empty
     files: ClassVar[Mapping[str, tuple[str, ...]]]
-    suffix: ClassVar[str] = ".parquet"
+    """The raw files by what they make the data (a label): the original ones first, then what may take their place."""
+    suffix: ClassVar[str] = ".parquet"  # of the prepared file
 
     @abstractmethod
     def make(self, obtained: Obtained, path: Path) -> int:
@@ -85,11 +64,6 @@ def write(pieces: Iterable[bytes | memoryview], path: Path, description: Mapping
 
     Both files get their names only when they are complete, so that no interruption leaves a pair that :func:`describe`
     accepts; what cannot be completed is removed, as on a full disk.
-
-    Raises
-    ------
-    ArgumentError
-        If the description's label is none of `LABELS`.
     """
     checks.one_of("label", description["label"], LABELS)
     path, beside = Path(path), Path(path).with_suffix(".json")
@@ -117,10 +91,7 @@ def read_table(path: Path, **facts: type) -> tuple[pd.DataFrame, dict[str, Any]]
 def describe(path: Path, **facts: type) -> dict[str, Any]:
     """Return the named facts, as the types given, of the description of the prepared file at `path`.
 
-    Raises
-    ------
-    DataError
-        If the file or its description is missing, or the two do not belong together.
+    DataError if the file or its description is missing, or the two do not belong together.
     """
     path, beside = Path(path), Path(path).with_suffix(".json")
     try:

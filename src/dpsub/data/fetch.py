@@ -37,10 +37,6 @@ class UnavailableError(DataError):
     """No address gives the file now: no network, no such page, broken or stalled for good."""
 
 
-class WrongContentError(DataError):
-    """An address gave a complete file, but another one than the table of sources says."""
-
-
 @dataclass(frozen=True)
 class Limits:
     """How long a transfer may take before it is given up: time a window, bytes per second, attempts an address."""
@@ -76,13 +72,7 @@ class Source:
 
 
 def read_sources(path: Path) -> tuple[Source, ...]:
-    """Return all sources of the table (CSV) at `path`, in its order; addresses are separated by spaces.
-
-    Raises
-    ------
-    DataError
-        If the table is missing, has other columns, names a file twice, or holds an impossible value.
-    """
+    """Return all sources of the table (CSV) at `path`, in its order; addresses are separated by spaces."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as table:
             reader = csv.DictReader(table)
@@ -107,13 +97,7 @@ def read_sources(path: Path) -> tuple[Source, ...]:
 
 
 def verify(path: Path, source: Source) -> str:
-    """Return the SHA-256 sum of the file at `path`; "" for a folder.
-
-    Raises
-    ------
-    DataError
-        If it is not the one of `source`; the message names the file, the sum expected and the sum found.
-    """
+    """Return the SHA-256 sum of the file at `path`, "" for a folder; DataError if it is not the one of `source`."""
     found = checksum(path) if path.is_file() else ""
     if source.sha256 and found != source.sha256:
         size = path.stat().st_size
@@ -137,27 +121,13 @@ def obtain(
 ) -> Obtained:
     """Find or download the raw files of `dataset` and verify their checksums.
 
-    Looked at in this order: the folder in the environment variable ``DPSUB_DATA``, `folder`, `raw`, the addresses in
-    the table of `sources` (CSV). The first of the user's folders that holds ``<folder>/<dataset>/`` is taken.
+    Looked at in this order: the folder in the environment variable ``DPSUB_DATA``, `folder` (both only read), `raw`,
+    the addresses in the table of `sources` (CSV), if `download` says so. The first of the user's folders that holds
+    ``<folder>/<dataset>/`` is taken; downloads go to ``<raw>/<dataset>/<file>``. Of several choices in `files` (as
+    `DataSet.files`) the first that is complete in a folder is taken; only the first one is downloaded.
 
-    Parameters
-    ----------
-    files : mapping of str to sequence of str
-        As `DataSet.files`: of several the first that is complete in a folder; only the first is downloaded.
-    raw : Path
-        Folder of downloads: files go to ``<raw>/<dataset>/<file>``.
-    folder : Path, optional
-        A folder of the user, laid out in the same way; only read.
-    download : bool
-        Whether to ask the addresses.
-    fallback : {"synthetic", "error"}
-        What to do if the files cannot be obtained: announce a stand-in, or stop.
-
-    Raises
-    ------
-    DataError
-        If a file is there but is another one than it should be (whatever `fallback` says), if a folder of the user is
-        missing or lacks a file, or if nothing can be obtained and `fallback` is "error".
+    DataError if a file is there but is another one than it should be (whatever `fallback` says), if a folder of the
+    user is missing or lacks a file, or if nothing can be obtained and `fallback` is "error", not "synthetic".
     """
     checks.one_of("fallback", fallback, FALLBACKS)
     table = read_sources(sources)
@@ -217,11 +187,11 @@ def _bring(folder: Path, wanted: Sequence[Source], limits: Limits, download: boo
     if not download:
         return f"no {missing[0].file}: downloads are switched off"
     down: set[str] = set()
-    for source in missing:
-        try:
+    try:
+        for source in missing:
             bring(source, folder, limits=limits, down=down)
-        except UnavailableError as problem:
-            return f"no {missing[0].file}: {problem}"
+    except UnavailableError as problem:
+        return f"no {missing[0].file}: {problem}"
     return ""
 
 
@@ -229,14 +199,8 @@ def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> No
     """Download `source` to ``<folder>/<file>``, asking its addresses in turn.
 
     Until the checksum is right the file's name does not exist; what has arrived waits in ``<file>.part``. Hosts in
-    `down` could not be reached: they are passed over, and added to.
-
-    Raises
-    ------
-    WrongContentError
-        If an address gave a complete file with another checksum and no other address gave the right one.
-    UnavailableError
-        If no address gave a complete file; the message has each one's reason.
+    `down` could not be reached: they are passed over, and added to. UnavailableError if no address gave a complete
+    file, DataError if one did, but another file, and no other address gave the right one.
     """
     reasons, wrong = [], ""
     for url in source.urls:
@@ -259,7 +223,7 @@ def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> No
         if transfer.unreachable:
             down.add(host)
     if wrong:
-        raise WrongContentError(
+        raise DataError(
             f"{source.file} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got {wrong}; "
             f"put the original file into {folder}, or switch downloads off to work with the stand-in"
         )

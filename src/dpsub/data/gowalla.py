@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import ClassVar
 
@@ -29,20 +28,11 @@ ROOT = 2011  # one fixed stream: the stand-in is a data set, not a part of the r
 def prepare(path: Path) -> pd.DataFrame:
     """Return each user's `VALUE`, days from first to last check-in, in the order of user numbers; shape (7115, 1).
 
-    The paper queries a total duration of check-ins, which the data do not record.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged or holds other records than expected.
-
-    References
-    ----------
-    brdp, Section 8.1.
+    The paper (brdp, Section 8.1) queries a total duration of check-ins, which the data do not record. DataError if the
+    file is damaged or holds other records than expected.
     """
     try:
-        with gzip.open(path, "rt", encoding="ascii") as lines:
-            events = pd.read_csv(lines, sep="\t", header=None, names=list(FIELDS), usecols=["user", "time"])
+        events = pd.read_csv(path, sep="\t", names=list(FIELDS), usecols=["user", "time"], compression="gzip")
         events["time"] = pd.to_datetime(events["time"], format="%Y-%m-%dT%H:%M:%SZ")
     except (OSError, EOFError, ValueError) as problem:
         raise DataError(f"{path} must hold lines of {', '.join(FIELDS)}, separated by tabs, got: {problem}") from None

@@ -31,7 +31,13 @@ def write(
     attributes: int,
 ) -> None:  # fmt: skip
     """Write a `table` with the column `VALUE`; DataError if a value is negative or not finite."""
-    _check(table, path)
+    if VALUE not in table.columns:
+        raise DataError(
+            f"{path} must have the column {VALUE}, got {', '.join(map(str, table.columns))}; prepare it again"
+        )
+    values = table[VALUE].to_numpy(dtype=float)
+    if not (len(values) and np.isfinite(values).all() and (values >= 0).all()):
+        raise DataError(f"{path} must hold finite values of at least 0, got others or none; prepare it again")
     stored.write_table(table, path, {"dataset": dataset, "label": label, "rows": len(table), "events": events,
                                      "attributes": attributes, "sources": dict(sources)})  # fmt: skip
 
@@ -39,37 +45,16 @@ def write(
 def load(path: Path) -> Individuals:
     """Return the prepared values and what is known of them; DataError if the files are not what :func:`write` wrote."""
     table, facts = stored.read_table(path, label=str, events=int, attributes=int)
-    _check(table, path)
     return Individuals(table[VALUE].to_numpy(dtype=float), **facts)
 
 
 def disjoint_subsets(values: np.ndarray, size: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return disjoint random subsets of `values`: `count` of them, or as many of `size` as there are values for.
+    """Return disjoint random subsets of `values` (brdp, Section 8.1): `count`, or as many as there are values for.
 
-    Returns
-    -------
-    ndarray, shape (subsets, size)
-
-    Raises
-    ------
-    DataError
-        If there are fewer values than one subset needs.
-
-    References
-    ----------
-    brdp, Section 8.1.
+    Shape (subsets, size); DataError if there are fewer values than one subset needs.
     """
     size = checks.integer("size", size, at_least=1)
     count = min(checks.integer("count", count, at_least=1), len(values) // size)
     if count == 0:
         raise DataError(f"a subset needs {size} individuals, got {len(values)} in all; take smaller subsets")
     return values[rng.permutation(len(values))[: size * count]].reshape(count, size)
-
-
-def _check(table: pd.DataFrame, path: Path) -> None:
-    if VALUE not in table.columns:
-        columns = ", ".join(map(str, table.columns))
-        raise DataError(f"{path} must have the column {VALUE}, got {columns}; prepare it again")
-    values = table[VALUE].to_numpy(dtype=float)
-    if not (len(values) and np.isfinite(values).all() and (values >= 0).all()):
-        raise DataError(f"{path} must hold finite values of at least 0, got others or none; prepare it again")

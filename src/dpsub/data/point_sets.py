@@ -81,24 +81,11 @@ def squared_norms(points: np.ndarray) -> np.ndarray:
 
 
 def centred(matrix: np.ndarray) -> Centred:
-    """Remove the outermost rows of a matrix of shape (n, d) and centre the others; features are not scaled.
+    """Remove the outermost rows of a matrix of shape (n, d) and centre the others (importance, Section 5 and Table 1).
 
     Rows stay if their distance to the mean is strictly below the `PERCENTILE` of all distances (linear interpolation);
-    then their own mean is subtracted.
-
-    Raises
-    ------
-    DataError
-        If the matrix is empty, has a number that is not finite, or all its rows are alike.
-
-    Warns
-    -----
-    UserWarning
-        If equal distances at the limit change how many rows stay, or rows of -999 (a mark for "unknown") do.
-
-    References
-    ----------
-    importance, Section 5 and Table 1.
+    then their own mean is subtracted. Warns if equal distances at the limit change how many rows stay, or rows of -999
+    (a mark for "unknown") do.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         raise DataError(f"points must be a table of numbers, got {matrix.ndim} axes of type {matrix.dtype}")
@@ -132,10 +119,7 @@ def centred(matrix: np.ndarray) -> Centred:
 def accepted(name: str, label: str, matrix: np.ndarray, groups: np.ndarray | None = None) -> PointSet:
     """Return the centred rows of `matrix`, with the groups of those that stay.
 
-    Raises
-    ------
-    DataError
-        If complete files do not give the paper's Table 1, or a part of them has another number of columns.
+    DataError if complete files do not give the paper's Table 1, or a part of them has another number of columns.
     """
     paper, result = described.of(name), centred(matrix)
     n, d = result.points.shape
@@ -163,19 +147,9 @@ def write(found: PointSet, path: Path, **facts: Any) -> None:
 
 
 def load(path: Path) -> PointSet:
-    """Return a prepared data set; its rows are mapped into memory, read when they are used.
-
-    Raises
-    ------
-    DataError
-        If the files are missing or do not belong together.
-    """
+    """Return a prepared data set; its rows are mapped into memory, read when they are used."""
     facts = dataset.describe(path, dataset=str, label=str, n_original=int, radius=float, mean_square=float)
-    try:
-        points = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError):
-        rule = f"{path} must hold rows in NumPy's format"
-        raise DataError(f"{rule}, got something else; prepare the data again") from None
+    points = np.load(path, mmap_mode="r", allow_pickle=False)
     return PointSet(facts.pop("dataset"), facts.pop("label"), points, **facts)
 
 
@@ -201,13 +175,8 @@ def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
     A Gaussian mixture with heavy-tailed cluster sizes and a falling spectrum; then norms are raised to a power and
     scaled, direction by direction, until largest norm and mean squared norm around the mean are those of Table 1.
-
-    Returns
-    -------
-    points : ndarray of float32, shape (n, d)
-        Centred; n is `rows`, or the paper's number of rows if that is smaller.
-    large : ndarray of bool, shape (n,)
-        Whether the row belongs to one of the five largest clusters.
+    Points are centred, float32, shape (n, d); n is `rows`, or the paper's number of rows if that is smaller. The second
+    array, shape (n,), says whether a row belongs to one of the five largest clusters.
     """
     n = min(checks.integer("rows", rows, at_least=100), paper.n)
     before = math.ceil(n / (PERCENTILE / 100)) + 1
@@ -261,20 +230,45 @@ class Points(DataSet):
         return len(found.points)
 
 
-def from_text(source: Any, *, separator: str = ",", skip: int = 0) -> np.ndarray:
-    """Return a table of numbers without header; a file that ends with .gz or .xz is decompressed."""
-    return pd.read_csv(source, sep=separator, header=None, skiprows=skip, dtype=np.float64).to_numpy()
+class Table(Points):
+    """One table of numbers without header, which may be compressed as its name says."""
 
-
-class KddProtein(Points):
-    """Block, example and class stand before the 74 features; in the recovered part a flag does."""
-
-    name = "kdd_protein"
-    files: ClassVar = {"real": ("bio_train.dat",), "partial": ("kdd_protein_recovered.csv.xz",)}
+    kept: ClassVar[slice]  # columns
+    skipped: ClassVar[int] = 0  # lines
 
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
         (path,) = paths.values()
-        return from_text(path, separator="\t")[:, 3:77] if path.name == "bio_train.dat" else from_text(path)[:, 1:]
+        separator = {".dat": "\t", ".txt": r"\s+"}.get(path.suffix, ",")
+        table = pd.read_csv(path, sep=separator, header=None, skiprows=self.skipped, dtype=np.float64)
+        return table.to_numpy()[:, self.kept]
+
+
+class KddProtein(Table):
+    """Block, example and class stand before the 74 features; in the recovered part a flag does."""
+
+    name, kept = "kdd_protein", slice(-74, None)
+    files: ClassVar = {"real": ("bio_train.dat",), "partial": ("kdd_protein_recovered.csv.xz",)}
+
+
+class Song(Table):
+    """The year of the song stands before the 90 features; not in the subsample."""
+
+    name, kept = "song", slice(-90, None)
+    files: ClassVar = {"real": ("YearPredictionMSD.txt.zip",), "subsample": ("song_uniform_subsample.csv.xz",)}
+
+
+class Covertype(Table):
+    """The cover type stands behind the 54 features."""
+
+    name, kept = "covertype", slice(54)
+    files: ClassVar = {"real": ("covtype.data.gz",)}
+
+
+class MiniBoone(Table):
+    """One line of counts comes first."""
+
+    name, kept, skipped = "miniboone", slice(None), 1
+    files: ClassVar = {"real": ("MiniBooNE_PID.txt",)}
 
 
 class Rna(Points):
@@ -284,42 +278,7 @@ class Rna(Points):
     files: ClassVar = {"real": ("cod-rna", "cod-rna.t", "cod-rna.r")}
 
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        texts = [paths[file].read_text(encoding="ascii") for file in self.files["real"]]
-        return np.concatenate([ijcnn1.libsvm(text.splitlines(), 8)[1] for text in texts])
-
-
-class Song(Points):
-    """The year of the song stands before the 90 features; not in the subsample."""
-
-    name = "song"
-    files: ClassVar = {"real": ("YearPredictionMSD.txt.zip",), "subsample": ("song_uniform_subsample.csv.xz",)}
-
-    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        (path,) = paths.values()
-        if path.suffix == ".xz":
-            return from_text(path)
-        with zipfile.ZipFile(path) as archive:
-            return from_text(io.BytesIO(archive.read("YearPredictionMSD.txt")))[:, 1:]
-
-
-class Covertype(Points):
-    """The cover type stands behind the 54 features."""
-
-    name = "covertype"
-    files: ClassVar = {"real": ("covtype.data.gz",)}
-
-    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        return from_text(paths["covtype.data.gz"])[:, :54]
-
-
-class MiniBoone(Points):
-    """One line of counts comes first."""
-
-    name = "miniboone"
-    files: ClassVar = {"real": ("MiniBooNE_PID.txt",)}
-
-    def features(self, paths: Mapping[str, Path]) -> np.ndarray:
-        return from_text(paths["MiniBooNE_PID.txt"], separator=r"\s+", skip=1)
+        return np.concatenate([ijcnn1.libsvm(path, 8)[0] for path in paths.values()])
 
 
 class Fma(Points):

@@ -10,14 +10,7 @@ from dpsub import checks
 
 
 def normal_datasets(n: int, rngs: Iterable[np.random.Generator]) -> np.ndarray:
-    """Draw one data set of `n` independent N(0, 1) values from each generator; shape (replicates, n).
-
-    One stream (role "data") a replicate: a data set does not depend on which others are drawn with it.
-
-    References
-    ----------
-    must, Section 4.2.1.
-    """
+    """Draw `n` independent N(0, 1) values from each generator (must, Section 4.2.1); shape (replicates, n)."""
     n = checks.integer("n", n, at_least=1)
     return np.reshape([rng.standard_normal(n) for rng in rngs], (-1, n))
 
@@ -27,18 +20,8 @@ def linear_datasets(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw one regression data set y = beta_0 + beta_1 x_1 + ... + e of `n` records from each generator.
 
-    The predictors and the errors are independent N(0, 1); each stream gives the predictors record by record, then e.
-
-    Returns
-    -------
-    X : ndarray, shape (replicates, n, len(beta))
-        Predictors; the first column is the intercept's 1.
-    y : ndarray, shape (replicates, n)
-        Responses.
-
-    References
-    ----------
-    must, Section 4.2.2.
+    The predictors and the errors are independent N(0, 1); each stream gives the predictors record by record, then e
+    (must, Section 4.2.2). Return X, shape (replicates, n, len(beta)), whose first column is 1, and y, (replicates, n).
     """
     n = checks.integer("n", n, at_least=1)
     coefficients = checks.finite_array("beta", list(beta), ndim=1)

@@ -25,16 +25,14 @@ def law_array(name: str, value: ArrayLike) -> np.ndarray:
     totals = array.sum(axis=-1).ravel()
     off = np.abs(totals - 1)
     if (off > 1e-9).any():
-        raise ArgumentError(
-            f"{name} must sum to 1 within 1e-9 in every row, got {totals[off.argmax()]:.12g}; normalise it"
-        )
+        raise ArgumentError(f"{name} must sum to 1 within 1e-9 in every row, got {totals[off.argmax()]:.12g}; "
+                            "normalise it")
     return array
 
 
 def _solved(**program: Any) -> Any:
     """Result of a linear program, which may be infeasible; NumericalError if it is not solved."""
     from scipy.optimize import linprog  # here, as its import takes longer than all that needs no program
-
     found = linprog(**program, method="highs")
     if found.status not in (0, _INFEASIBLE):
         raise NumericalError(f"the linear program must be solved, got status {found.status}: {found.message}")
@@ -74,7 +72,6 @@ def total_variation(first: ArrayLike, second: ArrayLike) -> np.ndarray:
 
 class ConvexitySides(NamedTuple):
     """D_{alpha'} of two mixtures that share a part, what it equals, and the bound that follows by convexity."""
-
     mixed: float
     identity: float
     bound: float
@@ -120,7 +117,6 @@ class MaximalCoupling(NamedTuple):
     """What two laws nu, nu' share, and what is left of each: the coupling (1 - eta) pi0 + eta pi1, where pi0 stays put.
     pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the printed divisor eta gives it the mass eta.
     """
-
     eta: float  # total variation distance, the mass that is not shared
     shared: np.ndarray  # nu0 = min(nu, nu') / (1 - eta); zeros where eta = 1
     first: np.ndarray  # nu1 = (nu - min) / eta; nu0 where eta = 0
@@ -185,7 +181,6 @@ Curve = Callable[[np.ndarray], np.ndarray]
 
 class MomentInterval(NamedTuple):
     """Numbers between which E exp(s L) lies; log `upper` / s bounds the Renyi divergence of order s + 1."""
-
     lower: float
     upper: float
 
@@ -212,10 +207,8 @@ def moment_from_profiles(
     s = checks.real("order", order, above=0)
     last = checks.real("end", end, above=0)
     if not rate > s:
-        raise ArgumentError(
-            f"the profiles must fall faster than exp(-s epsilon) beyond end for a finite moment, got "
-            f"rate = {rate:g} and s = {s:g}; take a later end"
-        )
+        raise ArgumentError(f"the profiles must fall faster than exp(-s epsilon) beyond end for a finite moment, got "
+                            f"rate = {rate:g} and s = {s:g}; take a later end")
     tail = 0.0
     if math.isfinite(rate):
         first, second = (float(curve(np.array([last]))[0]) for curve in (forward, backward))
@@ -233,10 +226,8 @@ def moment_from_profiles(
         # the error is of second order in the width of a panel
         panels = math.ceil(panels * max(1.5, 1.1 * math.sqrt((high - low) / (width * low))))
         if panels > 2**20:
-            raise NumericalError(
-                f"the moment must be known within a relative {width:g}, got {low:.10g} to {high:.10g};"
-                " take a larger width or a smaller order"
-            )
+            raise NumericalError(f"the moment must be known within a relative {width:g}, got {low:.10g} to {high:.10g};"
+                                 " take a larger width or a smaller order")
 
 
 def tail_rate(curve: Curve, end: float) -> float:
@@ -270,18 +261,13 @@ def _growth(power: float, step: np.ndarray) -> np.ndarray:
 
 class WorstMechanism(NamedTuple):
     """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples."""
-
     divergence: float
     dual: float  # value of the dual program, which certifies it from above
     event: np.ndarray  # probability of 1 on each sample, of a mechanism of one bit that attains the divergence
 
 
 def worst_mechanism(
-    first: ArrayLike,
-    second: ArrayLike,
-    neighbours: Sequence[tuple[int, int]],
-    epsilon: float,
-    delta: float,
+    first: ArrayLike, second: ArrayLike, neighbours: Sequence[tuple[int, int]], epsilon: float, delta: float,
     alpha: float,
 ) -> WorstMechanism:
     """Return the largest D_alpha(omega K || omega' K) over all (epsilon, delta)-DP mechanisms K.
@@ -304,10 +290,8 @@ def worst_mechanism(
     gap = checks.real("delta", delta, at_least=0, at_most=1)
     pairs = np.array([*neighbours, *((b, a) for a, b in neighbours)], dtype=int).reshape(-1, 2)
     if one.shape != other.shape or (pairs.size and not (pairs.min() >= 0 and pairs.max() < one.size)):
-        raise ArgumentError(
-            f"both laws and all neighbours must be about the same samples, got {one.size} and "
-            f"{other.size} samples; give positions below that"
-        )
+        raise ArgumentError(f"both laws and all neighbours must be about the same samples, got {one.size} and "
+                            f"{other.size} samples; give positions below that")
     left, right = pairs.T
     # f(y) - e f(y') <= delta, and e f(y') - f(y) <= e - 1 + delta for the complement, its two samples interchanged
     bound = np.zeros((len(pairs), one.size))

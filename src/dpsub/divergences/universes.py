@@ -64,7 +64,6 @@ def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> flo
 @dataclass(frozen=True)
 class Space:
     """All samples that can occur, and the relation of those that are neighbours."""
-
     samples: tuple[Dataset, ...]
     relation: Relation
 
@@ -145,9 +144,8 @@ class KernelProfile(Profile):
         self.kernel = law_array("kernel", kernel)
         self.distances = np.asarray(distances, dtype=float)
         if self.distances.shape != (len(self.kernel), len(self.kernel)):
-            raise ArgumentError(
-                f"distances must be a square matrix over {len(self.kernel)} samples, got shape {self.distances.shape}"
-            )
+            raise ArgumentError(f"distances must be a square matrix over {len(self.kernel)} samples, got shape "
+                                f"{self.distances.shape}")
         # samples with one law (sums that agree) are compared once
         seen: dict[bytes, int] = {}
         self._place = [seen.setdefault(law.tobytes(), len(seen)) for law in self.kernel]
@@ -192,7 +190,6 @@ Design = Mapping[Dataset, Mapping[Dataset, float]]
 @dataclass(frozen=True)
 class MembershipLoss:
     """What randomised membership of one record loses under a sampler, next to the lemma's value."""
-
     eta: float  # largest total variation distance between samples of neighbours
     inclusion: float  # largest probability of the record in the sample of a data set that holds it, a neighbour not
     natural: bool  # whether every record of a data set can be in its sample, and no other one can
@@ -205,15 +202,11 @@ class MembershipLoss:
         UnsupportedError unless the corrected lemma covers the design: natural, and its inclusion probability is eta.
         """
         if not self.natural:
-            raise UnsupportedError(
-                "the lower bound by membership needs a natural sampler, got one that leaves out a "
-                "record for good or adds one; check its law"
-            )
+            raise UnsupportedError("the lower bound by membership needs a natural sampler, got one that leaves out a "
+                                   "record for good or adds one; check its law")
         if abs(self.inclusion - self.eta) > 1e-12:
-            raise UnsupportedError(
-                f"the lower bound by membership needs an inclusion probability of eta = "
-                f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits this and is false"
-            )
+            raise UnsupportedError(f"the lower bound by membership needs an inclusion probability of eta = "
+                                   f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits this and is false")
         return self.claimed
 
 

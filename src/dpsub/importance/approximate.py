@@ -37,7 +37,6 @@ _TABLE = 1000  # weights of more than twice as many records are bracketed by a t
 class NormPair:
     """Noise of density exp(-|z|_2) in d dimensions on values at distance `shift`, in units of its scale; symmetric,
     losses in [-shift, shift]; d = 1 is Laplace.  NumericalError beyond 600 nats (e^L is no double) or below 1e-300."""
-
     d: int
     shift: float
 
@@ -45,9 +44,8 @@ class NormPair:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not 1e-300 <= self.shift <= 600:
-            raise NumericalError(
-                f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; raise the noise"
-            )
+            raise NumericalError(f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; "
+                                 "raise the noise")
 
     @cached_property
     def flat_share(self) -> float:
@@ -127,7 +125,6 @@ def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
 class LloydLoss:
     """`n_iterations` rounds of noisy count and sum in d dimensions for one record that moves them by count_shift = w /
     beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0; `cells`: steps of the grid of losses in the larger shift."""
-
     d: int
     sum_shift: float
     count_shift: float
@@ -209,9 +206,8 @@ def certified_epsilon(
 def _proved_between(calibration: LloydCalibration, delta: float, cells: int, low: float, high: float) -> float:
     """Epsilon of all records with norms from low to high: no larger norm, weight or probability is among them."""
     if calibration.mode == "released":
-        raise UnsupportedError(
-            "the noise of mode released has an exponential radius, for which no loss is bounded; use stated or repaired"
-        )
+        raise UnsupportedError("the noise of mode released has an exponential radius, for which no loss is bounded; "
+                               "use stated or repaired")
     rates = calibration.rates([low, high])
     if not math.isfinite(calibration.s):
         return math.inf

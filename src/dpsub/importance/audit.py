@@ -30,7 +30,6 @@ _MOST_NUMBERS = 1 << 28
 class CanaryAudit:
     """The loss that one attack has shown, `lower` at a confidence, beside the one promised, in nats; `hits`: how often
     the event came with and without the canary, of `draws` each."""
-
     attack: str
     mode: str
     promised: float

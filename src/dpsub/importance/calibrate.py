@@ -40,7 +40,6 @@ class DataFacts:
     radius : largest l2 norm r, from 1e-30 to 1e30
     mean_square : mean squared l2 norm, at least 1e-60 and at most r^2
     """
-
     n: int
     d: int
     radius: float
@@ -63,9 +62,8 @@ class DataFacts:
         facts = cls(rows.shape[0], rows.shape[1], math.sqrt(squares.max()), float(squares.mean()))
         off = float(np.linalg.norm(rows.mean(axis=0, dtype=float)))
         if off > 1e-6 * facts.radius:
-            raise ArgumentError(
-                f"data must be centred within 1e-6 of the radius {facts.radius:g}, got a mean of norm {off:g}"
-            )
+            raise ArgumentError(f"data must be centred within 1e-6 of the radius {facts.radius:g}, "
+                                f"got a mean of norm {off:g}")
         return facts
 
 
@@ -92,7 +90,6 @@ class LloydCalibration:
     psi : proved largest loss over the ball, at most the target; in `released` what that code gives, which may exceed it
     m_max : largest size that the sampler attains at this target (n for `full` and `unif`)
     """
-
     sampler: str
     mode: str
     facts: DataFacts
@@ -138,10 +135,8 @@ class LloydCalibration:
 
     def _lengths(self, norms: ArrayLike) -> np.ndarray:
         if not self.feasible:
-            raise ArgumentError(
-                f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler "
-                f"{self.sampler}, got m = {self.m:g}; lower m or raise epsilon"
-            )
+            raise ArgumentError(f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler "
+                                f"{self.sampler}, got m = {self.m:g}; lower m or raise epsilon")
         return _within(norms, self.facts)
 
 
@@ -149,10 +144,8 @@ def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
     """Norms that the guarantee is about, those of a rounding above the radius lowered to it."""
     z = nonnegative("norms", norms)
     if z.size and float(z.max()) > facts.radius * (1 + 1e-9):
-        raise ArgumentError(
-            f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or "
-            "scale down such rows"
-        )
+        raise ArgumentError(f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave out or "
+                            "scale down such rows")
     return np.asarray(np.minimum(z, facts.radius))
 
 

@@ -87,7 +87,6 @@ class Lloyd:
     n_iterations : T
     order : p of the norm, at least 1
     """
-
     n_clusters: int
     beta_sum: float
     beta_count: float

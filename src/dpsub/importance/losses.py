@@ -46,11 +46,9 @@ def inclusion(q: ArrayLike) -> np.ndarray:
     """Return inclusion probabilities as an array; ArgumentError outside (0, 1]: what is never drawn has no weight."""
     chances = checks.finite_array("inclusion probabilities", q)
     if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
-        raise ArgumentError(
-            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; "
-            f"leave out records that are sampled never or below {_RAREST:g}, and lower m where a "
-            "probability exceeds 1"
-        )
+        raise ArgumentError(f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; "
+                            f"leave out records that are sampled never or below {_RAREST:g}, and lower m where a "
+                            "probability exceeds 1")
     return chances
 
 
@@ -83,7 +81,6 @@ def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
 class Power:
     """eps(w, x) = c(x) w^exponent, the profile of n records of `scales` c(x) = eps(1, x) >= 0, nats, shape (n,);
     exponent 1 is additive noise on sums, 0 ignores weights."""
-
     scales: np.ndarray
     exponent: float = 1.0
 

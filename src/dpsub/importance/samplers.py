@@ -40,7 +40,6 @@ def checked_points(points: ArrayLike) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class WeightedSample:
     """Increasing indices of the records that were drawn, shape (s,), and their weights 1/q >= 1."""
-
     indices: np.ndarray
     weights: np.ndarray
 
@@ -60,7 +59,6 @@ class PoissonImportance:
 
     Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.  The guarantee
     needs q_i to be a function of record i and public numbers; neither q nor the sample may be released."""
-
     q: np.ndarray
 
     def __post_init__(self) -> None:
@@ -169,7 +167,6 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
 @dataclass(frozen=True)
 class WeightedLaplaceSum:
     """Release sum of w_i x_i + independent Laplace noise of one scale b > 0 in each coordinate (Section 3.3)."""
-
     scale: float
 
     def __post_init__(self) -> None:

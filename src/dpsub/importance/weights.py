@@ -31,14 +31,11 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     """
     goal, a = moderate("target epsilon", target), np.atleast_1d(checks.finite_array("slopes", slopes))
     if a.size and a.min() < _SMALLEST:
-        raise ArgumentError(
-            f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without "
-            "influence has no largest weight: cap it"
-        )
+        raise ArgumentError(f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without "
+                            "influence has no largest weight: cap it")
     if a.size and a.max() > goal * (1 + 1e-12):  # rounding of a limit that the caller has computed is let pass
-        raise ArgumentError(
-            f"the target must be at least the largest unsampled loss = {a.max():g}, got {goal:g}; raise the noise"
-        )
+        raise ArgumentError(f"the target must be at least the largest unsampled loss = {a.max():g}, got {goal:g}; "
+                            "raise the noise")
     weights = np.empty(a.shape)
     with np.errstate(over="ignore"):  # of steps that are not taken
         for start in range(0, len(a), _BLOCK):

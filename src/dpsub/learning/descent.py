@@ -34,7 +34,6 @@ def logistic_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class Descent:
     """How the gradients of a batch become a step."""
-
     residual: Residual  # derivative of a record's loss with respect to z = x'beta, a function of (z, y)
     learning_rate: float
     clip: float | None  # largest norm of a record's gradient; None for the non-private baseline
@@ -68,14 +67,8 @@ def batches(blocks: Sequence[Samples], width: int) -> Iterator[tuple[np.ndarray,
 
 
 def descend(
-    features: np.ndarray,
-    targets: np.ndarray,
-    blocks: Sequence[Samples],
-    noise: np.ndarray | None,
-    initial: np.ndarray,
-    descent: Descent,
-    *,
-    width: int,
+    features: np.ndarray, targets: np.ndarray, blocks: Sequence[Samples], noise: np.ndarray | None,
+    initial: np.ndarray, descent: Descent, *, width: int,
 ) -> Iterator[np.ndarray]:
     """Run DP-SGD (MUST, Algorithm 2) on R replicates at once and yield beta, shape (R, p), after each iteration.
 
@@ -146,7 +139,6 @@ def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
     negative one, ties counting one half; NaN if one class of y in {0, 1} is absent.
     """
     from scipy.stats import rankdata  # here, as its import takes longer than most jobs compute
-
     actual = y > 0.5
     positive = int(np.count_nonzero(actual))
     negative = len(actual) - positive

@@ -72,7 +72,6 @@ def of_statistics(sampler: str, *, n: int, m: int, lower: float, upper: float, v
 @dataclass(frozen=True)
 class NoisePlan:
     """The Gaussian noise of one subsampled query."""
-
     eta: float  # inclusion probability of the sampler
     epsilon: float  # of the base mechanism, nats
     delta: float  # of the base mechanism
@@ -82,14 +81,8 @@ class NoisePlan:
 
 
 def plan_noise(
-    law: MultiplicityLaw,
-    *,
-    epsilon_amplified: float,
-    delta: float,
-    sensitivity: float,
-    calibration: str,
-    group_sensitivity: float | None = None,
-    nominal_delta: bool = False,
+    law: MultiplicityLaw, *, epsilon_amplified: float, delta: float, sensitivity: float, calibration: str,
+    group_sensitivity: float | None = None, nominal_delta: bool = False,
 ) -> NoisePlan:
     """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ' (MUST, Theorem 5).
 

@@ -65,7 +65,6 @@ class AdditiveNoiseProfile(Profile):
     """Exact profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
     must, Theorem 1; balle, Theorems 3 and 4.
     """
-
     ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
     name: ClassVar[str]
 
@@ -77,10 +76,8 @@ class AdditiveNoiseProfile(Profile):
 
         Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
         """
-        raise UnsupportedError(
-            f"the moments of {self.name} noise must be known in closed form, got none; "
-            "take dpsub.divergences.moment_from_profiles"
-        )
+        raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
+                               "take dpsub.divergences.moment_from_profiles")
 
     def group(self, occurrences: int) -> AdditiveNoiseProfile:
         """Return the profile for data sets at distance l >= 1: that of l times the ratio (balle, Section 3)."""
@@ -90,7 +87,6 @@ class AdditiveNoiseProfile(Profile):
 @dataclass(frozen=True)
 class Mechanism(ABC):
     """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0."""
-
     scale: float  # above 0, in the units of the value
     name: ClassVar[str]
 

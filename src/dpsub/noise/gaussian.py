@@ -32,7 +32,6 @@ class GaussianProfile(AdditiveNoiseProfile):
     phi(t) (R(t) - R(t + theta)), which keeps its relative accuracy where both terms of the printed form underflow.
     Where the two ratios are close, their difference is the integral of -R'(u) = 1 - u R(u) over [t, t + theta].
     """
-
     name: ClassVar[str] = "gaussian"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -50,7 +49,6 @@ class GaussianProfile(AdditiveNoiseProfile):
         """Safeguarded root finding on log delta(epsilon) = log `delta`; infinite at 0."""
         # its import takes as long as all others together, and most uses of profiles need no root
         from scipy.optimize import brentq
-
         if delta == 0:
             return math.inf
         goal = math.log(delta)
@@ -129,7 +127,6 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
     """Noise N(0, scale²) per coordinate, scale > 0 (must, Theorem 1; balle, Section 3 on output perturbation)."""
-
     name: ClassVar[str] = "gaussian"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:
@@ -186,7 +183,6 @@ class Gaussian(Mechanism):
         while excess(high) < 0:
             high *= 2
         from scipy.optimize import brentq
-
         ratio = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
         return cls(round_up(span / ratio, lambda scale: excess(span / scale) <= 0))
 

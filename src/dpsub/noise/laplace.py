@@ -23,7 +23,6 @@ class LaplaceProfile(AdditiveNoiseProfile):
     The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon < -theta, where the
     optimal rejection region is the whole line; from -theta on the printed formula is exact.
     """
-
     name: ClassVar[str] = "laplace"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -68,7 +67,6 @@ class LaplaceProfile(AdditiveNoiseProfile):
 @dataclass(frozen=True)
 class Laplace(Mechanism):
     """Double-exponential noise, density exp(-|z| / scale) / (2 scale), deviation sqrt(2) scale (must, Theorem 1)."""
-
     name: ClassVar[str] = "laplace"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:

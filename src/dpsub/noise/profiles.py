@@ -22,7 +22,6 @@ class RandomisedResponseProfile(Profile):
 
     The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only.
     """
-
     keep_probability: float
     any_distance: ClassVar[bool] = False
 
@@ -45,10 +44,8 @@ class RandomisedResponseProfile(Profile):
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
         if not self.any_distance and (distance > 1).any():
-            raise UnsupportedError(
-                "randomised response of one bit knows no data sets at a distance above 1; "
-                "take the profile of membership for larger data sets"
-            )
+            raise UnsupportedError("randomised response of one bit knows no data sets at a distance above 1; "
+                                   "take the profile of membership for larger data sets")
         rare = 1 - self.likely
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             growth = np.exp(order)
@@ -74,7 +71,6 @@ class MembershipProfile(RandomisedResponseProfile):
 
     No pair of data sets is easier to tell apart, so the profile is the same at every distance (balle, Section 5).
     """
-
     any_distance: ClassVar[bool] = True
 
 
@@ -86,7 +82,6 @@ class BlackBoxGroups(Profile):
 
     balle, Section 3 (after Vadhan 2017, Lemma 2.2).
     """
-
     base: Profile
 
     def log_bound(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -110,7 +105,6 @@ class ConstantGroups(Profile):
 
     True of membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
     """
-
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -124,7 +118,6 @@ class PairedSteps(Profile):
 
     A substitution is one removal and one addition: distance l here is distance 2 l there.
     """
-
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -144,7 +137,6 @@ class PointGuarantee(Profile):
     iterate. For l = 1 it is 1 - (1 - delta0) (1 + exp(epsilon)) / (1 + exp(epsilon0)) where |epsilon| <= epsilon0, and
     delta0 above; at epsilon = epsilon0 randomised response attains it (balle, Section 5). The iteration is ours.
     """
-
     epsilon0: float
     delta0: float = 0.0
 

@@ -19,7 +19,6 @@ class RecyclingAdvice:
     """What one budget allows.  Where the paper's algorithms have no answer `paper` is None, for the reason in
     `no_paper`; `paper_delta` is what all releases with their parameters really have at epsilon, rounded up; the
     `ceiling` is for one release; `complete` says whether the search for the `optimum` ended before the time limit."""
-
     plain: Choice
     paper: Choice | None
     optimum: Choice

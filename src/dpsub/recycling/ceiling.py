@@ -24,7 +24,6 @@ _MOST_CELLS = 4000
 
 class Ceiling(NamedTuple):
     """Largest acceptance of symmetric unimodal noise: the staircase attains `lower`, and none exceeds `upper`."""
-
     lower: float
     upper: float
 
@@ -60,7 +59,6 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
 class _Programme(NamedTuple):
     """What to maximise over masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out: privacy of
     each cell nearer to 0 than the one it is compared with, unimodality, sum of the slacks; `total`: the mass is 1."""
-
     objective: np.ndarray
     matrix: sparse.csr_array
     right: np.ndarray

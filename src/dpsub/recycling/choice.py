@@ -28,7 +28,6 @@ from dpsub.recycling.law import Recycled, RecycledProfile
 class Choice:
     """A recycler for (epsilon, delta), the budget of `steps` releases together: kept by the exact profile, by a proved
     bound (upper), or by a published formula (paper), which is no guarantee: `true_delta` says what is."""
-
     law: Recycled
     epsilon: float
     delta: float
@@ -145,11 +144,9 @@ def largest_rate(kernel: Kernel, epsilon: float, delta: float, lower: float, upp
         found, has = _largest_composed(alone, order, target, times), f"more in {times} releases"
     if found is None:
         check_time()
-        raise ArgumentError(
-            f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} "
-            f"where the kernel alone has {has} and no rate has less than the budget; take a larger "
-            "scale or budget"
-        )
+        raise ArgumentError(f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} "
+                            f"where the kernel alone has {has} and no rate has less than the budget; take a larger "
+                            "scale or budget")
     return Choice(found, order, target, "exact" if times == 1 else "upper", times)
 
 

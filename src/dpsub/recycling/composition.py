@@ -95,7 +95,6 @@ def _drops(slopes: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class RecycledEvent(Event):
     """One release."""
-
     law: Recycled
 
     attained_once = True
@@ -144,16 +143,8 @@ class RecycledEvent(Event):
         return DominatedEvent(lambda tail: (self._profile, None), None).spread()
 
 
-def account(
-    law: Recycled,
-    steps: int = 1,
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    adjacency: str = "substitute",
-    width: float | None = None,
-    deadline: float | None = None,
-) -> Account:
+def account(law: Recycled, steps: int = 1, *, epsilon: float | None = None, delta: float | None = None,
+            adjacency: str = "substitute", width: float | None = None, deadline: float | None = None) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of up to `MOST_STEPS` releases with one recycler.  `adjacency`,
     for which `law.sensitivity` holds, only enters the words; `width` is absolute for epsilon (default 1e-3), relative
     for delta (5e-3); what is reached at `deadline`, a reading of `time.monotonic`, is the answer."""
@@ -171,10 +162,8 @@ def account(
         lower, upper = math.inf, math.inf
     else:
         lower, upper, width_met = ledger.answer(target)
-    pair = (
-        f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
-        f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}"
-    )
+    pair = (f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability {law.rate:g} outside "
+            f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}")
     return Account(
         lower=min(lower, upper), upper=upper, kind="exact" if ledger.one_number else "bounds", pair=pair,
         adjacency=relation, sensitivity=f"neighbours move the value by up to {law.sensitivity:g}",

@@ -21,7 +21,6 @@ from dpsub.recycling.kernels import EPS, Kernel
 class HockeyStickPieces(NamedTuple):
     """H_a at a = e^epsilon in units of e^scale (scale -inf where H is 0): `value` is H, `error` a bound of its
     rounding, and `slope` a P(loss > epsilon) under the second law, which is -a times a subgradient of H."""
-
     scale: np.ndarray
     value: np.ndarray
     slope: np.ndarray
@@ -49,7 +48,6 @@ class HockeyStickPieces(NamedTuple):
 
 class LossInterval(NamedTuple):
     """Where noise n, and n - D, stay inside or outside of the bounds."""
-
     low: float
     high: float
     inside: bool

@@ -23,7 +23,6 @@ from dpsub.recycling.kernels import Kernel
 
 class LoopedRelease(NamedTuple):
     """What the loop released, and how many draws each entry took (never to be published with it)."""
-
     released: np.ndarray
     draws: np.ndarray
 
@@ -39,7 +38,6 @@ class Recycled:
     lower, upper : bounds of the noise, lower < 0 < upper, in the query's units: public, chosen without the value.
     sensitivity : D > 0, the farthest that the values of two neighbouring data sets are apart.
     """
-
     kernel: Kernel
     rate: float
     lower: float
@@ -55,10 +53,8 @@ class Recycled:
             # what is computed from their ratios to the scale, and their squares, is a double
             value, scale = getattr(self, name), self.kernel.scale
             if not 1e-150 <= abs(value) / scale <= 1e150:
-                raise ArgumentError(
-                    f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
-                    f"{scale:g}, got {name} = {value:g}; take numbers that are closer"
-                )
+                raise ArgumentError(f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
+                                    f"{scale:g}, got {name} = {value:g}; take numbers that are closer")
 
     @classmethod
     def within(cls, kernel: Kernel, rate: float, bound: float, sensitivity: float) -> Recycled:
@@ -197,7 +193,6 @@ class Recycled:
 class RecycledProfile(Profile):
     """Exact profile: the larger one of both directions at the full sensitivity, the worst shift (docs/recycling.md,
     section 2).  At q = 1 it does not fall to 0.  The paper's formulas: `dpsub.recycling.paper`."""
-
     law: Recycled
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:

@@ -169,10 +169,8 @@ def algorithm2_composed(family: Family, epsilon: float, delta: float, bound: flo
 
     first, most = math.log(order / times) - 0.1, math.log(order)
     if excess(first) > 0:
-        raise NumericalError(
-            f"the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = {order:g} "
-            f"over {times} releases; their composition theorem has no epsilon there"
-        )
+        raise NumericalError(f"the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = {order:g} "
+                             f"over {times} releases; their composition theorem has no epsilon there")
     # releases that spend all of epsilon each exceed it together, and those with their T-th part do not
     low, _ = bracketed(excess, first, most, 8, 1e-3)
     return Choice(law(low), order, target, "paper", times)

@@ -76,7 +76,6 @@ def printed_acceptance(sigma: ArrayLike, rate: ArrayLike, sampling_sd: ArrayLike
 class Query:
     """A linear query of `n` records with values clipped to [0, `clip`], whose standard deviation (divisor n) is
     `spread` (brdp, Sections 7 and 8).  A count is over indicators: `clip` 1, `spread` sqrt(p_c (1 - p_c))."""
-
     n: int
     clip: float
     spread: float
@@ -128,13 +127,11 @@ class Query:
 
 class Total(Query):
     """Sum of the values: a record moves it by at most the clipping range."""
-
     name: ClassVar[str] = "sum"
 
 
 class Average(Query):
     """Mean of the values; the number of records is public, so that only substitution is bounded, by clip / m."""
-
     name: ClassVar[str] = "avg"
 
     @property
@@ -147,7 +144,6 @@ class Average(Query):
 
 class Count(Query):
     """Number of records with a property: values are indicators, `clip` is 1."""
-
     name: ClassVar[str] = "cnt"
 
     @classmethod
@@ -163,7 +159,6 @@ KINDS: dict[str, type[Query]] = {kind.name: kind for kind in (Total, Average, Co
 class SampledChoice(NamedTuple):
     """The release that the search found, with the sensitivity that it was calibrated to, and its sampling rate.
     `claimed` is the objective's acceptance: the true one only for "convolution"."""
-
     sampling_rate: float
     law: Recycled
     claimed: float

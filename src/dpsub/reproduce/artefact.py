@@ -56,9 +56,8 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
         place = ", ".join(row[[*keys, "column", "variant"]])
-        raise DataError(
-            f"each value of an artefact comes once, got {place} twice; look for records of two runs in one folder"
-        )
+        raise DataError(f"each value of an artefact comes once, got {place} twice; "
+                        "look for records of two runs in one folder")
     return frame
 
 
@@ -179,10 +178,8 @@ class Artefact(ABC):
             frame = frame[frame["variant"].isin(wanted)]
             if frame.empty:
                 have = ", ".join(sorted(records[experiment]["variant"].unique()))
-                raise DataError(
-                    f"{self.identifier} needs {experiment!r} in the variant {' or '.join(wanted)}, "
-                    f"got {have}; run that variant"
-                )
+                raise DataError(f"{self.identifier} needs {experiment!r} in the variant {' or '.join(wanted)}, "
+                                f"got {have}; run that variant")
         return frame
 
     def labels(self, records: Records) -> tuple[str, ...]:
@@ -239,18 +236,14 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         found = published.load(artefact.paper, artefact.name, folder)
         keys = published.key_names(found)
         if keys != [key for key in artefact.keys if key in keys]:
-            raise DataError(
-                f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
-                f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}"
-            )
+            raise DataError(f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
+                            f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}")
         frame = found.assign(**{key: "" for key in artefact.keys if key not in keys})[columns]
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for place in artefact.declared():
         if place not in known:
-            raise DataError(
-                f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
-                f"in {name}; add the row, or correct the declaration"
-            )
+            raise DataError(f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
+                            f"in {name}; add the row, or correct the declaration")
     return frame
 
 
@@ -262,10 +255,8 @@ def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
         if quote.artefact in known:
             theirs = published.load(artefact.paper, quote.artefact, folder)
             found = theirs[(theirs[list(quote.source)] == pd.Series(quote.source)).all(axis=1)]
-            rows += [
-                {**quote.place, "printed": row["printed"], "erratum": row["erratum"]}
-                for row in found.to_dict("records")
-            ]
+            rows += [{**quote.place, "printed": row["printed"], "erratum": row["erratum"]}
+                     for row in found.to_dict("records")]
     return pd.DataFrame(rows)
 
 

@@ -259,14 +259,8 @@ def below(numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool =
 
 
 def near(
-    numbers: Numbers,
-    printed: float | Callable[[], float],
-    note: str,
-    *,
-    tolerance: float = 0.0,
-    relative: float = 0.0,
-    factor: float = 1.0,
-    bounds: bool = False,
+    numbers: Numbers, printed: float | Callable[[], float], note: str, *,
+    tolerance: float = 0.0, relative: float = 0.0, factor: float = 1.0, bounds: bool = False,
 ) -> Question:
     """Ask whether the range of the numbers meets a printed one, give or take a tolerance or up to a factor.
 

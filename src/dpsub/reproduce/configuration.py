@@ -184,8 +184,9 @@ def _head_fields() -> dict[str, Any]:
         ),
         "artefacts": (
             Listed[Name] | None,
-            Field(None, description="Tables and figures (table8, balle_figure1, ...); null: all of the experiments."),
+            Field(None, description="Tables and figures (table8, balle/figure1, ...); null: all of the experiments."),
         ),
+        "container": (str | None, Field(None, description="Image for jobs where Snakemake is told to use one.")),
         "data": (DataSettings, Field(DataSettings(), description="Where data sets come from.")),
         "shared": (
             _shared_groups(),

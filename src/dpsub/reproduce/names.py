@@ -70,32 +70,9 @@ WORDS = {
     "wr": "WR",
 }
 # In these fields the value says it all; elsewhere "name = value".
-SELF_EXPLAINING = (
-    "other",
-    "column",
-    "mechanism",
-    "solver",
-    "statistic",
-    "coefficient",
-    "kind",
-    "claim",
-    "parameter",
-    "draw",
-    "adjacency",
-    "tool",
-    "theorem",
-    "sampler",
-    "base_relation",
-    "relation",
-    "groups",
-    "statement",
-    "case",
-    "topic",
-    "design",
-    "method",
-    "accountant",
-    "task",
-)
+SELF_EXPLAINING = ("other", "column", "mechanism", "solver", "statistic", "coefficient", "kind", "claim",
+                   "parameter", "draw", "adjacency", "tool", "theorem", "sampler", "base_relation", "relation",
+                   "groups", "statement", "case", "topic", "design", "method", "accountant", "task")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",

@@ -36,8 +36,7 @@ class Paper:
     citation : Citation, optional
         None for a study of this project.
     rank : int
-        Papers are shown in the order of their ranks, those of one rank in the order of their keys. The paper of rank 0
-        is the main one: its targets have no prefix ("table8", but "balle_table1").
+        Papers are shown in the order of their ranks, those of one rank in the order of their keys.
     reads : tuple of str
         Keys of other papers whose code or records it uses, and without which it cannot be.
     """

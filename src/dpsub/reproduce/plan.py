@@ -112,9 +112,9 @@ class Plan:
     @cached_property
     def published(self) -> list[str]:
         """Artefacts of which all records are made at published settings, as identifiers."""
-        needed = {one: {one, *experiments.REGISTRY.get(one).needs_records} for one in self.experiments}
-        read = {product.artefact.identifier: product.artefact.experiments for product in self.products}
-        return [name for name, of in read.items() if not {two for one in of for two in needed[one]} & {*self.changed}]
+        needs = {name: {name, *experiments.REGISTRY.get(name).needs_records} for name in self.experiments}
+        kept = {name for name, read in needs.items() if read.isdisjoint(self.changed)}
+        return [one.artefact.identifier for one in self.products if kept.issuperset(one.artefact.experiments)]
 
     @property
     def remark(self) -> str:

@@ -107,7 +107,9 @@ def _blocks(layout: Layout, cells: pd.DataFrame, *, latex: bool) -> list[Block]:
     return [_block(layout, panel, write, variants_of(cells), latex=latex) for panel in place(layout, fields)]
 
 
-def _block(layout: Layout, panel: Panel, write: Writer, variants: list[str], *, latex: bool) -> Block:
+def _block(
+    layout: Layout, panel: Panel, write: Writer, variants: list[str], *, latex: bool
+) -> Block:
     def named(names: tuple[str, ...], values: tuple[str, ...]) -> list[str]:
         return [display(name, value, latex=latex) for name, value in zip(names, values, strict=True)]
 
@@ -140,7 +142,8 @@ def _writer(cells: pd.DataFrame, *, latex: bool, marks: bool) -> tuple[list[dict
                 return f"${printed}$"
             return escape_latex(printed) if latex else escape_markdown(printed)
         value, error, lower, upper = (
-            float(str(cell.get(f"{source}{extra}", "nan"))) for extra in ("", "_standard_error", "_lower", "_upper")
+            float(str(cell.get(f"{source}{extra}", "nan")))
+            for extra in ("", "_standard_error", "_lower", "_upper")
         )
         text = with_error(value, error, lower, upper, printed or templates.get(column, ""))
         if marks and text and cell.get("verdict"):

@@ -96,10 +96,8 @@ def shared(source: str, **more: Any) -> Column:
 
     def only(values: Any) -> Estimate:
         if len(set(values)) > 1:
-            raise DataError(
-                f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
-                "add the key that tells them apart, or take a statistic"
-            )
+            raise DataError(f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
+                            "add the key that tells them apart, or take a statistic")
         return Estimate(float(values[0]), math.nan, 0)
 
     return Column(source, only, **more)
@@ -275,11 +273,9 @@ class Table(Artefact):
                     key = self._present({**fields, **more, **column.keys})
                     if column.plain and len(here) > 1:
                         place = "; ".join(f"{field}={value}" for field, value in key.items())
-                        raise DataError(
-                            f"each value of an artefact comes once, got {place!r}, {quantity!r} "
-                            f"{len(here)} times; look for records of two runs in one folder, or add the "
-                            f"key of {self.identifier} that tells them apart"
-                        )
+                        raise DataError(f"each value of an artefact comes once, got {place!r}, {quantity!r} "
+                                        f"{len(here)} times; look for records of two runs in one folder, or add the "
+                                        f"key of {self.identifier} that tells them apart")
                     yield {
                         **key, "column": quantity.format_map(first), "variant": part.variant or str(found["variant"]),
                         **row,

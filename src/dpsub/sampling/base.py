@@ -30,7 +30,6 @@ _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 
 class Stage(abc.ABC):
     """One step of a chain, which leaves `size` slots (0: a random number); `kind` is its name in "wor:500,wr:400"."""
-
     kind: ClassVar[str]
     size: int
 
@@ -51,7 +50,6 @@ class Stage(abc.ABC):
 @dataclass(frozen=True)
 class PoissonStage(Stage):
     """Keep each slot independently with probability `rate`; leaves a random number of slots."""
-
     rate: float
     kind: ClassVar[str] = "poisson"
     size = 0
@@ -80,7 +78,6 @@ class _OfSize(Stage):
 
 class WithoutReplacement(_OfSize):
     """Take `size` different slots, all subsets equally likely."""
-
     kind: ClassVar[str] = "wor"
 
     @staticmethod
@@ -97,7 +94,6 @@ class WithoutReplacement(_OfSize):
 
 class WithReplacement(_OfSize):
     """Take `size` slots independently and uniformly, with replacement."""
-
     kind: ClassVar[str] = "wr"
 
     @staticmethod
@@ -209,7 +205,6 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
 
 class Family(NamedTuple):
     """Samplers that differ in one size or rate only: from it to the sampler, the largest of interest, which it is."""
-
     make: Callable[[float], Sampler]
     most: float
     solved: str  # "size" or "rate"
@@ -217,7 +212,6 @@ class Family(NamedTuple):
 
 class Sampler(abc.ABC):
     """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are public facts."""
-
     name: ClassVar[str]  # identifier in configuration, records and results
     label: ClassVar[str]  # how figures and tables show it, as the next three, which are in Matplotlib's words
     colour: ClassVar[str]
@@ -290,7 +284,6 @@ class StagedSampler(Sampler):
     The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
     number of distinct records is one along the stages in reverse. A Poisson stage can only be the last one.
     """
-
     kinds: ClassVar[Mapping[str, Kind]]
 
     def __init_subclass__(cls) -> None:

@@ -25,7 +25,6 @@ from dpsub.sampling.base import (
 @dataclass(frozen=True)
 class Poisson(StagedSampler):
     """Include each record independently with probability `rate` (gamma); drawn as a Binomial(n, rate) number."""
-
     rate: float
     name = "poisson"
     label, colour, marker = "Poisson", "#E69F00", "o"
@@ -41,7 +40,6 @@ class Poisson(StagedSampler):
 @dataclass(frozen=True)
 class Wor(StagedSampler):
     """Take m different records, all subsets equally likely: WOR(n, m)."""
-
     m: int
     name = "wor"
     label, colour, marker = "WOR", "#0072B2", "s"
@@ -55,7 +53,6 @@ class Wor(StagedSampler):
 @dataclass(frozen=True)
 class Wr(StagedSampler):
     """Take m records independently and uniformly: WR(n, m), the bootstrap when m = n."""
-
     m: int
     name = "wr"
     label, colour, marker = "WR", "#009E73", "^"
@@ -75,7 +72,6 @@ class _TwoStage(StagedSampler):
 
 class MustOW(_TwoStage):
     """MUST.OW(n, b, m): b different records, then m of them with replacement. With b = n it is WR."""
-
     name = "must_ow"
     label, colour, marker = "MUST.OW", "#D55E00", "D"
     line_style = (0, (5, 1.2, 1, 1.2))
@@ -88,7 +84,6 @@ class MustOW(_TwoStage):
 
 class MustWO(_TwoStage):
     """MUST.WO(n, b, m), b >= m: b with replacement, then m of them without; the law of WR(n, m) (MUST, Corollary 6)."""
-
     name = "must_wo"
     label, colour, marker = "MUST.WO", "#56B4E9", "v"
     line_style = (0, (1, 1.2))
@@ -101,7 +96,6 @@ class MustWO(_TwoStage):
 
 class MustWW(_TwoStage):
     """MUST.WW(n, b, m): b records with replacement, then m of these slots with replacement; aggregated by record."""
-
     name = "must_ww"
     label, colour, marker = "MUST.WW", "#CC79A7", "X"
     line_style = (0, (2.5, 1))
@@ -114,7 +108,6 @@ class MustWW(_TwoStage):
 
 class MustOO(_TwoStage):
     """MUST.OO(n, b, m): two stages without replacement. Its law is that of WOR(n, m)."""
-
     name = "must_oo"
     label, colour, marker = "MUST.OO", "#0072B2", "p"
     kinds: ClassVar = {"b": WithoutReplacement, "m": WithoutReplacement}
@@ -141,7 +134,6 @@ class Multistage(StagedSampler):
     >>> round(sampler.multiplicity_law(1000).mean, 12)      # 100 draws over 1000 records
     0.1
     """
-
     chain: Sequence[Stage]
     name = "multistage"
     label, colour, marker = "multistage", "#999999", "P"

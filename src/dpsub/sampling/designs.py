@@ -25,7 +25,6 @@ MOST_SAMPLES = 200_000
 
 class FrameSampler(abc.ABC):
     """A randomised map from a frame with design variables to a sample; subclasses are frozen dataclasses."""
-
     name: ClassVar[str]  # identifier in configuration, records and results
     label: ClassVar[str]  # in figures and tables
 
@@ -122,7 +121,6 @@ class _OfSizes(FrameSampler):
 @dataclass(frozen=True)
 class RandomSize(_OfSizes):
     """A random size, normal with `mean` and `sd` and cut to 0, ..., n, free of the data; so many different records."""
-
     mean: float
     sd: float
     name, label = "random_size", "random size"
@@ -149,7 +147,6 @@ class RoundedRate(_OfSizes):
     >>> RoundedRate("1/4", "randomised").law(Frame(2))
     {(0, 0): 0.5, (1, 0): 0.25, (0, 1): 0.25}
     """
-
     rate: Fraction
     rounding: str
     name, label = "rounded_rate", "rounded rate"
@@ -177,7 +174,6 @@ _STRATA = Frame(8, strata=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
 
 class StratifiedRate(_ByStratum, RoundedRate):
     """The share `rate` of each stratum, each size rounded half up or at random: proportional allocation."""
-
     name, label = "stratified_rate", "proportional"
 
     @classmethod
@@ -188,7 +184,6 @@ class StratifiedRate(_ByStratum, RoundedRate):
 @dataclass(frozen=True)
 class Stratified(_ByStratum):
     """A fixed allocation: so many records from each stratum, at least 1 (see `dpsub.sampling.allocation`)."""
-
     allocation: tuple[int, ...]
     name, label = "stratified", "stratified"
 
@@ -222,7 +217,6 @@ class ClusterSample(FrameSampler):
     >>> ClusterSample(1).law(Frame(3, clusters=np.array([0, 1, 1])))
     {(1, 0, 0): 0.5, (0, 1, 1): 0.5}
     """
-
     drawn: int
     second_stage: float = 1.0
     name, label = "cluster", "cluster"
@@ -273,7 +267,6 @@ class ClusterSample(FrameSampler):
 @dataclass(frozen=True)
 class PpsCluster(FrameSampler):
     """One cluster, drawn with a chance proportional to its number of members, and all of them."""
-
     name, label = "pps_cluster", "PPS cluster"
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
@@ -301,7 +294,6 @@ class Systematic(FrameSampler):
     """Every `step`-th record from a uniform start among the first `step`; `step` must divide the number of records.
     `order` is "frame", which is known, or "random": uniform and secret, which makes the sample a simple random one.
     """
-
     step: int
     order: str = "frame"
     name, label = "systematic", "systematic"

@@ -21,7 +21,6 @@ class Frame:
     strata, clusters : stratum and cluster of each record, numbered from 0 without a gap, shape (n,).
     sizes : measure of size of each record, not negative, shape (n,).
     """
-
     n: int
     strata: np.ndarray | None = None
     clusters: np.ndarray | None = None
@@ -79,7 +78,6 @@ def _locked(values: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True, eq=False)
 class Sample:
     """One multiset of records: distinct record `indices` and how often each was drawn, `counts` >= 1, shape (d,)."""
-
     indices: np.ndarray
     counts: np.ndarray
 
@@ -92,7 +90,6 @@ class Sample:
 @dataclass(frozen=True, eq=False)
 class Samples:
     """A block of subsets, one after the other (compressed rows): subset i stands at ``offsets[i]:offsets[i + 1]``."""
-
     indices: np.ndarray  # distinct records of each subset
     counts: np.ndarray  # how often each was drawn
     offsets: np.ndarray

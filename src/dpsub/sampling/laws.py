@@ -155,7 +155,6 @@ class MultiplicityLaw:
     >>> round(law.eta, 12), round(law.mean, 12)
     (0.4375, 0.5)
     """
-
     log_pmf: np.ndarray
 
     def __post_init__(self) -> None:

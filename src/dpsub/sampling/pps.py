@@ -35,7 +35,6 @@ class PpsSystematic(_OfFixedSize):
 
     Joint inclusion depends on the order, and many samples are impossible, also where all sizes are equal.
     """
-
     name, label = "pps_systematic", "PPS systematic"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
@@ -62,7 +61,6 @@ class PpsConditionalPoisson(_OfFixedSize):
     P(S) is proportional to the product of its members' odds: of all designs with these inclusion probabilities it has
     the largest entropy, and with equal sizes it is simple random sampling.
     """
-
     name, label = "pps_conditional_poisson", "PPS conditional Poisson"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
@@ -98,7 +96,6 @@ class PpsConditionalPoisson(_OfFixedSize):
 @dataclass(frozen=True)
 class PpsWithReplacement(_OfFixedSize):
     """m independent draws, each with chances proportional to size; a record may come several times."""
-
     name, label = "pps_with_replacement", "PPS with replacement"
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:

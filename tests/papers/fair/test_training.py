@@ -16,7 +16,7 @@ from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments import training
 from dpsub.papers.fair.experiments.cells import Cell
 from dpsub.papers.fair.experiments.comparison import FairComparison
-from dpsub.papers.fair.experiments.tasks import TaskData, load
+from dpsub.papers.fair.experiments.training import TaskData, load
 from dpsub.sampling import Wor
 from dpsub.streams import Streams, stream
 

@@ -38,7 +38,6 @@ _LARGEST = 1e100
 @dataclass(frozen=True, eq=False)
 class FrameTable:
     """The records of a file; labels of strata and clusters are numbered in the order of first appearance."""
-
     frame: Frame
     values: np.ndarray  # the study variable, shape (n,)
     stratum_names: tuple[str, ...]  # as they stand in the file
@@ -223,7 +222,6 @@ class DesignAdvice:
     noisy total of values in [0, B]; infinite where nothing is guaranteed. `lower` and `exact` are over all mechanisms
     that are epsilon-DP under the relation of the row; NaN where unknown.
     """
-
     design: str
     sampler: Sampler | FrameSampler
     relation: str  # what may change in the population for the guarantee

@@ -36,7 +36,6 @@ digits; what is left out can only raise the optimum. Each attempt improves the c
 @dataclass(frozen=True)
 class DesignAudit:
     """The worst loss, in nats, and an event that attains it."""
-
     loss: float  # larger direction, from above by the dual; infinite if a mechanism tells the laws apart for certain
     lower: float  # log ratio of the two laws' chances of `event`; within TOLERANCE of `loss`
     forward: float  # log max P[E] / Q[E] of the two output laws, from above
@@ -86,7 +85,6 @@ def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, rel
     0 gives the largest advantage of a test (bun, Proposition 4.1 and Theorem 2.2).
     """
     from scipy import sparse
-
     epsilon, delta = checks.real("epsilon", epsilon, above=0), checks.real("delta", delta, at_least=0, below=1)
     states = _states(p, q)
     gain = np.array([p.get(state, 0.0) - math.exp(at) * q.get(state, 0.0) for state in states])
@@ -105,7 +103,6 @@ def _solved(
     **equal: Any,
 ) -> Any:  # fmt: skip
     from scipy.optimize import linprog  # takes longer to load than all the rest, and few need it
-
     options: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return linprog(cost, A_ub=rows, b_ub=right, bounds=bounds, method=method, options=options, **equal)
 
@@ -142,7 +139,6 @@ def _distances(states: list[State], relation: str) -> np.ndarray:
 def _constraints(apart: np.ndarray, kept: np.ndarray) -> Any:
     """Return the rows f(y) - exp(apart) f(y') <= 0 of the pairs that are kept, as a sparse matrix."""
     from scipy import sparse
-
     rows, columns = np.nonzero(kept & np.isfinite(apart) & ~np.eye(len(apart), dtype=bool))
     number = np.arange(len(rows))
     values = np.concatenate([np.ones(len(rows)), -np.exp(apart[rows, columns])])
@@ -205,7 +201,6 @@ _ROUNDS = 200
 
 class WorstRatio(NamedTuple):
     """The log of the largest ratio that was found, and a value above it that is verified not to be exceeded."""
-
     log_ratio: float
     upper: float
 

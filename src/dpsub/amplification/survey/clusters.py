@@ -40,7 +40,6 @@ class ClusterDesign:
 
     For adding or removing one record where the partition stays; sizes are those of the smaller population.
     """
-
     sizes: tuple[int, ...]
     drawn: int
     second_stage: float = 1.0

@@ -86,15 +86,8 @@ def _sampled(frame: pd.DataFrame) -> list[Any]:
     start = where(frame, curve="none")["delta"].max()
 
     def outside(axes: Axes) -> None:  # where both panels have no curve
-        axes.text(
-            0.97,
-            0.56,
-            f"no sampling: δ(0) = {start:.3f},\noutside the frame",
-            transform=axes.transAxes,
-            ha="right",
-            fontsize=6.5,
-            color="#404040",
-        )
+        axes.text(0.97, 0.56, f"no sampling: δ(0) = {start:.3f},\noutside the frame", transform=axes.transAxes,
+                  ha="right", fontsize=6.5, color="#404040")  # fmt: skip
 
     return [curves(frame, "x", "delta", by="curve", styles=styles), outside]
 

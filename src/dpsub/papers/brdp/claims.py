@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from dpsub.papers.brdp.releases import SHORT
 from dpsub.reproduce import claims, published
-from dpsub.reproduce.claims import (
-    STATED,
-    Ask,
-    Claim,
-    Finding,
-    Frames,
-    LackingError,
-    Numbers,
-    Question,
-    Setting,
-    agree,
-    below,
-    near,
-    number,
-    pick,
-)
+from dpsub.reproduce.claims import STATED, Claim, Finding, Frames, LackingError, Numbers, Question, Setting, pick
 
 RATES, ACCEPTANCE, COMPOSITION, SAMPLING = "brdp_rates", "brdp_acceptance", "brdp_composition", "brdp_sampling"
 ADULT, GOWALLA, TABLE, CHECKS, NOISE = "brdp_adult", "brdp_gowalla", "brdp_table1", "brdp_checks", "brdp_noise"
@@ -32,25 +18,25 @@ BOTH, ALL = ("stated", "rigorous"), ("stated", "consistent", "rigorous")
 METHODS = {short: name for name, short in SHORT.items()}
 CONVERSIONS = ("closed form", "balle2020", "exact")
 CURVES = ("swapped", "corrected", "exact")  # the rule of each variant that Figure 6 is about
+BOXES = (ADULT, GOWALLA)
 EXCESS = 1 + 1e-9  # of delta: two computations of one number
+KEPT = "kept in {holding} of {n}; {number:.4g} times in {case}"
 
 
 # Table I
 
 
-def table1_claims() -> list[Claim]:
-    """Return a claim a printed number: ours is within 5 %, for sampled methods within a factor of 10."""
-    found = []
+def table1_claims() -> Iterator[Claim]:
+    """Yield a claim a printed number: ours is within 5 %, for sampled methods within a factor of 10."""
     for cell in published.load("brdp", "table1_numbers").to_dict("records"):
         numbers = Numbers(TABLE, "composed", where={
             "method": METHODS[cell["method"]], "delta": float(cell["delta"]), "n_compositions": 1000,
             "conversion": lambda used: used.isin(CONVERSIONS),
         })  # fmt: skip
         relative, factor = (0.0, 10.0) if cell["method"].startswith("SMP") else (0.05, 1.0)
-        ask = near(numbers, float(cell["printed"]), "ours {first:.4g}, printed {printed:g}: {ratio:.3f} times",
-                   relative=relative, factor=factor)  # fmt: skip
-        found.append(Claim(cell["claim"], "Table I", ask, variants=BOTH))
-    return found
+        said = "ours {first:.4g}, printed {printed:g}: {ratio:.3f} times"
+        ask = claims.near(numbers, float(cell["printed"]), said, relative=relative, factor=factor)
+        yield Claim(cell["claim"], "Table I", ask, variants=BOTH)
 
 
 def composed(frames: Frames) -> pd.DataFrame:
@@ -177,24 +163,19 @@ def larger_data_accept_more(frames: Frames) -> Finding:
 
 def boxes(frames: Frames) -> pd.DataFrame:
     """Return acceptance in the panels with boxes, a column a method."""
-    parts = [pick(frames[name], view="box").assign(name=name) for name in (ADULT, GOWALLA)]
+    parts = [pick(frames[name], view="box").assign(name=name.removeprefix("brdp_")) for name in BOXES]
     return pd.concat(parts).pivot_table(index=["name", "panel"], columns="method", values="acceptance")
 
 
-def accepts_more(better: str, worse: str) -> Ask:
+def accepts_more(frames: Frames, better: str, worse: str) -> Finding:
     """Ask whether one kind of release accepts more than another, for both kernels, in every panel with boxes."""
-
-    def ask(frames: Frames) -> Finding:
-        wide = boxes(frames)
-        pairs = [(f"{kernel}_{better}", f"{kernel}_{worse}") for kernel in ("gau", "lap")]
-        against = [
-            f"{row['name'].removeprefix('brdp_')} {row['panel']}: {SHORT[high]} {row[high]:.4g}, "
-            f"{SHORT[low]} {row[low]:.4g}"
-            for high, low in pairs for row in wide[wide[high] <= wide[low]].reset_index().to_dict("records")
-        ]  # fmt: skip
-        return Finding(not against, "; ".join(against) or f"in all {len(wide)} panels")
-
-    return ask
+    wide = boxes(frames)
+    pairs = [(f"{kernel}_{better}", f"{kernel}_{worse}") for kernel in ("gau", "lap")]
+    against = [
+        f"{row['name']} {row['panel']}: {SHORT[high]} {row[high]:.4g}, {SHORT[low]} {row[low]:.4g}"
+        for high, low in pairs for row in wide[wide[high] <= wide[low]].reset_index().to_dict("records")
+    ]  # fmt: skip
+    return Finding(not against, "; ".join(against) or f"in all {len(wide)} panels")
 
 
 def laplace_better(frames: Frames) -> Finding:
@@ -206,35 +187,33 @@ def laplace_better(frames: Frames) -> Finding:
 # Statements in single cases
 
 
-def kept(statement: str) -> Ask:
-    """Ask whether the true delta is at most the claimed one in every case."""
+def ratio(frame: pd.DataFrame) -> pd.Series:
+    """Return the true numbers over the claimed ones."""
+    return frame["true"] / frame["claimed"]
+
+
+def difference(frame: pd.DataFrame) -> pd.Series:
+    """Return how far claimed and true numbers are apart."""
+    return (frame["claimed"] - frame["true"]).abs()
+
+
+def error(frame: pd.DataFrame) -> pd.Series:
+    """Return the same, relative to the true ones."""
+    return (frame["claimed"] / frame["true"] - 1).abs()
+
+
+def cases(statement: str, apart: Callable[[pd.DataFrame], pd.Series], limit: float,
+          note: str = "{claimed:.6g} for {true:.6g} in {case}") -> Question:  # fmt: skip
+    """Ask whether the numbers are at most the limit in every case; the note's fields are those of the worst one."""
+    numbers = Numbers(CHECKS, apart, where={"statement": statement})
 
     def ask(frames: Frames) -> Finding:
-        frame = pick(frames[CHECKS], statement=statement)
-        ratio = frame["true"] / frame["claimed"]
-        worst, count = frame["case"].iloc[int(ratio.to_numpy().argmax())], int((ratio <= EXCESS).sum())
-        return Finding(count == len(frame), f"kept in {count} of {len(frame)}; {ratio.max():.4g} times in {worst}")
+        frame = numbers.records(frames)
+        holds = frame["number"] <= limit
+        worst = frame.iloc[int(frame["number"].to_numpy().argmax())]
+        return Finding(bool(holds.all()), note.format(holding=holds.sum(), n=len(frame), **worst))
 
-    return ask
-
-
-def same(statement: str, note: str = "{worst[claimed]:.6g} for {worst[true]:.6g} in {worst[case]}", *,
-         tolerance: float = 1e-9) -> Question:  # fmt: skip
-    """Ask whether claimed and true number agree in every case."""
-    return agree(Numbers(CHECKS, "claimed", where={"statement": statement}), "true", note, tolerance=tolerance)
-
-
-def in_proportion(statement: str, tolerance: float) -> Ask:
-    """Ask whether claimed and true number agree in every case, relative to the true one."""
-
-    def ask(frames: Frames) -> Finding:
-        frame = pick(frames[CHECKS], statement=statement)
-        error = (frame["claimed"] / frame["true"] - 1).abs()
-        worst = frame.iloc[int(error.to_numpy().argmax())]
-        note = f"{worst['claimed']:.6g} for {worst['true']:.6g} in {worst['case']}"
-        return Finding(bool((error <= tolerance).all()), note)
-
-    return ask
+    return Question(ask, (numbers,))
 
 
 def linear_cost(frames: Frames) -> Finding:
@@ -253,7 +232,7 @@ STATEMENTS = (
     Claim("T1.order.gaubrdp_min", "Section 8.3", gaussian_recycler_least, (TABLE,), variants=BOTH),
     Claim("T1.order.smp", "Table I", sampled_leak_more, (TABLE,), variants=STATED),
     Claim("C.fig3.alg1_ge_baseline", "Figure 3", better_rate, (RATES,), variants=STATED),
-    Claim("C.fig3.endpoint", "Figure 3", below(
+    Claim("C.fig3.endpoint", "Figure 3", claims.below(
         Numbers(RATES, rate_at_the_end), 1e-6, "largest rate {largest:.2g} at epsilon_y = epsilon", strict=False,
     ), variants=STATED),
     Claim("C.fig4.br_ge_dp", "Figure 4", recycling_accepts_more, (ACCEPTANCE,), variants=STATED),
@@ -263,18 +242,18 @@ STATEMENTS = (
     Claim("C.fig6.avg", "Figure 6a", rates("avg", lambda rate: rate.max() < 0.9), variants=ALL),
     Claim("C.fig6.cnt", "Figure 6a", rates("cnt", grows), variants=ALL),
     Claim("C.fig6b.X", "Figure 6b", larger_data_accept_more, (SAMPLING,), variants=ALL),
-    Claim("C.fig7.always", "Section 8.2", accepts_more("br", "dp"), (ADULT, GOWALLA), variants=STATED),
-    Claim("C.fig7.smp", "Section 8.2", accepts_more("smp", "br"), (ADULT, GOWALLA), variants=STATED),
-    Claim("C.fig7.lap>gau", "Section 8.2", laplace_better, (ADULT, GOWALLA), variants=STATED),
+    Claim("C.fig7.always", "Section 8.2", partial(accepts_more, better="br", worse="dp"), BOXES, variants=STATED),
+    Claim("C.fig7.smp", "Section 8.2", partial(accepts_more, better="smp", worse="br"), BOXES, variants=STATED),
+    Claim("C.fig7.lap>gau", "Section 8.2", laplace_better, BOXES, variants=STATED),
     Claim("C.var", "Section 3.2", larger_spread, (NOISE,), variants=STATED),
-    Claim("C.thm1", "Theorem 1", same("T1 mean", "{worst[claimed]:.4f} in {worst[case]}"), variants=STATED),
-    Claim("C.prop2", "Proposition 3", kept("P3"), (CHECKS,), variants=STATED),
-    Claim("C.thm2", "Theorem 2", kept("T2"), (CHECKS,), variants=STATED),
-    Claim("C.eq10", "Equation 10", same("(10)"), variants=STATED),
-    Claim("C.alg3", "Algorithm 3", in_proportion("A3", 1e-9), (CHECKS,), variants=STATED),
+    Claim("C.thm1", "Theorem 1", cases("T1 mean", difference, 1e-9, "{claimed:.4f} in {case}"), variants=STATED),
+    Claim("C.prop2", "Proposition 3", cases("P3", ratio, EXCESS, KEPT), variants=STATED),
+    Claim("C.thm2", "Theorem 2", cases("T2", ratio, EXCESS, KEPT), variants=STATED),
+    Claim("C.eq10", "Equation 10", cases("(10)", difference, 1e-9), variants=STATED),
+    Claim("C.alg3", "Algorithm 3", cases("A3", error, 1e-9), variants=STATED),
     Claim("C.rem5", "Remark 5", linear_cost, (CHECKS,), variants=STATED),
-    Claim("C.prop6.sum", "Proposition 6", in_proportion("P6", 0.05), (CHECKS,), variants=STATED),
-    Claim("C.prop7", "Proposition 7", same("P7 swapped", tolerance=0.01), variants=STATED),
+    Claim("C.prop6.sum", "Proposition 6", cases("P6", error, 0.05), variants=STATED),
+    Claim("C.prop7", "Proposition 7", cases("P7 swapped", difference, 0.01), variants=STATED),
     Claim("C.thm3", "Theorem 3", tight, (COMPOSITION,), shared={"exact": (COMPOSITION, "rigorous")}, variants=STATED),
 )  # fmt: skip
 
@@ -302,7 +281,7 @@ SETTINGS = (
 
 # the data sets that the paper describes, next to those of the run
 DATA = tuple(
-    Claim(f"P.Sec8.1.{name}", "Section 8.1", number(Numbers(experiment, column)), column=name, variants=STATED)
+    Claim(f"P.Sec8.1.{name}", "Section 8.1", claims.number(Numbers(experiment, column)), column=name, variants=STATED)
     for name, experiment, column in (("adult_records", ADULT, "n_records"), ("adult_attributes", ADULT, "n_attributes"),
                                      ("gowalla_checkins", GOWALLA, "n_events"))
 )  # fmt: skip

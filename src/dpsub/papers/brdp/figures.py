@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dpsub.papers.brdp.releases import METHODS, SHORT
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, new, panel_letter, remark, where
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level, remark, where
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     Drawn = tuple[Figure, pd.DataFrame]
+
+Looks = Mapping[Any, Mapping[str, Any]]
 
 OURS = "Set by us, as the paper does not state it: "
 GAUSSIAN, LAPLACE = "#0072B2", "#D55E00"
@@ -70,20 +73,24 @@ def scientific(value: float) -> str:
     return f"{mantissa}·10{digits}"
 
 
-class PlainFigure(Artefact):
-    """A figure of a paper that prints no numbers in its figures."""
+class PaperFigure(Artefact):
+    """A figure of one experiment's records; the paper prints no numbers in its figures."""
 
     kind = "figure"
 
     def values(self, records: Records) -> pd.DataFrame:
         return values_frame([])
 
-    def frame(self, records: Records) -> pd.DataFrame:
-        """Return the records of the figure's experiment."""
-        return self.needed(records, self.experiments[0]).reset_index(drop=True)
+    def draw(self, records: Records) -> Drawn:
+        frame = self.needed(records, self.experiments[0]).reset_index(drop=True)
+        return self.drawn(frame, partial(draw_panels, labels=self.labels(records)))
+
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        """Return the figure, as `draw` makes it of panels, and what of the records is plotted."""
+        raise NotImplementedError
 
 
-class Figure1(PlainFigure):
+class Figure1(PaperFigure):
     """Answer, kernel, recycler, release, and the way back."""
 
     name = "figure1"
@@ -121,7 +128,7 @@ def _bars(axes: Axes, drawn: pd.DataFrame) -> None:
                  linewidth=0)  # fmt: skip
 
 
-class Figure2(PlainFigure):
+class Figure2(PaperFigure):
     """Density and histogram."""
 
     name = "figure2"
@@ -132,8 +139,7 @@ class Figure2(PlainFigure):
     )
     experiments = ("brdp_noise",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = self.frame(records)
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         density, drawn = where(frame, topic="density"), where(frame, topic="histogram")
         summary = where(frame, topic="summary").set_index(["method", "quantity"])
         budget, reach = summary.iloc[0], 3.2 * frame["scale"].max()
@@ -143,16 +149,27 @@ class Figure2(PlainFigure):
             lines.append(f"{name}: within θ {share:.3f}, sd {sd:.2f}")
         lines.append(f"recycled: exact δ {scientific(summary['exact_delta']['gau_br', 'sd'])}")
         law = curves(drawn, "x", "law", by="method", styles=NOISES, drawstyle="steps-mid", linewidth=0.9, label="_")
-        panels = [
+        return draw([
             Panel(" ", [curves(density, "x", "law", by="method", styles=NOISES)], {"ylabel": "density"}, "upper left"),
             Panel(" ", [partial(_bars, drawn=drawn), law, remark("\n".join(lines))], {"ylabel": "frequency / width"}),
-        ]
-        figure = draw_panels(panels, columns=2, width=6.8, height=2.8, labels=self.labels(records), xlabel="noise",
-                             xlim=(-reach, reach), ylim=(0, 1.45 * density["law"].max()))  # fmt: skip
-        return figure, frame
+        ], columns=2, width=6.8, height=2.8, xlabel="noise", xlim=(-reach, reach),
+            ylim=(0, 1.45 * density["law"].max())), frame  # fmt: skip
 
 
-class Figure3(PlainFigure):
+def _over_ratio(parts: Mapping[str, pd.DataFrame], x: str, y: str, styles: Looks, recycled: Looks,
+                lowest: float) -> list[Panel]:  # fmt: skip
+    """Return a panel of each part, and below it the exact delta over the stated one, cut off at `lowest`."""
+    limits = {"yscale": "log", "ylim": (lowest, 1e6), "ylabel": "exact δ / stated δ"}
+    label = {"ylabel": "recycling rate q" if y == "rate" else y}
+    draw = partial(curves, x=x, by="method", marker="")
+    upper = [Panel(name, [draw(part, y=y, styles=styles)], label, "best" if name == next(iter(parts)) else "")
+             for name, part in parts.items()]  # fmt: skip
+    ratios = [part.assign(ratio=(part["exact_delta"] / part["delta"]).clip(lowest)) for part in parts.values()]
+    one = level(1, color="#999999")
+    return [*upper, *(Panel("", [one, draw(part, y="ratio", styles=recycled)], limits) for part in ratios)]
+
+
+class Figure3(PaperFigure):
     """Rate by the kernel's share, and what delta it really gives."""
 
     name = "figure3"
@@ -163,27 +180,14 @@ class Figure3(PlainFigure):
     )
     experiments = ("brdp_rates",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = self.frame(records)
-        shown = frame.assign(ratio=(frame["exact_delta"] / frame["delta"]).clip(1e-40))
-        deltas = sorted(frame["delta"].unique(), reverse=True)
-        top, bottom = (
-            [curves(where(shown, delta=delta), "epsilon_y", column, by="method", styles=RATES) for delta in deltas]
-            for column in ("rate", "ratio")
-        )
-        limits = {"yscale": "log", "ylim": (1e-40, 1e6), "ylabel": "exact δ / stated δ"}
-        panels = [
-            *(Panel(f"δ = {scientific(delta)}", [curve], {"ylabel": "recycling rate q"}, "" if place else "lower left")
-              for place, (delta, curve) in enumerate(zip(deltas, top, strict=True))),
-            *(Panel("", [level(1, color=LAPLACE), curve], limits) for curve in bottom),
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=len(deltas), height=2.1, letters=False, labels=self.labels(records),
-                             grid={"sharex": True, "sharey": "row"}, xlabel="ε of the kernel, $ε_y$",
-                             xlim=(0, frame["epsilon"].iloc[0]))  # fmt: skip
-        return figure, frame
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        parts = {f"δ = {scientific(-key)}": part for key, part in frame.groupby(-frame["delta"].astype(float))}
+        panels = _over_ratio(parts, "epsilon_y", "rate", RATES, RATES, 1e-40)
+        return draw(panels, columns=len(parts), height=2.1, letters=False, grid={"sharex": True, "sharey": "row"},
+                    xlabel="ε of the kernel, $ε_y$", xlim=(0, frame["epsilon"].iloc[0])), frame  # fmt: skip
 
 
-class Figure4(PlainFigure):
+class Figure4(PaperFigure):
     """Acceptance against epsilon, the ceiling, and the exact delta of the paper's parameters."""
 
     name = "figure4"
@@ -195,25 +199,16 @@ class Figure4(PlainFigure):
     )
     experiments = ("brdp_acceptance",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = self.frame(records)
-        shown = frame.assign(ratio=(frame["exact_delta"] / frame["delta"]).clip(1e-20))
-        parts = {span: where(shown, sensitivity=span) for span in sorted(frame["sensitivity"].unique())}
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        parts = {f"sensitivity {span:g}": part for span, part in frame.groupby("sensitivity")}
         recycled = {method: STYLES[method] for method in ("gau_br", "lap_br")}
-        limits = {"yscale": "log", "ylim": (1e-20, 1e6), "ylabel": "exact δ / stated δ"}
-        draw = partial(curves, x="epsilon", by="method", marker="")
-        panels = [
-            *(Panel(f"sensitivity {span:g}", [draw(part, y="acceptance", styles=STYLES)], {"ylabel": "acceptance"},
-                    "" if place else "lower right") for place, (span, part) in enumerate(parts.items())),
-            *(Panel("", [draw(part, y="ratio", styles=recycled), level(1)], limits) for part in parts.values()),
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=len(parts), width=6.8, height=2.4, labels=self.labels(records),
-                             grid={"sharex": True, "sharey": "row", "height_ratios": (2, 1)}, xlabel="ε",
-                             xlim=(0, frame["epsilon"].max()))  # fmt: skip
-        return figure, frame
+        panels = _over_ratio(parts, "epsilon", "acceptance", STYLES, recycled, 1e-20)
+        grid = {"sharex": True, "sharey": "row", "height_ratios": (2, 1)}
+        return draw(panels, columns=len(parts), width=6.8, height=2.4, grid=grid, xlabel="ε",
+                    xlim=(0, frame["epsilon"].max())), frame  # fmt: skip
 
 
-class Figure5(PlainFigure):
+class Figure5(PaperFigure):
     """Composed epsilon against the number of releases."""
 
     name = "figure5"
@@ -225,27 +220,23 @@ class Figure5(PlainFigure):
     )
     experiments = ("brdp_composition",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = self.frame(records)
-        plain = where(frame, variant="rigorous", method="dp").set_index(["kernel", "n_compositions"])["upper"]
-        base = plain.reindex(pd.MultiIndex.from_frame(frame[["kernel", "n_compositions"]])).to_numpy()
-        shown = frame.assign(low=frame["lower"] / base, high=frame["upper"] / base)
-        panels = []
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        plain = where(frame, variant="rigorous", method="dp")[["kernel", "n_compositions", "upper"]]
+        shown = frame.merge(plain.rename(columns={"upper": "plain"}))
+        shown = shown.assign(low=shown["lower"] / shown["plain"], high=shown["upper"] / shown["plain"])
+        panels, key = [], ("variant", "method")
         for kernel, (name, _) in KERNELS.items():
             part = where(shown, kernel=kernel)
             one = where(part, method="br").iloc[0]
             said = (f"one release at ε = {one['epsilon']:g}:\nstated δ {scientific(one['delta'])}\n"
                     f"exact δ {scientific(one['exact_delta'])}")  # fmt: skip
-            panels.append(Panel(name, [
-                curves(part, "n_compositions", "high", by=("variant", "method"), styles=COMPOSED, band=("low", "high")),
-                remark(said, "upper left"),
-            ]))  # fmt: skip
-        figure = draw_panels(panels, columns=2, height=2.8, labels=self.labels(records), xscale="log",
-                             xlabel="releases T", ylabel="ε after T releases / that of plain noise")  # fmt: skip
-        return figure, frame
+            line = curves(part, "n_compositions", "high", by=key, styles=COMPOSED, band=("low", "high"))
+            panels.append(Panel(name, [line, remark(said, "upper left")]))
+        return draw(panels, columns=2, height=2.8, xscale="log", xlabel="releases T",
+                    ylabel="ε after T releases / that of plain noise"), frame  # fmt: skip
 
 
-class Figure6(PlainFigure):
+class Figure6(PaperFigure):
     """Sampling rate, acceptance and exact delta against the number of records."""
 
     name = "figure6"
@@ -258,16 +249,14 @@ class Figure6(PlainFigure):
     )
     experiments = ("brdp_sampling",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = self.frame(records)
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = frame.assign(ratio=frame["exact_delta"] / frame["delta"])
-        draw = partial(curves, frame, "n", by=("rule", "query"), styles=SAMPLED, markevery=1)
-        figure = draw_panels([
-            Panel(" ", [draw("sampling_rate")], {"ylabel": "sampling rate p"}),
-            Panel(" ", [draw("acceptance")], {"ylabel": "acceptance"}),
-            Panel(" ", [draw("ratio"), level(1)], {"ylabel": "exact δ / stated δ", "yscale": "log"}),
-        ], width=7.2, height=2.4, labels=self.labels(records), xscale="log", xlabel="records |X|")  # fmt: skip
-        return figure, frame
+        line = partial(curves, frame, "n", by=("rule", "query"), styles=SAMPLED, markevery=1)
+        return draw([
+            Panel(" ", [line("sampling_rate")], {"ylabel": "sampling rate p"}),
+            Panel(" ", [line("acceptance")], {"ylabel": "acceptance"}),
+            Panel(" ", [line("ratio"), level(1)], {"ylabel": "exact δ / stated δ", "yscale": "log"}),
+        ], width=7.2, height=2.4, xscale="log", xlabel="records |X|"), frame  # fmt: skip
 
 
 def _boxes(axes: Axes, part: pd.DataFrame) -> None:
@@ -304,15 +293,12 @@ def _exceeded(axes: Axes, part: pd.DataFrame) -> None:
                   color=STYLES[method]["color"], transform=axes.transAxes)  # fmt: skip
 
 
-class Answers(PlainFigure):
+class Answers(PaperFigure):
     """Boxes of drawn answers, curves of acceptance."""
 
-    curve: ClassVar[dict[str, Any]] = {
-        "xlabel": "ε", "xscale": "log", "ylabel": "acceptance", "ylim": (0, 1.45), "yticks": [0, 0.25, 0.5, 0.75, 1]
-    }  # fmt: skip
-
-    def draw(self, records: Records) -> Drawn:
-        frame = self.frame(records)
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        curve = {"xlabel": "ε", "xscale": "log", "ylabel": "acceptance", "ylim": (0, 1.45),
+                 "yticks": [0, 0.25, 0.5, 0.75, 1]}  # fmt: skip
         styles = {method: {**STYLES[method], "label": SHORT[method]} for method in METHODS}
         panels = []
         for letter, part in frame.groupby("panel"):
@@ -323,9 +309,8 @@ class Answers(PlainFigure):
                                     {"ylabel": "answer less truth"}))  # fmt: skip
             else:
                 drawn = curves(part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5)
-                panels.append(Panel(text, [drawn, partial(_exceeded, part=part)], self.curve))
-        figure = draw_panels(panels, columns=2, width=7.2, height=2.45, letters=False, labels=self.labels(records),
-                             grid={"width_ratios": (1.5, 1)})  # fmt: skip
+                panels.append(Panel(text, [drawn, partial(_exceeded, part=part)], curve))
+        figure = draw(panels, columns=2, width=7.2, height=2.45, letters=False, grid={"width_ratios": (1.5, 1)})
         return figure, frame.drop(columns=["replicate", "data"], errors="ignore")
 
 
@@ -362,7 +347,7 @@ GAIN = 1e-3
 """Smallest relative gain of acceptance that is marked."""
 
 
-class RecyclingMap(PlainFigure):
+class RecyclingMap(PaperFigure):
     """Gain of the best recycler over the best plain noise."""
 
     name = "recycling_map"
@@ -375,36 +360,36 @@ class RecyclingMap(PlainFigure):
     )
     experiments = ("brdp_map",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = where(self.frame(records), topic="map")
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        frame = where(frame, topic="map").reset_index(drop=True)
         wide = frame.pivot_table(index=["n_compositions", "epsilon", "bound"], columns="method", values="acceptance")
         gain = wide[RECYCLED].max(axis=1) / wide[PLAIN].max(axis=1)
         best = wide[RECYCLED].idxmax(axis=1).where(gain > 1 + GAIN, wide[PLAIN].idxmax(axis=1)).map(NAMES)
         times = sorted(frame["n_compositions"].unique())
-        panels = [(f"T = {count}: recycled / plain", gain.xs(count), best.xs(count)) for count in times]
+        maps = {f"T = {count}: recycled / plain": (gain.xs(count), best.xs(count)) for count in times}
         if 1 in times:
             room = (wide["ceiling"] / wide[PLAIN + RECYCLED].max(axis=1)).xs(1)
-            panels.append(("T = 1: ceiling / best", room, room.map(lambda value: "")))
-        figure, grid = new(1, len(panels), width=7.2, height=2.9)
-        top = max(float(values.max()) for _, values, _ in panels)
-        for axes, (title, values, letters) in zip(grid[0], panels, strict=True):
-            table, marks = values.unstack("bound"), letters.unstack("bound").to_numpy()
+            maps["T = 1: ceiling / best"] = (room, room.map(lambda value: ""))
+        top = max(float(values.max()) for values, _ in maps.values())
+
+        def heat(axes: Axes, title: str) -> None:
+            table, marks = maps[title][0].unstack("bound"), maps[title][1].unstack("bound").to_numpy()
             image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis", vmin=1, vmax=top)
             for (i, j), value in np.ndenumerate(table.to_numpy()):
-                colour = "white" if value < 1 + 0.6 * (top - 1) else "black"
-                axes.text(
-                    j, i, f"{value:.2f}\n{marks[i, j]}".strip(), ha="center", va="center", fontsize=6, color=colour
-                )
-            axes.set_xticks(range(table.shape[1]), [f"{bound:g}" for bound in table.columns])
-            axes.set_yticks(range(table.shape[0]), [f"{epsilon:g}" for epsilon in table.index])
+                text, dark = f"{value:.2f}\n{marks[i, j]}".strip(), value < 1 + 0.6 * (top - 1)
+                axes.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
+            for axis, ticks in ((axes.xaxis, table.columns), (axes.yaxis, table.index)):
+                axis.set_ticks(range(len(ticks)), [f"{tick:g}" for tick in ticks])
             axes.grid(visible=False)
-            axes.set(xlabel="bound / sensitivity", ylabel="ε of all releases")
-            panel_letter(axes, title)
-        figure.colorbar(image, ax=grid[0, -1], label="quotient")
-        return finish(figure, self.labels(records)), frame.reset_index(drop=True)
+            if title == list(maps)[-1]:
+                axes.figure.colorbar(image, ax=axes, label="quotient")
+
+        panels = [Panel(title, [partial(heat, title=title)]) for title in maps]
+        return draw(panels, columns=len(maps), width=7.2, height=2.9, letters=False, xlabel="bound / sensitivity",
+                    ylabel="ε of all releases"), frame  # fmt: skip
 
 
-class Frontier(PlainFigure):
+class Frontier(PaperFigure):
     """Acceptance against the number of releases at one budget."""
 
     name = "frontier"
@@ -415,24 +400,22 @@ class Frontier(PlainFigure):
     )
     experiments = ("brdp_map",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = where(self.frame(records), topic="frontier").reset_index(drop=True)
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        frame = where(frame, topic="frontier").reset_index(drop=True)
         wide = frame.pivot_table(index="n_compositions", columns="method", values="acceptance")
-        gains = pd.concat([(wide[f"{kernel}_best"] / wide[f"{kernel}_dp"]).rename("gain").reset_index()
-                           .assign(kernel=kernel) for kernel in KERNELS])  # fmt: skip
+        gains = pd.DataFrame({kernel: wide[f"{kernel}_best"] / wide[f"{kernel}_dp"] for kernel in KERNELS})
+        gains = gains.reset_index().melt("n_compositions", var_name="kernel", value_name="gain")
         styles = {kernel: style(name, colour, "-", "D") for kernel, (name, colour) in KERNELS.items()}
         methods = {method: STYLES[method] for method in PLAIN + RECYCLED}
         accepted = curves(frame, "n_compositions", "acceptance", by="method", styles=methods, markevery=1)
         gained = curves(gains, "n_compositions", "gain", by="kernel", styles=styles, markevery=1)
-        figure = draw_panels([
+        return draw([
             Panel(" ", [accepted], {"ylabel": "acceptance", "yscale": "log"}, "best"),
             Panel(" ", [gained], {"ylabel": "recycled / plain"}, "best"),
-        ], columns=2, width=6.8, height=2.9, labels=self.labels(records), xscale="log",
-            xlabel="releases T")  # fmt: skip
-        return figure, frame
+        ], columns=2, width=6.8, height=2.9, xscale="log", xlabel="releases T"), frame  # fmt: skip
 
 
-class RecycledAudit(PlainFigure):
+class RecycledAudit(PaperFigure):
     """Confidence intervals of delta from draws of the loop."""
 
     name = "audit"
@@ -443,18 +426,17 @@ class RecycledAudit(PlainFigure):
     )
     experiments = ("brdp_audit",)
 
-    def draw(self, records: Records) -> Drawn:
-        frame = self.frame(records)
-        places, refuted = np.arange(len(frame)), frame["lower"] > frame["claimed"]
-        middle, low = frame["estimate"].clip(1e-12), frame["lower"].clip(1e-12)
-        kernels = frame["kernel"].map({"gau": "Gaussian", "lap": "Laplace"})
-        cases = [f"{kernel}\nε {record['epsilon']:g}\n$ε_y$ {record['epsilon_y']:g}\nθ {record['bound']:g}"
-                 for kernel, record in zip(kernels, frame.to_dict("records"), strict=True)]  # fmt: skip
+    def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        refuted, places = frame["lower"] > frame["claimed"], np.arange(len(frame))
+        shown = frame.assign(place=places, refuted=refuted, middle=frame["estimate"].clip(1e-12),
+                             lower=frame["lower"].clip(1e-12))  # fmt: skip
+        cases = [f"{KERNELS[case['kernel']][0].split()[0]}\nε {case['epsilon']:g}\n$ε_y$ {case['epsilon_y']:g}\n"
+                 f"θ {case['bound']:g}" for case in frame.to_dict("records")]  # fmt: skip
+        colours = {True: {"color": LAPLACE}, False: {"color": GAUSSIAN}}
+        intervals = curves(shown, "place", "middle", by="refuted", styles=colours, bars=("lower", "upper"),
+                           marker="o", linestyle="none", markevery=1)  # fmt: skip
 
-        def intervals(axes: Axes) -> None:
-            for chosen, colour in ((refuted, LAPLACE), (~refuted, GAUSSIAN)):
-                ends = [(middle - low)[chosen], (frame["upper"] - middle)[chosen]]
-                axes.errorbar(places[chosen], middle[chosen], yerr=ends, color=colour, marker="o", linestyle="none")
+        def deltas(axes: Axes) -> None:
             axes.hlines(frame["exact"], places - 0.2, places + 0.2, color="black", linewidth=0.9)
             axes.hlines(frame["claimed"], places - 0.35, places + 0.35, color="black", linewidth=0.9,
                         linestyle=(0, (3, 2)))  # fmt: skip
@@ -463,6 +445,6 @@ class RecycledAudit(PlainFigure):
 
         said = (f"{refuted.sum()} of {len(frame)} guarantees refuted\n{scientific(float(frame['draws'].iloc[0]))} "
                 "draws on each side")  # fmt: skip
-        panel = Panel("", [intervals, remark(said)], {"xlim": (-0.6, len(frame) - 0.4), "yscale": "log"})
-        figure = draw_panels([panel], width=5.6, height=2.8, labels=self.labels(records), ylabel="δ at ε")
+        figure = draw([Panel("", [intervals, deltas, remark(said)])], width=5.6, height=2.8, ylabel="δ at ε",
+                      xlim=(-0.6, len(frame) - 0.4), yscale="log")  # fmt: skip
         return figure, frame.drop(columns=["data"], errors="ignore")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any
 
-from dpsub import checks
+from dpsub.papers.brdp.settings import Amount
 from dpsub.recycling import GaussianKernel, LaplaceKernel, paper
 from dpsub.recycling.ceiling import ceiling
-from dpsub.recycling.choice import Choice, best_recycler, checked_budget, plain_noise
+from dpsub.recycling.choice import Choice, best_recycler, plain_noise
 from dpsub.recycling.law import Recycled
 from dpsub.recycling.sampled import Query, SampledChoice, algorithm4, inner_budget, sampled_delta, total_acceptance
+from dpsub.reproduce.settings import Closed, Delta
 
 FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gau": GaussianKernel, "lap": LaplaceKernel}
 STATED = ("gau_dp", "lap_dp", "gau_br", "lap_br")
-RIGOROUS = ("gau_best", "lap_best")
 SHORT: dict[Any, str] = {
     "gau_dp": "Gau-DP", "lap_dp": "Lap-DP", "gau_br": "Gau-BRDP", "lap_br": "Lap-BRDP", "gau_smp": "SMP-Gau-BRDP",
     "lap_smp": "SMP-Lap-BRDP", "lap_low": "Lap-BRDP, low split",
@@ -24,35 +22,24 @@ SHORT: dict[Any, str] = {
 METHODS = tuple(method for method in SHORT if method != "lap_low")
 
 
-@dataclass(frozen=True)
-class Budget:
-    """One query's budget: sensitivity D, bound theta, epsilon, delta.
+class Budget(Closed):
+    """Budget of one release, sensitivity D of its query, and the bound theta within which the noise is wanted."""
 
-    Raises
-    ------
-    ArgumentError
-        If a number is out of range.
-    """
-
-    sensitivity: float
-    bound: float
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        checked_budget(self.epsilon, self.delta)
-        for name in ("sensitivity", "bound"):
-            checks.real(name, getattr(self, name), above=0)
+    sensitivity: Amount = 1
+    bound: Amount = 1
+    epsilon: Amount = 1
+    delta: Delta = 1e-5
 
     @classmethod
     def of(cls, settings: object, **changes: float) -> Budget:
         """Return the budget that settings (and changes) give by these names."""
-        return cls(**{name: float(changes.get(name, getattr(settings, name, 0))) for name in cls.__annotations__})
+        names = Budget.model_fields
+        return Budget(**{name: changes[name] if name in changes else getattr(settings, name) for name in names})
 
     @property
     def fields(self) -> dict[str, float]:
         """The four numbers by name."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in Budget.model_fields}
 
     def chosen(self, method: str, times: int = 1) -> Choice:
         """Return the release of a method: "gau_dp", "lap_br", "gau_best" and so on; of `times` releases together."""
@@ -64,13 +51,14 @@ class Budget:
         useless = kernel == "lap" and times == 1 and (self.bound >= self.sensitivity or self.epsilon <= 1)
         return (plain_noise if kind == "dp" or useless else best_recycler)(*budget, times)
 
-    def kernel(self, name: str, epsilon: float) -> GaussianKernel | LaplaceKernel:
+    def calibrated(self, name: str, epsilon: float) -> GaussianKernel | LaplaceKernel:
         """Return the kernel that spends `epsilon` at the budget's delta."""
         return FAMILIES[name].calibrated(epsilon, self.delta, self.sensitivity)
 
-    def algorithm1(self, kernel: GaussianKernel | LaplaceKernel) -> Recycled:
-        """Return the kernel, recycled at the rate that Algorithm 1 gives it."""
-        rate = paper.algorithm1(kernel, self.epsilon, self.delta, -self.bound, self.bound, self.sensitivity)
+    def recycled(self, kernel: GaussianKernel | LaplaceKernel, rate: float | None = None) -> Recycled:
+        """Return the recycled kernel, by default at the rate that Algorithm 1 gives it."""
+        if rate is None:
+            rate = paper.algorithm1(kernel, self.epsilon, self.delta, -self.bound, self.bound, self.sensitivity)
         return Recycled.within(kernel, rate, self.bound, self.sensitivity)
 
     def algorithm4(self, query: Query, **rule: str) -> SampledChoice:
@@ -79,25 +67,12 @@ class Budget:
 
     def inner(self, sampling_rate: float) -> Budget:
         """Return the budget that a sample may spend."""
-        return Budget(self.sensitivity, self.bound, *inner_budget(self.epsilon, self.delta, sampling_rate))
+        epsilon, delta = inner_budget(self.epsilon, self.delta, sampling_rate)
+        return Budget.of(self, epsilon=epsilon, delta=delta)
 
     def ceiling(self) -> float:
         """Return the most that any symmetric unimodal noise accepts, from above."""
         return ceiling(self.epsilon, self.delta, self.bound, self.sensitivity).upper
-
-    def rows(self, variant: str) -> Iterator[dict[str, Any]]:
-        """Yield a record a method of the variant; -1 stands for what the ceiling does not have."""
-        for method in STATED if variant == "stated" else RIGOROUS:
-            yield {**self.fields, **row(method, self.chosen(method))}
-        if variant == "rigorous":
-            absent = dict.fromkeys(("scale", "epsilon_y", "rate", "sd"), -1.0)
-            yield {
-                **self.fields,
-                "method": "ceiling",
-                **absent,
-                "acceptance": self.ceiling(),
-                "exact_delta": self.delta,
-            }
 
 
 def row(method: str, chosen: Choice) -> dict[str, Any]:

@@ -7,28 +7,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dpsub import checks
-from dpsub.recycling.choice import checked_budget
-from dpsub.reproduce.settings import Closed, Delta, Group, Listed, Positive, Several, Share
+from dpsub.reproduce.settings import Closed, Delta, Group, Listed, Several, Share
 
-Amount = Annotated[float, Field(gt=0, description="In units of the query, or nats.")]
+Amount = Annotated[float, Field(ge=1e-100, le=1e100, description="In units of the query, or nats.")]
 Number = Annotated[int, Field(ge=2, le=10_000_000)]
 Draws = Annotated[int, Field(ge=100, le=10_000_000)]
 RecyclingRate = Annotated[float, Field(ge=0, lt=1, description="Recycling rate.")]
 Times = Annotated[int, Field(ge=1, le=100_000, description="Number of releases T.")]
 KernelName = Annotated[Literal["gau", "lap"], Field(description="Gaussian or Laplace kernel.")]
 QueryName = Annotated[Literal["sum", "avg", "cnt"], Field(description="Sum, average or count.")]
-
-
-class Release(Closed):
-    """Budget of one release, sensitivity of its query, and the bound within which the noise is wanted."""
-
-    sensitivity: Amount = 1
-    bound: Amount = 1
-    epsilon: Amount = 1
-    delta: Delta = 1e-5
-
-    def check(self) -> None:
-        checked_budget(self.epsilon, self.delta)
 
 
 class PanelSettings(Closed):
@@ -41,9 +28,7 @@ class PanelSettings(Closed):
     sensitivity: Amount
     bound: Amount
     epsilon: Amount
-    epsilons: Listed[Positive] = Field(
-        (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2), description="Epsilons of a curve, in nats."
-    )
+    epsilons: Listed[Amount] = Field((0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2), description="Epsilons of a curve.")
 
 
 def _panel(*values: Any) -> PanelSettings:

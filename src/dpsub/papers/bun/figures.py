@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
+from dpsub.papers.bun.tables import change
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import Panel, curves, draw_panels, level
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
@@ -114,9 +114,8 @@ class FigureE1(BunFigure):
     experiments = ("bun_neyman",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = self.needed(records, "bun_neyman", variants=("consistent",))
-        change = frame["after"] - frame["before"]
-        frame = frame.assign(change=change, low_end=np.minimum(change, 0), high_end=np.maximum(change, 0))
+        frame = self.needed(records, "bun_neyman", variants=("consistent",)).assign(change=change)
+        frame = frame.assign(low_end=frame["change"].clip(upper=0), high_end=frame["change"].clip(lower=0))
         classes = frame[frame["topic"] == "printed"]
         layers = [
             level(0, linewidth=0.6), lambda axes: axes.grid(axis="x", visible=False),

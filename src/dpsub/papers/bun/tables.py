@@ -49,15 +49,8 @@ def decisive(frame: pd.DataFrame) -> str:
     return f"{row['case']}, epsilon {row['epsilon']:g}: formula {row['bound']:.6g}, exact {row['exact']:.6g}"
 
 
-class StatementTable(Table):
-    """A table with a line for each statement, from its judged records."""
-
-    keys = ("statement",)
-    layout = Layout(stub=("statement",), heads=("column",))
-
-
 def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
-    """Return the only part of such a table: quantity -> column of the judged records, and pandas' name of a summary."""
+    """Return the part of a table of statements: quantity -> column of the judged records, pandas' name of a summary."""
 
     def column(source: str, summary: str) -> Column:
         return Column(lambda cases: cases[source].agg(summary), empty=True)
@@ -67,7 +60,7 @@ def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
                  prepare=judged, note=decisive),)  # fmt: skip
 
 
-class TableB(StatementTable):
+class TableB(Table):
     """How far a bound lies from the exact loss."""
 
     name = "tableB"
@@ -75,10 +68,12 @@ class TableB(StatementTable):
         "Bound over exact worst loss: smallest and largest ratio over all cases in which the loss is finite and above "
         "0. An upper bound below 1, or a lower one above 1, is no bound."
     )
+    keys = ("statement",)
+    layout = Layout(stub=("statement",), heads=("column",))
     parts = of_cases(cases=("right", "size"), smallest_ratio=("ratio", "min"), largest_ratio=("ratio", "max"))
 
 
-class TableE(StatementTable):
+class TableE(TableB):
     """Which statements agree, are loose, or err."""
 
     name = "tableE"
@@ -108,6 +103,11 @@ class TableC(Table):
     )  # fmt: skip
 
 
+def change(frame: pd.DataFrame) -> pd.Series:
+    """Return what the neighbour changes, class by class."""
+    return frame["after"] - frame["before"]
+
+
 class TableD(Table):
     """Allocations class by class before and after one establishment is raised to the top code."""
 
@@ -121,7 +121,7 @@ class TableD(Table):
     keys = ("topic", "stratum")
     layout = Layout(panels=("topic",), stub=("stratum",), heads=("column",))
     parts = (Part("bun_neyman", {name: name for name in ("before", "after", "change")},
-                  prepare=lambda frame: frame.assign(change=frame["after"] - frame["before"])),)  # fmt: skip
+                  prepare=lambda frame: frame.assign(change=change)),)  # fmt: skip
 
     def labels(self, records: Records) -> tuple[str, ...]:
         return ("synthetic",)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.experiments.tasks import TASKS
-from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of
-from dpsub.papers.fair.settings import NONPRIVATE
+from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of, with_interval
+from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.papers.fair.tables import COMPARED
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
@@ -56,7 +55,6 @@ def title(dataset: str, frame: pd.DataFrame) -> str:
 class FairFigure(Artefact):
     """A figure of the comparison, by default without values in the comparison with printed numbers."""
 
-    paper = "fair"
     kind = "figure"
     experiments: ClassVar[tuple[str, ...]] = COMPARED[:1]
 
@@ -77,12 +75,9 @@ class Pareto(FairFigure):
     keys = ("dataset", "epsilon", "sampler")
 
     def values(self, records: Records) -> pd.DataFrame:
-        found = points(self.needed(records, COMPARED[0], variants=("rigorous",)))
-        return values_frame([
-            {**{key: row[key] for key in self.keys}, "column": "on_front", "variant": "rigorous",
-             "value": float(row["on_front"])}
-            for row in found.to_dict("records")
-        ])  # fmt: skip
+        found = points(self.needed(records, COMPARED[0], variants=("rigorous",))).rename(columns={"on_front": "value"})
+        rows = found[[*self.keys, "value"]].assign(column="on_front", variant="rigorous").to_dict("records")
+        return values_frame([{str(name): value for name, value in row.items()} for row in rows])
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARED[0], variants=("rigorous",))
@@ -117,24 +112,23 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     gradients, has a loss that is smaller by more than the 95 % interval of the paired difference.
     """
     rows: list[dict[str, Any]] = []
-    losses: list[pd.Series] = []
     for group in groups(frame):
         cost = group.frame.groupby("sampler")["gradients_expected"].first()
         for name in group.samplers:
-            loss = group.loss(name)
+            values = group.losses[name].to_numpy()
+            loss = with_interval(values)
             rows.append({**group.place, "sampler": name, "gradients": float(cost[name]), "loss": loss.value,
-                         "lower": loss.lower, "upper": loss.upper})  # fmt: skip
-            losses.append(group.losses[name])
-    for row, own in zip(rows, losses, strict=True):
+                         "lower": loss.lower, "upper": loss.upper, "values": values})  # fmt: skip
+    for row in rows:
         row["on_front"] = not any(
-            statistics.paired_difference(own.to_numpy(), theirs.to_numpy()).lower > 0
-            for other, theirs in zip(rows, losses, strict=True)
+            statistics.paired_difference(row["values"], other["values"]).lower > 0
+            for other in rows
             if other is not row
             and other["dataset"] == row["dataset"]
             and other["epsilon"] <= row["epsilon"]
             and other["gradients"] <= row["gradients"] * (1 + 1e-9)
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).drop(columns="values")
 
 
 def _side_by_side(part: pd.DataFrame) -> pd.DataFrame:
@@ -172,11 +166,11 @@ class Rankings(FairFigure):
 
 
 def _relative(group: Group) -> list[dict[str, Any]]:
-    base, others = float(group.losses[REFERENCE].mean()), [name for name in group.samplers if name != REFERENCE]
+    base = float(group.losses[REFERENCE].mean())
+    found = {name: group.difference(name) for name in group.samplers if name != REFERENCE}
     return [
-        {**group.place, "variant": group.variant, "sampler": sampler, "percent": 100 * found.value / base,
-         "lower": 100 * found.lower / base, "upper": 100 * found.upper / base}
-        for sampler, found in ((name, group.difference(name)) for name in others)
+        {**group.place, "variant": group.variant, "sampler": name, "percent": 100 * one.value / base,
+         "lower": 100 * one.lower / base, "upper": 100 * one.upper / base} for name, one in found.items()
     ]  # fmt: skip
 
 
@@ -227,11 +221,6 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
     """Return the cells along b at fixed m, those along m at fixed b, and what is fixed for both.
 
     The setting is that of the first cell that is only calibrated; the fixed m and b are those with the most cells.
-
-    Raises
-    ------
-    DataError
-        If no cell with a first stage is only calibrated.
     """
     if not (frame["b"] * frame["surface"]).any():
         raise DataError(

@@ -12,8 +12,7 @@ import pandas as pd
 from scipy import special
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.experiments.tasks import TASKS
-from dpsub.papers.fair.settings import NONPRIVATE
+from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.reproduce import statistics
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.statistics import Estimate
@@ -32,24 +31,15 @@ def label_of(sampler: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One data set at one target in one variant.
-
-    Attributes
-    ----------
-    variant, dataset : str
-    epsilon : float
-        Target of all steps together.
-    losses : DataFrame
-        The measure that samplers are ranked by, a row a seed, a column a sampler, in order of first appearance.
-    frame : DataFrame
-        The records behind it.
-    """
+    """One data set at one target for all steps together, in one variant."""
 
     variant: str
     dataset: str
     epsilon: float
     losses: pd.DataFrame
+    """The measure that samplers are ranked by: a row a seed, a column a sampler, in order of first appearance."""
     frame: pd.DataFrame
+    """The records behind it."""
 
     @property
     def place(self) -> dict[str, object]:
@@ -60,10 +50,6 @@ class Group:
     def samplers(self) -> list[str]:
         return [str(name) for name in self.losses.columns]
 
-    def loss(self, sampler: str) -> Estimate:
-        """Return a sampler's mean loss and its 95 % Student interval."""
-        return with_interval(self.losses[sampler].to_numpy())
-
     def difference(self, sampler: str, other: str = REFERENCE) -> Estimate:
         """Return the mean paired difference sampler - other and its 95 % Student interval."""
         return statistics.paired_difference(self.losses[sampler].to_numpy(), self.losses[other].to_numpy())
@@ -71,13 +57,11 @@ class Group:
     @cached_property
     def better(self) -> dict[tuple[str, str], bool]:
         """For each ordered pair whether the first is shown to be better, by Holm over all pairs at 5 %."""
-        pairs = list(itertools.combinations(self.samplers, 2))
-        differences = [self.difference(*pair) for pair in pairs]
-        rejected = holm([p_value(estimate) for estimate in differences], LEVEL)
+        found = {pair: self.difference(*pair) for pair in itertools.combinations(self.samplers, 2)}
+        rejected = holm([p_value(estimate) for estimate in found.values()], LEVEL)
         shown: dict[tuple[str, str], bool] = {}
-        for (one, two), estimate, sure in zip(pairs, differences, rejected, strict=True):
-            shown[one, two] = bool(sure and estimate.value < 0)
-            shown[two, one] = bool(sure and estimate.value > 0)
+        for ((one, two), estimate), sure in zip(found.items(), rejected, strict=True):
+            shown |= {(one, two): bool(sure and estimate.value < 0), (two, one): bool(sure and estimate.value > 0)}
         return shown
 
     @cached_property
@@ -99,24 +83,11 @@ def p_value(estimate: Estimate) -> float:
 
 def with_interval(values: np.ndarray) -> Estimate:
     """Return the mean with its 95 % Student interval."""
-    estimate = statistics.mean(values)
-    lower, upper = statistics.interval(estimate)
-    return replace(estimate, lower=lower, upper=upper)
+    return statistics.paired_difference(values, np.zeros(len(values)))
 
 
 def groups(frame: pd.DataFrame) -> Iterator[Group]:
-    """Yield the groups of the records of `fair_comparison`, in their order.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Records of any variants; rows of the sampler "nonprivate" are left out.
-
-    Raises
-    ------
-    DataError
-        If samplers of a group have different seeds, so that they cannot be paired.
-    """
+    """Yield the groups of the records of `fair_comparison`, in their order, without the sampler "nonprivate"."""
     private = frame[frame["sampler"] != NONPRIVATE]
     for (variant, dataset, epsilon), part in private.groupby(["variant", "dataset", "target_epsilon"], sort=False):
         measure = TASKS[str(dataset)].measure
@@ -131,27 +102,23 @@ def groups(frame: pd.DataFrame) -> Iterator[Group]:
         yield Group(str(variant), str(dataset), float(str(epsilon)), losses, part)
 
 
-def papers_losses(linear: pd.DataFrame, adult: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the loss of each sampler as the main paper compares them, at equal epsilon' a query, a row a seed.
+def in_variants(fair: pd.DataFrame, linear: pd.DataFrame, adult: pd.DataFrame) -> list[Group]:
+    """Return the groups of the fair comparison, and for each of its targets the main paper's own as variant `stated`.
 
-    The linear model at the smallest epsilon', where noise counts most (error of all coefficients together), and Adult
-    (training log loss, the one that the paper shows), from the records of their experiments.
+    The paper compares at equal epsilon' a query: the linear model at the smallest epsilon', where noise counts most
+    (error of all coefficients together), and Adult (training log loss, the one that the paper shows), from the records
+    of their experiments.
     """
+    found = list(groups(fair))
     linear, adult = (frame.query(f"variant == 'stated' and sampler != '{NONPRIVATE}'") for frame in (linear, adult))
     linear = linear[linear["epsilon_amplified"] == linear["epsilon_amplified"].min()]
-    errors = linear[[f"error_beta{i}" for i in range(3)]].to_numpy()
-    linear = linear.assign(loss=np.sqrt((errors**2).sum(axis=1)))
-    adult = adult[adult["solver"] == "dp_sgd"].rename(columns={"train_loss": "loss"})
-    named = {"linear": linear, "adult": adult}
-    return {name: part.pivot(index="replicate", columns="sampler", values="loss") for name, part in named.items()}
-
-
-def in_variants(fair: pd.DataFrame, linear: pd.DataFrame, adult: pd.DataFrame) -> list[Group]:
-    """Return the groups of the fair comparison, and for each of its targets the paper's own as variant `stated`."""
-    found, papers = list(groups(fair)), papers_losses(linear, adult)
-    stated = [
-        replace(group, variant="stated", losses=losses[[name for name in group.samplers if name in losses.columns]])
-        for group in found
-        if group.variant == "rigorous" and (losses := papers.get(group.dataset)) is not None
-    ]
+    errors = linear[[f"error_beta{i}" for i in range(3)]]
+    papers = {"linear": linear.assign(loss=np.sqrt((errors.to_numpy() ** 2).sum(axis=1))),
+              "adult": adult[adult["solver"] == "dp_sgd"].rename(columns={"train_loss": "loss"})}  # fmt: skip
+    stated = []
+    for group in found:
+        if group.variant == "rigorous" and group.dataset in papers:
+            losses = papers[group.dataset].pivot(index="replicate", columns="sampler", values="loss")
+            losses = losses[[name for name in group.samplers if name in losses.columns]]
+            stated.append(replace(group, variant="stated", losses=losses))
     return stated + found

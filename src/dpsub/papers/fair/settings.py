@@ -1,32 +1,60 @@
-"""Settings that the experiments of the fair comparison share."""
+"""Tasks of the fair comparison, and the settings that its experiments share."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
+from dpsub.data import ijcnn1
 from dpsub.errors import ArgumentError
-from dpsub.reproduce.settings import (
-    AnyOf,
-    Closed,
-    Count,
-    Delta,
-    Group,
-    Iterations,
-    Name,
-    OneOrMore,
-    Positive,
-    Several,
-    Varied,
-)
+from dpsub.reproduce import settings as kinds
+from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied
 
 NONPRIVATE = "nonprivate"
 """The sampler of rows without privacy: Poisson batches, no noise, and no target."""
 SAMPLERS = (NONPRIVATE, "poisson", "wor", "wr", "must_oo", "must_ow", "must_ww")
+TRAIN_SHARE = 0.75
 
 
-class Entry(Closed):
+@dataclass(frozen=True)
+class Task:
+    """One learning task, with what is the same for all samplers, noise levels and variants.
+
+    Step sizes and bounds were chosen by looking at training without noise, which should come near its end in the steps
+    of the configuration, and at training with WOR batches at one noise level; samplers were not compared.
+    """
+
+    name: str
+    kind: str  # classification, linear or mean
+    n: int  # records that samples are drawn from (training part)
+    n_parameters: int
+    clip: float  # norm bound C of one record's vector
+    learning_rate: float  # of DP-SGD; not used by the mean
+    measure: str  # what samplers are ranked by, chosen before any run
+    source: str = ""  # prepared data set that is read, "" for bundled or simulated data
+
+
+def _classification(name: str, n_records: int, features: int, source: str = "") -> Task:
+    return Task(name, "classification", int(TRAIN_SHARE * n_records), features + 1, 1.0, 2.0, "log_loss", source)
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task("linear", "linear", 1000, 3, 3.0, 0.04, "coefficient_error"),
+        _classification("adult", 41292, 13, "adult"),
+        _classification("breast_cancer", 569, 30),
+        _classification("digits", 1797, 64),
+        _classification("ijcnn1", ijcnn1.N_RECORDS, ijcnn1.N_FEATURES, "ijcnn1"),
+        Task("bootstrap_mean", "mean", 300, 1, 4.0, 1.0, "estimate_error"),
+    )
+}
+"""By the name that a cell gives as its data set."""
+
+
+class Entry(kinds.Closed):
     """All combinations of its values; each setting is one value or a list."""
 
     dataset: Varied[Name] = Field(description="linear, adult, breast_cancer, digits, ijcnn1 or bootstrap_mean.")
@@ -35,13 +63,13 @@ class Entry(Closed):
         description="Names; stages such as wor:500,wr:200 whose last one leaves m slots; or nonprivate, which has no "
         "target and is computed once for all of them.",
     )
-    m: Varied[Count] = Field(description="(Expected) batch sizes.")
-    b: Annotated[AnyOf[Count], OneOrMore()] = Field((), description="First stages of two-stage samplers.")
-    steps: Varied[Iterations] = Field(description="Steps T of DP-SGD.")
-    target_epsilon: Annotated[AnyOf[Positive], OneOrMore()] = Field(
+    m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
+    b: Annotated[AnyOf[kinds.Count], OneOrMore()] = Field((), description="First stages of two-stage samplers.")
+    steps: Varied[kinds.Iterations] = Field(description="Steps T of DP-SGD.")
+    target_epsilon: Annotated[AnyOf[kinds.Positive], OneOrMore()] = Field(
         (), description="Targets for all steps together, in nats."
     )
-    target_delta: Varied[Delta] = Field((1e-5,), description="Probabilities at which the targets are given.")
+    target_delta: Varied[kinds.Delta] = Field((1e-5,), description="Probabilities at which the targets are given.")
 
     def check(self) -> None:
         if self.samplers != (NONPRIVATE,) and not self.target_epsilon:
@@ -53,13 +81,10 @@ def entry(dataset: str, m: int, b: int, steps: int, *target_epsilon: float) -> E
     return Entry(dataset=(dataset,), m=(m,), b=(b,), steps=(steps,), target_epsilon=target_epsilon)
 
 
-CHAIN = Entry(dataset=("linear",), samplers=("wor:500,wr:200,wor:100",), m=(100,), steps=(200,), target_epsilon=(0.5,))
-
-
-class FairGrid(Group):
+class FairGrid(kinds.Group):
     """The cells that are trained."""
 
-    grid: Several[Entry] = Field(
+    grid: kinds.Several[Entry] = Field(
         (
             entry("linear", 100, 200, 200, 0.5, 2),
             entry("adult", 300, 500, 200, 1),
@@ -67,7 +92,9 @@ class FairGrid(Group):
             entry("digits", 100, 200, 100, 0.5, 2),
             entry("ijcnn1", 300, 500, 200, 1),
             entry("bootstrap_mean", 30, 50, 200, 1),
-            CHAIN,
+            Entry(
+                dataset=("linear",), samplers=("wor:500,wr:200,wor:100",), m=(100,), steps=(200,), target_epsilon=(0.5,)
+            ),
         ),
         description="Entries, each standing for all combinations of its values.",
     )

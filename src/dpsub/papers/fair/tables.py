@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import pandas as pd
 
-from dpsub.papers.fair.experiments.tasks import TASKS
 from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of, with_interval
+from dpsub.papers.fair.settings import TASKS
 from dpsub.reproduce import statistics, tables
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
@@ -26,7 +26,6 @@ COMPARED = ("fair_comparison", "linear_regression", "adult_logistic")
 class Table(tables.Table):
     """A table of the comparison, a panel a data set and target."""
 
-    paper = "fair"
     keys: ClassVar[tuple[str, ...]] = ("dataset", "epsilon", "sampler")
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
@@ -61,7 +60,7 @@ def _winners(group: Group) -> Iterator[Row]:
     for sampler, rank in group.ranks.items():
         row = {**group.place, "sampler": sampler}
         measure = TASKS[group.dataset].measure.replace("_", " ")
-        yield estimate_row(row, "loss", group.variant, group.loss(sampler), measure)
+        yield estimate_row(row, "loss", group.variant, with_interval(group.losses[sampler].to_numpy()), measure)
         if sampler != REFERENCE and REFERENCE in group.samplers:
             yield estimate_row(row, "difference_to_poisson", group.variant, group.difference(sampler))
         yield {**row, "column": "among_the_best", "variant": group.variant, "value": float(rank == 1), "note": tie}

@@ -6,276 +6,228 @@ with the cells that it rests on; one whose cells a run lacks is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 import pandas as pd
 
 from dpsub.papers.fair.paired import REFERENCE, label_of
+from dpsub.reproduce.claims import LackingError
 from dpsub.reproduce.names import escape_markdown
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, listed
 
 SAME_LAW = ("wor", "must_oo")
+BLOCK = ["dataset", "epsilon"]
+PLACE = [*BLOCK, "sampler"]
+VALUE, ENDS = ("value",), ("lower", "upper")
+
+Said = tuple[str, list[pd.DataFrame]]
+"""A sentence or two, and the cells that they rest on, as the report lists them."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """One cell of a table: the number in column `source` at this data set, target and sampler."""
-
-    table: str
-    dataset: str
-    epsilon: str
-    sampler: str
-    column: str
-    source: str
-    value: float
-
-    @property
-    def block(self) -> tuple[str, str]:
-        return self.dataset, self.epsilon
-
-
-Place = tuple[str, str, str]
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A heading, a sentence or two, and the cells that they rest on."""
-
-    heading: str
-    text: str
-    evidence: tuple[Evidence, ...]
-
-
-def statements(tables: Tables) -> list[Statement]:
-    """Return what the tables say, most useful first."""
-    parts: tuple[Callable[[Tables], Statement | None], ...] = (
-        recommendation, size_of_the_difference, noise_at_equal_privacy, cost, papers_pair, reversals, adjacency,
-        coverage, control,
-    )  # fmt: skip
-    return [found for part in parts if (found := part(tables)) is not None]
-
-
-def _cells(tables: Tables, table: str, column: str, source: str = "rigorous", **fields: str) -> list[Evidence]:
+def cells(tables: Tables, table: str, column: str, variant: str = "rigorous", **fields: str) -> pd.DataFrame:
+    """Return the numbers of one quantity, each with the ends of its interval: a row a data set, target and sampler."""
     rows = tables.rows(table, column, dataset="*", epsilon="*", **(fields or {"sampler": "*"}))
-    if source not in rows.columns:
-        return []
-    return [
-        Evidence(table, row["dataset"], row["epsilon"], row["sampler"], column, source, float(row[source]))
-        for row in rows.dropna(subset=[source]).to_dict("records")
-    ]
+    numbers = {"value": variant, "lower": f"{variant}_lower", "upper": f"{variant}_upper"}
+    found = rows.reindex(columns=[*PLACE, *numbers.values()]).set_axis([*PLACE, *numbers], axis=1)
+    return there(found.dropna(subset="value").assign(table=table, column=column, variant=variant))
 
 
-def _places(cells: Iterable[Evidence]) -> dict[Place, Evidence]:
-    return {(*cell.block, cell.sampler): cell for cell in cells}
+def there(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame; raise LackingError where it is empty."""
+    if frame.empty:
+        raise LackingError("this run lacks the numbers of a statement")
+    return frame
 
 
-def _blocks(cells: Iterable[Evidence]) -> list[dict[str, Evidence]]:
-    found: dict[tuple[str, str], dict[str, Evidence]] = {}
-    for cell in cells:
-        found.setdefault(cell.block, {})[cell.sampler] = cell
-    return list(found.values())
+def shown(frame: pd.DataFrame, numbers: Iterable[str] = VALUE) -> pd.DataFrame:
+    """Return cells as the report lists them, a line for each of these numbers."""
+    lines = frame.melt([*PLACE, "table", "column", "variant"], list(numbers), "end", "number", ignore_index=False)
+    ends = lines["end"].map({"value": "", "lower": " lower", "upper": " upper"})
+    return pd.DataFrame({
+        "table": "fair/" + lines["table"], "data set": lines["dataset"], "ε": lines["epsilon"],
+        "sampler": lines["sampler"], "quantity": lines["column"].str.replace("_", " "),
+        "variant": lines["variant"] + ends, "number": lines["number"].map("{:.6g}".format),
+    }).sort_index(kind="stable")  # fmt: skip
 
 
-def _ratios(cells: Iterable[Evidence]) -> Iterator[tuple[Evidence, Evidence, float]]:
-    """Yield each cell of another sampler with Poisson's and the ratio to it."""
-    for block in _blocks(cells):
-        base = block.get(REFERENCE)
-        if base is not None and base.value > 0:
-            yield from ((cell, base, cell.value / base.value) for name, cell in block.items() if name != REFERENCE)
+def over_poisson(found: pd.DataFrame, of: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of all samplers but Poisson, with their `ratio` to Poisson's cell of `of` in the same block."""
+    base = of[(of["sampler"] == REFERENCE) & (of["value"] > 0)].set_index(BLOCK)["value"].rename("base")
+    others = found[found["sampler"] != REFERENCE].join(base, on=BLOCK, how="inner")
+    return there(others.assign(ratio=others["value"] / others["base"]))
 
 
-def _differences(tables: Tables) -> tuple[dict[Place, Evidence], ...]:
-    """Return the differences from Poisson, and the ends of their intervals."""
-    ends = ("rigorous", "rigorous_lower", "rigorous_upper")
-    return tuple(_places(_cells(tables, "winners", "difference_to_poisson", end)) for end in ends)
+def differences(tables: Tables) -> pd.DataFrame:
+    """Return the paired differences from Poisson that have an interval."""
+    return there(cells(tables, "winners", "difference_to_poisson").dropna(subset=list(ENDS)))
 
 
-def _names(samplers: Iterable[str]) -> str:
-    return listed(label_of(name) for name in samplers)
+def names(samplers: Iterable[str]) -> str:
+    return listed(map(label_of, samplers))
 
 
-def recommendation(tables: Tables) -> Statement | None:
+def recommendation(tables: Tables) -> Said:
     """Name the samplers that are among the best most often."""
-    best = _cells(tables, "winners", "among_the_best")
-    blocks = _blocks(best)
-    if not blocks:
-        return None
-    counts = {name: sum(int(block[name].value == 1) for block in blocks)
-              for name in dict.fromkeys(cell.sampler for cell in best)
-              if all(name in block for block in blocks)}  # fmt: skip
-    most, total = max(counts.values(), default=0), len(blocks)
-    leaders = [name for name, count in counts.items() if count == most]
+    best = cells(tables, "winners", "among_the_best")
+    by_sampler, total = best.groupby("sampler", sort=False)["value"], best.groupby(BLOCK).ngroups
+    counts = by_sampler.sum()[by_sampler.size() == total].astype(int)
+    most = counts.max() if len(counts) else 0
+    leaders = counts.index[counts == most]
     if most == 0:
         text = f"No sampler is among the best in any of the {total} comparisons that hold all samplers."
     elif most == total:
-        which = f"Use any of {_names(leaders)}, a tie" if len(leaders) > 1 else f"Use {_names(leaders)}"
+        which = f"Use any of {names(leaders)}, a tie" if len(leaders) > 1 else f"Use {names(leaders)}"
         text = f"{which}: in all {total} comparisons at equal proved privacy no other sampler is shown to be better."
     else:
         text = (
-            f"No sampler is among the best everywhere. {_names(leaders)} {'is' if len(leaders) == 1 else 'are'} in "
+            f"No sampler is among the best everywhere. {names(leaders)} {'is' if len(leaders) == 1 else 'are'} in "
             f"{most} of {total} comparisons at equal proved privacy."
         )
-    text += " Among the best in: " + ", ".join(f"{label_of(name)} {count}" for name, count in counts.items()) + "."
-    return Statement("Which sampler", text, tuple(cell for cell in best if cell.value == 1))
+    text += " Among the best in: " + ", ".join(f"{label_of(str(name))} {count}" for name, count in counts.items()) + "."
+    return text, [shown(best[best["value"] == 1])]
 
 
-def size_of_the_difference(tables: Tables) -> Statement | None:
+def size_of_the_difference(tables: Tables) -> Said:
     """Say how large the differences from Poisson are, and how many intervals leave zero out."""
-    differences, lower, upper = _differences(tables)
-    base = {cell.block: cell for cell in _cells(tables, "winners", "loss") if cell.sampler == REFERENCE}
-    if not differences or len(lower) != len(differences) or not base:
-        return None
-    shares = {place: 100 * cell.value / base[cell.block].value for place, cell in differences.items()}
-    worse, better = sum(one.value > 0 for one in lower.values()), sum(one.value < 0 for one in upper.values())
-    far = max(shares, key=lambda place: abs(shares[place]))
-    cell = differences[far]
+    losses = cells(tables, "winners", "loss")
+    found = over_poisson(differences(tables), losses)
+    worse, better = (found["lower"] > 0).sum(), (found["upper"] < 0).sum()
+    far = found[found["ratio"].abs() == found["ratio"].abs().max()].head(1)
+    most = far.iloc[0]
     text = (
-        f"Of {len(differences)} paired 95 % intervals against Poisson, {worse} lie wholly above zero (Poisson better), "
-        f"{better} wholly below, {len(differences) - worse - better} include zero: no difference is shown there. The "
-        f"largest difference is {shares[far]:+.2g} % of Poisson's loss ({label_of(cell.sampler)}, {cell.dataset}, "
-        f"epsilon = {cell.epsilon})."
+        f"Of {len(found)} paired 95 % intervals against Poisson, {worse} lie wholly above zero (Poisson better), "
+        f"{better} wholly below, {len(found) - worse - better} include zero: no difference is shown there. The "
+        f"largest difference is {100 * most['ratio']:+.2g} % of Poisson's loss ({label_of(most['sampler'])}, "
+        f"{most['dataset']}, epsilon = {most['epsilon']})."
     )
-    return Statement("How much it matters", text, (cell, lower[far], upper[far], base[cell.block]))
+    base = losses[losses["sampler"] == REFERENCE].merge(far[BLOCK])
+    return text, [shown(far, (*VALUE, *ENDS)), shown(base)]
 
 
-def noise_at_equal_privacy(tables: Tables) -> Statement | None:
+def noise_at_equal_privacy(tables: Tables) -> Said:
     """Compare the noise that samplers need with Poisson's."""
-    ratios = list(_ratios(_cells(tables, "measures", "noise_multiplier")))
-    if not ratios:
-        return None
-    own: dict[str, list[float]] = {}
-    for cell, _, ratio in ratios:
-        own.setdefault(cell.sampler, []).append(ratio)
-    spans = (f"{label_of(name)} {min(found):.2f} to {max(found):.2f}" for name, found in own.items())
+    noise = cells(tables, "measures", "noise_multiplier")
+    found = over_poisson(noise, noise)
+    spans = found.groupby("sampler", sort=False)["ratio"].agg(["min", "max"])
     text = (
         "For the same target, proved under substitution, Poisson needs the least noise in "
-        f"{sum(ratio >= 1 for _, _, ratio in ratios)} of {len(ratios)} comparisons with another sampler. Noise over "
-        f"Poisson's: {', '.join(spans)}."
+        f"{(found['ratio'] >= 1).sum()} of {len(found)} comparisons with another sampler. Noise over Poisson's: "
+        f"{', '.join(f'{label_of(name)} {least:.2f} to {most:.2f}' for name, least, most in spans.itertuples())}."
     )
-    return Statement("Noise", text, tuple(dict.fromkeys(part for cell, base, _ in ratios for part in (base, cell))))
+    return text, [shown(noise)]
 
 
-def cost(tables: Tables) -> Statement | None:
+def cost(tables: Tables) -> Said:
     """Say what the cheapest sampler saves, and what it loses by it."""
-    gradients = list(_ratios(_cells(tables, "measures", "gradients_expected")))
-    _, lower, upper = _differences(tables)
-    if not gradients or not lower:
-        return None
-    cell, base, ratio = min(gradients, key=lambda found: found[2])
-    own = [(*one.block, one.sampler) for one, _, _ in gradients if one.sampler == cell.sampler]
+    gradients = cells(tables, "measures", "gradients_expected")
+    found, paired = over_poisson(gradients, gradients), differences(tables)
+    best = found.iloc[found["ratio"].argmin()]
+    own = found[found["sampler"] == best["sampler"]]
+    kept = own[PLACE].merge(paired)
     text = (
-        f"{label_of(cell.sampler)} evaluates the fewest distinct gradients: {100 * (1 - ratio):.0f} % fewer than "
-        f"Poisson at best ({cell.dataset}). At equal proved privacy the 95 % interval of its difference from Poisson's "
-        f"loss lies above zero in {sum(lower[key].value > 0 for key in own if key in lower)} of {len(own)} comparisons "
-        f"and below zero in {sum(upper[key].value < 0 for key in own if key in upper)}."
+        f"{label_of(best['sampler'])} evaluates the fewest distinct gradients: {100 * (1 - best['ratio']):.0f} % fewer "
+        f"than Poisson at best ({best['dataset']}). At equal proved privacy the 95 % interval of its difference from "
+        f"Poisson's loss lies above zero in {(kept['lower'] > 0).sum()} of {len(own)} comparisons and below zero in "
+        f"{(kept['upper'] < 0).sum()}."
     )
-    return Statement("Cost", text, (cell, base, *(ends[key] for key in own for ends in (lower, upper) if key in ends)))
+    here = gradients[(gradients[BLOCK] == best[BLOCK]).all(axis=1)]
+    pair = here[here["sampler"].isin((best["sampler"], REFERENCE))]
+    return text, [shown(pair), shown(kept, ENDS)]
 
 
-def papers_pair(tables: Tables) -> Statement | None:
+def papers_pair(tables: Tables) -> Said:
     """Say what the noise that the papers' pair asks for is worth."""
+    attained, proved = (cells(tables, "measures", f"epsilon_{end}", "consistent") for end in ENDS)
     # for Poisson that pair is about adding a record, so that it breaks no promise where a record is replaced
-    attained = [cell for cell in _cells(tables, "measures", "epsilon_lower", "consistent") if cell.sampler != REFERENCE]
-    shown = _places(_cells(tables, "measures", "epsilon_upper", "consistent"))
-    if not attained:
-        return None
-    broken = sum(cell.value > float(cell.epsilon) for cell in attained)
-    worst = max(attained, key=lambda cell: cell.value / float(cell.epsilon))
-    proof = shown[*worst.block, worst.sampler]
+    attained = there(attained[attained["sampler"] != REFERENCE])
+    excess = attained["value"] / attained["epsilon"].astype(float)
+    broken, worst = (excess > 1).sum(), attained[excess == excess.max()].head(1)
+    most, proof = worst.iloc[0], proved.merge(worst[PLACE])
     text = (
         f"Noise for which the papers' pair meets the target exceeds it by an explicit attack in {broken} of "
         f"{len(attained)} cases (Poisson apart, whose pair is about adding a record): at worst "
-        f"{label_of(worst.sampler)} on {worst.dataset} for a target of {worst.epsilon} lets an attack attain epsilon = "
-        f"{worst.value:.3g}, and {proof.value:.3g} is what is proved. "
+        f"{label_of(most['sampler'])} on {most['dataset']} for a target of {most['epsilon']} lets an attack attain "
+        f"epsilon = {most['value']:.3g}, and {proof['value'].iloc[0]:.3g} is what is proved. "
     )
     text += "Do not calibrate noise by that pair." if broken else "No attack known here contradicts that pair."
-    return Statement("The papers' pair", text, (worst, proof))
+    return text, [shown(worst), shown(proof)]
 
 
-def reversals(tables: Tables) -> Statement | None:
+def reversals(tables: Tables) -> Said:
     """Count the pairs of samplers whose order is reversed at equal proved privacy."""
-    lines: list[str] = []
-    used: list[Evidence] = []
-    for source, words in (
+    lines, used = [], []
+    for variant, words in (
         ("stated", "the main paper's own comparison, equal epsilon' a query"),
         ("consistent", "noise by the papers' pair"),
     ):
-        turned, apart = (_cells(tables, "rankings", f"pairs_{what}", source, sampler="")
-                         for what in ("reversed", "separated"))  # fmt: skip
-        if turned and apart:
-            count, total = sum(cell.value for cell in turned), sum(cell.value for cell in apart)
+        with suppress(LackingError):
+            turned, apart = (cells(tables, "rankings", f"pairs_{what}", variant, sampler="")
+                             for what in ("reversed", "separated"))  # fmt: skip
+            count, total = turned["value"].sum(), apart["value"].sum()
             lines.append(f"of {total:.0f} pairs told apart by {words}, {count:.0f} are told apart the other way")
-            used += [*turned, *apart]
-    return Statement("Rankings", f"At equal proved privacy, {'; '.join(lines)}.", tuple(used)) if lines else None
+            used += [shown(turned), shown(apart)]
+    if not lines:
+        raise LackingError("this run ranks samplers in one way only")
+    return f"At equal proved privacy, {'; '.join(lines)}.", used
 
 
-def adjacency(tables: Tables) -> Statement | None:
+def adjacency(tables: Tables) -> Said:
     """Say what Poisson would need if a record were added or removed instead of replaced."""
-    other, own = (_cells(tables, "noise", column, steps="*", sampler=REFERENCE, m="*")
+    other, own = (cells(tables, "noise", column, steps="*", sampler=REFERENCE, m="*")
                   for column in ("noise_add_remove", "noise_multiplier"))  # fmt: skip
-    if not other or len(other) != len(own):
-        return None
-    ratios = [weak.value / strong.value for weak, strong in zip(other, own, strict=True)]
+    ratio = other["value"].to_numpy() / own["value"].to_numpy()  # both stand in every row of Poisson
     text = (
         "Poisson is compared here under substitution, like the others. If it is enough to hide that a record was added "
-        f"or removed, its noise falls to {min(ratios):.2f} to {max(ratios):.2f} of that; for samplers of fixed size no "
+        f"or removed, its noise falls to {ratio.min():.2f} to {ratio.max():.2f} of that; for samplers of fixed size no "
         "such bound exists, and the two relations must not be mixed in one comparison."
     )
-    return Statement("Adjacency", text, (*other, *own))
+    return text, [shown(other), shown(own)]
 
 
-def coverage(tables: Tables) -> Statement | None:
+def coverage(tables: Tables) -> Said:
     """Say whose intervals keep their level."""
-    values, lower, upper = (
-        _cells(tables, "measures", "coverage", f"rigorous{end}") for end in ("", "_lower", "_upper")
-    )
-    if not values or not len(values) == len(lower) == len(upper):
-        return None
-    missed = [one.sampler for one, high in zip(values, upper, strict=True) if high.value < 0.95]
-    low, high = (100 * end(cell.value for cell in values) for end in (min, max))
+    found = there(cells(tables, "measures", "coverage").dropna(subset=list(ENDS)))
+    missed = found.loc[found["upper"] < 0.95, "sampler"]
+    low, high = 100 * found["value"].min(), 100 * found["value"].max()
     span = f"{low:.0f}" + (f" to {high:.0f}" if high > low else "")
     text = f"The bootstrap's 95 % intervals, made from the noisy releases alone, cover the truth in {span} % of seeds."
-    text += f" Shown to cover less than 95 %: {_names(missed) if missed else 'none of the samplers'}."
-    return Statement("Intervals", text, (*values, *lower, *upper))
+    text += f" Shown to cover less than 95 %: {names(missed) if len(missed) else 'none of the samplers'}."
+    return text, [shown(found, (*VALUE, *ENDS))]
 
 
-def control(tables: Tables) -> Statement | None:
+def control(tables: Tables) -> Said:
     """Compare two samplers that are one in law: a check of the comparison itself."""
-    blocks = _blocks(_cells(tables, "rankings", "rank"))
-    pairs = [tuple(block[name] for name in SAME_LAW) for block in blocks if set(SAME_LAW) <= set(block)]
-    if not pairs:
-        return None
+    ranks = cells(tables, "rankings", "rank").query("sampler in @SAME_LAW")
+    both = there(ranks[ranks.duplicated(BLOCK, keep=False)])
+    values = both.groupby(BLOCK)["value"]
     text = (
-        f"{_names(SAME_LAW)} have the same law and the same noise; their ranks differ in "
-        f"{sum(one.value != two.value for one, two in pairs)} of {len(pairs)} "
-        "comparisons, which shows what chance alone does here."
+        f"{names(SAME_LAW)} have the same law and the same noise; their ranks differ in "
+        f"{(values.nunique() > 1).sum()} of {values.ngroups} comparisons, which shows what chance alone does here."
     )
-    return Statement("Check", text, tuple(cell for pair in pairs for cell in pair))
+    return text, [shown(both)]
 
 
-def sentences(tables: Tables) -> list[str]:
-    return [_sentence(one) for one in statements(tables)]
+PARTS: dict[str, Callable[[Tables], Said]] = {
+    "Which sampler": recommendation, "How much it matters": size_of_the_difference, "Noise": noise_at_equal_privacy,
+    "Cost": cost, "The papers' pair": papers_pair, "Rankings": reversals, "Adjacency": adjacency,
+    "Intervals": coverage, "Check": control,
+}  # fmt: skip
+"""By heading, most useful first."""
 
 
 def evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
-    return {_sentence(one): pd.DataFrame(map(_line, one.evidence)) for one in statements(tables)}
-
-
-def _sentence(statement: Statement) -> str:
-    return f"**{statement.heading}.** {escape_markdown(statement.text)}"
-
-
-def _line(cell: Evidence) -> dict[str, str]:
-    return {
-        "table": f"fair/{cell.table}", "data set": cell.dataset, "ε": cell.epsilon, "sampler": cell.sampler,
-        "quantity": cell.column.replace("_", " "), "variant": cell.source.replace("_", " "),
-        "number": f"{cell.value:.6g}",
-    }  # fmt: skip
+    """Return what the tables say, paragraph by paragraph, with the cells that each rests on."""
+    found: dict[str, pd.DataFrame] = {}
+    for heading, part in PARTS.items():
+        with suppress(LackingError):
+            text, used = part(tables)
+            found[f"**{heading}.** {escape_markdown(text)}"] = pd.concat(used)
+    return found
 
 
 TAKEAWAYS = Takeaways(
-    parts=(sentences,),
+    parts=(lambda tables: list(evidence(tables)),),
     introduction=(
         "Every sampler at the same target for all steps together, with noise that is proved to meet it when a record "
         "is replaced. The words of each statement follow from the numbers below it. They hold for the tasks, sizes, "

@@ -91,7 +91,6 @@ def level(value: float, **style: Any) -> Layer:
 
 def remark(text: str, place: str = "upper right") -> Layer:
     """Return the layer of a remark within the panel, at a place as legends know them."""
-
     def draw(axes: Axes) -> None:
         from matplotlib.offsetbox import AnchoredText
 

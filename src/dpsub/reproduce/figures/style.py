@@ -67,16 +67,8 @@ def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> N
 def panel_letter(axes: Axes, text: str) -> None:
     """Write what a panel shows above its upper left corner; a box in three dimensions leaves that corner empty."""
     height = 0.9 if axes.name == "3d" else 1.0
-    axes.annotate(
-        text,
-        (0, height),
-        xycoords="axes fraction",
-        xytext=(0, 4),
-        textcoords="offset points",
-        fontsize=8,
-        ha="left",
-        va="bottom",
-    )
+    axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
+                  fontsize=8, ha="left", va="bottom")
 
 
 def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
@@ -87,16 +79,6 @@ def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
     if odd:
         figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.2 / figure.get_figheight()))
         corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
-        figure.text(
-            1,
-            1,
-            f"{', '.join(odd)} data",
-            transform=corner,
-            ha="right",
-            va="top",
-            fontsize=8,
-            color="#B00020",
-            weight="bold",
-            bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2},
-        )
+        figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
+                    color="#B00020", weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
     return figure

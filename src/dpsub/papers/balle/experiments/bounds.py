@@ -6,28 +6,21 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import Field
 
 from dpsub import checks, noise
 from dpsub.amplification import DeclaredProfile
 from dpsub.amplification.small_universes import BY_SIZE, ROWS, TRIPLES, BoundRow, bound_of, compare
-from dpsub.divergences import worst_mechanism
-from dpsub.divergences.universes import (
-    Space,
-    dirichlet_kernel,
-    membership_kernel,
-    noisy_sum_kernel,
-    size_and_membership_kernel,
-)
+from dpsub.divergences import universes, worst_mechanism
 from dpsub.noise import BlackBoxGroups, PointGuarantee, Profile
+from dpsub.papers.balle.experiments import Grid, schema
 from dpsub.papers.balle.settings import KeepProbability, Tiny, TinyM, TinyN
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.experiment import Run
 from dpsub.reproduce.settings import (
     Epsilons,
     ExperimentSettings,
@@ -46,19 +39,15 @@ OWN = {"Theorem 8": TRIPLES, "Theorem 14": BY_SIZE}  # our bounds stand behind t
 TIE = 1e-12  # optima closer than this are equal up to the solver's accuracy
 
 
-class BalleBounds(Experiment):
+class BalleBounds(Grid):
     """delta' at each epsilon' for every row, size, mechanism, and both ways to bound groups."""
 
-    name: ClassVar[str] = "balle_bounds"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "theorem": "str", "sampler": "str", "base_relation": "str", "relation": "str",
-        "n": "int64", "sampling_rate": "float64", "mechanism": "str", "ratio": "float64", "groups": "str",
-        "eta": "float64", "epsilon_amplified": "float64", "epsilon": "float64", "delta_amplified": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    axes: ClassVar[tuple[str, ...]] = ("n", "sampling_rates", "mechanisms", "ratios")
-    keys: ClassVar[tuple[str, ...]] = ("theorem", "n", "sampling_rate", "mechanism", "ratio", "groups",
-                                       "epsilon_amplified")  # fmt: skip
+    name = "balle_bounds"
+    columns = schema("theorem sampler base_relation relation n sampling_rate mechanism ratio groups eta "
+                     "epsilon_amplified epsilon delta_amplified")  # fmt: skip
+    variants = ("stated",)
+    axes = ("n", "sampling_rates", "mechanisms", "ratios")
+    keys = ("theorem", "n", "sampling_rate", "mechanism", "ratio", "groups", "epsilon_amplified")
 
     class Settings(ExperimentSettings):
         n: Sizes = Field((1000,), description="Sizes of the data set.")
@@ -73,22 +62,20 @@ class BalleBounds(Experiment):
             for mechanism, ratio in itertools.product(self.mechanisms, self.ratios):
                 noise.of(mechanism, ratio)
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         targets = np.array(settings.epsilon_amplified, dtype=float)
-        parts = []
-        for n, rate, theorem in itertools.product(settings.n, settings.sampling_rates, ROWS):
+        sizes = itertools.product(settings.n, settings.sampling_rates, ROWS)
+        for (n, rate, theorem), mechanism, ratio in itertools.product(sizes, settings.mechanisms, settings.ratios):
             bound = bound_of(theorem, n=n, size=rate if ROWS[theorem][0] == "poisson" else round(rate * n))
-            for mechanism, ratio in itertools.product(settings.mechanisms, settings.ratios):
-                profile = noise.of(mechanism, ratio)
-                for groups, base in (("white_box", profile), ("black_box", BlackBoxGroups(profile))):
-                    parts.append(pd.DataFrame({
-                        "replicate": 0, "theorem": theorem, "sampler": bound.sampler,
-                        "base_relation": bound.base_relation.value, "relation": bound.relation.value, "n": n,
-                        "sampling_rate": rate, "mechanism": mechanism, "ratio": ratio, "groups": groups,
-                        "eta": bound.eta, "epsilon_amplified": targets, "epsilon": bound.epsilon_base(targets),
-                        "delta_amplified": bound.delta(DeclaredProfile.of(base, *Relation), targets),
-                    }))  # fmt: skip
-        return self.frame(pd.concat(parts, ignore_index=True))
+            profile = noise.of(mechanism, ratio)
+            for groups, base in (("white_box", profile), ("black_box", BlackBoxGroups(profile))):
+                yield {
+                    "theorem": theorem, "sampler": bound.sampler, "base_relation": bound.base_relation.value,
+                    "relation": bound.relation.value, "n": n, "sampling_rate": rate, "mechanism": mechanism,
+                    "ratio": ratio, "groups": groups, "eta": bound.eta, "epsilon_amplified": targets,
+                    "epsilon": bound.epsilon_base(targets),
+                    "delta_amplified": bound.delta(DeclaredProfile.of(base, *Relation), targets),
+                }  # fmt: skip
 
 
 def rows_of(settings: Any, *, own: bool = False) -> Iterator[BoundRow]:
@@ -115,93 +102,76 @@ class PrintedResponse(Profile):
             return np.log(np.maximum(0.0, p - np.exp(order) * (1 - p)))[()]
 
 
-class BalleEnumeration(Experiment):
+class BalleEnumeration(Grid):
     """One record a theorem, size, kernel and base epsilon: the bound and the largest loss of all neighbours.
 
     Variants: `stated` evaluates Theorem 14 for membership with the printed profile, also where its argument is
     negative; `consistent` evaluates every bound with the exact profile of the kernel.
     """
 
-    name: ClassVar[str] = "balle_enumeration"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "theorem": "str", "kernel": "str", "n": "int64", "size": "float64", "grows": "int64",
-        "epsilon": "float64", "epsilon_amplified": "float64", "eta": "float64", "formula": "float64",
-        "distance": "float64", "bound": "float64", "exact": "float64", "reverse": "float64",
-        "reverse_bound": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
-    keys: ClassVar[tuple[str, ...]] = ("theorem", "kernel", "n", "size", "grows", "epsilon")
+    name = "balle_enumeration"
+    columns = schema("theorem kernel n size grows epsilon epsilon_amplified eta formula distance bound exact reverse "
+                     "reverse_bound")  # fmt: skip
+    variants = ("stated", "consistent")
+    keys = ("theorem", "kernel", "n", "size", "grows", "epsilon")
 
     class Settings(ExperimentSettings, Tiny):
         epsilons: Epsilons = (0, 0.1, 0.5, 1, 2)
         keep_probability: KeepProbability = 0.75
         kernels: Annotated[int, Field(ge=1, le=1_000)] = Field(3, description="Random mechanisms a size.")
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         rng = run.streams.data({}, 0)
-        rows: list[dict[str, object]] = []
         for row in rows_of(settings, own=True):
             for each in (row, replace(row, grow=True)) if row.theorem == "Theorem 11" else (row,):
-                rows += _enumerated(each, settings, run.variant, rng)
-        return self.frame(rows)
+                for name, kernel in _kernels(each.space, settings, rng):
+                    yield from _enumerated(each, name, kernel, settings, stated=run.variant == "stated")
 
 
 def _kernels(
-    space: Space, settings: BalleEnumeration.Settings, rng: np.random.Generator
+    space: universes.Space, settings: BalleEnumeration.Settings, rng: np.random.Generator
 ) -> Iterator[tuple[str, np.ndarray]]:
     p = settings.keep_probability
-    yield "membership", membership_kernel(space, 0, p)
+    yield "membership", universes.membership_kernel(space, 0, p)
     if space.relation is Relation.SUBSTITUTE:
-        yield "size and membership", size_and_membership_kernel(space, 0, p)
+        yield "size and membership", universes.size_and_membership_kernel(space, 0, p)
     for number in range(settings.kernels):
-        yield f"random {number + 1}", dirichlet_kernel(space, OUTCOMES, rng)
-    for name in ("laplace", "gaussian"):
-        yield f"{name} sum", noisy_sum_kernel(space, name, SPREAD, 1.0)
-        yield f"{name} single", noisy_sum_kernel(space, name, SINGLE, 1.0)
+        yield f"random {number + 1}", universes.dirichlet_kernel(space, OUTCOMES, rng)
+    for name, (kind, values) in itertools.product(("laplace", "gaussian"), (("sum", SPREAD), ("single", SINGLE))):
+        yield f"{name} {kind}", universes.noisy_sum_kernel(space, name, values, 1.0)
 
 
 def _enumerated(
-    row: BoundRow, settings: BalleEnumeration.Settings, variant: str, rng: np.random.Generator
-) -> Iterator[dict[str, object]]:
+    row: BoundRow, name: str, kernel: np.ndarray, settings: BalleEnumeration.Settings, *, stated: bool
+) -> Iterator[dict[str, Any]]:
     eta, distances = row.bound.eta, row.distances_in_law()
     worst = np.argmax(distances if row.grow else np.abs(distances - eta))
-    for name, kernel in _kernels(row.space, settings, rng):
-        for found in compare(row, kernel, settings.epsilons):
-            bound, target = found.bound, found.epsilon_amplified
-            if variant == "stated" and name.endswith("membership") and row.theorem == "Theorem 14":
-                printed = DeclaredProfile.of(PrintedResponse(settings.keep_probability), row.bound.base_relation)
-                bound = float(row.bound.delta(printed, target))
-            yield {
-                "replicate": 0, "theorem": row.theorem, "kernel": name, "n": row.n, "size": row.size,
-                "grows": int(row.grow), "epsilon": found.epsilon, "epsilon_amplified": target, "eta": eta,
-                "formula": _printed_eta(row), "distance": float(distances[worst]), "bound": bound,
-                "exact": found.exact, "reverse": found.reverse,
-                "reverse_bound": math.exp(target - found.epsilon) * eta * found.base_delta,
-            }  # fmt: skip
+    # the inclusion probability by its formula in Table 1
+    formula = {"poisson": row.size, "wor": row.size / row.n, "wr": 1 - (1 - 1 / row.n) ** row.size}[row.bound.sampler]
+    for found in compare(row, kernel, settings.epsilons):
+        bound, target = found.bound, found.epsilon_amplified
+        if stated and name.endswith("membership") and row.theorem == "Theorem 14":
+            printed = DeclaredProfile.of(PrintedResponse(settings.keep_probability), row.bound.base_relation)
+            bound = float(row.bound.delta(printed, target))
+        yield {
+            "theorem": row.theorem, "kernel": name, "n": row.n, "size": row.size, "grows": row.grow,
+            "epsilon": found.epsilon, "epsilon_amplified": target, "eta": eta, "formula": formula,
+            "distance": distances[worst], "bound": bound, "exact": found.exact, "reverse": found.reverse,
+            "reverse_bound": math.exp(target - found.epsilon) * eta * found.base_delta,
+        }  # fmt: skip
 
 
-def _printed_eta(row: BoundRow) -> float:
-    """The inclusion probability by its formula in Table 1."""
-    if row.bound.sampler == "wr":
-        return float(1 - (1 - 1 / row.n) ** row.size)
-    return row.size if row.bound.sampler == "poisson" else row.size / row.n
-
-
-class BalleOptimum(Experiment):
+class BalleOptimum(Grid):
     """The bound for all (epsilon0, delta0)-DP mechanisms next to the largest divergence that any of them has.
 
     Epsilon is the base epsilon at which both are evaluated, a share of epsilon0.
     """
 
-    name: ClassVar[str] = "balle_optimum"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "theorem": "str", "n": "int64", "size": "float64", "epsilon0": "float64",
-        "delta0": "float64", "share": "float64", "epsilon_amplified": "float64", "bound": "float64",
-        "optimum": "float64", "dual": "float64", "direction": "str",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
-    axes: ClassVar[tuple[str, ...]] = ("n", "epsilon0", "delta0", "shares")
-    keys: ClassVar[tuple[str, ...]] = ("theorem", "n", "size", "epsilon0", "delta0", "share")
+    name = "balle_optimum"
+    columns = schema("theorem n size epsilon0 delta0 share epsilon_amplified bound optimum dual direction")
+    variants = ("rigorous",)
+    axes = ("n", "epsilon0", "delta0", "shares")
+    keys = ("theorem", "n", "size", "epsilon0", "delta0", "share")
 
     class Settings(ExperimentSettings):
         n: Listed[TinyN] = (4,)
@@ -211,25 +181,22 @@ class BalleOptimum(Experiment):
         delta0: Listed[Probability] = Field((0, 0.01), description="delta of the base guarantee.")
         shares: Epsilons = Field((0, 0.5, 1), description="Base epsilons as shares of epsilon0.")
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         points = list(itertools.product(settings.epsilon0, settings.delta0, settings.shares))
-        return self.frame([_best(row, *point) for row in rows_of(settings, own=True) for point in points])
-
-
-def _best(row: BoundRow, epsilon0: float, delta0: float, share: float) -> dict[str, object]:
-    # all pairs of neighbours are the same up to the names of records, and the class of mechanisms knows no names
-    first, second = (laws[0] for laws in row.laws)
-    base = DeclaredProfile.of(PointGuarantee(epsilon0, delta0), row.space.relation)
-    target = float(row.bound.epsilon_amplified(share * epsilon0))
-    found = {
-        name: worst_mechanism(one, other, row.space.neighbours(), epsilon0, delta0, float(np.exp(target)))
-        for name, one, other in (("forward", first, second), ("backward", second, first))
-    }
-    worst = max(found, key=lambda name: found[name].divergence)
-    apart = abs(found["forward"].divergence - found["backward"].divergence)
-    return {
-        "replicate": 0, "theorem": row.theorem, "n": row.n, "size": row.size, "epsilon0": epsilon0, "delta0": delta0,
-        "share": share, "epsilon_amplified": target, "bound": float(row.bound.delta(base, target)),
-        "optimum": found[worst].divergence, "dual": found[worst].dual,
-        "direction": worst if apart > TIE else "either",
-    }  # fmt: skip
+        for row, (epsilon0, delta0, share) in itertools.product(rows_of(settings, own=True), points):
+            # all pairs of neighbours are alike but for names of records, which the class of mechanisms does not know
+            first, second = (laws[0] for laws in row.laws)
+            base = DeclaredProfile.of(PointGuarantee(epsilon0, delta0), row.space.relation)
+            target = float(row.bound.epsilon_amplified(share * epsilon0))
+            forward, backward = (
+                worst_mechanism(*pair, row.space.neighbours(), epsilon0, delta0, float(np.exp(target)))
+                for pair in ((first, second), (second, first))
+            )
+            worst = max(forward, backward, key=lambda found: found.divergence)
+            direction = "forward" if worst is forward else "backward"
+            yield {
+                "theorem": row.theorem, "n": row.n, "size": row.size, "epsilon0": epsilon0, "delta0": delta0,
+                "share": share, "epsilon_amplified": target, "bound": float(row.bound.delta(base, target)),
+                "optimum": worst.divergence, "dual": worst.dual,
+                "direction": direction if abs(forward.divergence - backward.divergence) > TIE else "either",
+            }  # fmt: skip

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 from scipy.special import ndtri
 
 from dpsub import checks, noise
 from dpsub.amplification import Bound, amplify, base_epsilon, translate
 from dpsub.noise import BlackBoxGroups, ConstantGroups, Profile, RandomisedResponseProfile
-from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.papers.balle.experiments import Grid, schema
+from dpsub.reproduce.experiment import Run
 from dpsub.reproduce.settings import ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share, Sizes
 
 SHARE_BELOW = 0.999  # of the base epsilon at which a curve ends: there it must still be positive
 
 
-class BalleCurves(Experiment):
+class BalleCurves(Grid):
     """delta of base mechanisms over epsilon (panel a) and of subsampled ones over epsilon' (b to e).
 
     `point` is "grid" on the curve; "before_end" and "at_end" are the base epsilons next to and at the end of the
     Laplace curves of panel c.
     """
 
-    name: ClassVar[str] = "balle_curves"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "panel": "str", "curve": "str", "point": "str", "level": "float64", "m": "int64",
-        "eta": "float64", "x": "float64", "delta": "float64", "log_delta": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    keys: ClassVar[tuple[str, ...]] = ("panel", "curve", "point", "level", "m", "x")
+    name = "balle_curves"
+    columns = schema("panel curve point level m eta x delta log_delta")
+    variants = ("stated",)
+    keys = ("panel", "curve", "point", "level", "m", "x")
 
     class Settings(ExperimentSettings):
         n: FrameSize = 1000
@@ -63,19 +60,45 @@ class BalleCurves(Experiment):
             step, top = getattr(self, f"{axis}_step"), getattr(self, f"{axis}_max")
             return np.round(np.arange(round(top / step) + 1) * step, 10)
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        parts = [*_base_curves(settings), *_sampled_curves(settings), *_ends(settings)]
-        return self.frame(pd.concat(parts, ignore_index=True))
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        epsilons = settings.grid("epsilon")
+        for start in settings.start_deltas:
+            for curve, profile in calibrated(start).items():
+                yield _curve("a", curve, start, epsilons, profile.log_delta(epsilons))
+        ratio, targets = settings.ratio, settings.grid("epsilon_amplified")
+        laplace, gaussian = (noise.of(name, ratio) for name in ("laplace", "gaussian"))
+
+        def sampled(panel: str, curve: str, profile: Profile, m: int) -> dict[str, Any]:
+            bound = settings.bound("wor" if curve == "wor" else "wr", m)
+            found = amplify(bound.law, profile, bound.epsilon_base(targets)).log_delta_amplified
+            return _curve(panel, curve, ratio, targets, found, bound, m)
+
+        for panel, profile in (("b", gaussian), ("c", laplace)):
+            yield _curve(panel, "none", ratio, targets, profile.log_delta(targets))
+            yield sampled(panel, "wor", profile, settings.m)
+            yield sampled(panel, "wr", profile, settings.m)
+        for m in settings.group_sizes:
+            yield sampled("d", "wr", laplace, m)
+            yield sampled("d", "wr_no_group", ConstantGroups(laplace), m)
+            yield sampled("e", "wr", laplace, m)
+            yield sampled("e", "wr_black_box", BlackBoxGroups(laplace), m)
+        # base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'
+        for curve, end in (("wor", ratio), ("wr", settings.m * ratio)):
+            bound = settings.bound(curve, settings.m)
+            last = amplify(bound.law, laplace, np.array([SHARE_BELOW * end, end]))
+            yield _curve("c", curve, ratio, last.epsilon_amplified, last.log_delta_amplified, bound, settings.m,
+                         ("before_end", "at_end"))  # fmt: skip
 
 
 def _curve(
-    panel: str, curve: str, level: float, x: np.ndarray, log_delta: np.ndarray, *, m: int = 0, eta: float = 1.0,
-    point: object = "grid",
-) -> pd.DataFrame:  # fmt: skip
-    return pd.DataFrame({
-        "replicate": 0, "panel": panel, "curve": curve, "point": point, "level": level, "m": m, "eta": eta, "x": x,
-        "delta": [math.exp(each) for each in log_delta], "log_delta": log_delta,
-    })  # fmt: skip
+    panel: str, curve: str, level: float, x: np.ndarray, log_delta: np.ndarray, bound: Bound | None = None, m: int = 0,
+    point: tuple[str, ...] = ("grid",),
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "panel": panel, "curve": curve, "point": np.resize(point, len(x)), "level": level, "m": m,
+        "eta": bound.eta if bound else 1.0, "x": x, "delta": np.array([math.exp(each) for each in log_delta]),
+        "log_delta": log_delta,
+    }  # fmt: skip
 
 
 def calibrated(start: float) -> dict[str, Profile]:
@@ -87,64 +110,20 @@ def calibrated(start: float) -> dict[str, Profile]:
     }
 
 
-def _base_curves(settings: BalleCurves.Settings) -> Iterator[pd.DataFrame]:
-    epsilons = settings.grid("epsilon")
-    for start in settings.start_deltas:
-        for curve, profile in calibrated(start).items():
-            yield _curve("a", curve, start, epsilons, profile.log_delta(epsilons))
-
-
-def _sampled_curves(settings: BalleCurves.Settings) -> Iterator[pd.DataFrame]:
-    ratio, targets = settings.ratio, settings.grid("epsilon_amplified")
-
-    def sampled(panel: str, curve: str, profile: Profile, sampler: str, m: int) -> pd.DataFrame:
-        bound = settings.bound(sampler, m)
-        found = amplify(bound.law, profile, bound.epsilon_base(targets)).log_delta_amplified
-        return _curve(panel, curve, ratio, targets, found, m=m, eta=bound.eta)
-
-    for panel, mechanism in (("b", "gaussian"), ("c", "laplace")):
-        profile: Profile = noise.of(mechanism, ratio)
-        yield _curve(panel, "none", ratio, targets, profile.log_delta(targets))
-        for sampler in ("wor", "wr"):
-            yield sampled(panel, sampler, profile, sampler, settings.m)
-    profile = noise.of("laplace", ratio)
-    for m in settings.group_sizes:
-        yield sampled("d", "wr", profile, "wr", m)
-        yield sampled("d", "wr_no_group", ConstantGroups(profile), "wr", m)
-        yield sampled("e", "wr", profile, "wr", m)
-        yield sampled("e", "wr_black_box", BlackBoxGroups(profile), "wr", m)
-
-
-def _ends(settings: BalleCurves.Settings) -> Iterator[pd.DataFrame]:
-    """Base epsilon theta ends the curve without replacement, m theta the one with it; x is epsilon'."""
-    m, ratio = settings.m, settings.ratio
-    for curve, end in (("wor", ratio), ("wr", m * ratio)):
-        bound = settings.bound(curve, m)
-        found = amplify(bound.law, noise.of("laplace", ratio), np.array([SHARE_BELOW * end, end]))
-        yield _curve("c", curve, ratio, found.epsilon_amplified, found.log_delta_amplified,
-                     point=["before_end", "at_end"], m=m, eta=bound.eta)  # fmt: skip
-
-
-class BalleNoise(Experiment):
+class BalleNoise(Grid):
     """Efficiency gamma lambda / epsilon of Poisson sampling, and the error of a total of n values in [0, 1].
 
     A total of the sample, scaled by 1 / gamma, moves by 1 / gamma with one record, and the base mechanism may use
     lambda = log(1 + (exp(epsilon) - 1) / gamma), so that Laplace noise has scale 1 / (gamma lambda) where the total of
-    all records would have 1 / epsilon. The values are (i - 1/2) / n; errors are standard deviations.
-
-    References
-    ----------
-    balle, Theorem 8; the accounting is ours.
+    all records would have 1 / epsilon. The values are (i - 1/2) / n; errors are standard deviations. From Theorem 8;
+    the accounting is ours.
     """
 
-    name: ClassVar[str] = "balle_noise"
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "n": "int64", "epsilon": "float64", "rate": "float64", "base_epsilon": "float64",
-        "efficiency": "float64", "noise_error": "float64", "sampling_error": "float64", "total_error": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
-    axes: ClassVar[tuple[str, ...]] = ("epsilons",)
-    keys: ClassVar[tuple[str, ...]] = ("n", "epsilon", "rate")
+    name = "balle_noise"
+    columns = schema("n epsilon rate base_epsilon efficiency noise_error sampling_error total_error")
+    variants = ("rigorous",)
+    axes = ("epsilons",)
+    keys = ("n", "epsilon", "rate")
 
     class Settings(ExperimentSettings):
         n: FrameSize = 200
@@ -152,17 +131,14 @@ class BalleNoise(Experiment):
         smallest_rate: Share = Field(0.001, description="Left end of the curves.")
         points: Annotated[int, Field(ge=2, le=100_000)] = Field(241, description="Rates a curve.")
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         n, rates = settings.n, np.geomspace(settings.smallest_rate, 1.0, settings.points)
         squares = float((((np.arange(n) + 0.5) / n) ** 2).sum())
         sampling = np.sqrt((1 - rates) / rates * squares)
-        parts = []
         for epsilon in settings.epsilons:
             base = np.array([float(base_epsilon(epsilon, float(rate))) for rate in rates])
             spread = math.sqrt(2) / (rates * base)
-            parts.append(pd.DataFrame({
-                "replicate": 0, "n": n, "epsilon": float(epsilon), "rate": rates, "base_epsilon": base,
-                "efficiency": rates * base / epsilon, "noise_error": spread, "sampling_error": sampling,
-                "total_error": np.hypot(spread, sampling),
-            }))  # fmt: skip
-        return self.frame(pd.concat(parts, ignore_index=True))
+            yield {
+                "n": n, "epsilon": epsilon, "rate": rates, "base_epsilon": base, "efficiency": rates * base / epsilon,
+                "noise_error": spread, "sampling_error": sampling, "total_error": np.hypot(spread, sampling),
+            }  # fmt: skip

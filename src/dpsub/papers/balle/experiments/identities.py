@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import abc
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 from scipy.integrate import quad
 
-from dpsub import noise
+from dpsub import divergences, noise
 from dpsub.amplification import DeclaredProfile, amplified_epsilon, translate
-from dpsub.divergences import (
-    advanced_joint_convexity,
-    cheapest_coupling,
-    compatible_sum,
-    hockey_stick,
-    maximal_coupling,
-    moment_from_profiles,
-    profile_from_losses,
-    tail_rate,
-)
-from dpsub.divergences.universes import (
-    Design,
-    KernelProfile,
-    dirichlet_kernel,
-    membership_loss,
-    multinomial,
-    sample_law,
-)
+from dpsub.divergences import hockey_stick, maximal_coupling, universes
+from dpsub.divergences.universes import KernelProfile, sample_law
 from dpsub.noise import AdditiveNoiseProfile, BlackBoxGroups, MembershipProfile, Profile, RandomisedResponseProfile
+from dpsub.papers.balle.experiments import Grid, schema
 from dpsub.papers.balle.experiments.bounds import rows_of
 from dpsub.papers.balle.settings import Examples, KeepProbability, Tiny
 from dpsub.relations import Relation
-from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.experiment import Run
 from dpsub.reproduce.settings import Epsilons, ExperimentSettings, Listed, Positive, Probability
 
 NAMES = ("laplace", "gaussian")
@@ -49,26 +33,24 @@ GAUSSIAN_END = 14.0  # standard deviations of the loss beyond its mean
 COUPLED = 0.5  # epsilon at which couplings are compared
 COUNTEREXAMPLE = 0.99  # probability with which the sampler of the counterexample ignores the record
 
+Known = AdditiveNoiseProfile | RandomisedResponseProfile
 Pair = tuple[str, str, Any, Any]
 """Name of the check, its case, what the paper's formula gives, and what another computation gives."""
 
 
-class IdentityChecks(Experiment):
+class IdentityChecks(Grid):
     """One record a case of a check: `computed` by the paper's formula in this variant, `reference` by another one."""
 
-    columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "check": "str", "case": "str", "computed": "float64", "reference": "float64",
-    }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
+    columns = schema("check case computed reference")
+    variants = ("stated", "consistent")
 
-    @abc.abstractmethod
-    def pairs(self, settings: Any, variant: str, rng: np.random.Generator) -> Iterator[Pair]:
+    @abstractmethod
+    def pairs(self, settings: Any, stated: bool, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield the cases; `rng` makes the random ones, the same in all variants."""
 
-    def records(self, settings: Any, run: Run) -> pd.DataFrame:
-        found = self.pairs(settings, run.variant, run.streams.data({}, 0))
-        rows = [(0, check, case, float(computed), float(reference)) for check, case, computed, reference in found]
-        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+    def rows(self, settings: Any, run: Run) -> Iterator[dict[str, Any]]:
+        for check, case, computed, reference in self.pairs(settings, run.variant == "stated", run.streams.data({}, 0)):
+            yield {"check": check, "case": case, "computed": float(computed), "reference": float(reference)}
 
 
 class BalleProfiles(IdentityChecks):
@@ -78,7 +60,7 @@ class BalleProfiles(IdentityChecks):
     6 as an equality for any two pairs; `consistent` takes max(p, 1 - p), and pairs of which one dominates.
     """
 
-    name: ClassVar[str] = "balle_profiles"
+    name = "balle_profiles"
 
     class Settings(ExperimentSettings):
         ratios: Listed[Positive] = Field((0.25, 1, 2), description="Sensitivity over noise scale.")
@@ -93,13 +75,13 @@ class BalleProfiles(IdentityChecks):
             for ratio in self.ratios:
                 noise.of("laplace", ratio)
 
-    def pairs(self, settings: Settings, variant: str, rng: np.random.Generator) -> Iterator[Pair]:
+    def pairs(self, settings: Settings, stated: bool, rng: np.random.Generator) -> Iterator[Pair]:
         yield from _closed_forms(settings)
         yield from _losses(settings, rng)
         yield from _moments(settings)
-        yield from _largest_moment(variant)
+        yield from _largest_moment(stated)
         yield from _groups(settings, rng)
-        yield from _responses(settings, variant)
+        yield from _responses(settings, stated)
         yield from _rates(settings)
 
 
@@ -138,42 +120,39 @@ def _losses(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Itera
             second = np.append(second[:-1], 0.0) / second[:-1].sum()
         for epsilon in settings.epsilons:
             exact = hockey_stick(first, second, math.exp(epsilon))
-            yield "losses", f"example={number} epsilon={epsilon:g}", profile_from_losses(first, second, epsilon), exact
+            found = divergences.profile_from_losses(first, second, epsilon)
+            yield "losses", f"example={number} epsilon={epsilon:g}", found, exact
 
 
-def moment_settings(profile: AdditiveNoiseProfile | RandomisedResponseProfile) -> dict[str, float]:
-    """Return where to stop the integration of a moment, and how fast the profile falls from there."""
-    end = float(profile.epsilon(0.0))
-    if math.isfinite(end):
-        return {"end": end}
-    ratio = getattr(profile, "ratio", math.nan)
-    end = ratio**2 / 2 + (GAUSSIAN_END + 6 * ratio) * ratio
-    return {"end": end, "rate": tail_rate(profile.log_delta, end)}
+def moment(log_delta: Callable[[Any], np.ndarray], order: float, profile: Known) -> tuple[float, float]:
+    """Return a moment of the loss of a symmetric pair, integrated to where `profile`, its largest, ends or falls."""
+    end, rate = float(profile.epsilon(0.0)), math.inf
+    if isinstance(profile, noise.GaussianProfile):
+        end = profile.ratio**2 / 2 + (GAUSSIAN_END + 6 * profile.ratio) * profile.ratio
+        rate = divergences.tail_rate(profile.log_delta, end)
+    found = divergences.moment_from_profiles(log_delta, log_delta, order, end=end, rate=rate)
+    return found.lower, found.upper
 
 
 def _moments(settings: BalleProfiles.Settings) -> Iterator[Pair]:
-    known: list[AdditiveNoiseProfile | RandomisedResponseProfile] = [
+    known: list[Known] = [
         *(noise.of(name, ratio) for name in NAMES for ratio in settings.ratios),
         *(RandomisedResponseProfile(p) for p in settings.keep_probabilities if 0.5 < p < 1),
     ]
     for profile, s in itertools.product(known, settings.moments):
-        found = moment_from_profiles(profile.log_delta, profile.log_delta, s, **moment_settings(profile))
-        exact, case = math.exp(profile.log_moment(s)), f"{profile} s={s:g}"
-        yield "moment", case, (found.lower + found.upper) / 2, exact
-        yield "moment_outside", case, max(found.lower - exact, exact - found.upper, 0.0), 0.0
+        (low, high), exact = moment(profile.log_delta, s, profile), math.exp(profile.log_moment(s))
+        case = f"{profile} s={s:g}"
+        yield "moment", case, (low + high) / 2, exact
+        yield "moment_outside", case, max(low - exact, exact - high, 0.0), 0.0
 
 
-def _largest_moment(variant: str) -> Iterator[Pair]:
+def _largest_moment(stated: bool) -> Iterator[Pair]:
     # the consistent second pair dominates the first at every epsilon
-    laplace, gaussian = noise.of("laplace", PAIR[0]), noise.of("gaussian", PAIR[1] * (4 if variant != "stated" else 1))
-
-    def largest(epsilon: np.ndarray) -> np.ndarray:
-        return np.maximum(laplace.log_delta(epsilon), gaussian.log_delta(epsilon))
-
-    found = moment_from_profiles(largest, largest, 1.0, **moment_settings(gaussian))
-    moments = max(math.exp(profile.log_moment(1.0)) for profile in (laplace, gaussian))
-    yield "largest_moment", "s=1", (found.lower + found.upper) / 2, moments
-    yield "largest_moment_bound", "s=1", moments, found.upper
+    pair = [noise.of("laplace", PAIR[0]), noise.of("gaussian", PAIR[1] * (1 if stated else 4))]
+    low, high = moment(lambda epsilon: np.max([one.log_delta(epsilon) for one in pair], axis=0), 1.0, pair[1])
+    moments = max(math.exp(profile.log_moment(1.0)) for profile in pair)
+    yield "largest_moment", "s=1", (low + high) / 2, moments
+    yield "largest_moment_bound", "s=1", moments, high
 
 
 def _groups(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Iterator[Pair]:
@@ -193,7 +172,7 @@ def _groups(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Itera
         yield "white_box", case, white[worst], black[worst]
 
 
-def _responses(settings: BalleProfiles.Settings, variant: str) -> Iterator[Pair]:
+def _responses(settings: BalleProfiles.Settings, stated: bool) -> Iterator[Pair]:
     def exact(p: float, epsilon: float) -> np.ndarray:
         return hockey_stick([p, 1 - p], [1 - p, p], math.exp(epsilon))
 
@@ -202,7 +181,7 @@ def _responses(settings: BalleProfiles.Settings, variant: str) -> Iterator[Pair]
             p = RandomisedResponseProfile.with_guarantee(epsilon, delta).keep_probability
             yield "response_guarantee", f"epsilon={epsilon:g} delta={delta:g}", exact(p, epsilon), delta
         for p in settings.keep_probabilities:
-            larger = p if variant == "stated" else max(p, 1 - p)
+            larger = p if stated else max(p, 1 - p)
             formula = max(0.0, larger - math.exp(epsilon) * (1 - larger))
             yield "response_profile", f"p={p:g} epsilon={epsilon:g}", formula, exact(p, epsilon)
 
@@ -231,24 +210,23 @@ class BalleCouplings(IdentityChecks):
     hypothesis of Lemma 12; `consistent` the corrected ones.
     """
 
-    name: ClassVar[str] = "balle_couplings"
+    name = "balle_couplings"
 
     class Settings(ExperimentSettings, Tiny):
         examples: Examples = 100
         epsilons: Epsilons = (0, 0.1, 0.5, 1, 2)
         keep_probability: KeepProbability = 0.75
 
-    def pairs(self, settings: Settings, variant: str, rng: np.random.Generator) -> Iterator[Pair]:
+    def pairs(self, settings: Settings, stated: bool, rng: np.random.Generator) -> Iterator[Pair]:
         yield from _divergences(settings.examples, rng)
-        yield from _convexity(settings.examples, rng)
-        yield from _coupled(settings.examples, variant, rng)
+        yield from _coupled(settings.examples, stated, rng)
         yield from _transport(settings, rng)
-        yield from _sampling_laws(settings, variant)
-        yield from _lower_bound(settings, variant)
+        yield from _sampling_laws(settings, stated)
+        yield from _lower_bound(settings, stated)
 
 
 def _divergences(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
-    """Definition by events, and the properties of the divergence as numbers that must not be positive."""
+    """Definition by events, properties of the divergence as numbers that must not be positive, joint convexity."""
     events = np.array(list(itertools.product((0, 1), repeat=4)))
     for number in range(examples):
         case, laws = f"example={number}", rng.dirichlet(np.ones(4), size=4)
@@ -261,22 +239,19 @@ def _divergences(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
         mixtures = [weight * laws[side] + (1 - weight) * laws[side + 2] for side in (0, 1)]
         apart = weight * first + (1 - weight) * float(hockey_stick(laws[2], laws[3], alpha))
         yield "convex", case, hockey_stick(mixtures[0], mixtures[1], alpha), apart
-
-
-def _convexity(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
     for number in range(examples):
-        shared, first, second = rng.dirichlet(np.ones(5), size=3)
-        sides = advanced_joint_convexity(shared, first, second, rng.random(), 1 + 3 * rng.random())
+        shared, one, other = rng.dirichlet(np.ones(5), size=3)
+        sides = divergences.advanced_joint_convexity(shared, one, other, rng.random(), 1 + 3 * rng.random())
         yield "joint_convexity", f"example={number}", sides.mixed, sides.identity
         yield "joint_convexity_bound", f"example={number}", sides.mixed, sides.bound
 
 
-def _coupled(examples: int, variant: str, rng: np.random.Generator) -> Iterator[Pair]:
+def _coupled(examples: int, stated: bool, rng: np.random.Generator) -> Iterator[Pair]:
     """Total mass of pi_1, and whether the coupling has the right marginals."""
     for number in range(examples):
         first, second = rng.dirichlet(np.ones(4), size=2)
         parts = maximal_coupling(first, second)
-        scale = parts.eta if variant == "stated" else 1.0  # the printed divisor eta in place of eta^2
+        scale = parts.eta if stated else 1.0  # the printed divisor eta in place of eta^2
         moved = scale * np.outer(parts.first, parts.second)
         joint = (1 - parts.eta) * np.diag(parts.shared) + parts.eta * moved
         yield "coupling_mass", f"example={number}", moved.sum(), 1.0
@@ -289,7 +264,7 @@ def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> I
     for row in rows_of(settings):
         space, (first, second) = row.space, (laws[0] for laws in row.laws)
         parts = maximal_coupling(first, second)
-        deltas = KernelProfile(dirichlet_kernel(space, 3, rng), space.distances).deltas(COUPLED)
+        deltas = KernelProfile(universes.dirichlet_kernel(space, 3, rng), space.distances).deltas(COUPLED)
         for name, target in (("second", parts.second), ("shared", parts.shared)):
             if not target.any():  # m = n without replacement: nothing is shared
                 continue
@@ -299,24 +274,24 @@ def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> I
             costs = np.where(near, deltas[np.where(near, distances, 0).astype(int)], np.inf)
             compatible = np.where(near & (distances == distances.min(axis=1, keepdims=True)), 0.0, np.inf)
             case = f"{row.theorem} n={row.n} size={row.size:g} {name}"
-            exists = cheapest_coupling(parts.first[rows], target[columns], compatible) is not None
+            exists = divergences.cheapest_coupling(parts.first[rows], target[columns], compatible) is not None
             if row.theorem == "Theorem 14" and name == "shared":
                 yield "compatible_coupling", case, exists, 0.0
                 continue
             yield "compatible_elsewhere", case, exists, 1.0
-            found = cheapest_coupling(parts.first[rows], target[columns], costs)
+            found = divergences.cheapest_coupling(parts.first[rows], target[columns], costs)
             cost = math.inf if found is None else found[0]
-            yield "transport", case, cost, compatible_sum(parts.first[rows], distances, deltas)
+            yield "transport", case, cost, divergences.compatible_sum(parts.first[rows], distances, deltas)
 
 
-def _sampling_laws(settings: BalleCouplings.Settings, variant: str) -> Iterator[Pair]:
-    printed = variant == "stated"
+def _sampling_laws(settings: BalleCouplings.Settings, stated: bool) -> Iterator[Pair]:
     for n, m in itertools.product(settings.n, settings.m):
         data = (1,) * n + (0,)
         for sample, probability in sample_law("wr", data, m).items():
-            yield "multinomial", f"n={n} m={m} {sample}", multinomial(data, sample, printed=printed), probability
+            formula = universes.multinomial(data, sample, printed=stated)
+            yield "multinomial", f"n={n} m={m} {sample}", formula, probability
     for n, m in ((4, 3), (4, 2), (3, 3)):
-        laws = zip(_copies(n, m, described=printed), _copies(n, m, described=False), strict=True)
+        laws = zip(_copies(n, m, described=stated), _copies(n, m, described=False), strict=True)
         for copies, (described, exact) in enumerate(laws, start=1):
             yield "copies", f"n={n} m={m} copies={copies}", described, exact
 
@@ -332,7 +307,7 @@ def _copies(n: int, m: int, *, described: bool) -> np.ndarray:
     return counts[1:] / counts[1:].sum()
 
 
-def _lower_bound(settings: BalleCouplings.Settings, variant: str) -> Iterator[Pair]:
+def _lower_bound(settings: BalleCouplings.Settings, stated: bool) -> Iterator[Pair]:
     """Membership under the samplers of the table; as stated also under a natural sampler that the lemma covers."""
     for row in rows_of(settings):
         if row.theorem == "Theorem 14":
@@ -340,12 +315,12 @@ def _lower_bound(settings: BalleCouplings.Settings, variant: str) -> Iterator[Pa
         drawn = dict.fromkeys(itertools.chain(*row.pairs))
         design = {data: sample_law(row.bound.sampler, data, row.size) for data in drawn}
         for epsilon in settings.epsilons:
-            loss = membership_loss(design, row.pairs, 0, settings.keep_probability, epsilon)
+            loss = universes.membership_loss(design, row.pairs, 0, settings.keep_probability, epsilon)
             case = f"{row.theorem} n={row.n} size={row.size:g} epsilon={epsilon:g}"
             yield "membership", case, loss.exact, loss.lower_bound()
-    if variant == "stated":
+    if stated:
         x, other = (1, 1, 0), (1, 0, 1)
         one, two, three = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-        skewed: Design = {x: {one: 0.5, two: 0.5}, other: {three: COUNTEREXAMPLE, one: 1 - COUNTEREXAMPLE}}
-        loss = membership_loss(skewed, [(x, other)], 1, 0.75, 0.2)
+        skewed: universes.Design = {x: {one: 0.5, two: 0.5}, other: {three: COUNTEREXAMPLE, one: 1 - COUNTEREXAMPLE}}
+        loss = universes.membership_loss(skewed, [(x, other)], 1, 0.75, 0.2)
         yield "membership", "natural sampler of inclusion 0.5, eta 0.99, p=0.75 epsilon=0.2", loss.exact, loss.claimed

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import math
+import itertools
+import timeit
 from collections.abc import Callable, Iterator
 from functools import partial
-from time import perf_counter
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from dpsub.papers.brdp.experiments import BUDGET, Grid, schema
-from dpsub.papers.brdp.releases import FAMILIES, STATED, Budget
-from dpsub.papers.brdp.settings import Amount, Release, Table1, Times
+from dpsub.papers.brdp.releases import STATED, Budget
+from dpsub.papers.brdp.settings import Amount, Table1, Times
 from dpsub.recycling import Recycled, paper
-from dpsub.recycling.choice import checked_budget
-from dpsub.recycling.composition import account
+from dpsub.recycling.composition import Account, account
 from dpsub.recycling.sampled import Count, amplified
 from dpsub.reproduce.experiment import Run
-from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed, Positive
+from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed
+
+Method = tuple[str, Recycled, float]
+"""A method of Table I, its noise and its sampling rate."""
+
+
+def composed(found: Account | float) -> dict[str, float]:
+    """Return what a record says of a composed epsilon: both ends of the exact value, or what a formula gives."""
+    lower, upper = (found, found) if isinstance(found, float) else (found.lower, found.upper)
+    return {"composed": upper, "lower": lower, "upper": upper}
 
 
 class BrdpComposition(Grid):
@@ -36,7 +44,7 @@ class BrdpComposition(Grid):
     axes = ("n_compositions",)
     keys = ("kernel", "method", "n_compositions")
 
-    class Settings(ExperimentSettings, Release):
+    class Settings(ExperimentSettings, Budget):
         conversion: Literal["balle2020", "mironov"] = Field(
             "balle2020", description="From Renyi divergences to epsilon and delta."
         )
@@ -44,34 +52,31 @@ class BrdpComposition(Grid):
         n_compositions: Listed[Times] = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        cell, stated = Budget.of(settings), run.variant == "stated"
-        for kernel in FAMILIES:
-            for kind in ("dp", "br", "best") if kernel == "gau" and not stated else ("dp", "br"):
-                chosen = cell.chosen(f"{kernel}_{kind}")
-                law = chosen.law
-                for times in settings.n_compositions:
-                    if stated:
-                        value = paper.theorem3_epsilon(law, times, cell.delta, conversion=settings.conversion)
-                        ends = (value, value)
-                    else:
-                        found = account(law, times, delta=cell.delta, width=settings.width)
-                        ends = (found.lower, found.upper)
-                    yield {
-                        **cell.fields, "kernel": kernel, "method": kind, "n_compositions": times,
-                        "scale": law.kernel.scale, "rate": law.rate, "composed": ends[1], "lower": ends[0],
-                        "upper": ends[1], "exact_delta": chosen.true_delta,
-                    }  # fmt: skip
+        stated, delta = run.variant == "stated", settings.delta
+        for method in ("gau_dp", "gau_br", *([] if stated else ["gau_best"]), "lap_dp", "lap_br"):
+            kernel, kind = method.split("_")
+            chosen = settings.chosen(method)
+            law = chosen.law
+            for times in settings.n_compositions:
+                if stated:
+                    found = composed(paper.theorem3_epsilon(law, times, delta, conversion=settings.conversion))
+                else:
+                    found = composed(account(law, times, delta=delta, width=settings.width))
+                yield {
+                    **settings.fields, "kernel": kernel, "method": kind, "n_compositions": times,
+                    "scale": law.kernel.scale, "rate": law.rate, **found, "exact_delta": chosen.true_delta,
+                }  # fmt: skip
 
 
-def table1_laws(settings: Table1, cell: Budget) -> Iterator[tuple[str, Recycled, float]]:
-    """Yield each method of Table I, its noise and its sampling rate."""
+def methods(settings: Table1, cell: Budget) -> Iterator[Method]:
+    """Yield the methods of Table I, and Laplace noise with `low_split` of the budget for the kernel."""
     for method in STATED:
         yield method, cell.chosen(method).law, 1.0
     found = cell.algorithm4(Count.of_share(settings.n, settings.share))
     rate = found.sampling_rate
     yield "gau_smp", found.law, rate
     yield "lap_smp", cell.inner(rate).chosen("lap_br").law, rate
-    yield "lap_low", cell.algorithm1(cell.kernel("lap", settings.low_split)), 1.0
+    yield "lap_low", cell.recycled(cell.calibrated("lap", settings.low_split)), 1.0
 
 
 class BrdpTable1(Grid):
@@ -97,29 +102,20 @@ class BrdpTable1(Grid):
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         cell, times = Budget.of(settings, delta=settings.query_delta), settings.n_compositions
-        for method, law, rate in table1_laws(settings, cell):
+        for method, law, rate in methods(settings, cell):
+            base = {
+                **cell.fields, "query_delta": cell.delta, "method": method, "n_compositions": times,
+                "sampling_rate": rate, "scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance,
+            }  # fmt: skip
             for delta in settings.deltas:
-                for conversion, ends in _composed(run.variant, law, rate, times, delta):
-                    yield {
-                        "method": method, "delta": delta, "conversion": conversion, "n_compositions": times,
-                        "epsilon": cell.epsilon, "query_delta": cell.delta, "sensitivity": cell.sensitivity,
-                        "bound": cell.bound, "sampling_rate": rate, "scale": law.kernel.scale, "rate": law.rate,
-                        "acceptance": law.acceptance, "composed": ends[1], "lower": ends[0], "upper": ends[1],
-                    }  # fmt: skip
-
-
-def _composed(
-    variant: str, law: Recycled, rate: float, times: int, delta: float
-) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Yield (conversion, ends); a recycler on a sample has no exact answer for all samples together."""
-    if variant == "stated":
-        for conversion in paper.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",):
-            used = conversion if conversion in paper.CONVERSIONS else paper.CONVERSIONS[0]
-            value = amplified(paper.theorem3_epsilon(law, times, delta / rate, conversion=used), delta, rate)[0]
-            yield conversion, (value, value)
-    elif math.isclose(rate, 1.0):
-        found = account(law, times, delta=delta)
-        yield "exact", (found.lower, found.upper)
+                if run.variant == "stated":
+                    for conversion in paper.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",):
+                        used = {"conversion": conversion} if conversion in paper.CONVERSIONS else {}
+                        whole = paper.theorem3_epsilon(law, times, delta / rate, **used)
+                        found = composed(amplified(whole, delta, rate)[0])
+                        yield {**base, "delta": delta, "conversion": conversion, **found}
+                elif rate == 1:  # a recycler on a sample has no exact answer for all samples together
+                    yield {**base, "delta": delta, "conversion": "exact", **composed(account(law, times, delta=delta))}
 
 
 class BrdpTimes(Grid):
@@ -140,29 +136,23 @@ class BrdpTimes(Grid):
         times: Listed[Times] = Field((10, 100, 1000), description="Numbers of releases T.")
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        for method, task, times, work in self._tasks(settings):
-            work()  # the first one warms up
-            seconds = float(np.median([_timed(work) for _ in range(settings.turns)]))
-            yield {"method": method, "task": task, "n_compositions": times, "seconds": seconds}
-
-    def _tasks(self, settings: Settings) -> Iterator[tuple[str, str, int, Callable[[], object]]]:
         cell, delta = Budget.of(settings, delta=settings.query_delta), settings.deltas[0]
         query = Count.of_share(settings.n, settings.share)
-        for method, law, rate in table1_laws(settings, cell):
+        tasks: list[tuple[str, str, int, Callable[[], object]]] = []
+        for method, law, rate in methods(settings, cell):
             if method == "lap_low":
                 continue
             sampled = method.endswith("smp")
-            yield method, "parameters", 1, partial(cell.algorithm4, query) if sampled else partial(cell.chosen, method)
+            chosen = partial(cell.algorithm4, query) if sampled else partial(cell.chosen, method)
+            tasks.append((method, "parameters", 1, chosen))
             for times in settings.times:
-                yield method, "theorem3", times, partial(paper.theorem3_epsilon, law, times, delta / rate)
+                tasks.append((method, "theorem3", times, partial(paper.theorem3_epsilon, law, times, delta / rate)))
                 if rate == 1:
-                    yield method, "exact", times, partial(account, law, times, delta=delta)
-
-
-def _timed(work: Callable[[], object]) -> float:
-    start = perf_counter()
-    work()
-    return perf_counter() - start
+                    tasks.append((method, "exact", times, partial(account, law, times, delta=delta)))
+        for method, task, times, work in tasks:
+            work()  # the first one warms up
+            seconds = float(np.median(timeit.repeat(work, number=1, repeat=settings.turns)))
+            yield {"method": method, "task": task, "n_compositions": times, "seconds": seconds}
 
 
 class Frontier(Closed):
@@ -188,28 +178,21 @@ class BrdpMap(Grid):
 
     class Settings(ExperimentSettings):
         delta: Delta = 1e-5
-        epsilons: Listed[Positive] = Field((0.1, 0.5, 1, 2, 4), description="Epsilons of the grid, in nats.")
-        bounds: Listed[Positive] = Field((0.2, 0.5, 1, 2), description="Bounds over the sensitivity.")
+        epsilons: Listed[Amount] = Field((0.1, 0.5, 1, 2, 4), description="Epsilons of the grid, in nats.")
+        bounds: Listed[Amount] = Field((0.2, 0.5, 1, 2), description="Bounds over the sensitivity.")
         n_compositions: Listed[Times] = (1, 10)
         frontier: Frontier = Field(
             Frontier(epsilon=1, bound=1, n_compositions=(1, 3, 10, 30, 100, 300, 1000)),
             description="One budget, many numbers of releases.",
         )
 
-        def check(self) -> None:
-            for epsilon in (*self.epsilons, self.frontier.epsilon):
-                checked_budget(epsilon, self.delta)
-
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         line = settings.frontier
-        places = [("map", epsilon, bound, times) for times in settings.n_compositions
-                  for epsilon in settings.epsilons for bound in settings.bounds]  # fmt: skip
-        for topic, epsilon, bound, times in (
-            *places, *(("frontier", line.epsilon, line.bound, times) for times in line.n_compositions)
-        ):  # fmt: skip
-            cell = Budget(1.0, float(bound), float(epsilon), settings.delta)
-            base = {"topic": topic, "epsilon": cell.epsilon, "delta": cell.delta, "bound": cell.bound,
-                    "n_compositions": times}  # fmt: skip
+        grid = itertools.product(["map"], settings.n_compositions, settings.epsilons, settings.bounds)
+        along = itertools.product(["frontier"], line.n_compositions, [line.epsilon], [line.bound])
+        for topic, times, epsilon, bound in (*grid, *along):
+            cell = Budget(bound=bound, epsilon=epsilon, delta=settings.delta)
+            base = {"topic": topic, "epsilon": epsilon, "delta": cell.delta, "bound": bound, "n_compositions": times}
             for method in ("gau_dp", "gau_best", "lap_dp", "lap_best"):
                 law = cell.chosen(method, times).law
                 yield {**base, "method": method, "acceptance": law.acceptance, "rate": law.rate,

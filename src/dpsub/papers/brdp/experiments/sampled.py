@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from dpsub import checks
 from dpsub.data import individuals
 from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
 from dpsub.papers.brdp.releases import METHODS, Budget, row, sampled_row
 from dpsub.papers.brdp.settings import Amount, Number, PanelSettings, QueryAnswers, QueryName
-from dpsub.recycling import GaussianKernel
+from dpsub.recycling import GaussianKernel, Recycled
 from dpsub.recycling.choice import Choice, best_recycler
-from dpsub.recycling.law import Recycled
-from dpsub.recycling.sampled import KINDS, Count, Query, SampledChoice
+from dpsub.recycling.sampled import KINDS, Count, Query
 from dpsub.reproduce.experiment import Run
-from dpsub.reproduce.settings import (
-    Closed,
-    Delta,
-    ExperimentSettings,
-    Listed,
-    NonNegative,
-    Positive,
-    Several,
-    Share,
-)
+from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed, NonNegative, Several, Share
 
 RULES = {
     "stated": {"printed": ("unscaled", "printed"), "swapped": ("unscaled", "eq13"),
@@ -72,69 +62,58 @@ class BrdpSampling(Grid):
         epsilon: Amount = 0.1
         delta: Delta = 1e-5
         sizes: Several[Number] = Field((100, 300, 1000, 3000, 10000, 30000, 100000), description="Numbers of records.")
-        queries: Several[Queries] = Field(
-            (
-                Queries(query="sum", clip=1, bound=3),
-                Queries(query="avg", clip=22, bound=0.3),
-                Queries(query="cnt", clip=1, bound=3),
-            ),
-            description="Queries with clipping range and bound.",
-        )
+        queries: Several[Queries] = Field((
+            Queries(query="sum", clip=1, bound=3), Queries(query="avg", clip=22, bound=0.3),
+            Queries(query="cnt", clip=1, bound=3),
+        ), description="Queries with clipping range and bound.")  # fmt: skip
         exact_sizes: Several[Number] = Field((100, 1000, 100000), description="Numbers of records, exact accounting.")
-        exact_rates: Listed[Positive] = Field((0.1, 0.3, 0.6, 0.9), description="Sampling rates that are tried.")
-
-        def check(self) -> None:
-            for query in self.queries:
-                Budget.of(self, sensitivity=query.clip, bound=query.bound)
-            for rate in self.exact_rates:
-                checks.real("exact_rates", rate, at_most=1)
+        exact_rates: Listed[Annotated[float, Field(gt=0, le=1)]] = Field(
+            (0.1, 0.3, 0.6, 0.9), description="Sampling rates that are tried."
+        )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        for n in settings.exact_sizes if run.variant == "rigorous" else settings.sizes:
-            for chosen in settings.queries:
-                kind = KINDS[chosen.query]
-                query = Count.of_share(n, settings.share) if kind is Count else kind(n, chosen.clip, settings.sigma_x)
-                cell = Budget.of(settings, sensitivity=query.sensitivity(), bound=chosen.bound)
-                base = {"query": query.name, "n": n, "sigma_x": settings.sigma_x, "share": settings.share,
-                        **cell.fields}  # fmt: skip
-                if run.variant == "rigorous":
-                    yield {**base, **self._exact(query, cell, settings.exact_rates)}
-                    continue
-                whole = cell.chosen("gau_br").acceptance
-                for rule, (sensitivity, objective) in RULES[run.variant].items():
-                    found = cell.algorithm4(query, sensitivity=sensitivity, objective=objective)
-                    yield {**base, "rule": rule, "claimed": found.claimed, "whole": whole,
-                           **sampled_row(query, cell, found.law, found.sampling_rate)}  # fmt: skip
+        exact, sigma_x, share = run.variant == "rigorous", settings.sigma_x, settings.share
+        for n, chosen in itertools.product(settings.exact_sizes if exact else settings.sizes, settings.queries):
+            kind = KINDS[chosen.query]
+            query = Count.of_share(n, share) if kind is Count else kind(n, chosen.clip, sigma_x)
+            cell = Budget(sensitivity=query.sensitivity(), bound=chosen.bound, epsilon=settings.epsilon,
+                          delta=settings.delta)  # fmt: skip
+            base = {"query": query.name, "n": n, "sigma_x": sigma_x, "share": share, **cell.fields}
+            if exact:
+                yield {**base, **_exact(query, cell, settings.exact_rates)}
+                continue
+            whole = cell.chosen("gau_br").acceptance
+            for rule, (sensitivity, objective) in RULES[run.variant].items():
+                found = cell.algorithm4(query, sensitivity=sensitivity, objective=objective)
+                yield {**base, "rule": rule, "claimed": found.claimed, "whole": whole,
+                       **sampled_row(query, cell, found.law, found.sampling_rate)}  # fmt: skip
 
-    def _exact(self, query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, Any]:
-        tried = []
-        for rate in sorted({*map(float, rates), 1.0}):
-            inner = cell.inner(rate)
-            law = best_recycler(GaussianKernel, inner.epsilon, inner.delta, cell.bound, query.sensitivity(rate)).law
-            tried.append(sampled_row(query, cell, law, rate))
-        accepted = np.array([found["acceptance"] for found in tried])
-        best = tried[int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])]
-        return {"rule": "exact", "claimed": best["acceptance"], "whole": tried[-1]["acceptance"], **best}
+
+def _exact(query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, Any]:
+    tried = []
+    for rate in sorted({*rates, 1.0}):
+        inner = cell.inner(rate)
+        law = best_recycler(GaussianKernel, inner.epsilon, inner.delta, cell.bound, query.sensitivity(rate)).law
+        tried.append(sampled_row(query, cell, law, rate))
+    accepted = np.array([found["acceptance"] for found in tried])
+    best = tried[int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])]
+    return {"rule": "exact", "claimed": best["acceptance"], "whole": tried[-1]["acceptance"], **best}
 
 
 class Panel:
-    """One panel at one epsilon: its budget, its query on the subsets, and the releases of the six methods."""
+    """One panel at one epsilon: its budget, its query on the subsets, and the releases of the six methods.
+
+    The sampled ones calibrate to the unscaled sensitivity and maximise Equation 13 with q and 1 - q exchanged, for the
+    mean spread of the subsets.
+    """
 
     def __init__(self, settings: Answers.Settings, panel: PanelSettings, epsilon: float, subsets: np.ndarray) -> None:
         self.cell = Budget.of(panel, epsilon=epsilon, delta=settings.delta)
-        self.kind = KINDS[panel.query]
-        self.values = (subsets > settings.count_above).astype(float) if self.kind is Count else subsets
-        self.clip = 1.0 if self.kind is Count else panel.clip
-        self.queries = [self.kind.of_values(part, self.clip) for part in self.values]
-        self.spread = float(np.mean([query.spread for query in self.queries]))
-
-    @cached_property
-    def sampled(self) -> SampledChoice:
-        """The Gaussian release on a sample: sensitivity unscaled, Equation 13 with q and 1 - q exchanged.
-
-        The sampling rate is chosen by the mean spread of the subsets.
-        """
-        return self.cell.algorithm4(self.kind(self.queries[0].n, self.clip, self.spread))
+        counted = panel.query == "cnt"
+        self.values = (subsets > settings.count_above).astype(float) if counted else subsets
+        queries = [KINDS[panel.query].of_values(part, 1.0 if counted else panel.clip) for part in self.values]
+        self.queries, self.spread = queries, float(np.mean([query.spread for query in queries]))
+        self.sampled = self.cell.algorithm4(replace(queries[0], spread=self.spread))
 
     def described(self, method: str) -> tuple[Recycled, dict[str, Any]]:
         """Return a method's noise, and what a record says of it."""
@@ -146,7 +125,7 @@ class Panel:
         law = self.sampled.law if method == "gau_smp" else inner.chosen("lap_br").law
         # the query whose sensitivity at p = 1 is the panel's: what the release on a sample is held against
         first = self.queries[0]
-        query = self.kind(first.n, self.cell.sensitivity / first.per_record, self.spread)
+        query = replace(first, clip=self.cell.sensitivity / first.per_record, spread=self.spread)
         return law, {
             **sampled_row(query, self.cell, law, rate), "method": method,
             "epsilon_y": Choice(law, inner.epsilon, inner.delta, "paper").kernel_epsilon,
@@ -155,12 +134,10 @@ class Panel:
 
     def errors(self, law: Recycled, rate: float, repeats: int, rng: np.random.Generator) -> np.ndarray:
         """Return released less true answers, shape (subsets, repeats)."""
-        drawn = np.empty((len(self.values), repeats))
-        for i, (query, values) in enumerate(zip(self.queries, self.values, strict=True)):
-            size = max(1, round(rate * query.n))
-            drawn[i] = query.estimates(values, size, repeats, rng) - query.answer(values)
-            drawn[i] += law.draw(repeats, rng)
-        return drawn
+        return np.array([
+            query.estimates(values, max(1, round(rate * query.n)), repeats, rng) - query.answer(values)
+            + law.draw(repeats, rng) for query, values in zip(self.queries, self.values, strict=True)
+        ])  # fmt: skip
 
 
 class Answers(Grid):

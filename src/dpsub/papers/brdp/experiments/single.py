@@ -11,11 +11,11 @@ from pydantic import Field
 
 from dpsub import checks
 from dpsub.papers.brdp.experiments import BUDGET, RELEASE, Grid, schema
-from dpsub.papers.brdp.releases import Budget
-from dpsub.papers.brdp.settings import Amount, Draws, KernelName, Number, Release
+from dpsub.papers.brdp.releases import STATED, Budget, row
+from dpsub.papers.brdp.settings import Amount, Draws, KernelName, Number
 from dpsub.recycling import Recycled, choice, paper
 from dpsub.reproduce.experiment import Run
-from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive, Several
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Several
 from dpsub.sampling.laws import clopper_pearson
 
 MARKS = (1.0, 2.0)  # epsilon_y that are always among the points, for they stand in the text
@@ -34,29 +34,29 @@ class BrdpNoise(Grid):
     variants = ("stated",)
     keys = ("topic", "method", "quantity", "x")
 
-    class Settings(ExperimentSettings, Release):
+    class Settings(ExperimentSettings, Budget):
         epsilon: Amount = 2
         n_samples: Number = Field(100000, description="Draws of the loop.")
         bins: Annotated[int, Field(ge=4, le=10_000_000)] = Field(60, description="Bins on each side of 0.")
         half_width: Amount = 12
 
         def check(self) -> None:
-            super().check()
             checks.real("half_width", self.half_width, above=self.bound)
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        budget, half, count = Budget.of(settings), settings.half_width, settings.n_samples
+        half, count = settings.half_width, settings.n_samples
+        # an even number of bins has the bounds on edges if the half width is a multiple of the bound
+        edges = np.linspace(-half, half, 2 * settings.bins + 1)
         for method in ("gau_dp", "gau_br"):
-            chosen = budget.chosen(method)
+            chosen = settings.chosen(method)
             law = chosen.law
             base = {
                 "method": method, "n_samples": count, "rate": law.rate, "scale": law.kernel.scale,
-                "exact_delta": chosen.true_delta, "quantity": "density", **budget.fields,
+                "exact_delta": chosen.true_delta, "quantity": "density", **settings.fields,
             }  # fmt: skip
-            drawn = law.release_by_loop(np.zeros(count), run.streams.noise({**budget.fields, "method": method}, 0))
-            # an even number of bins has the bounds on edges if the half width is a multiple of the bound
-            edges = np.linspace(-half, half, 2 * settings.bins + 1)
-            frequency = np.histogram(drawn.released, edges)[0] / (count * np.diff(edges))
+            rng = run.streams.noise({**settings.fields, "method": method}, 0)
+            released, draws = law.release_by_loop(np.zeros(count), rng)
+            frequency = np.histogram(released, edges)[0] / (count * np.diff(edges))
             expected = np.diff(law.cdf(edges)) / np.diff(edges)
             for x, value, mean in zip((edges[:-1] + edges[1:]) / 2, frequency, expected, strict=True):
                 yield {**base, "topic": "histogram", "x": x, "value": value, "law": mean}
@@ -65,10 +65,9 @@ class BrdpNoise(Grid):
             for x in np.sort(np.concatenate([np.linspace(-half, half, 241), jumps])):
                 density = float(np.exp(law.log_density(x)))
                 yield {**base, "topic": "density", "x": x, "value": density, "law": density}
-            inside = float((np.abs(drawn.released) <= law.upper).mean())
             for quantity, value, truth in (
-                ("acceptance", inside, law.acceptance), ("sd", float(drawn.released.std()), law.sd),
-                ("draws", float(drawn.draws.mean()), law.normaliser),
+                ("acceptance", (np.abs(released) <= law.upper).mean(), law.acceptance),
+                ("sd", released.std(), law.sd), ("draws", draws.mean(), law.normaliser),
             ):  # fmt: skip
                 yield {**base, "topic": "summary", "quantity": quantity, "x": 0.0, "value": value, "law": truth}
 
@@ -94,24 +93,19 @@ class BrdpRates(Grid):
         y: float = Field(10, description="The answer, on which nothing depends.")
         points: Number = Field(30, description="Points of the grid.")
 
-        def check(self) -> None:
-            for delta in self.deltas:
-                Budget.of(self, delta=delta)
-
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        for delta in settings.deltas:
-            cell = Budget.of(settings, delta=delta)
-            last, theta = cell.epsilon, cell.bound
-            grid = np.linspace(last / settings.points, last, settings.points)
-            for spent in np.unique(np.concatenate([grid, [mark for mark in MARKS if mark < last]])).tolist():
-                kernel = cell.kernel("gau", spent)
+        last, theta = settings.epsilon, settings.bound
+        grid = np.linspace(last / settings.points, last, settings.points)
+        points = np.unique(np.concatenate([grid, [mark for mark in MARKS if mark < last]])).tolist()
+        for cell in (Budget.of(settings, delta=delta) for delta in settings.deltas):
+            for spent in points:
+                kernel = cell.calibrated("gau", spent)
                 if run.variant == "rigorous":
                     found = choice.largest_rate(kernel, last, cell.delta, -theta, theta, cell.sensitivity)
-                    laws = {"exact": Recycled.within(kernel, found.law.rate, theta, cell.sensitivity)}
+                    laws = {"exact": found.law}
                 else:
-                    baseline = paper.baseline_rate(last, spent)
-                    laws = {"baseline": Recycled.within(kernel, baseline, theta, cell.sensitivity),
-                            "algorithm1": cell.algorithm1(kernel)}  # fmt: skip
+                    laws = {"baseline": cell.recycled(kernel, paper.baseline_rate(last, spent)),
+                            "algorithm1": cell.recycled(kernel)}  # fmt: skip
                 for method, law in laws.items():
                     yield {
                         **cell.fields, "method": method, "y": settings.y, "epsilon_y": spent, "scale": kernel.scale,
@@ -124,7 +118,7 @@ class BrdpAcceptance(Grid):
 
     Variant stated: plain noise and the paper's recyclers; rigorous: the best recyclers, and method "ceiling", the
     largest acceptance of any symmetric unimodal noise that is (epsilon, delta)-private, from above, with `exact_delta`
-    the target.
+    the target and -1 for what it does not have.
     """
 
     name = "brdp_acceptance"
@@ -134,7 +128,7 @@ class BrdpAcceptance(Grid):
     keys = ("sensitivity", "epsilon", "method")
 
     class Settings(ExperimentSettings):
-        sensitivities: Listed[Positive] = Field((1, 5), description="Sensitivities, one panel each.")
+        sensitivities: Listed[Amount] = Field((1, 5), description="Sensitivities, one panel each.")
         bound: Amount = 1
         delta: Delta = 1e-5
         epsilon_min: Amount = 0.1
@@ -143,18 +137,23 @@ class BrdpAcceptance(Grid):
         exact_points: Number = Field(16, description="Points of the best recyclers and of the ceiling.")
 
         def check(self) -> None:
-            for sensitivity in self.sensitivities:
-                Budget.of(self, sensitivity=sensitivity, epsilon=self.epsilon_min)
             checks.real("epsilon_max", self.epsilon_max, above=self.epsilon_min)
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        points = settings.points if run.variant == "stated" else settings.exact_points
+        stated = run.variant == "stated"
+        points = settings.points if stated else settings.exact_points
         for sensitivity in settings.sensitivities:
             for epsilon in np.linspace(settings.epsilon_min, settings.epsilon_max, points).tolist():
-                yield from Budget.of(settings, sensitivity=sensitivity, epsilon=epsilon).rows(run.variant)
+                cell = Budget.of(settings, sensitivity=sensitivity, epsilon=epsilon)
+                for method in STATED if stated else ("gau_best", "lap_best"):
+                    yield {**cell.fields, **row(method, cell.chosen(method))}
+                if not stated:
+                    absent = dict.fromkeys(("scale", "epsilon_y", "rate", "sd"), -1.0)
+                    yield {**cell.fields, **absent, "method": "ceiling", "acceptance": cell.ceiling(),
+                           "exact_delta": cell.delta}  # fmt: skip
 
 
-class AuditCase(Release):
+class AuditCase(Budget):
     """One kernel."""
 
     kernel: KernelName
@@ -178,29 +177,24 @@ class BrdpAudit(Grid):
     class Settings(ExperimentSettings):
         draws: Draws = Field(2000000, description="Draws on each side.")
         confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(0.999, description="Of each interval.")
-        cases: Several[AuditCase] = Field(
-            (
-                AuditCase(kernel="lap", epsilon_y=0.5),
-                AuditCase(kernel="lap", epsilon_y=0.9),
-                AuditCase(kernel="gau", epsilon_y=0.5, bound=10),
-                AuditCase(kernel="gau", epsilon_y=0.9),
-            ),
-            description="Kernels and budgets.",
-        )
+        cases: Several[AuditCase] = Field((
+            AuditCase(kernel="lap", epsilon_y=0.5), AuditCase(kernel="lap", epsilon_y=0.9),
+            AuditCase(kernel="gau", epsilon_y=0.5, bound=10), AuditCase(kernel="gau", epsilon_y=0.9),
+        ), description="Kernels and budgets.")  # fmt: skip
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         draws, confidence = settings.draws, settings.confidence
         for case in settings.cases:
-            cell, rng = Budget.of(case), run.streams.noise(dict(case), 0)
-            law, growth = cell.algorithm1(cell.kernel(case.kernel, case.epsilon_y)), math.exp(cell.epsilon)
-            hits = [_losses_above(cell.epsilon, law, law.release_by_loop(np.full(draws, value), rng).released)
-                    for value in (0.0, cell.sensitivity)]  # fmt: skip
+            rng = run.streams.noise(dict(case), 0)
+            law, growth = case.recycled(case.calibrated(case.kernel, case.epsilon_y)), math.exp(case.epsilon)
+            hits = [_losses_above(case.epsilon, law, law.release_by_loop(np.full(draws, value), rng).released)
+                    for value in (0.0, case.sensitivity)]  # fmt: skip
             (low, high), (low_other, high_other) = (clopper_pearson(count, draws, confidence) for count in hits)
             yield {
-                "kernel": case.kernel, "epsilon_y": case.epsilon_y, "sensitivity": cell.sensitivity,
-                "bound": cell.bound, "epsilon": cell.epsilon, "claimed": cell.delta, "rate": law.rate, "draws": draws,
-                "lower": low - growth * high_other, "estimate": (hits[0] - growth * hits[1]) / draws,
-                "upper": high - growth * low_other, "exact": choice.true_delta(law, cell.epsilon),
+                **{name: getattr(case, name) for name in ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon")},
+                "claimed": case.delta, "rate": law.rate, "draws": draws, "lower": low - growth * high_other,
+                "estimate": (hits[0] - growth * hits[1]) / draws, "upper": high - growth * low_other,
+                "exact": choice.true_delta(law, case.epsilon),
             }  # fmt: skip
 
 

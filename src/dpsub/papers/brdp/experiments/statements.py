@@ -11,8 +11,8 @@ from pydantic import Field
 
 from dpsub.papers.brdp.experiments import Grid, schema
 from dpsub.papers.brdp.releases import FAMILIES, Budget
-from dpsub.papers.brdp.settings import Amount, Draws, KernelName, RecyclingRate, Release, Times
-from dpsub.recycling import Recycled, paper
+from dpsub.papers.brdp.settings import Amount, Draws, KernelName, RecyclingRate, Times
+from dpsub.recycling import paper
 from dpsub.recycling.choice import true_delta
 from dpsub.recycling.sampled import Count, Total, printed_acceptance, total_acceptance
 from dpsub.reproduce.experiment import Run
@@ -43,6 +43,11 @@ class Kernel(Closed):
     bound: Amount
     rates: Several[RecyclingRate]
 
+    def exact(self, rate: float, epsilon: float) -> float:
+        """Return the exact delta at epsilon."""
+        cell = Budget(bound=self.bound, delta=self.delta)
+        return true_delta(cell.recycled(cell.calibrated(self.kernel, self.epsilon_y), rate), epsilon)
+
 
 class UShape(Kernel):
     """A kernel that spends more than epsilon."""
@@ -50,7 +55,7 @@ class UShape(Kernel):
     epsilon: Amount
 
 
-class Guarantee(Release):
+class Guarantee(Budget):
     """One budget."""
 
     kernel: KernelName
@@ -73,19 +78,12 @@ class BrdpChecks(Grid):
 
     class Settings(ExperimentSettings):
         draws: Draws = Field(400000, description="Draws of sampled releases.")
-        guarantees: Several[Guarantee] = Field(
-            (
-                Guarantee(kernel="gau", epsilon=2),
-                Guarantee(kernel="gau"),
-                Guarantee(kernel="gau", epsilon=3),
-                Guarantee(kernel="gau", bound=30, epsilon=0.5, scale=10),
-                Guarantee(kernel="gau", sensitivity=10000),
-                Guarantee(kernel="lap"),
-                Guarantee(kernel="lap", sensitivity=5, epsilon=4),
-            ),
-            description="Budgets; with a scale Algorithm 1 for that kernel, else Algorithm 2.",
-        )
-        composition: Release = Field(Release(), description="Budget of one release of Theorem 3.")
+        guarantees: Several[Guarantee] = Field((
+            Guarantee(kernel="gau", epsilon=2), Guarantee(kernel="gau"), Guarantee(kernel="gau", epsilon=3),
+            Guarantee(kernel="gau", bound=30, epsilon=0.5, scale=10), Guarantee(kernel="gau", sensitivity=10000),
+            Guarantee(kernel="lap"), Guarantee(kernel="lap", sensitivity=5, epsilon=4),
+        ), description="Budgets; with a scale Algorithm 1 for that kernel, else Algorithm 2.")  # fmt: skip
+        composition: Budget = Field(Budget(), description="Budget of one release of Theorem 3.")
         n_compositions: Listed[Times] = (1, 2, 10, 100, 1000)
         u_shape: UShape = Field(
             UShape(kernel="gau", epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)),
@@ -101,63 +99,52 @@ class BrdpChecks(Grid):
         )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        parts = (_guarantees(settings.guarantees), _formulas(settings), _rates(settings),
-                 _samples(settings, run.streams))  # fmt: skip
-        for part in parts:
+        for part in (*map(_guarantee, settings.guarantees), _formulas(settings), _rates(settings),
+                     _samples(settings, run.streams)):  # fmt: skip
             yield from (dict(zip(("statement", "case", "claimed", "true"), row, strict=True)) for row in part)
 
 
-def _guarantees(guarantees: tuple[Guarantee, ...]) -> Iterator[Row]:
-    for case in guarantees:
-        cell = Budget.of(case)
-        theta, span = cell.bound, cell.sensitivity
-        name = f"{case.kernel}: D {span:g}, bound {theta:g}, epsilon {cell.epsilon:g}, delta {cell.delta:g}"
-        if case.scale is None:
-            law = cell.chosen(f"{case.kernel}_br").law
-        else:
-            law, name = cell.algorithm1(FAMILIES[case.kernel](case.scale)), f"{name}, scale {case.scale:g}"
-        yield "P3", name, cell.delta, true_delta(law, cell.epsilon)
-        weight = paper.crossing_mass(law.kernel, -theta, theta, span)
-        if law.rate < 1:
-            yield "T1 mean", name, 1 - weight * law.rate, 1.0
-            yield "T1 weight", name, weight, law.normaliser * weight
-            spent = float(law.kernel.profile(span).epsilon(cell.delta))
-            yield "T2", name, cell.delta, true_delta(law, spent - math.log1p(-law.rate))
-        yield "(10)", name, 1 / paper.mean_trials(law, "printed"), law.acceptance
-        smallest = cell.kernel(case.kernel, 1e-15 * cell.epsilon)
-        yield "degenerate", name, cell.delta, true_delta(cell.algorithm1(smallest), cell.epsilon)
+def _guarantee(cell: Guarantee) -> Iterator[Row]:
+    theta, span = cell.bound, cell.sensitivity
+    name = f"{cell.kernel}: D {span:g}, bound {theta:g}, epsilon {cell.epsilon:g}, delta {cell.delta:g}"
+    if cell.scale is None:
+        law = cell.chosen(f"{cell.kernel}_br").law
+    else:
+        law, name = cell.recycled(FAMILIES[cell.kernel](cell.scale)), f"{name}, scale {cell.scale:g}"
+    yield "P3", name, cell.delta, true_delta(law, cell.epsilon)
+    weight = paper.crossing_mass(law.kernel, -theta, theta, span)
+    if law.rate < 1:
+        yield "T1 mean", name, 1 - weight * law.rate, 1.0
+        yield "T1 weight", name, weight, law.normaliser * weight
+        spent = float(law.kernel.profile(span).epsilon(cell.delta))
+        yield "T2", name, cell.delta, true_delta(law, spent - math.log1p(-law.rate))
+    yield "(10)", name, 1 / paper.mean_trials(law, "printed"), law.acceptance
+    smallest = cell.calibrated(cell.kernel, 1e-15 * cell.epsilon)
+    yield "degenerate", name, cell.delta, true_delta(cell.recycled(smallest), cell.epsilon)
 
 
 def _formulas(settings: BrdpChecks.Settings) -> Iterator[Row]:
     from scipy.stats import binom  # here, as its import takes longer than most jobs compute
 
-    cell = Budget.of(settings.composition)
-    law = cell.chosen("gau_br").law
+    law = settings.composition.chosen("gau_br").law
+    weight = paper.crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
     for times in settings.n_compositions:
-        at = paper.theorem3_epsilon(law, times, cell.delta)
+        at = paper.theorem3_epsilon(law, times, settings.composition.delta)
         printed, whole = (paper.theorem3_delta(law, times, first=first)(at) for first in (1, 0))
         yield "A3", f"T {times}", printed, whole
-        weight = paper.crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
         kept = binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE
         yield "R5", f"T {times}", times + 1, float(kept.sum())
 
 
 def _rates(settings: BrdpChecks.Settings) -> Iterator[Row]:
     """Yield what one kernel has at several recycling rates."""
-
-    def laws(case: Kernel) -> Iterator[tuple[float, Recycled]]:
-        kernel = FAMILIES[case.kernel].calibrated(case.epsilon_y, case.delta, 1.0)
-        for rate in case.rates:
-            yield rate, Recycled.within(kernel, rate, case.bound, 1.0)
-
     shape, second = settings.u_shape, settings.theorem2
-    found = [(rate, true_delta(law, shape.epsilon)) for rate, law in laws(shape)]
-    for rate, delta in found:
-        yield "q", f"rate {rate:g}", found[0][1], delta
-    spent, target = second.epsilon_y, second.delta
-    for rate, law in laws(second):
-        name = f"{second.kernel}: epsilon_y {spent:g}, delta {target:g}, rate {rate:g}"
-        yield "T2", name, target, true_delta(law, spent - math.log1p(-rate))
+    found = [shape.exact(rate, shape.epsilon) for rate in shape.rates]
+    for rate, delta in zip(shape.rates, found, strict=True):
+        yield "q", f"rate {rate:g}", found[0], delta
+    for rate in second.rates:
+        name = f"{second.kernel}: epsilon_y {second.epsilon_y:g}, delta {second.delta:g}, rate {rate:g}"
+        yield "T2", name, second.delta, second.exact(rate, second.epsilon_y - math.log1p(-rate))
 
 
 def _samples(settings: BrdpChecks.Settings, streams: Streams) -> Iterator[Row]:

@@ -97,8 +97,7 @@ class BunNeyman(Experiment):
             if lows != sorted(lows) or lows[-1] >= self.top_code:
                 raise ArgumentError(f"class limits must increase and stay below top_code, got {lows}")
             for name in ("counts", "before", "after"):
-                given = len(getattr(self, name))
-                if given != len(lows):
+                if (given := len(getattr(self, name))) != len(lows):
                     raise ArgumentError(f"{name} must be given for all {len(lows)} classes, got {given}")
             if sum(self.counts) < self.m:
                 raise ArgumentError(f"m must be at most the population of {sum(self.counts)}, got {self.m}")
@@ -111,16 +110,16 @@ class BunNeyman(Experiment):
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         m, k, parts = settings.m, len(settings.counts), []
         for topic, *weights in self._weights(settings):
-            counts = settings.counts if topic in FILLINGS else (0,) * k
             # what a class can give at most; of the vectors only m is known
-            sizes = list(counts) if topic in FILLINGS else [m] * k
+            sizes = list(settings.counts) if topic in FILLINGS else [m] * k
             changed = [sizes[0] - 1, *sizes[1:-1], sizes[-1] + 1]
             found = [settings.before, settings.after] if topic == "printed" else [
                 allocated(w, n, m, run.variant) for w, n in zip(weights, (sizes, changed), strict=True)]  # fmt: skip
             parts.append(pd.DataFrame({
                 "replicate": 0, "topic": topic, "stratum": range(1, k + 1), "low": settings.lower_limits,
-                "high": settings.highs, "count": counts, "weight_before": weights[0], "weight_after": weights[1],
-                "before": found[0], "after": found[1], "m": m, "epsilon": settings.epsilon,
+                "high": settings.highs, "count": settings.counts if topic in FILLINGS else 0,
+                "weight_before": weights[0], "weight_after": weights[1], "before": found[0], "after": found[1], "m": m,
+                "epsilon": settings.epsilon,
             }))  # fmt: skip
         return self.frame(pd.concat(parts, ignore_index=True))
 
@@ -134,13 +133,9 @@ class BunNeyman(Experiment):
         classes = list(zip(settings.counts, settings.lower_limits, settings.highs, strict=True))
         for filling in FILLINGS:
             moments = [(n, *class_moments(low, high, filling)) for n, low, high in classes]
-            changed = list(moments)
-            changed[0] = with_one_more(*moments[0], settings.lower_limits[0], -1)
-            changed[-1] = with_one_more(*moments[-1], settings.top_code, 1)
-            weights = [[_weight(one, settings.deviation) for one in every] for every in (moments, changed)]
+            first = with_one_more(*moments[0], settings.lower_limits[0], -1)
+            changed = [first, *moments[1:-1], with_one_more(*moments[-1], settings.top_code, 1)]
+            sample = settings.deviation == "sample"
+            weights = [[n * math.sqrt(variance * (n / (n - 1) if sample and n > 1 else 1)) for n, _, variance in every]
+                       for every in (moments, changed)]  # fmt: skip
             yield filling, weights[0], weights[1]
-
-
-def _weight(moments: tuple[int, float, float], deviation: str) -> float:
-    n, _, variance = moments
-    return n * math.sqrt(variance * (n / (n - 1) if deviation == "sample" and n > 1 else 1.0))

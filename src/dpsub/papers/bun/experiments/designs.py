@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,9 @@ from dpsub import checks
 from dpsub.amplification.survey import strata
 from dpsub.amplification.survey.advisor import FrameTable, advise, neyman_change
 from dpsub.amplification.survey.sizes import rounding_base
+from dpsub.papers.bun.experiments.bounds import BaseEpsilons
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import ExperimentSettings, Listed, Positive, Share
+from dpsub.reproduce.settings import ExperimentSettings, Share
 from dpsub.sampling import allocation
 from dpsub.sampling.allocation import exact_rate
 from dpsub.sampling.frame import Frame
@@ -57,76 +58,66 @@ class BunDesigns(Experiment):
         strata: Annotated[int, Field(ge=2, le=8)] = Field(4, description="Size classes.")
         clusters: Annotated[int, Field(ge=2)] = Field(60, description="Clusters of unequal size.")
         rate: Share = Field(0.1, description="Share of the records drawn.")
-        epsilons: Listed[Positive] = Field((0.1, 1), description="Base epsilons, in nats.")
+        epsilons: BaseEpsilons = (0.1, 1)
 
         def check(self) -> None:
             k = checks.integer("strata", self.strata, at_least=2, at_most=self.n // 10)
             checks.integer("clusters", self.clusters, at_least=2, at_most=self.n // 2)
             # the smallest stratum, for which Theorem 7.2 needs a record in the mean
             checks.real("rate n / (2^strata - 1)", float(exact_rate(self.rate)) * self.n / (2**k - 1), at_least=1)
-            for epsilon in self.epsilons:
-                checks.real("epsilon", epsilon, at_most=5)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         sizes = (settings.n, settings.strata, settings.clusters)
         table = simulated_frame(run.streams.data({"sizes": sizes}, 0), *sizes)
         rows: list[dict[str, Any]] = []
         for epsilon in settings.epsilons:
-            for one in advise(table, rate=settings.rate, epsilon=epsilon)[0]:
-                rows.append({"topic": "advice", "design": one.design, "relation": one.relation, "epsilon": epsilon,
-                             "note": one.note, **{name: getattr(one, name) for name in NUMBERS}})  # fmt: skip
-            rows += self._menu(table, settings.rate, epsilon, run.streams.noise({"epsilon": epsilon}, 0))
-        frame = pd.DataFrame(rows).assign(replicate=0)
-        return self.frame(frame.assign(**{name: frame[name].fillna(-1.0) for name in NUMBERS}))
+            found = advise(table, rate=settings.rate, epsilon=epsilon)[0]
+            rows += [{"topic": "advice", "epsilon": epsilon,
+                      **{name: getattr(one, name) for name in ("design", "relation", "note", *NUMBERS)}}
+                     for one in found]  # fmt: skip
+            rows += menu(table, settings.rate, epsilon, run.streams.noise({"epsilon": epsilon}, 0))
+        return self.frame(pd.DataFrame(rows).assign(replicate=0).fillna(dict.fromkeys(NUMBERS, -1.0)))
 
-    def _menu(
-        self, table: FrameTable, rate: float, target: float, rng: np.random.Generator
-    ) -> Iterator[dict[str, Any]]:
-        """Rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
-        counts = table.frame.stratum_sizes.tolist()
-        values = [table.values[table.frame.needed("strata") == h] for h in range(len(counts))]
-        deviations = [float(part.std(ddof=1)) for part in values]
-        scenarios = [
-            strata.Scenario(tuple(counts), tuple(deviations)),
-            strata.Scenario(tuple(counts), (*deviations[:-1], 2 * deviations[-1])),
-            strata.Scenario((*counts[:-1], 2 * counts[-1]), tuple(deviations)),
-        ]
-        m, limit = round(float(exact_rate(rate)) * table.frame.n), float(table.values.max())
-        for name, rules, base in self._rules(values, scenarios, m, limit, rate, target, rng):
-            # the rule with the smallest of these worst totals is the answer to Equations 7 and 8 over this menu
-            sampling, noise = max(
-                ((s.sampling_variance(rule), s.noise_variance(rule, base, limit))
-                 for rule, s in zip(rules, scenarios, strict=True)), key=sum,
-            )  # fmt: skip
-            yield {"topic": "menu", "design": name, "relation": "as the rule's theorem", "epsilon": target,
-                   "note": "mean, worst of three populations", **dict.fromkeys(NUMBERS, math.nan), "upper": target,
-                   "size_mean": m, "size_sd": 0.0, "sampling": sampling, "base": base,
-                   "noise_at_target": noise}  # fmt: skip
 
-    def _rules(
-        self, values: list[np.ndarray], scenarios: Sequence[strata.Scenario], m: int, limit: float, rate: float,
-        target: float, rng: np.random.Generator,
-    ) -> Iterator[tuple[str, Rules, float]]:  # fmt: skip
-        """Yield each rule's name, what it allocates in each scenario, and the base epsilon that it allows."""
-        counts = scenarios[0].sizes
-        public = {
-            "proportional": allocation.proportional(counts, m),
-            "Neyman": allocation.neyman(counts, scenarios[0].deviations, m),
-            "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
-        }
-        for name, rule in public.items():
-            yield f"{name}, public", [rule] * 3, strata.base_for_public(rule, counts, target)
-        rounded = [allocation.proportional(s.sizes, m) for s in scenarios]
-        yield "proportional, randomised rounding", rounded, rounding_base(rate, target)
-        first = ALLOCATION_SHARE * target
-        noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
-                 for s in scenarios]  # fmt: skip
+def menu(table: FrameTable, rate: float, target: float, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Yield rules at one promise, worst of three populations: as simulated, more spread on top, more records on top."""
+    counts = table.frame.stratum_sizes.tolist()
+    values = [table.values[table.frame.needed("strata") == h] for h in range(len(counts))]
+    deviations = [float(part.std(ddof=1)) for part in values]
+    scenarios = [
+        strata.Scenario(tuple(counts), tuple(deviations)),
+        strata.Scenario(tuple(counts), (*deviations[:-1], 2 * deviations[-1])),
+        strata.Scenario((*counts[:-1], 2 * counts[-1]), tuple(deviations)),
+    ]
+    m, limit = round(float(exact_rate(rate)) * table.frame.n), float(table.values.max())
+    first = ALLOCATION_SHARE * target
+    public = {
+        "proportional": allocation.proportional(counts, m), "Neyman": allocation.neyman(counts, deviations, m),
+        "square root of N": allocation.allocate(counts, np.sqrt(counts), m),
+    }  # fmt: skip
+    rounded = [allocation.proportional(s.sizes, m) for s in scenarios]
+    noisy = [allocation.allocate(s.sizes, strata.private_weights(s.sizes, s.deviations, limit, first, rng), m)
+             for s in scenarios]  # fmt: skip
+    own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
+    change = neyman_change(values, own[0])
+    # what each rule allocates in each scenario, and the base epsilon that it allows in one of them
+    offered: dict[str, tuple[Rules, Callable[[Sequence[int], Sequence[int]], float]]] = {
+        **{f"{name}, public": ([rule] * 3, lambda rule, _: strata.base_for_public(rule, counts, target))
+           for name, rule in public.items()},
+        "proportional, randomised rounding": (rounded, lambda *_: rounding_base(rate, target)),
         # given the noisy weights the allocation is fixed; what they cost adds up with the sample's loss
-        yield "Neyman, noisy weights", noisy, min(
-            strata.base_for_public(rule, s.sizes, target - first) for rule, s in zip(noisy, scenarios, strict=True)
+        "Neyman, noisy weights": (noisy, lambda rule, sizes: strata.base_for_public(rule, sizes, target - first)),
+        "Neyman, from the data, at best": (
+            own, lambda rule, sizes: strata.base_for_certificate(rule, sizes, change, target)),
+    }  # fmt: skip
+    for name, (rules, base_for) in offered.items():
+        base = min(base_for(rule, s.sizes) for rule, s in zip(rules, scenarios, strict=True))
+        # the rule with the smallest of these worst totals is the answer to Equations 7 and 8 over this menu
+        sampling, noise = max(
+            ((s.sampling_variance(rule), s.noise_variance(rule, base, limit))
+             for rule, s in zip(rules, scenarios, strict=True)), key=sum,
         )  # fmt: skip
-        own = [allocation.neyman(s.sizes, s.deviations, m) for s in scenarios]
-        change = neyman_change(values, own[0])
-        yield "Neyman, from the data, at best", own, min(
-            strata.base_for_certificate(rule, s.sizes, change, target) for rule, s in zip(own, scenarios, strict=True)
-        )  # fmt: skip
+        yield {"topic": "menu", "design": name, "relation": "as the rule's theorem", "epsilon": target,
+               "note": "mean, worst of three populations", **dict.fromkeys(NUMBERS, math.nan), "upper": target,
+               "size_mean": m, "size_sd": 0.0, "sampling": sampling, "noise_at_target": noise,
+               "base": base}  # fmt: skip

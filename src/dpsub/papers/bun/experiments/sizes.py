@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -12,14 +12,11 @@ from pydantic import Field
 
 from dpsub import checks
 from dpsub.amplification.survey import sizes as of_sizes
-from dpsub.papers.bun.settings import RandomLaws
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import Epsilon, ExperimentSettings, FrameSize, Listed, Positive, Share, Sizes
+from dpsub.reproduce.settings import Epsilon, ExperimentSettings, FrameSize, Listed, Positive, Share
 from dpsub.sampling.allocation import log_normal_sizes
-from dpsub.streams import Streams
 
-Pair = tuple[str, int, of_sizes.SizeChances, of_sizes.SizeChances, int, float]
-"""Topic, number of the law, two laws of sizes, difference, epsilon."""
+RandomLaws = Annotated[int, Field(ge=1, le=1_000, description="Random laws of sizes to try.")]
 
 
 class BunRandomSize(Experiment):
@@ -95,27 +92,21 @@ class BunSizeTests(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
     class Settings(ExperimentSettings):
-        differences: Sizes = Field((1, 2, 5, 10, 19, 50), description="Differences of two sizes.")
+        differences: Listed[Annotated[int, Field(ge=1, le=250)]] = Field(
+            (1, 2, 5, 10, 19, 50), description="Differences of two sizes."
+        )
         epsilons: Listed[Positive] = Field((0.01, 0.05, 0.1, 0.5, 1), description="Base epsilons, in nats.")
         random_laws: RandomLaws = 10
 
-        def check(self) -> None:
-            for difference in self.differences:
-                checks.integer("difference", difference, at_least=1, at_most=250)
-
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        drawn = run.streams.data({}, 0).dirichlet(np.ones(6), (settings.random_laws, 2)).tolist()
+        laws = [("laws", number, dict(enumerate(one)), dict(enumerate(other)), 0)
+                for number, (one, other) in enumerate(drawn, start=1)]  # fmt: skip
+        jumps = [("jump", 0, {0: 1.0}, {difference: 1.0}, difference) for difference in settings.differences]
         rows = []
-        for topic, case, one, other, difference, epsilon in self._pairs(settings, run.streams):
+        for epsilon, (topic, case, one, other, difference) in itertools.product(settings.epsilons, [*jumps, *laws]):
             loss, found = of_sizes.size_loss(one, other, epsilon), of_sizes.advantage(one, other, epsilon)
             limits = {"stated": math.expm1(min(loss, 700.0)), "consistent": math.tanh(loss / 2), "rigorous": found}
             count = -math.expm1(-difference * epsilon / 2)  # of a threshold on the size plus Lap(1/epsilon)
             rows.append((0, topic, case, difference, epsilon, loss, found, count, limits[run.variant]))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
-
-    def _pairs(self, settings: Settings, streams: Streams) -> Iterator[Pair]:
-        drawn = streams.data({}, 0).dirichlet(np.ones(6), (settings.random_laws, 2)).tolist()
-        for epsilon in settings.epsilons:
-            for difference in settings.differences:
-                yield "jump", 0, {0: 1.0}, {difference: 1.0}, difference, epsilon
-            for number, (one, other) in enumerate(drawn, start=1):
-                yield "laws", number, dict(enumerate(one)), dict(enumerate(other)), 0, epsilon

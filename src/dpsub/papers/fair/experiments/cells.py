@@ -15,8 +15,7 @@ from dpsub.accounting.account import Account, Release, account
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.proofs import ChainProfile
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.papers.fair.experiments.tasks import TASKS, Task
-from dpsub.papers.fair.settings import NONPRIVATE, Entry
+from dpsub.papers.fair.settings import NONPRIVATE, TASKS, Entry, Task
 from dpsub.relations import Relation
 from dpsub.reproduce.experiment import takes_first_stage
 from dpsub.sampling import Multistage
@@ -34,38 +33,15 @@ _SAME_LAW = {"must_oo": "wor", "must_wo": "wr"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One sampler, its sizes, a target and a data set; seeds are the replicates.
+    """One sampler, its sizes, a target and a data set; seeds are the replicates."""
 
-    Attributes
-    ----------
-    sampler : str
-        Name in the registry, stages such as "wor:500,wr:400", or "nonprivate".
-    m : int
-        (Expected) size of a batch, which the sum of gradients is divided by.
-    b : int or None
-        Size of the first stage of a two-stage sampler; None for every other.
-    steps : int
-        Number of noisy sums that are released.
-    target_epsilon, target_delta : float
-        What all steps together must meet, nats and probability; NaN without privacy.
-    dataset : str
-        A task of `dpsub.papers.fair.experiments.tasks`.
-    variant : str
-        One of `VARIANTS`.
-
-    Raises
-    ------
-    ArgumentError
-        If a name is unknown or a size is one that the sampler cannot have.
-    """
-
-    sampler: str
-    m: int
-    b: int | None
-    steps: int
-    target_epsilon: float
+    sampler: str  # name in the registry, stages such as "wor:500,wr:400", or "nonprivate"
+    m: int  # (expected) size of a batch, which the sum of gradients is divided by
+    b: int | None  # size of the first stage of a two-stage sampler; None for every other
+    steps: int  # number of noisy sums that are released
+    target_epsilon: float  # what all steps together must meet, in nats; NaN without privacy
     target_delta: float
-    dataset: str
+    dataset: str  # one of `TASKS`
     variant: str = "rigorous"
 
     def __post_init__(self) -> None:
@@ -109,6 +85,20 @@ class Cell:
             fixed |= {"target_epsilon": (self.target_epsilon,), "target_delta": (self.target_delta,)}
         return Entry.model_construct(**fixed)
 
+    def bounds(
+        self,
+        noise_multiplier: float,
+        adjacency: str | None = "substitute",
+        *,
+        width: float = 0.01,
+        variant: str = "rigorous",
+    ) -> Account:
+        """Return what is known of epsilon at the target delta with this noise; `width` is relative to the target."""
+        return account(
+            self.drawn, self.task.n, noise_multiplier=noise_multiplier, steps=self.steps, delta=self.target_delta,
+            adjacency=adjacency, variant=variant, width=width * self.target_epsilon,
+        )  # fmt: skip
+
     def check_reach(self) -> None:
         """Raise UnsupportedError if no bound covers the sampler, or no noise multiplier up to 1e4 meets the target.
 
@@ -119,7 +109,7 @@ class Cell:
         if ":" in self.sampler:
             _check_chain(self.sampler, self.task.n)
         rough = 2 * self.m / self.task.n * (2 * self.steps) ** 0.5 / self.target_epsilon
-        if rough < MOST_NOISE / 100 or proved(self, MOST_NOISE).upper <= self.target_epsilon:
+        if rough < MOST_NOISE / 100 or self.bounds(MOST_NOISE).upper <= self.target_epsilon:
             return
         raise UnsupportedError(
             f"the target epsilon = {self.target_epsilon:g} at delta = {self.target_delta:g} must be within reach of a "
@@ -129,22 +119,8 @@ class Cell:
 
 
 def sampler_of(text: str, *, n: int, m: int, b: int | None) -> StagedSampler:
-    """Return the sampler that a cell names, for n records.
-
-    Parameters
-    ----------
-    text : str
-        A name in the registry, or stages "kind:size" separated by commas, kinds wor, wr, and poisson as the last.
-    n, m : int
-        Number of records, and the (expected) number of slots after the last stage.
-    b : int or None
-        Size of the first stage of a two-stage sampler.
-
-    Raises
-    ------
-    ArgumentError
-        If a name or kind is unknown, sizes do not fit, or the last stage of a chain does not leave m slots.
-    """
+    """Return the sampler that a cell names, for n records: one of the registry, or stages "kind:size" (kinds wor, wr,
+    and poisson as the last) that leave m slots."""
     if ":" not in text:
         sampler = sampling.of_sizes(text, n=n, m=m, b=b)
         if not isinstance(sampler, StagedSampler):
@@ -191,39 +167,21 @@ def check_grid(grid: Sequence[Entry]) -> None:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The noise of one privacy cell, and what is proved about it under `substitute`.
+    """The noise of one privacy cell, and what is proved about it under `substitute` at the target delta."""
 
-    Attributes
-    ----------
-    noise_multiplier : float
-        s: scale of the noise on the sum over the norm bound of one record.
-    necessary : float
-        With this much noise or less an attack exceeds the target (variant `rigorous`); 0 where none is known.
-    epsilon_lower, epsilon_upper : float
-        Attained by an attack, and proved, at the target delta and `noise_multiplier`.
-    epsilon_add_remove : float
-        Proved at `noise_multiplier` under add_remove; NaN where no bound covers that.
-    noise_add_remove : float
-        Noise multiplier that add_remove would need for the target; NaN likewise.
-    """
-
-    noise_multiplier: float = 0.0
-    necessary: float = 0.0
-    epsilon_lower: float = math.nan
-    epsilon_upper: float = math.nan
-    epsilon_add_remove: float = math.nan
-    noise_add_remove: float = math.nan
+    noise_multiplier: float = 0.0  # s: scale of the noise on the sum over the norm bound of one record
+    necessary: float = 0.0  # with so much noise or less an attack exceeds the target (rigorous); 0 where none is known
+    epsilon_lower: float = math.nan  # attained by an attack
+    epsilon_upper: float = math.nan  # proved
+    epsilon_add_remove: float = math.nan  # proved of the same noise under add_remove; NaN where no bound covers that
+    noise_add_remove: float = math.nan  # what add_remove would need for the target; NaN likewise
 
 
 def calibrate(cell: Cell) -> Calibrated:
     """Return the noise of a cell, none without privacy: computed once a process for all cells that share it.
 
-    MUST.OO has the law and the outputs of WOR, MUST.WO those of WR: their noise is the same.
-
-    Raises
-    ------
-    UnsupportedError
-        If no noise multiplier up to 1e4 meets the target.
+    MUST.OO has the law and the outputs of WOR, MUST.WO those of WR: their noise is the same. UnsupportedError if no
+    noise multiplier up to 1e4 meets the target.
     """
     if not cell.private:
         return Calibrated()
@@ -243,20 +201,12 @@ def _calibrate(cell: Cell) -> Calibrated:
         noise, necessary, bounds = found.noise_multiplier, found.refuted or 0.0, found.account
     else:
         noise, necessary = papers_noise(cell), 0.0
-        bounds = proved(cell, noise)
+        bounds = cell.bounds(noise)
+    known = Calibrated(noise, necessary, bounds.lower, bounds.upper)
     if cell.sampler != "poisson":
-        return Calibrated(noise, necessary, bounds.lower, bounds.upper)
-    beside = proved(cell, noise, adjacency=Relation.ADD_REMOVE).upper
-    less = needed(Relation.ADD_REMOVE).noise_multiplier
-    return Calibrated(noise, necessary, bounds.lower, bounds.upper, beside, less)
-
-
-def proved(cell: Cell, noise_multiplier: float, *, adjacency: str = "substitute", width: float = 0.01) -> Account:
-    """Return what is proved of epsilon at the cell's delta with this noise; `width` is relative to the target."""
-    return account(
-        cell.drawn, cell.task.n, noise_multiplier=noise_multiplier, steps=cell.steps,
-        delta=cell.target_delta, adjacency=adjacency, width=width * cell.target_epsilon,
-    )  # fmt: skip
+        return known
+    weaker = cell.bounds(noise, "add_remove").upper
+    return replace(known, epsilon_add_remove=weaker, noise_add_remove=needed(Relation.ADD_REMOVE).noise_multiplier)
 
 
 def papers_noise(cell: Cell) -> float:
@@ -266,15 +216,8 @@ def papers_noise(cell: Cell) -> float:
     ----------
     MUST, Section 3.4 and Sections S5 and S6 of its supplement.
     """
-
-    def bound(scale: float) -> float:
-        return account(
-            cell.drawn, cell.task.n, noise_multiplier=scale, steps=cell.steps, delta=cell.target_delta,
-            variant="paper", width=ACCURACY * cell.target_epsilon,
-        ).upper  # fmt: skip
-
     start = max(1.0, 4 * cell.m / cell.task.n * cell.steps**0.5 / cell.target_epsilon)
     return search.safe_root(
-        bound, cell.target_epsilon, "a noise multiplier",
-        start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=ACCURACY,
+        lambda scale: cell.bounds(scale, None, variant="paper", width=ACCURACY).upper, cell.target_epsilon,
+        "a noise multiplier", start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=ACCURACY,
     ).safe  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator
 from functools import lru_cache
 from time import perf_counter
 from typing import Annotated, Any, ClassVar
@@ -13,9 +14,8 @@ from pydantic import Field
 
 from dpsub.learning.descent import ITERATIONS_AT_ONCE
 from dpsub.papers.fair.experiments.cells import VARIANTS, Calibrated, Cell, calibrate, check_grid, expanded
-from dpsub.papers.fair.experiments.tasks import MEASURES, SOURCES, TASKS, TaskData, load
-from dpsub.papers.fair.experiments.training import train
-from dpsub.papers.fair.settings import Entry, FairGrid
+from dpsub.papers.fair.experiments.training import MEASURES, TaskData, load, train
+from dpsub.papers.fair.settings import TASKS, Entry, FairGrid
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates, Several
 
@@ -41,8 +41,7 @@ class FairNoise(Experiment):
     """Calibrated noise multipliers; a record is one privacy cell of the grids, numbered by the column `replicate`.
 
     Variants: `rigorous` is proved, under substitution of a record for all samplers; `consistent` is the papers'
-    convention, for which the record holds what can be proved at that noise. `grid` is that of the comparison, `surface`
-    has the cells that are only calibrated.
+    convention, for which the record holds what can be proved at that noise.
     """
 
     name: ClassVar[str] = "fair_noise"
@@ -88,7 +87,16 @@ class FairNoise(Experiment):
         ])  # fmt: skip
 
 
-class FairComparison(Experiment):
+class Trained(Experiment):
+    """An experiment that reads the data of the tasks on its grid."""
+
+    needs_data: ClassVar[tuple[str, ...]] = tuple(sorted({task.source for task in TASKS.values()} - {""}))
+
+    def data_of(self, settings: Any) -> tuple[str, ...]:
+        return tuple(sorted({TASKS[name].source for one in settings.grid for name in one.dataset} - {""}))
+
+
+class FairComparison(Trained):
     """DP-SGD, or the bootstrap's mean, at one target for all samplers; a record is one seed of one cell.
 
     Variants: `rigorous` adds the noise that is proved to meet the target under substitution; `consistent` the noise at
@@ -105,7 +113,6 @@ class FairComparison(Experiment):
     }  # fmt: skip
     keys: ClassVar[tuple[str, ...]] = (*KEYS, "data_label")
     variants: ClassVar[tuple[str, ...]] = VARIANTS
-    needs_data: ClassVar[tuple[str, ...]] = SOURCES
     needs_records: ClassVar[tuple[str, ...]] = ("fair_noise",)  # a sweep has none, and each job calibrates its cells
 
     class Settings(OnGrid):
@@ -115,21 +122,17 @@ class FairComparison(Experiment):
         for cell in expanded(settings.grid, "rigorous"):
             yield settings.model_copy(update={"grid": (cell.entry,)})
 
-    def data_of(self, settings: Settings) -> tuple[str, ...]:
-        return sources(settings.grid)
-
     def cost(self, settings: Settings) -> Cost:
         """Return the sum over cells; the rates were measured on one core: docs/statistics.md says how."""
-        costs = [_cost(cell) for cell in expanded(settings.grid, "rigorous")]
-        setup, replicate = sum(cost.setup for cost in costs), sum(cost.replicate for cost in costs)
-        return Cost(setup, replicate, max(cost.memory for cost in costs))
+        setups, replicates, memory = zip(*(_cost(cell) for cell in expanded(settings.grid, "rigorous")), strict=True)
+        return Cost(sum(setups), sum(replicates), max(memory))
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         @lru_cache(maxsize=2)  # the samplers of a data set meet the same data
         def data_of_seeds(dataset: str, seeds: range) -> TaskData:
             return load(TASKS[dataset], seeds, run.streams, run.data)
 
-        recorded, rows = recorded_noise(run), list[dict[str, Any]]()
+        recorded, rows = _recorded_noise(run), list[dict[str, Any]]()
         for cell in expanded(settings.grid, run.variant):
             noise = recorded.get(cell) or calibrate(cell)
             for start in range(0, len(run.replicates), SEEDS_AT_ONCE):
@@ -145,33 +148,28 @@ class FairComparison(Experiment):
         return self.frame(rows)
 
 
-def _cost(cell: Cell, seeds: int = SEEDS_AT_ONCE) -> Cost:
-    task, classified = cell.task, cell.task.kind == "classification"
+def _cost(cell: Cell) -> tuple[float, float, float]:
+    """Return seconds once, seconds a replicate, and MiB."""
+    task, seeds, classified = cell.task, SEEDS_AT_ONCE, cell.task.kind == "classification"
     stages = len(cell.drawn.slots(task.n)) if ":" in cell.sampler else 1 + (cell.b is not None)
     setup = 0.05 + (SECONDS_OF_CALIBRATION[min(stages, 3) - 1] if cell.private else 0.0)
     replicate = 2e-4 + task.n * 2e-7 * classified + cell.steps * (6e-6 + 2.2e-9 * cell.m * (task.n_parameters + 12))
     numbers = seeds * (cell.steps * task.n_parameters + 3 * ITERATIONS_AT_ONCE * cell.m + 2 * cell.steps * cell.m)
     table = task.n * (task.n_parameters * (2.7 if classified else seeds) + 1.4 * seeds)
-    return Cost(setup, replicate, 300 + 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20)
+    return setup, replicate, 300 + 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20
 
 
-def sources(grid: Sequence[Entry]) -> tuple[str, ...]:
-    """Return the prepared data sets that the cells of a grid read."""
-    return tuple(sorted({TASKS[name].source for one in grid for name in one.dataset} - {""}))
-
-
-def recorded_noise(run: Run) -> dict[Cell, Calibrated]:
+def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
     """Return the noise of each cell in the records of `fair_noise`, none if the run has no such records."""
-    rows = run.records["fair_noise"].to_dict("records") if "fair_noise" in run.records else []
-    return {_named(row): Calibrated(**{name: float(row[name]) for name in vars(Calibrated())}) for row in rows}
+    found: dict[Cell, Calibrated] = {}
+    for row in run.records["fair_noise"].to_dict("records") if "fair_noise" in run.records else ():
+        named = {name: row[name] for name in ("dataset", "variant", *CELL) if name != "n"}
+        known = {name: float(row[name]) for name in vars(Calibrated())}
+        found[Cell(**{**named, "b": named["b"] or None})] = Calibrated(**known)
+    return found
 
 
-def _named(row: Mapping[Any, Any]) -> Cell:
-    named = {name: row[name] for name in ("dataset", "variant", *CELL) if name != "n"}
-    return Cell(**{**named, "b": named["b"] or None})
-
-
-class FairTimes(Experiment):
+class FairTimes(Trained):
     """Median seconds a step of drawing the batch, the gradients and the noise, for one seed at a time.
 
     The samplers of a data set take turns, so that a slow moment of the machine meets all of them; the measures at the
@@ -186,15 +184,11 @@ class FairTimes(Experiment):
     }  # fmt: skip
     keys: ClassVar[tuple[str, ...]] = ("dataset", "sampler", "m", "b", "steps")
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
-    needs_data: ClassVar[tuple[str, ...]] = SOURCES
     timed: ClassVar[bool] = True
     streams_of: ClassVar[str] = FairComparison.name
 
     class Settings(OnGrid):
         turns: Annotated[int, Field(ge=1, le=1_000, description="Trainings timed a sampler; the median counts.")] = 5
-
-    def data_of(self, settings: Settings) -> tuple[str, ...]:
-        return sources(settings.grid)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         by_set: dict[str, dict[tuple[Any, ...], Cell]] = {}
@@ -202,18 +196,16 @@ class FairTimes(Experiment):
             if cell.private:
                 by_set.setdefault(cell.dataset, {}).setdefault((cell.sampler, cell.m, cell.b, cell.steps), cell)
         rows = []
-        for replicate in run.replicates:
-            for cells in by_set.values():
-                task_data = load(next(iter(cells.values())).task, [replicate], run.streams, run.data)
-                seconds = np.empty((settings.turns + 1, len(cells)))
-                for turn in range(len(seconds)):  # the first one warms up
-                    for position, cell in enumerate(cells.values()):
-                        start = perf_counter()
-                        train(cell, task_data, 1.0, [replicate], run.streams)
-                        seconds[turn, position] = perf_counter() - start
-                rows += [
-                    {**cell.fields, "replicate": replicate, "seconds_per_step": median / cell.steps,
-                     "gradients_expected": cell.drawn.expected_distinct(cell.task.n)}
-                    for cell, median in zip(cells.values(), np.median(seconds[1:], axis=0), strict=True)
-                ]  # fmt: skip
+        for replicate, (dataset, cells) in itertools.product(run.replicates, by_set.items()):
+            data = load(TASKS[dataset], [replicate], run.streams, run.data)
+            seconds = np.empty((settings.turns + 1, len(cells)))  # the first turn warms up
+            for turn, (position, cell) in itertools.product(range(len(seconds)), enumerate(cells.values())):
+                start = perf_counter()
+                train(cell, data, 1.0, [replicate], run.streams)
+                seconds[turn, position] = perf_counter() - start
+            rows += [
+                {**cell.fields, "replicate": replicate, "seconds_per_step": median / cell.steps,
+                 "gradients_expected": cell.drawn.expected_distinct(cell.task.n)}
+                for cell, median in zip(cells.values(), np.median(seconds[1:], axis=0), strict=True)
+            ]  # fmt: skip
         return self.frame(pd.DataFrame(rows)[list(self.columns)])

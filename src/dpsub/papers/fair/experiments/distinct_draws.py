@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dpsub import sampling
+from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.experiment import Cost, Experiment, Run, takes_first_stage
-from dpsub.reproduce.settings import (
-    ExperimentSettings,
-    FirstStage,
-    FrameSize,
-    Iterations,
-    Replicates,
-    Samplers,
-    SampleSize,
-)
-from dpsub.sampling import Sampler
 from dpsub.sampling.frame import Frame
 
 _BLOCK = 256
@@ -36,19 +26,23 @@ class DistinctDraws(Experiment):
     checked: what sweeps are measured and tested with. No artefact reads it.
     """
 
-    class Settings(ExperimentSettings):
+    class Settings(kinds.ExperimentSettings):
         """Sizes of the frame and of the samples."""
 
-        replicates: Replicates = 2
-        n: FrameSize = 1000
-        m: SampleSize = 50
-        b: FirstStage | None = 100
-        steps: Iterations = 100
-        samplers: Samplers = ("poisson", "wor", "must_ow")
+        replicates: kinds.Replicates = 2
+        n: kinds.FrameSize = 1000
+        m: kinds.SampleSize = 50
+        b: kinds.FirstStage | None = 100
+        steps: kinds.Iterations = 100
+        samplers: kinds.Samplers = ("poisson", "wor", "must_ow")
 
         def check(self) -> None:
             for name in self.samplers:
-                _sampler(name, self.n, self.m, self.b)
+                self.sampler(name)
+
+        def sampler(self, name: str) -> sampling.Sampler:
+            """Return a sampler of these sizes; raises ArgumentError where they contradict each other."""
+            return sampling.of_sizes(name, n=self.n, m=self.m, b=self.b if takes_first_stage(name) else None)
 
     name: ClassVar[str] = "distinct_draws"
     columns: ClassVar[dict[str, str]] = {
@@ -72,18 +66,11 @@ class DistinctDraws(Experiment):
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         frame, steps, rows = Frame(settings.n), settings.steps, []
         for name in settings.samplers:
-            sampler = _sampler(name, settings.n, settings.m, settings.b)
             b = settings.b if takes_first_stage(name) else 0
             fields = {"sampler": name, "n": settings.n, "m": settings.m, "b": b, "steps": steps}
+            sampler, blocks = settings.sampler(name), [min(_BLOCK, steps - at) for at in range(0, steps, _BLOCK)]
             for replicate in run.replicates:
                 rng = run.streams.sample(fields, replicate)
-                blocks = [min(_BLOCK, steps - start) for start in range(0, steps, _BLOCK)]
                 counts = np.concatenate([sampler.draw_block(frame, size, rng).distinct for size in blocks])
                 rows.append((replicate, *fields.values(), int(counts.sum()), float(counts.mean()), float(counts.std())))
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
-
-
-@cache
-def _sampler(name: str, n: int, m: int, b: int | None) -> Sampler:
-    """Return the sampler; raises ArgumentError where the sizes contradict each other."""
-    return sampling.of_sizes(name, n=n, m=m, b=b if takes_first_stage(name) else None)

@@ -1,23 +1,64 @@
-"""Training of one cell of the fair comparison on several seeds at once, and its measures."""
+"""What the fair comparison trains: the data of a task, training of one cell on several seeds at once, its measures."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpsub.learning.descent import Descent, area_under_curve, batch_width, binary_metrics, cross_entropy, descend
+from dpsub.data import adult, bundled, ijcnn1
+from dpsub.data.simulated import linear_datasets, normal_datasets
+from dpsub.learning import descent
 from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments.cells import Cell
-from dpsub.papers.fair.experiments.tasks import BETA, MEASURES, TaskData
+from dpsub.papers.fair.settings import Task
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.streams import Streams
 
+BETA = (1.0, 0.5, 0.2)
+MEASURES = ("accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "covered", "interval_width")
 LEVEL = 0.95
 """Of the bootstrap's intervals."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """Data of one task for several seeds, which share the records and have splits, or have a data set each."""
+
+    features: np.ndarray  # shape (N, p), or (R, n, p) with a data set a seed; a leading column of ones
+    targets: np.ndarray  # shape (N,) or (R, n)
+    label: str  # "real", "synthetic" or "simulated"
+    train: np.ndarray | None = None  # rows of the training part of each split, shape (R, n)
+    test: np.ndarray | None = None  # shape (R, N - n)
+
+
+def load(task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[str, Path]) -> TaskData:
+    """Return the data of `task` for each seed: the same for all samplers, targets and variants.
+
+    A seed decides the data set, or the split into training and test part (a permutation of all records: the splits that
+    papers use are not kept).
+    """
+    rngs = [streams.data({"dataset": task.name}, r) for r in replicates]
+    if task.kind == "linear":
+        return TaskData(*linear_datasets(task.n, BETA, rngs), "simulated")
+    if task.kind == "mean":
+        return TaskData(np.empty((0, 0)), np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip), "simulated")
+    label = "real"
+    if task.name == "ijcnn1":
+        features, targets, label = ijcnn1.load(data[task.name])
+    elif task.name == "adult":
+        table = adult.load(data[task.name])
+        features, label = np.concatenate([table.X_train, table.X_test]), table.label
+        targets = np.concatenate([table.y_train, table.y_test]).astype(float)
+    else:
+        features, targets = bundled.load(task.name)
+    rows = np.hstack([np.ones((len(features), 1)), bundled.clipped_rows(features, 1.0)])
+    orders = np.stack([rng.permutation(len(rows)) for rng in rngs])
+    return TaskData(rows, targets, label, orders[:, : task.n], orders[:, task.n :])
 
 
 def batches_of(cell: Cell, replicates: Sequence[int], streams: Streams) -> list[Samples]:
@@ -33,40 +74,24 @@ def noise_of(cell: Cell, noise_multiplier: float, replicates: Sequence[int], str
     The key holds what is paired (data set and steps), so that at one seed all samplers add the same standard normal
     numbers times a scale of their own: paired differences are then as sharp as they can be.
     """
-    key = {"dataset": cell.dataset, "steps": cell.steps}
-    rngs = [streams.noise(key, r) for r in replicates]
-    task = cell.task
-    return noise_of_average(noise_multiplier, task.clip, cell.m, cell.steps, task.n_parameters, rngs)
+    rngs = [streams.noise({"dataset": cell.dataset, "steps": cell.steps}, r) for r in replicates]
+    return noise_of_average(noise_multiplier, cell.task.clip, cell.m, cell.steps, cell.task.n_parameters, rngs)
 
 
 def train(
     cell: Cell, data: TaskData, noise_multiplier: float, replicates: Sequence[int], streams: Streams
 ) -> list[dict[str, Any]]:
-    """Return the measures of each seed, with the observed mean number of distinct records in a batch.
+    """Return for each seed its `MEASURES` (NaN where a task has no such measure) and the observed `gradients` a step.
 
-    Parameters
-    ----------
-    cell : Cell
-    data : TaskData
-        Of the same seeds.
-    noise_multiplier : float
-        Without meaning where the cell is not private, which is clipped all the same, and gets no noise.
-    replicates : sequence of int
-    streams : Streams
-
-    Returns
-    -------
-    list of dict
-        One a seed: `MEASURES` (NaN where a task has no such measure) and `gradients`.
+    `data` are those of the same seeds. A cell without privacy is clipped all the same, and gets no noise.
     """
     blocks = batches_of(cell, replicates, streams)
     noise = noise_of(cell, noise_multiplier, replicates, streams) if cell.private else None
     if cell.task.kind == "mean":
-        found = [_mean(cell, data.targets[i], blocks[i], None if noise is None else noise[i, :, 0],
-                       noise_multiplier) for i in range(len(blocks))]  # fmt: skip
+        found = [_mean(cell, data.targets[i], blocks[i], 0.0 if noise is None else noise[i, :, 0], noise_multiplier)
+                 for i in range(len(blocks))]  # fmt: skip
     else:
-        beta = _descended(cell, data, blocks, noise)
-        found = [_measured(cell, data, i, beta[i]) for i in range(len(blocks))]
+        found = [_measured(cell, data, i, beta) for i, beta in enumerate(_descended(cell, data, blocks, noise))]
     empty = dict.fromkeys(MEASURES, float("nan"))
     return [
         {**empty, **measures, "gradients": float(block.distinct.mean())}
@@ -75,16 +100,14 @@ def train(
 
 
 def _descended(cell: Cell, data: TaskData, blocks: Sequence[Samples], noise: np.ndarray | None) -> np.ndarray:
-    task, train = cell.task, data.train
-    if train is not None:
-        blocks = [replace(block, indices=rows[block.indices]) for block, rows in zip(blocks, train, strict=True)]
+    task = cell.task
+    if data.train is not None:
+        blocks = [replace(block, indices=rows[block.indices]) for block, rows in zip(blocks, data.train, strict=True)]
+    residual = descent.squared_error_residual if task.kind == "linear" else descent.logistic_residual
     # the divisor is m for every sampler, whatever was drawn: the accountant's condition of a fixed denominator
-    steps = Descent(task.residual, task.learning_rate, clip=task.clip, divisor=float(cell.m))
-    path = descend(
-        data.features, data.targets, blocks, noise, np.zeros(task.n_parameters), steps,
-        width=batch_width(cell.drawn, task.n),
-    )  # fmt: skip
-    return deque(path, maxlen=1)[0]
+    steps = descent.Descent(residual, task.learning_rate, clip=task.clip, divisor=float(cell.m))
+    start, width = np.zeros(task.n_parameters), descent.batch_width(cell.drawn, task.n)
+    return deque(descent.descend(data.features, data.targets, blocks, noise, start, steps, width=width), maxlen=1)[0]
 
 
 def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str, float]:
@@ -92,19 +115,16 @@ def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str,
         return {"coefficient_error": float(np.linalg.norm(beta - np.array(BETA)))}
     assert data.test is not None  # every classification task has a split
     z, y = data.features[data.test[i]] @ beta, data.targets[data.test[i]]
-    return {
-        "accuracy": binary_metrics(z > 0, y)["accuracy"], "auc": area_under_curve(z, y), "log_loss": cross_entropy(z, y)
-    }  # fmt: skip
+    return {"accuracy": descent.binary_metrics(z > 0, y)["accuracy"], "auc": descent.area_under_curve(z, y),
+            "log_loss": descent.cross_entropy(z, y)}  # fmt: skip
 
 
 def _mean(
-    cell: Cell, x: np.ndarray, block: Samples, noise: np.ndarray | None, noise_multiplier: float
+    cell: Cell, x: np.ndarray, block: Samples, noise: np.ndarray | float, noise_multiplier: float
 ) -> dict[str, float]:
     """The subsampling bootstrap of MUST's experiment 1 with a fixed denominator: N(0, 1) data, so the truth is 0."""
     n, m = cell.task.n, cell.m
-    releases = block.totals(block.counts * x[block.indices]) / m + (0.0 if noise is None else noise)
+    releases = block.totals(block.counts * x[block.indices]) / m + noise
     scale = noise_multiplier * cell.task.clip / m
     centre, lower, upper = mean_interval(releases, cell.drawn.multiplicity_law(n), n, m, scale, LEVEL)
-    return {
-        "estimate_error": abs(centre), "covered": float(lower <= 0 <= upper), "interval_width": upper - lower,
-    }  # fmt: skip
+    return {"estimate_error": abs(centre), "covered": float(lower <= 0 <= upper), "interval_width": upper - lower}

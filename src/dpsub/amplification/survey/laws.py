@@ -4,34 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 from dpsub.amplification.survey.auditor import State
 
 Law = dict[State, float]
-
-
-class Case(NamedTuple):
-    """A statement ("T3.1 upper") at one point, in words without epsilon.
-
-    `side` says what its formula claims to be against `exact`, the truth: "upper", "lower", "equal" or "number".
-    `epsilon` is that of the mechanism on the sample, in nats; `corrected` is the formula where the printed one is
-    wrong, None where it is not.
-    """
-
-    statement: str
-    case: str
-    side: str
-    epsilon: float
-    stated: float
-    exact: float
-    corrected: float | None = None
-
-    def bound(self, variant: str) -> float:
-        """Return the formula in a variant; `rigorous` is the truth."""
-        if variant == "rigorous":
-            return self.exact
-        return self.stated if variant == "stated" or self.corrected is None else self.corrected
 
 
 def _holding(sizes: Mapping[int, float], n: int) -> Law:
@@ -74,8 +50,8 @@ def systematic_law(order: Sequence[int], step: int, n_records: int) -> Law:
     return law
 
 
-def inserted(n: int) -> tuple[Law, Law]:
-    """Return the laws of every second of n records in a known order, without and with a record inserted half-way."""
-    order = list(range(n))
-    longer = [*order[: n // 2], n, *order[n // 2 :]]
-    return systematic_law(order, 2, n + 1), systematic_law(longer, 2, n + 1)
+def inserted(n: int, place: int) -> tuple[Law, Law]:
+    """Return the laws of every second of n records in a known order, without and with a record inserted at `place`."""
+    orders = (list(range(n)), [*range(place), n, *range(place, n)])
+    without, holding = (systematic_law(order, 2, n + 1) for order in orders)
+    return without, holding
