@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,14 +20,23 @@ def control(action: str) -> None:
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[None]:
-    """A Slurm of two nodes, which ends with the tests."""
+    """A Slurm of two nodes, which ends with the tests; a machine has room for one."""
     if reason := slurm_on_loopback.why_not():
         pytest.skip(reason)
-    try:
-        control("start")
-        yield
-    finally:
-        control("stop")
+    with Path(f"{slurm_on_loopback.STATE}.lock").open("w") as lock:
+
+        def alone() -> bool:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            return False
+
+        jobs.wait(alone, "other tests that use the Slurm of this machine")
+        try:
+            control("start")
+            yield
+        finally:
+            control("stop")
 
 
 @pytest.fixture
