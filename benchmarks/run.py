@@ -20,8 +20,7 @@ import recycling
 import scale
 
 from dpsub import sampling
-from dpsub.papers.must.experiments.regression import LinearRegression
-from dpsub.papers.must.experiments.subset_statistics import SubsetStatistics
+from dpsub.papers.must.experiments.utility import LinearRegression, SubsetStatistics
 from dpsub.reproduce import configuration
 from dpsub.sampling import base
 from dpsub.sampling.frame import Frame

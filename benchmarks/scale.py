@@ -28,7 +28,6 @@ from dpsub.reproduce.sweep import BASE_SECONDS
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT / "workflow/scripts/run_sweep.py"
 SAMPLERS = ["poisson", "wor", "wr", "must_ow", "must_ww"]
-COMPUTED = re.compile(r"^computed in ([0-9.]+) s", re.MULTILINE)
 LONG = 60.0  # seconds, the length of a job at which the overhead is judged
 
 MEASURED = """
@@ -92,7 +91,7 @@ def run(path: Path, cores: int, *options: str) -> float:
     """Run a sweep through the workflow and return the seconds it took."""
     started = time.perf_counter()
     subprocess.run(
-        [sys.executable, str(RUNNER), str(path), "--cores", str(cores), *options],
+        [sys.executable, str(RUNNER), str(path), "--", "--cores", str(cores), "--quiet", "all", *options],
         cwd=path.parent, env=environment(), check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     return time.perf_counter() - started

@@ -214,11 +214,11 @@ def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
 # -- the job -------------------------------------------------------------------------------------------------------
 
 
-def run_of(folder: Path, **data: object) -> tuple[int, str, Path]:
+def run_of(place: Path, **data: object) -> tuple[int, str, Path]:
     """Return the exit status and the output of a run that prepares the data of the paper alone, and its folder."""
-    where = runs.config(folder / "data.yaml", artefacts=["must/figureS4"], data={"download": False, **data})
-    status, output = runs.run(folder, "prepare_adult", configs=(where,))
-    return status, output, folder / "data/interim/results"
+    where = runs.config(place / "data.yaml", artefacts=["must/figureS4"], data={"download": False, **data})
+    status, output = runs.run(place, "prepare_adult", configs=(where,))
+    return status, output, place / "data/interim/results"
 
 
 def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):

@@ -69,6 +69,12 @@ def test_its_verdicts_are_accepted_and_its_experiment_is_swept(top: Path, result
     ran(top, "workflow/scripts/accept_verdicts.py", *scripts)
     expected = pd.read_csv(top / "src/dpsub/papers/demo/expected_verdicts.csv")
     assert sorted(expected["verdict"]) == ["differs", "holds", "reproduced", "reproduced", "reproduced", "used"]
+    (top / "enforced.yaml").write_text(FILES["demo.yaml"].replace("report", "enforce"), encoding="utf-8")
+    assert "no verdict changed: 6 compared at published settings" in ran(top, *RUN, "enforced.yaml")
+    file = top / "src/dpsub/papers/demo/expected_verdicts.csv"
+    file.write_text(file.read_text(encoding="utf-8").replace("stated,differs", "stated,reproduced"), encoding="utf-8")
+    stopped = tried(top, *RUN, "enforced.yaml")
+    assert stopped.returncode == 1 and "error: 1 verdicts changed (6 compared)" in stopped.stdout
     block = "{experiment: demo_hiding, rates: [0.1, 0.2]}"
     (top / "sweep.yaml").write_text(f"seed: 1\nresults_dir: swept\nsweep: [{block}]\n", encoding="utf-8")
     assert json.loads(ran(top, "-m", "dpsub", "plan", "sweep.yaml", "--cores", "1", "--json"))["cells"] == 4

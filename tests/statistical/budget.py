@@ -26,7 +26,7 @@ SHARES = {
     "paper sizes": 1e-5,
     "replicates": 1e-5,
     "mechanism noise": 6e-6,  # tests/conformance/test_mechanisms.py: six p-values at 1e-6
-    "distinct counts": 3e-6,  # tests/papers/must/test_experiments_grids.py: 18 cells, six tails each
+    "distinct counts": 3e-6,  # tests/papers/must/test_printed.py: 18 cells, six tails each
     "audit": 6e-7,  # tests/statistical/test_audit.py: an interval and a test a case
     "design draws": 1e-7,  # tests/conformance/test_frame_samplers.py: joint laws and inclusion of every example
     "importance draws": 5e-8,  # tests/statistical/test_importance_draws.py and its audits

@@ -12,7 +12,7 @@ from dpsub.errors import DataError, PlanError
 from dpsub.reproduce import artefacts, claims, plan
 from dpsub.reproduce.artefact import all_values, setting_values
 from dpsub.reproduce.claims import Claim, Finding, LackingError, Numbers, Setting
-from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, largest, least, mean, share, shared
+from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, mean, shared
 
 COLUMNS = {"replicate": "int64", "sampler": "str", "b": "int64", "x": "float64", "y": "float64", "hits": "int64"}
 KNOWN = {"study": COLUMNS}
@@ -41,21 +41,12 @@ def rows(made: Table, frames: dict[str, pd.DataFrame] | None = None) -> pd.DataF
 
 class TestTables:
     def test_statistics_by_key(self) -> None:
-        found = rows(table(Part("study", {"mean": mean("x"), "sd": deviation("x"), "base": shared("y"),
-                                          "low": least("x"), "high": largest("x")})))  # fmt: skip
+        found = rows(table(Part("study", {"mean": mean("x"), "sd": deviation("x"), "base": shared("y")})))
         wor = found[found["sampler"] == "wor"].set_index("column")
-        assert wor["value"].to_dict() == {"mean": 2.0, "sd": 1.0, "base": 2.0, "low": 1.0, "high": 3.0}
-        assert wor.loc["mean", "standard_error"] == pytest.approx(1 / np.sqrt(3))
-        assert wor.loc["mean", "replicates"] == 3
+        assert wor["value"].to_dict() == {"mean": 2.0, "sd": 1.0, "base": 2.0}
+        assert wor.loc["mean", ["standard_error", "replicates"]].tolist() == [pytest.approx(1 / np.sqrt(3)), 3]
         assert set(found.loc[found["sampler"] == "must_ow", "b"]) == {5}
         assert wor["b"].isna().all()  # no first stage, no such field
-
-    def test_share_with_its_interval(self) -> None:
-        found = rows(table(Part("study", {"share": share("hits", "trials")}, where={"sampler": "wor"},
-                                prepare=lambda frame: frame.assign(trials=2))))  # fmt: skip
-        assert found.loc[0, ["value", "replicates"]].tolist() == [0.5, 6]
-        assert found.loc[0, "lower"] == pytest.approx(0.11812, abs=1e-5)  # Clopper and Pearson, 3 of 6
-        assert found.loc[0, "upper"] == pytest.approx(0.88188, abs=1e-5)
 
     def test_paired_differences_leave_the_reference_out(self) -> None:
         part = Part("study", {"x": difference("x", {"sampler": "poisson"})}, where={"b": 0})
@@ -67,8 +58,8 @@ class TestTables:
     def test_each_column_under_one_key(self) -> None:
         made = table(Part("study", {"mean": mean("which")}, each={"which": {"first": "x", "second": "y"}}),
                      keys=("sampler", "which"))  # fmt: skip
-        assert made.values(records())[["sampler", "which"]].head(2).to_numpy().tolist() == [
-            ["wor", "first"], ["wor", "second"]]  # fmt: skip
+        found = made.values(records())[["sampler", "which"]].head(2)
+        assert found.to_numpy().tolist() == [["wor", "first"], ["wor", "second"]]
 
     def test_order_words_and_rows_brought_together(self) -> None:
         ranks = {"sampler": ("poisson", "wor", "must_ow")}
@@ -78,22 +69,10 @@ class TestTables:
 
     def test_numbers_that_are_not_there(self) -> None:
         lacking = records(x=lambda frame: frame["x"].where(frame["sampler"] != "wor"))
-        made = table(Part("study", {"mean": mean("x", drop=True), "with_reason": mean(
-            "x", drop=True, empty=True, note="b = {b}")}))  # fmt: skip
-        found = rows(made, lacking).query("sampler == 'wor'")
-        assert list(found["column"]) == ["with_reason"]
-        assert list(found["note"]) == ["b = 0"]
-        assert np.isnan(found["value"].iloc[0])
-
-    def test_a_function_beside_the_parts(self) -> None:
-        class Beside(Table):
-            paper, name, caption, keys = "must", "beside", "", ("sampler", "b")
-            parts = (Part("study", {"mean": mean("x")}),)
-
-            def rows(self, records: Any) -> list[dict[str, Any]]:
-                return [*super().rows(records), {"sampler": "all", "column": "n", "variant": "stated", "value": 9.0}]
-
-        assert Beside().values(records()).iloc[-1]["sampler"] == "all"
+        reason = mean("x", drop=True, empty=True, note="b = {b}")
+        found = rows(table(Part("study", {"mean": mean("x", drop=True), "with_reason": reason})), lacking)
+        (row,) = found.query("sampler == 'wor'").to_dict("records")
+        assert (row["column"], row["note"]) == ("with_reason", "b = 0") and np.isnan(row["value"])
 
     def test_a_key_that_does_not_tell_records_apart_is_refused(self) -> None:
         with pytest.raises(DataError, match=r"got 'sampler=wor', 'x' 3 times; .* add the key of must/made_up"):
@@ -116,82 +95,77 @@ class TestTables:
     def test_a_wrong_declaration_is_refused_before_any_work(self, part: Part, said: str) -> None:
         with pytest.raises(PlanError, match=said):
             table(part).check(KNOWN)
-
-    def test_a_right_one_is_not(self) -> None:
         table(Part("study", {"x": mean("x")})).check(KNOWN)
 
 
-def answer(question: claims.Ask, **changes: Any) -> Finding:
+X = Numbers("study", "x", ("replicate",))
+ALL = Numbers("study", "x")
+ALONG = Numbers("study", "x", ("sampler", "replicate"))
+LARGEST = Numbers("study", "x", ("sampler",), statistic="max")
+ONE = Numbers("study", "y", where={"sampler": "wor"})
+CHAIN, SAID = "must_ow < wor < poisson", "{holding} of {n}: {first:.1f} at {at_first}"
+MIXED = {"x": lambda frame: frame["x"].mask(frame["sampler"].eq("wor") & frame["hits"].eq(1), 9.0)}
+TIE = claims.agree(ALL, "y", "{failing} of {n}, at {worst[sampler]}", tolerance=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("question", "changes", "holds", "note"),
+    [
+        (claims.ordered(X, CHAIN, SAID), {}, True, "3 of 3: must_ow 0.0, wor 1.0, poisson 3.0 at 0"),
+        (claims.ordered(X, CHAIN, SAID), MIXED, False, "2 of 3: must_ow 0.0, wor 1.0, poisson 3.0 at 0"),
+        (claims.ordered(X, CHAIN, anywhere=True), MIXED, True, "3 points"),
+        (claims.ordered(X, "must_ow = wor"), {}, False, "3 points"),
+        (claims.ordered(X, "wor = must_ow"), {"x": 1.0}, True, "3 points"),
+        (claims.ordered(X, "must_ow < wor poisson"), {"x": 1.0}, False, "3 points"),
+        (claims.ordered(X, "wor < must_ow", anywhere=True), {}, False, "3 points"),
+        (claims.increasing(ALONG, "replicate", "{least:g}"), {}, True, "1"),
+        (claims.increasing(ALONG, "replicate", "", falling=True), {}, False, ""),
+        (claims.increasing(ALONG, "replicate", ""), {"x": np.nan}, False, ""),
+        (claims.below(X, 5.5, "{largest:g}"), {}, True, "3"),
+        (claims.below(LARGEST, 5.5, "{at_largest}"), {}, True, "poisson"),
+        (claims.below(LARGEST, 5.0, ""), {}, False, ""),
+        (claims.below(LARGEST, 5.0, "", strict=False), {}, True, ""),
+        (claims.below(LARGEST, 5.5, ""), {"x": np.nan}, False, ""),
+        (claims.below(ALL, Numbers("study", "y"), ""), {}, False, ""),
+        (claims.near(ONE, 2.1, "", tolerance=0.1), {}, True, ""),
+        (claims.near(ONE, 2.2, "", tolerance=0.1), {}, False, ""),
+        (claims.near(ONE, 2.09, "", relative=0.05), {}, True, ""),
+        (claims.near(ONE, 2.2, "", relative=0.05), {}, False, ""),
+        (claims.near(ONE, lambda: 19.0, "{ratio:.3f}", factor=10.0), {}, True, "0.105"),
+        (claims.near(ONE, 21.0, "", factor=10.0), {}, False, ""),
+        (TIE, {}, False, "6 of 9, at wor"),
+        (TIE, {"y": lambda frame: frame["x"]}, True, "0 of 9, at wor"),
+        (claims.agree(ALL, "y", "", at_most=True), {}, False, ""),
+        (claims.agree(ALL, "y", "", at_most=True, tolerance=1.0), {}, True, ""),
+        (claims.every(claims.below(X, 5.5, "a"), claims.below(X, 6, "b")), {}, True, "a, b"),
+        (claims.every(claims.below(X, 5.5, "a"), claims.below(X, 0, "b")), {}, False, "a, b"),
+    ],
+)  # fmt: skip
+def test_a_question_holds_where_it_should_and_fails_on_a_planted_counter_example(
+    question: claims.Ask, changes: dict[str, Any], holds: bool, note: str
+) -> None:
     found = question(records(**changes))
     assert isinstance(found, Finding)
-    return found
+    assert (found.holds, found.note) == (holds, note)
 
 
-X = Numbers("study", "x", ("replicate",))
+def test_a_range_is_given_where_asked() -> None:
+    assert claims.near(ONE, 2.1, "", tolerance=0.1, bounds=True)(records()) == Finding(True, "", 2.0, 2.0)
 
 
-class TestQuestions:
-    """Each kind holds where it should, and fails on a planted counter-example."""
-
-    def test_ordered(self) -> None:
-        question = claims.ordered(X, "must_ow < wor < poisson", "{holding} of {n}: {first:.1f} at {at_first}")
-        assert answer(question) == Finding(True, "3 of 3: must_ow 0.0, wor 1.0, poisson 3.0 at 0")
-        worse = answer(question, x=lambda frame: frame["x"].mask(frame["sampler"].eq("wor") & frame["hits"].eq(1), 9.0))
-        assert worse == Finding(False, "2 of 3: must_ow 0.0, wor 1.0, poisson 3.0 at 0")
-        assert not answer(claims.ordered(X, "must_ow = wor")).holds
-        assert answer(claims.ordered(X, "wor = must_ow"), x=1.0).holds
-        assert not answer(claims.ordered(X, "must_ow < wor poisson"), x=1.0).holds
-        assert not answer(claims.ordered(X, "wor < must_ow", anywhere=True)).holds
-
-    def test_an_absent_sampler_is_lacking(self) -> None:
-        with pytest.raises(LackingError, match="no records of sampler must_ww"):
-            answer(claims.ordered(X, "must_ww < wor"))
-
-    def test_a_filter_that_leaves_nothing_is_lacking(self) -> None:
-        with pytest.raises(LackingError, match="no records of the b asked for"):
-            answer(claims.everywhere(Numbers("study", "x", where={"b": lambda b: b > 9})))
-
-    def test_increasing(self) -> None:
-        along = Numbers("study", "x", ("sampler", "replicate"))
-        assert answer(claims.increasing(along, "replicate", "{least:g}")) == Finding(True, "1")
-        assert not answer(claims.increasing(along, "replicate", "", falling=True)).holds
-        assert not answer(claims.increasing(along, "replicate", ""), x=np.nan).holds
-        with pytest.raises(LackingError, match="one value of replicate only"):
-            claims.increasing(along, "replicate", "")({"study": records()["study"].query("replicate == 0")})
-
-    def test_below(self) -> None:
-        assert answer(claims.below(X, 5.5, "{largest:g}")) == Finding(True, "3")
-        largest_x = Numbers("study", "x", ("sampler",), statistic="max")
-        assert answer(claims.below(largest_x, 5.5, "{at_largest}")).note == "poisson"
-        assert not answer(claims.below(largest_x, 5.0, "")).holds
-        assert answer(claims.below(largest_x, 5.0, "", strict=False)).holds
-        assert not answer(claims.below(largest_x, 5.5, ""), x=np.nan).holds
-        assert not answer(claims.below(Numbers("study", "x"), Numbers("study", "y"), "")).holds
-
-    def test_near(self) -> None:
-        one = Numbers("study", "y", where={"sampler": "wor"})
-        assert answer(claims.near(one, 2.1, "", tolerance=0.1, bounds=True)) == Finding(True, "", 2.0, 2.0)
-        assert not answer(claims.near(one, 2.2, "", tolerance=0.1)).holds
-        assert np.isnan(answer(claims.near(one, 2.09, "", relative=0.05)).lower)
-        assert answer(claims.near(one, 2.09, "", relative=0.05)).holds
-        assert not answer(claims.near(one, 2.2, "", relative=0.05)).holds
-        assert answer(claims.near(one, lambda: 19.0, "{ratio:.3f}", factor=10.0)).note == "0.105"
-        assert not answer(claims.near(one, 21.0, "", factor=10.0)).holds
-
-    def test_agree(self) -> None:
-        question = claims.agree(Numbers("study", "x"), "y", "{failing} of {n}, at {worst[sampler]}", tolerance=1e-9)
-        assert answer(question) == Finding(False, "6 of 9, at wor")
-        assert answer(question, y=lambda frame: frame["x"]).holds
-        assert not answer(claims.agree(Numbers("study", "x"), "y", "", at_most=True)).holds
-        assert answer(claims.agree(Numbers("study", "x"), "y", "", at_most=True, tolerance=1.0)).holds
-
-    def test_everywhere_somewhere_and_every(self) -> None:
-        large = Numbers("study", lambda frame: frame["x"] > 1)
-        assert answer(claims.everywhere(large)) == Finding(False, "6 of 9")
-        assert answer(claims.somewhere(large)) == Finding(True, "6 of 9")
-        assert not answer(claims.somewhere(large), x=0.0).holds
-        assert answer(claims.every(claims.somewhere(large), claims.everywhere(large))).note == "6 of 9, 6 of 9"
-        assert not answer(claims.every(claims.somewhere(large), claims.everywhere(large))).holds
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        (claims.ordered(X, "must_ww < wor"), "no records of sampler must_ww"),
+        (claims.number(Numbers("study", "x", where={"b": lambda b: b > 9})), "no records of the b asked for"),
+        (claims.increasing(Numbers("study", "x", ("sampler", "b"), {"sampler": "wor"}), "b", ""),
+         "one value of b only"),
+        (claims.number(Numbers("study", "x", where={"b": (0, 5, 7)})), "no records of b 7"),
+    ],
+)  # fmt: skip
+def test_what_a_run_lacks_is_said(question: claims.Ask, reason: str) -> None:
+    with pytest.raises(LackingError, match=reason):
+        question(records())
 
 
 def made_up_claims(*declared: Claim | Setting) -> claims.Claims:
@@ -199,11 +173,13 @@ def made_up_claims(*declared: Claim | Setting) -> claims.Claims:
     return type("MadeUp", (claims.Claims,), fields)()
 
 
+ORDER = Claim("order", "Table 1", claims.ordered(X, "must_ow < wor"))
+
+
 class TestClaims:
     def test_rows_of_claims_and_settings(self) -> None:
         made = made_up_claims(
-            Claim("order", "Table 1", claims.ordered(X, "must_ow < wor")),
-            Claim("largest", "Section 2", claims.number(Numbers("study", "x"), "max"), column="x"),
+            ORDER, Claim("largest", "Section 2", claims.number(ALL, "max"), column="x"),
             Setting("size", "m", "study.sizes.m"), Setting("second", "k", "study.steps.1"),
             Setting("third", "k", "study.steps.2"),
         )  # fmt: skip
@@ -213,9 +189,7 @@ class TestClaims:
         assert made.experiments == ("study",)
 
     def test_a_run_without_records_says_so(self) -> None:
-        order = Claim("order", "", claims.ordered(X, "must_ow < wor"))
-        made = made_up_claims(order, Setting("m", "m", "study.sizes.m"))
-        found = all_values(made, {})
+        found = all_values(made_up_claims(ORDER, Setting("m", "m", "study.sizes.m")), {})
         assert list(found["note"]) == ["this run has no stated records of study"]
         assert found["value"].isna().all()
 

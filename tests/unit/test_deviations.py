@@ -47,7 +47,8 @@ def test_links_of_the_papers_lead_to_pages() -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_an_entry_is_complete_and_its_command_shows_something(entry: errata.Erratum) -> None:
-    assert entry.parts == set(errata.PARTS)
+    heads = " ".join(re.findall(r"^- \*\*([^*]+?)\.\*\*", entry.text, re.MULTILINE)).lower()
+    assert all(part in heads for part in ("claim", "evidence", "corrected", "effect"))
     shown = 0
     for command in entry.commands:
         if test := re.search(r"-m pytest (\S+) -k (\w+)$", command):

@@ -93,6 +93,15 @@ def test_a_twin_has_the_radius_and_mean_square_of_table_1(name: str) -> None:
     assert (point_sets.twin(paper, 1000)[0] == points).all()
 
 
+def joined(values: np.ndarray, sign: str, before: str = "", after: str = "") -> str:
+    return "\n".join(before + sign.join(map(str, row)) + after for row in values)
+
+
+def zipped(path: Path, inside: str, text: str) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(inside, text)
+
+
 def write_raw(name: str, folder: Path) -> np.ndarray:
     """Write tiny files in the original formats and return the features in them."""
     folder = folder / name
@@ -110,21 +119,16 @@ def write_raw(name: str, folder: Path) -> np.ndarray:
     elif name == "fma":
         heads = ["feature" + ",a" * d, "statistics" + ",b" * d, "number" + "".join(f",{i}" for i in range(d)),
                  "track_id" + "," * d]  # fmt: skip
-        body = [",".join([str(i), *map(str, row)]) for i, row in enumerate(values)]
-        with zipfile.ZipFile(folder / "fma_metadata.zip", "w") as archive:
-            archive.writestr("fma_metadata/features.csv", "\n".join([*heads, *body]))
+        body = joined(np.column_stack([np.arange(6), values]), ",")
+        zipped(folder / "fma_metadata.zip", "fma_metadata/features.csv", "\n".join([*heads, body]))
     elif name == "song":
-        text = "\n".join(",".join(["1999", *map(str, row)]) for row in values)
-        with zipfile.ZipFile(folder / "YearPredictionMSD.txt.zip", "w") as archive:
-            archive.writestr("YearPredictionMSD.txt", text)
+        zipped(folder / "YearPredictionMSD.txt.zip", "YearPredictionMSD.txt", joined(values, ",", "1999,"))
     elif name == "covertype":
-        text = "\n".join(",".join([*map(str, row), "3"]) for row in values)
-        (folder / "covtype.data.gz").write_bytes(gzip.compress(text.encode()))
+        (folder / "covtype.data.gz").write_bytes(gzip.compress(joined(values, ",", after=",3").encode()))
     elif name == "kdd_protein":
-        (folder / "bio_train.dat").write_text("\n".join("\t".join(["1", "2", "0", *map(str, row)]) for row in values))
+        (folder / "bio_train.dat").write_text(joined(values, "\t", "1\t2\t0\t"))
     else:
-        text = "\n".join("  ".join(map(str, row)) for row in values)
-        (folder / "MiniBooNE_PID.txt").write_text(" 3 3\n" + text)
+        (folder / "MiniBooNE_PID.txt").write_text(" 3 3\n" + joined(values, "  "))
     return values
 
 
@@ -168,10 +172,8 @@ def test_what_cannot_be_had_is_a_labelled_twin_or_stops(tmp_path: Path) -> None:
     found = find("fma", tmp_path)
     assert not found.paths and "os.unil.cloud.switch.ch" in found.reason
     assert point_sets.Rna().make(find("rna", tmp_path), tmp_path / "rna.npy") == point_sets.TWIN_ROWS
-    assert (
-        json.loads((tmp_path / "rna.json").read_text())["reason"]
-        and point_sets.load(tmp_path / "rna.npy").label == "synthetic"
-    )
+    assert json.loads((tmp_path / "rna.json").read_text())["reason"]
+    assert point_sets.load(tmp_path / "rna.npy").label == "synthetic"
     for name in ("rna", "covertype"):
         with pytest.raises(DataError, match="fallback"):
             find(name, tmp_path, fallback="error")
@@ -193,12 +195,10 @@ def test_prepared_points_are_read_back_and_guarded(tmp_path: Path) -> None:
 
 
 def test_a_stand_in_of_ijcnn1_becomes_the_twin_and_another_file_is_refused(tmp_path: Path) -> None:
-    table = ijcnn1.stand_in()
-    for label in ("synthetic", "real"):
-        ijcnn1.write(table, tmp_path / "ijcnn1.parquet", label=label, sources={})
-        if label == "synthetic":
-            found = point_sets.from_ijcnn1(tmp_path / "ijcnn1.parquet", 400)
-            assert found.label == "synthetic" and found.radius == pytest.approx(1.51, rel=1e-5)
-        else:
-            with pytest.raises(DataError, match="Table 1"):
-                point_sets.from_ijcnn1(tmp_path / "ijcnn1.parquet", 400)
+    path = tmp_path / "ijcnn1.parquet"
+    ijcnn1.write(ijcnn1.stand_in(), path, label="synthetic", sources={})
+    found = point_sets.from_ijcnn1(path, 400)
+    assert found.label == "synthetic" and found.radius == pytest.approx(1.51, rel=1e-5)
+    ijcnn1.write(ijcnn1.stand_in(), path, label="real", sources={})
+    with pytest.raises(DataError, match="Table 1"):
+        point_sets.from_ijcnn1(path, 400)

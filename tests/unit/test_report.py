@@ -14,8 +14,8 @@ import pytest
 from dpsub.errors import DataError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefacts import OutputDirs
-from dpsub.reproduce.privacy import KINDS, number_kind
-from dpsub.reproduce.report import Run, page, tables
+from dpsub.reproduce.labels import KINDS, number_kind
+from dpsub.reproduce.report import Run, numbers, page
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.report.takeaways import Tables, read_cells
 from dpsub.reproduce.verdicts import COLUMNS, VARIANTS
@@ -96,9 +96,9 @@ def test_the_page_loads_nothing_and_its_links_lead_somewhere(text: str, made: Ma
 
 
 def test_every_printed_number_has_a_line_and_its_verdict(text: str, made: Made) -> None:
-    page, numbers = Page(text), cell_verdicts(made.run.comparison)
-    assert Counter(value.split()[0] for value in page.given("data-verdict")) == Counter(numbers["verdict"])
-    addresses = {address(*key) for key in numbers[["paper", "artefact", "row", "column"]].itertuples(index=False)}
+    page, expected = Page(text), cell_verdicts(made.run.comparison)
+    assert Counter(value.split()[0] for value in page.given("data-verdict")) == Counter(expected["verdict"])
+    addresses = {address(*key) for key in expected[["paper", "artefact", "row", "column"]].itertuples(index=False)}
     assert addresses == set(page.given("data-cell"))
     assert addresses >= {"must/table9/experiment=1/sampler=poisson/distinct_mean"}
     in_tables = {address for address in addresses if "/table6/" in address}
@@ -117,10 +117,10 @@ def test_each_row_says_what_kind_of_check_it_is(text: str, made: Made) -> None:
 def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
     artefact = made.run.artefacts[1]
     table = read_cells(made.run.dirs.files(artefact)["csv"])
-    blocks = tables.blocks(artefact, table)
-    assert [row.label for row in blocks[0].groups[0].rows][:2] == ["printed", "as stated"]
+    blocks = numbers.blocks_of(artefact, table)
+    assert [row.source for row in blocks[0].groups[0].rows][:2] == ["printed", "stated"]
     rows = [row for block in blocks for group in block.groups for row in group.rows]
-    entries = [entry for row in rows for entry in row.entries if entry.mark]
+    entries = [entry for row in rows for entry in row.entries if entry and entry.mark]
     found = table[table["verdict"].isin(["differs", "fails"]) | table["verdict"].str.endswith("_as_done")]
     assert len(found)
     assert {name for entry in entries for name in entry.errata} == set(" ".join(found["erratum"]).split())
@@ -163,18 +163,13 @@ def test_every_erratum_stands_with_evidence_and_command(text: str) -> None:
 def test_provenance_stands_at_the_foot(text: str, made: Made, tmp_path: Path) -> None:
     foot = text[text.index("<footer") :]
     assert "0123abcd" in foot and "seed: 7" in foot and "numpy 2.0.0" in foot
-    for name, text in {
-        "run_experiment/adult_logistic/stated/1-of-2": "warned\n12.50 s of processor time, at most 200 MiB of memory\n",
-        "run_experiment/adult_logistic/stated/2-of-2": "7.50 s of processor time, at most 300 MiB of memory\n",
-        "build_table/must/table5": "error: it has not ended well\n",
-    }.items():
-        log = tmp_path / f"{name}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(text, encoding="utf-8")
-    (stage,) = page.stages(tmp_path)
-    assert stage == {"name": "run_experiment/adult_logistic", "jobs": 2, "seconds": 20.0, "peak_mib": 300}
-    timed = made.write(logs=tmp_path)
-    assert "Times: 20 s in 2 jobs" in timed and "run_experiment/adult_logistic" in timed
+    head = "s\th:m:s\tmax_rss\tcpu_time\n"
+    for part, row in (("1-of-2", "12.5\t0:00:12\t200.5\t12.0"), ("2-of-2", "7.5\t0:00:07\t-\t-")):
+        (tmp_path / "adult_logistic/stated").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"adult_logistic/stated/{part}.tsv").write_text(f"{head}{row}\n", encoding="utf-8")
+    assert page.stages(tmp_path) == [{"name": "adult_logistic", "jobs": 2, "seconds": 20.0, "peak_mib": 200.5}]
+    timed = made.write(timings=tmp_path)
+    assert "Times: 20 s in 2 jobs" in timed and "adult_logistic" in timed
 
 
 def test_same_input_same_bytes(made: Made, text: str) -> None:
@@ -194,8 +189,8 @@ def test_prose_obeys_no_html_and_loads_nothing() -> None:
     shown = str(page.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>"))
     assert "<strong>a</strong>" in shown
     assert not re.search(r"<(script|img|div|a|details)\b", shown)
-    assert "<mfrac>" in tables.formula(r"\frac{m}{n}")
-    assert "<script" not in tables.formula(HOSTILE)
+    assert "<mfrac>" in numbers.formula(r"\frac{m}{n}")
+    assert "<script" not in numbers.formula(HOSTILE)
 
 
 def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpsub import streams
 from dpsub.reproduce import configuration, experiments, provenance, settings
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
@@ -73,7 +74,7 @@ def test_merging_goes_level_by_level_and_replaces_lists() -> None:
 
 
 def test_equal_numbers_have_equal_digests() -> None:
-    assert settings.canonical({"m": 30.0, "n": np.int64(300)}) == {"m": 30, "n": 300}
+    assert streams.canonical({"m": 30.0, "n": np.int64(300)}) == {"m": 30, "n": 300}
     digest = provenance.settings_digest
     assert digest({"m": 30, "n": 300}) == digest({"n": np.float64(300), "m": 30.0})
     assert digest({"m": 30}) != digest({"m": 31})
@@ -92,3 +93,10 @@ def test_an_experiment_set_to_null_is_left_out(tmp_path: Path) -> None:
     plan = Plan(configuration.load([ROOT / "config.yaml", tmp_path / "less.yaml"]))
     assert "adult_logistic" not in plan.experiments
     assert "table8" not in plan.targets and "table9" in plan.targets
+
+
+def test_a_group_that_is_said_for_all_reaches_those_that_have_it_under_its_name() -> None:
+    """Two experiments of the main paper have a part called table8; one of them knows no epsilon."""
+    found = configuration.validate({"shared": {"must": {"table8": {"epsilon": 3}}}})["experiments"]
+    assert found["composition"]["table8"]["epsilon"] == 3
+    assert "epsilon" not in found["noise_calibration"]["tables"]["table8"]

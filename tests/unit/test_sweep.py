@@ -138,13 +138,6 @@ REFUSED = {
     "unknown key": (changed(DRAWS, step=3), r"unknown configuration key 'sweep\[0\].step'; did you mean 'steps'?"),
     "unknown axis": (changed(DRAWS, vary={"stebs": [3]}), r"unknown configuration key .*did you mean 'steps'?"),
     "unknown variant": (changed(FAIR, variants=["stated"]), r"sweep\[0\].variants must be among rigorous, consistent"),
-    "chain that leaves another m": (
-        changed(FAIR, grid=[ENTRY | {"samplers": ["wor:40,wr:30"], "b": []}]), "m must be the 30 slots that the chain",
-    ),
-    "target out of reach": (
-        changed(FAIR, grid=[ENTRY | {"samplers": ["wr"], "m": [1000], "steps": 1000, "target_epsilon": [0.001]}]),
-        "the target epsilon = 0.001 .* must be within reach",
-    ),
     "chain that no bound covers": (
         changed(FAIR, grid=[ENTRY | {"samplers": ["wr:900,wr:800,wr:700,wr:600"], "m": [600], "b": []}]),
         "a chain of 4 stages .* take fewer stages or smaller ones",

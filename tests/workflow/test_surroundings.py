@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -89,21 +90,23 @@ def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
 
 
 def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Abroad) -> None:
-    table = abroad.results / "tables/must/table5.csv"
+    table, must = abroad.results / "tables/must/table5.csv", abroad.project / "src/dpsub/papers/must"
     records, printed = runs.recorded(abroad.work, RESULTS), table.read_bytes()
-    path = abroad.project / "src/dpsub/papers/must/experiments/subset_statistics.py"
-    code = path.read_text(encoding="utf-8")
-    path.write_text(code + "\n\n# a comment cannot change a number\n", encoding="utf-8")
-    status, output = abroad.run("-n", "table5")
+    experiments, figures = must / "experiments/utility.py", must / "figures.py"
+    code = experiments.read_text(encoding="utf-8")
+    experiments.write_text(code + "\n\n# a comment cannot change a number\n", encoding="utf-8")
+    status, output = abroad.run("-n", "must/table5", "must/figure6")
     assert status == 0 and "Nothing to be done" in output, output
+    figures.write_text(figures.read_text(encoding="utf-8") + "\nSTYLE = 1\n", encoding="utf-8")
+    status, output = abroad.run("must/table5", "must/figure6")
+    assert status == 0 and re.search(r"^build_figure +1$", output, re.M) and "run_experiment" not in output, output
+    assert "build_table" not in output and runs.recorded(abroad.work, RESULTS) == records
     assert code.count("release(mean, cell.sigma_mean, noise)") == 1
-    path.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")
-    status, output = abroad.run("table5", "table7")
+    experiments.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")
+    status, output = abroad.run("must/table5")
     assert status == 0, output
-    after = runs.recorded(abroad.work, RESULTS)
-    changed = {name for name, found in records.items() if after[name] != found}
-    assert changed == {"records/subset_statistics/stated/1-of-1.parquet"}
-    assert table.read_bytes() != printed
+    name = "records/subset_statistics/stated/1-of-1.parquet"
+    assert runs.recorded(abroad.work, RESULTS)[name] != records[name] and table.read_bytes() != printed
 
 
 def test_a_project_in_a_folder_with_a_sign_of_patterns_is_refused(tmp_path: Path) -> None:

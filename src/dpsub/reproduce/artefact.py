@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,41 +11,25 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.reproduce import published
-from dpsub.reproduce.cells import table_cells
-from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.labels import number_kind
+from dpsub.reproduce.layout import Layout, latex, markdown, table_cells
 from dpsub.reproduce.papers import of_module
-from dpsub.reproduce.privacy import number_kind
 from dpsub.reproduce.published import key_text
 from dpsub.reproduce.records import replace_file
-from dpsub.reproduce.rendering import latex, markdown
 from dpsub.reproduce.verdicts import COLUMNS, VALUE_COLUMNS, compare
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Records = Mapping[str, pd.DataFrame]
-KINDS = ("table", "figure", "claims")
 FIGURE_FORMATS = ("pdf", "png")
 NUMERIC = ("value", "standard_error", "replicates", "lower", "upper")
 
 
 def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
-    """Return the values of an artefact in their fixed columns; what a row does not give is NaN, or "" for a text.
+    """Return the values of an artefact: key fields as they come up, each as `key_text` writes it, then `VALUE_COLUMNS`.
 
-    Parameters
-    ----------
-    rows : iterable of mappings
-        Each with its key fields, `column`, `variant`, `value` and any of the other `VALUE_COLUMNS`.
-
-    Returns
-    -------
-    DataFrame
-        The key fields as they come up, each as `key_text` writes it, then `VALUE_COLUMNS`, in the order of `rows`.
-
-    Raises
-    ------
-    DataError
-        If one combination of keys, column and variant comes twice.
+    What a row does not give is NaN, or "" for a text.
     """
     rows = list(rows)
     keys = list(dict.fromkeys(name for row in rows for name in row if name not in VALUE_COLUMNS))
@@ -56,68 +39,46 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
         place = ", ".join(row[[*keys, "column", "variant"]])
-        raise DataError(f"each value of an artefact comes once, got {place} twice; "
-                        "look for records of two runs in one folder")
+        raise DataError(
+            f"each value of an artefact comes once, got {place} twice; look for records of two runs in one folder"
+        )
     return frame
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A printed number of another artefact that stands in this table too.
-
-    Parameters
-    ----------
-    place : mapping
-        Key fields and `column` under which it stands here.
-    artefact : str
-        Name of the other artefact, of the same paper.
-    source : mapping
-        Key fields and `column` that it has there.
-    """
+    """A printed number of another artefact of the paper that stands in this table too: key fields and `column` here,
+    the other artefact's name, key fields and `column` there."""
 
     place: Mapping[str, str]
     artefact: str
     source: Mapping[str, str]
 
 
-class Artefact(ABC):
-    """One numbered table or figure, or the claims of a paper's text.
-
-    Class attributes
-    ----------------
-    paper : str
-        Key of the paper ("must"): the folder in which the class stands.
-    name : str
-        Name within the paper ("table8"); the registry knows it as "must/table8".
-    kind : {"table", "figure", "claims"}
-        What `build` writes.
-    caption : str
-        One or two sentences: what is shown, units, what intervals are.
-    experiments : tuple of str
-        Experiments whose records it reads.
-    timed : bool
-        True if its values are clock times, which differ from run to run and are kept apart.
-    keys : tuple of str
-        Names of the key fields that tell its values apart, as they follow each other in its tables.
-    settings : mapping
-        What the paper fixed and prints: (value of each key, then the column) -> place in the configuration, such as
-        "composition.table8.n_compositions"; compared with the configured setting itself.
-    setting_variants : mapping
-        Variants under which such a setting stands, where that is not `stated` alone.
-    layout : Layout
-        Where each value stands in the printed table.
-    """
+class Artefact:
+    """One numbered table or figure, or the claims of a paper's text."""
 
     paper: ClassVar[str]
+    """Key of the paper ("must"): the folder in which the class stands."""
     name: ClassVar[str]
+    """Name within the paper ("table8"); the registry knows it as "must/table8"."""
     kind: ClassVar[str]
+    """What `build` writes: "table", "figure" or "claims"."""
     caption: ClassVar[str]
+    """One or two sentences: what is shown, units, what intervals are."""
     experiments: ClassVar[tuple[str, ...]] = ()
+    """Experiments whose records it reads."""
     timed: ClassVar[bool] = False
+    """True if its values are clock times, which differ from run to run and are kept apart."""
     keys: ClassVar[tuple[str, ...]] = ()
+    """Names of the key fields that tell its values apart, as they follow each other in its tables."""
     settings: ClassVar[Mapping[tuple[str, ...], str]] = {}
+    """What the paper fixed and prints: (value of each key, then the column) -> place in the configuration, such as
+    "composition.table8.n_compositions"; compared with the configured setting itself."""
     setting_variants: ClassVar[Mapping[tuple[str, ...], tuple[str, ...]]] = {}
+    """Variants under which such a setting stands, where that is not `stated` alone."""
     layout: ClassVar[Layout] = Layout()
+    """Where each value stands in the printed table."""
 
     def __init_subclass__(cls) -> None:
         if paper := of_module(cls.__module__):
@@ -128,9 +89,13 @@ class Artefact(ABC):
         """Name in the registry, "paper/name"."""
         return f"{self.paper}/{self.name}"
 
-    @abstractmethod
+    def rows(self, records: Records) -> list[dict[str, Any]]:
+        """Return rows of key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
+        return []
+
     def values(self, records: Records) -> pd.DataFrame:
         """Return the numbers that can be compared with printed ones, as `values_frame` makes them."""
+        return values_frame(self.rows(records))
 
     def formulas(self) -> Sequence[Mapping[str, str]]:
         """Return formulas in LaTeX that stand in the table like printed values: key fields, `column`, `printed`."""
@@ -145,61 +110,41 @@ class Artefact(ABC):
         return self.settings
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what the numbers of a quantity are, a key of `dpsub.reproduce.privacy.KINDS`, "" if not of privacy.
+        """Return what the numbers of a quantity are, a key of `dpsub.reproduce.labels.KINDS`, "" if not of privacy.
 
         By default their names decide; an artefact whose names say less, or something else, says it here.
         """
         return number_kind(column, variant)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Return the figure and the numbers plotted in it (figures only); call it within `figures.styled`.
-
-        Raises
-        ------
-        DataError
-            If the artefact is not a figure, or records are missing.
-        """
+        """Return the figure and the numbers plotted in it (figures only); call it within `figures.styled`."""
         raise DataError(f"only a figure is drawn, got {self.identifier!r} of kind {self.kind!r}; use its values")
 
     def needed(self, records: Records, experiment: str, *, variants: Iterable[str] = ()) -> pd.DataFrame:
-        """Return the records of `experiment`, of `variants` where given.
-
-        Raises
-        ------
-        DataError
-            If there are none.
-        """
+        """Return the records of `experiment`, of `variants` where given; that there are none is an error."""
         if experiment not in records or records[experiment].empty:
             have = ", ".join(sorted(records)) or "none"
             raise DataError(f"{self.identifier} needs the records of {experiment!r}, got {have}; run that experiment")
         frame = records[experiment]
-        wanted = tuple(variants)
-        if wanted:
+        if wanted := tuple(variants):
             frame = frame[frame["variant"].isin(wanted)]
             if frame.empty:
                 have = ", ".join(sorted(records[experiment]["variant"].unique()))
-                raise DataError(f"{self.identifier} needs {experiment!r} in the variant {' or '.join(wanted)}, "
-                                f"got {have}; run that variant")
+                raise DataError(
+                    f"{self.identifier} needs {experiment!r} in the variant {' or '.join(wanted)}, "
+                    f"got {have}; run that variant"
+                )
         return frame
 
     def labels(self, records: Records) -> tuple[str, ...]:
         """Return the data labels ("real", "synthetic", ...) of the records it reads; empty for simulated data."""
-        found: set[str] = set()
-        for experiment in self.experiments:
-            if experiment in records:
-                found |= set(records[experiment]["data"].dropna().astype(str))
-        return tuple(sorted(found - {""}))
+        read = (records[name]["data"].dropna().astype(str) for name in self.experiments if name in records)
+        return tuple(sorted({label for labels in read for label in labels} - {""}))
 
 
 @dataclass(frozen=True)
 class OutputDirs:
-    """Where files go: tables, figures, comparisons, and what depends on the clock.
-
-    Parameters
-    ----------
-    tables, figures, comparison, timings : Path
-        Folders; each paper gets a folder of its own inside.
-    """
+    """Where files go: folders of tables, figures, comparisons, and of what depends on the clock, by paper."""
 
     tables: Path
     figures: Path
@@ -209,9 +154,7 @@ class OutputDirs:
     @classmethod
     def under(cls, results: Path) -> OutputDirs:
         """Return the folders of a results tree."""
-        return cls(
-            results / "tables", results / "figures", results / "comparison", results / "run" / "timings" / "tables"
-        )
+        return cls(*(results / name for name in ("tables", "figures", "comparison", "run/timings/tables")))
 
     def files(self, artefact: Artefact) -> dict[str, Path]:
         """Return the files that `build` writes for `artefact`, by role."""
@@ -236,38 +179,33 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         found = published.load(artefact.paper, artefact.name, folder)
         keys = published.key_names(found)
         if keys != [key for key in artefact.keys if key in keys]:
-            raise DataError(f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
-                            f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}")
-        frame = found.assign(**{key: "" for key in artefact.keys if key not in keys})[columns]
+            raise DataError(
+                f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
+                f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}"
+            )
+        frame = found.reindex(columns=columns, fill_value="")
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for place in artefact.declared():
         if place not in known:
-            raise DataError(f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
-                            f"in {name}; add the row, or correct the declaration")
+            raise DataError(
+                f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
+                f"in {name}; add the row, or correct the declaration"
+            )
     return frame
 
 
 def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
     """Return the printed numbers that stand elsewhere in the paper, under the keys of `artefact`."""
     rows = []
-    known = published.artefacts(artefact.paper, folder)
     for quote in artefact.quotes():
-        if quote.artefact in known:
-            theirs = published.load(artefact.paper, quote.artefact, folder)
-            found = theirs[(theirs[list(quote.source)] == pd.Series(quote.source)).all(axis=1)]
-            rows += [{**quote.place, "printed": row["printed"], "erratum": row["erratum"]}
-                     for row in found.to_dict("records")]
+        theirs = published.load(artefact.paper, quote.artefact, folder)
+        found = theirs[(theirs[list(quote.source)] == pd.Series(quote.source)).all(axis=1)]
+        rows += [{**quote.place, **row} for row in found[["printed", "erratum"]].to_dict("records")]
     return pd.DataFrame(rows)
 
 
 def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the configured settings that `artefact` compares with printed ones, as values.
-
-    Raises
-    ------
-    DataError
-        If an experiment that is configured has no such setting.
-    """
+    """Return the configured settings that `artefact` compares with printed ones, as values."""
     rows = []
     for place, path in artefact.settings.items():
         found: Any = settings
@@ -298,30 +236,9 @@ def build(
 ) -> dict[str, Path]:
     """Make an artefact and write its files, each under a temporary name first; the same input gives the same bytes.
 
-    Parameters
-    ----------
-    artefact : Artefact
-        What to make.
-    records : mapping of str to DataFrame
-        Rows of each experiment, with `variant` and `data`.
-    printed : DataFrame
-        Printed numbers, as `printed_rows` returns them.
-    dirs : OutputDirs
-        Where to write.
-    settings : mapping, optional
-        Settings of the artefact's experiments, by experiment.
-    quoted : DataFrame, optional
-        Printed numbers of other artefacts, as `quoted_rows` returns them.
-
-    Returns
-    -------
-    dict of str to Path
-        The files written, by role ("csv", "md", "tex", "pdf", "png", "comparison").
-
-    Raises
-    ------
-    DataError
-        If records are missing or contradict each other; nothing is written then.
+    It takes the rows of each experiment, with `variant` and `data`, printed numbers as `printed_rows` and `quoted_rows`
+    return them, and the settings of experiments by name. If records are missing or contradict each other, nothing is
+    written.
     """
     values, labels = all_values(artefact, records, settings or {}), artefact.labels(records)
     # Notes of clock times hold clock times; the comparison itself leaves their values out.
@@ -329,10 +246,7 @@ def build(
     comparison = compare(printed, judged, artefact.keys, labels)
     content: dict[str, bytes] = {"comparison": csv_bytes(comparison[list(COLUMNS)])}
     if artefact.kind == "figure":
-        from dpsub.reproduce.figures import (  # a table does without matplotlib, which takes long to load
-            figure_bytes,
-            styled,
-        )
+        from dpsub.reproduce.figures import figure_bytes, styled  # a table does without matplotlib, slow to load
 
         with styled():
             figure, numbers = artefact.draw(records)
@@ -354,13 +268,7 @@ def build(
 def all_values(
     artefact: Artefact, records: Records, settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> pd.DataFrame:
-    """Return the values of `artefact` and its settings, with all its keys.
-
-    Raises
-    ------
-    DataError
-        If a value has a key that the artefact does not declare.
-    """
+    """Return the values of `artefact` and its settings, with all its keys."""
     found = [artefact.values(records).assign(configured=False), setting_values(artefact, settings or {})]
     values = pd.concat([frame for frame in found if len(frame)] or found[:1], ignore_index=True)
     for key in published.key_names(values):

@@ -1,26 +1,28 @@
 """Claims as declarations: a statement or number of a paper's text is one row, with the question that decides it.
 
-Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `somewhere`, `every` (several at
-once), and any function of the records.
+Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `number`, `every` (several at once),
+and any function of the records.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass, field, replace
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec
 
 import numpy as np
 import pandas as pd
 
 from dpsub import checks
 from dpsub.errors import ArgumentError, PlanError
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
-from dpsub.reproduce.tables import ADDED
+from dpsub.reproduce.tables import ADDED, chosen
 
 Frames = Mapping[str, pd.DataFrame]
 STATED = ("stated",)
@@ -48,13 +50,7 @@ Ask = Callable[[Frames], Answer]
 
 
 def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
-    """Return the records of an experiment in one variant.
-
-    Raises
-    ------
-    LackingError
-        If there are none.
-    """
+    """Return the records of an experiment in one variant; none is a `LackingError`."""
     frame = records.get(experiment, pd.DataFrame({"variant": []}))
     frame = frame[frame["variant"] == variant]
     if frame.empty:
@@ -65,22 +61,17 @@ def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
 def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
     """Return the rows in which every field has the given value, is one of a tuple, or fulfils a predicate.
 
-    Raises
-    ------
-    LackingError
-        If there is none, or not every value of a tuple is found.
+    No such row, or a value of a tuple that none has, is a `LackingError`.
     """
     for name, wanted in fields.items():
+        frame = chosen(frame, {name: wanted})
         if callable(wanted):
-            frame = frame[wanted(frame[name])]
             if frame.empty:
                 raise LackingError(f"this run has no records of the {name} asked for")
             continue
         values = wanted if isinstance(wanted, tuple) else (wanted,)
-        frame = frame[frame[name].isin(values)]
-        absent = [value for value in values if not (frame[name] == value).any()]
-        if absent:
-            raise LackingError(f"this run has no records of {name} {', '.join(str(value) for value in absent)}")
+        if absent := [str(value) for value in values if not (frame[name] == value).any()]:
+            raise LackingError(f"this run has no records of {name} {', '.join(absent)}")
     return frame
 
 
@@ -91,33 +82,22 @@ def per_sampler(values: pd.Series, form: str = "g") -> str:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that a question is about: a column of one experiment's records, filtered and summarised.
-
-    Parameters
-    ----------
-    experiment : str
-        Its records, or the name under which a claim's `shared` records stand.
-    value : str or callable
-        Record column, or a function of the filtered records that gives one number a record.
-    by : tuple of str
-        Record columns, besides the sampler where samplers are compared, that tell the numbers apart.
-    where : mapping
-        Record column -> the value that it must have, or a tuple of values that must all be there.
-    statistic : str
-        Summary of what `by` does not tell apart, a name that pandas' groupby knows ("first", "mean", "std", "max").
-    then : callable, optional
-        Makes other numbers of the summaries, indexed by `by`.
-    samplers : tuple of str
-        Columns of the table of samplers; by default those that the question names.
-    """
+    """The numbers that a question is about: a column of one experiment's records, filtered and summarised."""
 
     experiment: str
+    """Its records, or the name under which a claim's `shared` records stand."""
     value: str | Callable[[pd.DataFrame], pd.Series]
+    """Record column, or a function of the filtered records that gives one number a record."""
     by: tuple[str, ...] = ()
+    """Record columns, besides the sampler where samplers are compared, that tell the numbers apart."""
     where: Mapping[str, object] = field(default_factory=dict)
+    """Record column -> the value that it must have, a tuple of values that must all be there, or a predicate."""
     statistic: str = "first"
+    """Summary of what `by` does not tell apart, a name that pandas' groupby knows ("first", "mean", "std", "max")."""
     then: Callable[[pd.Series], pd.Series] | None = None
+    """Makes other numbers of the summaries, indexed by `by`."""
     samplers: tuple[str, ...] = ()
+    """Columns of the table of samplers; by default those that the question names."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -137,13 +117,7 @@ class Numbers:
         return frame.set_index("sampler")["number"] if "sampler" in frame else frame["number"]
 
     def table(self, frames: Frames, samplers: Sequence[str]) -> pd.DataFrame:
-        """Return the numbers with one row for each combination of `by` and one column a sampler, complete.
-
-        Raises
-        ------
-        LackingError
-            If a sampler is absent at some combination.
-        """
+        """Return the numbers with one row for each combination of `by` and one column a sampler, complete."""
         columns = list(self.samplers or samplers)
         found = self._summary(pick(self.records(frames), sampler=tuple(columns)), (*self.by, "sampler"))
         wide = (found.unstack("sampler") if found.index.nlevels > 1 else found.to_frame().T)[columns]
@@ -167,15 +141,7 @@ class Listed(pd.Series):
 
 @dataclass(frozen=True)
 class Question:
-    """What decides a claim, and which numbers it reads.
-
-    Parameters
-    ----------
-    ask : callable
-        Answers for the records of one variant; raises `LackingError` where they do not suffice.
-    numbers : tuple of Numbers
-        What it reads.
-    """
+    """What decides a claim for the records of one variant, and which numbers it reads."""
 
     ask: Ask
     numbers: tuple[Numbers, ...]
@@ -184,100 +150,92 @@ class Question:
         return self.ask(frames)
 
 
-def ordered(numbers: Numbers, chain: str, note: str = "{n} points", *, anywhere: bool = False) -> Question:
-    """Ask whether samplers are in the order of `chain`, everywhere.
+P = ParamSpec("P")
 
-    Parameters
-    ----------
-    numbers : Numbers
-        What is compared.
-    chain : str
-        Groups of samplers between "<" and "=": "must_ow < must_wo = wr < wor poisson"; every member of a group is
-        compared with every member of the next one. "=" is equality up to the rounding of two formulas.
-    note : str
-        Format string: `n` rows, `holding` and `failing` ones, `percent` of them that hold, `first` and `last` row by
-        sampler ("{first:.4f}"), `at_first` and `at_last` their keys.
-    anywhere : bool
-        One place is enough.
+
+def _question(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Question]:
+    """Make a function of records and declarations one of the declarations alone, which gives the question."""
+
+    @wraps(ask)
+    def declared(*args: P.args, **named: P.kwargs) -> Question:
+        given = (*args, *named.values())
+        numbers = [one for one in given if isinstance(one, Numbers)]
+        numbers += [one for asked in given if isinstance(asked, Question) for one in asked.numbers]
+        return Question(lambda frames: ask(frames, *args, **named), tuple(numbers))
+
+    return declared
+
+
+@_question
+def ordered(
+    frames: Frames, numbers: Numbers, chain: str, note: str = "{n} points", *, anywhere: bool = False
+) -> Finding:
+    """Ask whether samplers are in the order of `chain`, everywhere, or `anywhere`.
+
+    Its groups stand between "<" and "=": "must_ow < must_wo = wr < wor poisson"; every member of a group is compared
+    with every member of the next one. "=" is equality up to the rounding of two formulas. The note's fields: `n` rows,
+    `holding` and `failing` ones, `percent` of them that hold, `first` and `last` row by sampler ("{first:.4f}"),
+    `at_first` and `at_last` their keys.
     """
-    words = chain.split()
-    groups: list[list[str]] = [[]]
-    for word in words:
-        if word in ("<", "="):
-            groups.append([])
-        else:
-            groups[-1].append(word)
-    signs = [word for word in words if word in ("<", "=")]
-
-    def ask(frames: Frames) -> Finding:
-        wide = numbers.table(frames, [name for group in groups for name in group])
-        holds = pd.Series(True, wide.index)
-        for (left, right), sign in zip(itertools.pairwise(groups), signs, strict=True):
-            for one, other in itertools.product(left, right):
-                equal = np.isclose(wide[one], wide[other], rtol=EQUAL, atol=0)
-                holds &= equal if sign == "=" else wide[one] < wide[other]
-        said = note.format(**_counts(holds), first=Listed(wide.iloc[0]), last=Listed(wide.iloc[-1]),
-                           at_first=wide.index[0], at_last=wide.index[-1])  # fmt: skip
-        return Finding(bool(holds.any() if anywhere else holds.all()), said)
-
-    return Question(ask, (numbers,))
+    groups = [group.split() for group in re.split("[<=]", chain)]
+    wide = numbers.table(frames, [name for group in groups for name in group])
+    holds = pd.Series(True, wide.index)
+    for (left, right), sign in zip(itertools.pairwise(groups), re.findall("[<=]", chain), strict=True):
+        for one, other in itertools.product(left, right):
+            equal = np.isclose(wide[one], wide[other], rtol=EQUAL, atol=0)
+            holds &= equal if sign == "=" else wide[one] < wide[other]
+    said = note.format(**_counts(holds), first=Listed(wide.iloc[0]), last=Listed(wide.iloc[-1]),
+                       at_first=wide.index[0], at_last=wide.index[-1])  # fmt: skip
+    return Finding(bool(holds.any() if anywhere else holds.all()), said)
 
 
-def increasing(numbers: Numbers, along: str, note: str, *, falling: bool = False) -> Question:
+@_question
+def increasing(frames: Frames, numbers: Numbers, along: str, note: str, *, falling: bool = False) -> Finding:
     """Ask whether the numbers rise (or fall) strictly along one of their `by` columns, all others fixed.
 
     The note's fields: `least`, `largest` change from one value to the next, `first` and `last` number.
     """
-
-    def ask(frames: Frames) -> Finding:
-        found = numbers.series(frames).sort_index()
-        others = [name for name in numbers.by if name != along]
-        groups = found.groupby(level=others) if others else found.groupby(lambda _: 0)
-        changes = groups.diff()[groups.cumcount() > 0]
-        if changes.empty:
-            raise LackingError(f"this run has one value of {along} only")
-        said = note.format(least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1])
-        return Finding(bool((-changes if falling else changes).gt(0).all()), said)
-
-    return Question(ask, (numbers,))
+    found = numbers.series(frames).sort_index()
+    others = [name for name in numbers.by if name != along]
+    groups = found.groupby(level=others) if others else found.groupby(lambda _: 0)
+    changes = groups.diff()[groups.cumcount() > 0]
+    if changes.empty:
+        raise LackingError(f"this run has one value of {along} only")
+    said = note.format(least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1])
+    return Finding(bool((-changes if falling else changes).gt(0).all()), said)
 
 
-def below(numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool = True) -> Question:
+@_question
+def below(frames: Frames, numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool = True) -> Finding:
     """Ask whether all numbers lie below a limit, which may itself be a number of the records.
 
     The note's fields: `n`, `holding`, `failing`, `least`, `largest`, `at_largest` (its key), `limit`.
     """
-
-    def ask(frames: Frames) -> Finding:
-        found = numbers.series(frames)
-        level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
-        holds = found < level if strict else found <= level
-        said = note.format(**_counts(holds), **_ends(found), limit=level)
-        return Finding(bool(holds.all()), said)
-
-    return Question(ask, (numbers, *((limit,) if isinstance(limit, Numbers) else ())))
+    found = numbers.series(frames)
+    level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
+    holds = found < level if strict else found <= level
+    at = found.idxmax() if found.notna().any() else ""
+    said = note.format(**_counts(holds), least=found.min(), largest=found.max(), at_largest=at, limit=level)
+    return Finding(bool(holds.all()), said)
 
 
+@_question
 def near(
-    numbers: Numbers, printed: float | Callable[[], float], note: str, *,
+    frames: Frames, numbers: Numbers, printed: float | Callable[[], float], note: str, *,
     tolerance: float = 0.0, relative: float = 0.0, factor: float = 1.0, bounds: bool = False,
-) -> Question:
+) -> Finding:  # fmt: skip
     """Ask whether the range of the numbers meets a printed one, give or take a tolerance or up to a factor.
 
     The note's fields: `n`, `least`, `largest`, `first`, `printed`, `ratio` (first to printed). With `bounds` the
     finding has the range as its bounds.
-    """  # fmt: skip
-
-    def ask(frames: Frames) -> Finding:
-        found, said = numbers.series(frames), float(printed() if callable(printed) else printed)
-        width = tolerance + relative * abs(said)
-        low, high = float(found.min()), float(found.max())
-        holds = low <= max(said + width, said * factor) and min(said - width, said / factor) <= high
-        first = float(found.iloc[0])
-        text = note.format(n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said)
-        return Finding(holds, text, low, high) if bounds else Finding(holds, text)
-
-    return Question(ask, (numbers,))
+    """
+    found, said = numbers.series(frames), float(printed() if callable(printed) else printed)
+    width = tolerance + relative * abs(said)
+    low, high = float(found.min()), float(found.max())
+    holds = low <= max(said + width, said * factor) and min(said - width, said / factor) <= high
+    first = float(found.iloc[0])
+    text = note.format(n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said)
+    return Finding(holds, text, low, high) if bounds else Finding(holds, text)
 
 
 def agree(
@@ -285,16 +243,8 @@ def agree(
 ) -> Question:
     """Ask whether two columns of the same records agree, or the first is at most the second, up to a tolerance.
 
-    Parameters
-    ----------
-    one : Numbers
-        Its value is the first column.
-    other : str
-        The second column.
-    note : str
-        Format string: `n`, `failing`, `holding`, `largest` deviation, and the fields of the worst record (`worst`).
-    tolerance : float
-        Of the deviation, or with `relative` of the deviation over max(1, |other|).
+    The tolerance is of the deviation, with `relative` of the deviation over max(1, |other|). The note's fields: `n`,
+    `failing`, `holding`, `largest` deviation, and those of the worst record (`worst`).
     """
 
     def ask(frames: Frames) -> Finding:
@@ -308,40 +258,26 @@ def agree(
     return Question(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
 
 
-def everywhere(numbers: Numbers, note: str = "{holding} of {n}") -> Question:
+@_question
+def everywhere(frames: Frames, numbers: Numbers, note: str = "{holding} of {n}") -> Finding:
     """Ask whether the numbers, read as yes or no, are all yes; the note's fields: `n`, `holding`, `failing`."""
-    return Question(lambda frames: _share(numbers.series(frames), note, every=True), (numbers,))
+    holds = numbers.series(frames).astype(bool)
+    return Finding(bool(holds.all()), note.format(**_counts(holds)))
 
 
-def somewhere(numbers: Numbers, note: str = "{holding} of {n}") -> Question:
-    """Ask whether the numbers, read as yes or no, are yes somewhere; note as `everywhere`."""
-    return Question(lambda frames: _share(numbers.series(frames), note, every=False), (numbers,))
-
-
-def every(*questions: Question) -> Question:
+@_question
+def every(frames: Frames, *questions: Question) -> Finding:
     """Ask whether several questions all hold; their notes follow each other."""
-
-    def ask(frames: Frames) -> Finding:
-        answers = [question(frames) for question in questions]
-        found = [answer for answer in answers if isinstance(answer, Finding)]
-        return Finding(all(one.holds for one in found), ", ".join(one.note for one in found if one.note))
-
-    return Question(ask, tuple(one for question in questions for one in question.numbers))
+    answers = [question(frames) for question in questions]
+    found = [answer for answer in answers if isinstance(answer, Finding)]
+    return Finding(all(one.holds for one in found), ", ".join(one.note for one in found if one.note))
 
 
-def number(numbers: Numbers, statistic: str = "first") -> Question:
+@_question
+def number(frames: Frames, numbers: Numbers, statistic: str = "first") -> float:
     """Ask for one number: the first record's, or a summary of all ("min", "max")."""
-
-    def ask(frames: Frames) -> float:
-        found = numbers.records(frames)["number"]
-        return float(found.iloc[0] if statistic == "first" else found.agg(statistic))
-
-    return Question(ask, (numbers,))
-
-
-def _share(found: pd.Series, note: str, *, every: bool) -> Finding:
-    holds = found.astype(bool)
-    return Finding(bool(holds.all() if every else holds.any()), note.format(**_counts(holds)))
+    found = numbers.records(frames)["number"]
+    return float(found.iloc[0] if statistic == "first" else found.agg(statistic))
 
 
 def _counts(holds: pd.Series) -> dict[str, float]:
@@ -349,40 +285,24 @@ def _counts(holds: pd.Series) -> dict[str, float]:
     return {"n": n, "holding": good, "failing": n - good, "percent": 100 * good / n}
 
 
-def _ends(found: pd.Series) -> dict[str, Any]:
-    at = found.idxmax() if found.notna().any() else ""
-    return {"least": found.min(), "largest": found.max(), "at_largest": at}
-
-
 @dataclass(frozen=True)
 class Claim:
-    """A statement or a number of the text.
-
-    Parameters
-    ----------
-    claim : str
-        Its identifier among the printed claims.
-    place : str
-        Where it stands in the paper ("Section 4.2.1").
-    ask : Question or callable
-        What decides it: gives a `Finding`, or, where the text prints a number, that number or its `Estimate`.
-    experiments : tuple of str
-        Experiments whose records a plain function is put to, one variant at a time; a `Question` knows them.
-    column : str
-        Name of the quantity where the paper prints a number.
-    shared : mapping
-        Further records, always of the same variant: name -> (experiment, variant).
-    variants : tuple of str
-        Variants that are asked, where the records have them.
-    """
+    """A statement or a number of the text."""
 
     claim: str
+    """Its identifier among the printed claims."""
     place: str
+    """Where it stands in the paper ("Section 4.2.1")."""
     ask: Ask
+    """What decides it, a `Question` or a function; it gives a `Finding`, or the number that the text prints."""
     experiments: tuple[str, ...] = ()
+    """Experiments whose records a plain function is put to, one variant at a time; a `Question` knows them."""
     column: str = "holds"
+    """Name of the quantity where the paper prints a number."""
     shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Further records, always of the same variant: name -> (experiment, variant)."""
     variants: tuple[str, ...] = PAPERS
+    """Variants that are asked, where the records have them."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -416,8 +336,7 @@ class Claim:
                 ends = {"lower": answer.lower, "upper": answer.upper}
                 yield {**base, "value": float(answer.holds), **ends, "note": answer.note}
             elif isinstance(answer, Estimate):
-                named = ("value", "standard_error", "replicates", "lower", "upper")
-                yield {**base, **{name: getattr(answer, name) for name in named}}
+                yield {**base, **asdict(answer)}
             else:
                 yield {**base, "value": float(answer)}
 
@@ -426,14 +345,8 @@ class Claim:
 class Setting:
     """What the paper fixed, next to the setting that this run used.
 
-    Parameters
-    ----------
-    claim, column : str
-        Identifier among the printed claims, and its quantity.
-    path : str
-        Experiment, then names of nested settings or positions in lists: "composition.figure_s2.n_compositions.0".
-    variants : tuple of str
-        Under which it stands in the comparison.
+    `path` is the experiment, then names of nested settings or positions in lists:
+    "composition.figure_s2.n_compositions.0".
     """
 
     claim: str
@@ -448,13 +361,7 @@ class Setting:
 
 
 class Claims(Artefact):
-    """The claims of a paper, declared.
-
-    Class attributes
-    ----------------
-    claims : tuple of Claim and Setting
-        One row each.
-    """
+    """The claims of a paper, declared, one row each."""
 
     name = "claims"
     kind = "claims"
@@ -472,24 +379,13 @@ class Claims(Artefact):
             cls.experiments = tuple(dict.fromkeys(name for claim in asked for name, _ in claim.reads))
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return the rows: `claim`, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
         return [row for claim in self.claims if isinstance(claim, Claim) for row in claim.answers(records)]
-
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame(self.rows(records))
 
     def declared(self) -> Iterable[tuple[str, ...]]:
         return [(claim.claim, claim.column) for claim in self.claims]
 
     def check(self, columns: Mapping[str, Iterable[str]]) -> None:
-        """Refuse claims that the experiments, whose record `columns` are given by name, cannot answer.
-
-        Raises
-        ------
-        PlanError
-            If a claim names an unknown experiment or record column, or two claims share one identifier, quantity and
-            variant.
-        """
+        """Refuse claims that the experiments, whose record `columns` are given by name, cannot answer."""
         seen = set()
         for claim in self.claims:
             try:

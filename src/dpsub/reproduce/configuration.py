@@ -154,8 +154,9 @@ def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is `said` of groups as settings of `model`, which inherits them, or whose parts do."""
     merged: dict[str, Any] = {}
     for kind in reversed(model.__mro__):
-        if issubclass(kind, Group) and kind is not Group:
-            merged = merge(merged, said.get(kind.key()) or {})
+        if issubclass(kind, Group) and kind is not Group:  # one of its name may be another experiment's
+            theirs = said.get(kind.key()) or {}
+            merged = merge(merged, {key: value for key, value in theirs.items() if key in kind.model_fields})
     for name, field in model.model_fields.items():
         kind = bare(field.annotation)
         if isinstance(kind, type) and issubclass(kind, Closed) and (inside := _shared(kind, said)):

@@ -1,65 +1,267 @@
-"""Where the values of a table stand: which fields of the row key go down, which go across, which start a new block."""
+"""Tables as they are shown: a row a cell, where the paper puts it, and as Markdown and LaTeX, printed above ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from dpsub.reproduce.labels import VARIANT_LABELS, display, escape_latex, escape_markdown, usual, with_error
+from dpsub.reproduce.published import key_names, row_text
+from dpsub.reproduce.verdicts import AS_DONE, VARIANTS, overall_by_cell
+
+EXTRAS = ("standard_error", "lower", "upper")
+PRINTED = "printed"
+SOURCES = {PRINTED: PRINTED, **VARIANT_LABELS}
+"""What stands in the lines of a table, one above the other, and how it is called."""
+BAD = ("differs", "fails")
+LEGEND = "≠ differs from the printed number; ≈ agrees only as done."
+SIGNS = {"differs": "≠", "as_done": "≈"}
+FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # shrink wide tables to the text width
+
+
+def table_cells(
+    keys: Sequence[str],
+    printed: pd.DataFrame,
+    values: pd.DataFrame,
+    comparison: pd.DataFrame,
+    formulas: pd.DataFrame | None = None,
+    quoted: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Return the cells of a table, one a row.
+
+    `formulas`, in LaTeX, and numbers `quoted` from elsewhere stand where a printed number would: keys, `column`,
+    `printed`.
+
+    Returns
+    -------
+    DataFrame
+        Columns: those of `keys` that occur, `column`, `printed`, then for each variant that has values `<variant>`,
+        and `<variant>_standard_error`, `<variant>_lower`, `<variant>_upper` where any is given, then `verdict`,
+        `erratum`, `note`. Cells stand in the order of `formulas`, `values`, then those that only the paper has.
+    """  # fmt: skip
+    place = [*keys, "column"]
+    theirs = [frame for frame in (printed, quoted, formulas) if frame is not None and len(frame)]
+    texts = pd.concat([pd.DataFrame(columns=[*place, PRINTED, "erratum"]), *theirs])
+    texts = texts[[*place, PRINTED, "erratum"]].fillna("").drop_duplicates(place)
+    first = [] if formulas is None else [formulas]
+    cells = pd.concat([*first, values, texts]).reindex(columns=place).fillna("").drop_duplicates()
+    cells = cells.merge(texts, "left", place).fillna("")
+    for name in (name for name in VARIANTS if (values["variant"] == name).any()):
+        numbers = values.loc[values["variant"] == name, [*place, "value", *EXTRAS]]
+        names = {"value": name, **{extra: f"{name}_{extra}" for extra in EXTRAS if numbers[extra].notna().any()}}
+        cells = cells.merge(numbers[[*place, *names]].rename(columns=names), "left", place)
+    judged = overall_by_cell(comparison, place)
+    cells["verdict"] = [judged.get(cell, "") for cell in cells[place].itertuples(index=False, name=None)]
+    cells["erratum"] = cells.pop("erratum")  # behind the verdict
+    notes: dict[tuple[str, ...], list[str]] = {}
+    for frame in (values, comparison):
+        for *cell, note in frame[[*place, "note"]].itertuples(index=False, name=None):
+            notes.setdefault(tuple(cell), []).extend(str(note).split("; ") if pd.notna(note) else [])
+    parts = (notes.get(cell, []) for cell in cells[place].itertuples(index=False, name=None))
+    cells["note"] = ["; ".join(dict.fromkeys(filter(None, found))) for found in parts]
+    return cells.drop(columns=[key for key in keys if (cells[key] == "").all()])
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Placement of the cells of a table.
-
-    Parameters
-    ----------
-    panels, stub, heads : tuple of str
-        Fields of the row key, or "column" for the name of the quantity: each combination of the `panels` fields is a
-        block of its own, the `stub` fields label its lines, the `heads` fields its columns.
-    first : tuple of str
-        Quantities whose columns stand first; the others follow as they come.
-    """
+    """Placement of the cells of a table by fields of the row key, or "column" for the name of the quantity."""
 
     panels: tuple[str, ...] = ()
+    """Each combination of these fields is a block of its own."""
     stub: tuple[str, ...] = ("sampler",)
+    """These label the lines of a block."""
     heads: tuple[str, ...] = ("column",)
+    """These label its columns."""
     first: tuple[str, ...] = ()
+    """Quantities whose columns stand first; the others follow as they come."""
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One block of a table: labels of its lines and columns, and the cell at each crossing (None: no cell there)."""
-
-    labels: tuple[str, ...]
-    heads: tuple[tuple[str, ...], ...]
-    lines: tuple[tuple[tuple[str, ...], tuple[int | None, ...]], ...]
+Cell = Mapping[str, Any]
+Write = Callable[[Cell, str], Any]
+"""Gives what stands for a cell and a source (`SOURCES`); nothing is false."""
 
 
-def place(layout: Layout, cells: Iterable[dict[str, str]]) -> tuple[Panel, ...]:
-    """Return the blocks of a table in the order in which their labels first appear.
+class Row(NamedTuple):
+    """One source (printed, as stated, ...) of a line of the paper's table, with an entry, or None, a column."""
 
-    Parameters
-    ----------
-    layout : Layout
-        What goes where.
-    cells : iterable of dict
-        Fields of each cell, with its quantity under "column".
+    source: str
+    entries: list[Any]
 
-    Returns
-    -------
-    tuple of Panel
-        Cells are given by their position in `cells`.
+
+class Group(NamedTuple):
+    """A line of the paper's table: its labels, and a row for each source that has an entry."""
+
+    labels: list[str]
+    rows: list[Row]
+
+
+class Block(NamedTuple):
+    """One panel of a table: its title, the fields that label its lines, the labels of its columns, and its lines."""
+
+    title: str
+    stub: tuple[str, ...]
+    heads: list[str]
+    groups: list[Group]
+
+
+def cells_of(table: pd.DataFrame) -> list[Cell]:
+    """Return cells as records; `row` is the text of the key, `form` the printed number in whose form ours are shown."""
+    keys, form = key_names(table), {name: usual(part[PRINTED]) for name, part in table.groupby("column")}
+    return [
+        {**{str(name): value for name, value in cell.items()}, "row": row_text({key: cell[key] for key in keys}),
+         "form": cell[PRINTED] or form[cell["column"]]}
+        for cell in table.to_dict("records")
+    ]  # fmt: skip
+
+
+def sources_of(table: pd.DataFrame) -> list[str]:
+    """Return the sources that have a column in a table of cells."""
+    return [name for name in SOURCES if name in table.columns]
+
+
+def blocks(layout: Layout, table: pd.DataFrame, show: Callable[[str, str], str], write: Write) -> list[Block]:
+    """Return the panels of a table in the order in which their labels first appear.
+
+    `show` gives the words for a field and its value, `write` an entry.
     """
-    panels: dict[tuple[str, ...], dict[str, dict]] = {}
-    for position, fields in enumerate(cells):
-        panel_key, line_key, head_key = (
-            tuple(fields.get(name, "") for name in names) for names in (layout.panels, layout.stub, layout.heads)
+
+    def shown(names: Iterable[str], values: Iterable[str]) -> list[str]:
+        return [show(name, value) for name, value in zip(names, values, strict=True)]
+
+    panels: dict[tuple[str, ...], tuple[dict[tuple[str, ...], None], dict[tuple[str, ...], dict]]] = {}
+    for cell in cells_of(table):
+        panel, line, head = (
+            tuple(cell.get(name, "") for name in names) for names in (layout.panels, layout.stub, layout.heads)
         )
-        panel = panels.setdefault(panel_key, {"heads": {}, "lines": {}})
-        panel["heads"].setdefault(head_key)
-        panel["lines"].setdefault(line_key, {})[head_key] = position
-    placed = []
-    for labels, panel in panels.items():
-        heads = tuple(sorted(panel["heads"], key=lambda head: not set(head) & set(layout.first)))
-        lines = tuple((line, tuple(found.get(head) for head in heads)) for line, found in panel["lines"].items())
-        placed.append(Panel(labels, heads, lines))
-    return tuple(placed)
+        found_heads, found_lines = panels.setdefault(panel, ({}, {}))
+        found_heads.setdefault(head)
+        found_lines.setdefault(line, {})[head] = cell
+    made = []
+    for panel, (found_heads, found_lines) in panels.items():
+        heads = sorted(found_heads, key=lambda head: not set(head) & set(layout.first))
+        groups = []
+        for line, cells in found_lines.items():
+            rows = [Row(source, [write(cells[head], source) if head in cells else None for head in heads])
+                    for source in sources_of(table)]  # fmt: skip
+            if rows := [row for row in rows if any(row.entries)]:
+                groups.append(Group(shown(layout.stub, line), rows))
+        titles = (" ".join(filter(None, shown(layout.heads, head))) for head in heads)
+        made.append(Block(", ".join(filter(None, shown(layout.panels, panel))), layout.stub, list(titles), groups))
+    return made
+
+
+def number(cell: Cell, variant: str) -> str:
+    """Return our number with what is known of its error, in the form of the printed one."""
+    value, error, lower, upper = (
+        float(cell.get(name, "nan")) for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
+    )
+    return with_error(value, error, lower, upper, cell["form"])
+
+
+def mark(cell: Cell, variant: str) -> str:
+    """Return "differs" or "as_done" where a judged value is not simply the printed one."""
+    verdict = str(cell["verdict"])
+    if variant == "stated" and (verdict in BAD or verdict.endswith(AS_DONE)):
+        return "differs"
+    return "as_done" if variant == "as_done" and verdict.endswith(AS_DONE) else ""
+
+
+def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame, data_label: str = "") -> str:
+    """Return a table in Markdown, in the given layout or one line a cell; `data_label` stands above if not empty."""
+    lines = [f"**{escape_markdown(data_label)} data**", ""] if data_label else []
+    lines += [escape_markdown(caption), ""]
+    if layout is None:
+        heads, listed = _listed(cells, latex=False)
+        notes = [escape_markdown(str(note)) for note in cells["note"]]
+        lines += [_row([*heads, "note"]), _row(["---"] * (len(heads) + 1))]
+        return "\n".join([*lines, *(_row([*line, note]) for line, note in zip(listed, notes, strict=True)), ""])
+    for block in blocks(layout, cells, display, _writer(latex=False)):
+        if block.title:
+            lines += [f"**{block.title}**", ""]
+        heads = [*_stub(block, latex=False), *block.heads]
+        lines += [_row(heads), _row(["---"] * len(heads))]
+        lines += [_row(line) for group in block.groups for line in _lines(group)]
+        lines.append("")
+    return "\n".join([*lines, LEGEND, ""])
+
+
+def latex(caption: str, layout: Layout | None, cells: pd.DataFrame, data_label: str = "") -> str:
+    """Return a table in LaTeX, in the given layout or as a long list; packages booktabs, graphicx, longtable."""
+    note = f" \\textbf{{{escape_latex(data_label)} data.}}" if data_label else ""
+    if layout is None:
+        return _long_latex(rf"\caption{{{escape_latex(caption)}{note}}}", cells)
+    legend = _symbols(LEGEND)
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(caption)} {legend}{note}}}"]
+    for block in blocks(layout, cells, partial(display, latex=True), _writer(latex=True)):
+        if block.title:
+            lines += [rf"\par\medskip\textit{{{block.title}}}\par\smallskip"]
+        stub = _stub(block, latex=True)
+        lines += [FIT, rf"\begin{{tabular}}{{{'l' * len(stub) + 'r' * len(block.heads)}}}"]
+        lines += [r"\toprule", _line([*stub, *block.heads]), r"\midrule"]
+        for position, group in enumerate(block.groups):
+            lines += [r"\addlinespace"] if position else []
+            lines += [_line(line) for line in _lines(group)]
+        lines += [r"\bottomrule", r"\end{tabular}}"]
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def _long_latex(caption: str, cells: pd.DataFrame) -> str:
+    heads, listed = _listed(cells, latex=True)
+    columns = rf">{{\raggedright\arraybackslash}}p{{{round(0.9 / len(heads), 3)}\linewidth}}" * len(heads)
+    lines = [r"{\footnotesize", rf"\begin{{longtable}}{{{columns}}}", rf"{caption}\\", r"\toprule"]
+    lines += [_line(heads), r"\midrule", r"\endhead", *(_line(line) for line in listed)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{longtable}}", ""])
+
+
+def _listed(cells: pd.DataFrame, *, latex: bool) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and lines of a list: one line a cell, printed and ours side by side, then the verdict."""
+    fields, sources, write = key_names(cells), sources_of(cells), _writer(latex=latex, marks=False)
+    escape = escape_latex if latex else escape_markdown
+    lines = []
+    for cell in cells_of(cells):
+        verdict = escape(" ".join(filter(None, (cell["verdict"].replace("_", " "), cell["erratum"]))))
+        lines.append([*(display(name, cell[name], latex=latex) for name in (*fields, "column")),
+                      *(write(cell, source) for source in sources), verdict])  # fmt: skip
+    names = [field.replace("_", " ") for field in fields]
+    return [*names, "quantity", *(SOURCES[source] for source in sources), "verdict"], lines
+
+
+def _stub(block: Block, *, latex: bool) -> list[str]:
+    escape = escape_latex if latex else escape_markdown
+    return [*("" if name == "column" else escape(name.replace("_", " ")) for name in block.stub), ""]
+
+
+def _lines(group: Group) -> Iterable[list[str]]:
+    for position, row in enumerate(group.rows):
+        labels = group.labels if position == 0 else [""] * len(group.labels)
+        yield [*labels, SOURCES[row.source], *(entry or "" for entry in row.entries)]
+
+
+def _writer(*, latex: bool, marks: bool = True) -> Write:
+    escape = escape_latex if latex else escape_markdown
+
+    def write(cell: Cell, source: str) -> str:
+        if source == PRINTED:
+            return f"${cell[PRINTED]}$" if cell["column"].endswith("_formula") else escape(cell[PRINTED])
+        text = number(cell, source)
+        if marks and text and (found := mark(cell, source)):
+            text = " ".join(filter(None, (text, SIGNS[found], cell["erratum"])))
+        return _symbols(text) if latex else text
+
+    return write
+
+
+def _symbols(text: str) -> str:
+    return text.replace("±", r"$\pm$").replace("≠", r"$\neq$").replace("≈", r"$\approx$")
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _line(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"

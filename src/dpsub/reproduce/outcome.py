@@ -7,7 +7,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 from dpsub.reproduce import verdicts
-from dpsub.reproduce.artefact import KINDS
 from dpsub.reproduce.job import label_of
 from dpsub.reproduce.plan import Plan
 from dpsub.reproduce.report.numbers import cell_verdicts
@@ -16,20 +15,19 @@ from dpsub.reproduce.report.numbers import cell_verdicts
 def summary(plan: Plan, targets: Collection[str] = ()) -> str:
     """Return what a finished run of `plan` has made, of its `targets` if some were named."""
     made = [product for name, product in plan.targets.items() if name in targets]
-    if made:
+    if not {*targets} <= {"all", "default"}:
         return "\n".join(f"made {files['md' if 'md' in files else 'png']}" for files in (one.files for one in made))
     counts = Counter(product.artefact.kind for product in plan.products)
-    kinds = (("table", "tables", ""), ("figure", "figures", ""), ("list", "lists", " of claims"))
-    made_of = " and ".join(
-        f"{counts[kind]} {many if counts[kind] > 1 else one}{more}"
-        for kind, (one, many, more) in zip(KINDS, kinds, strict=True)
+    kinds = [
+        f"{counts[kind]} {noun}{'s'[: counts[kind] > 1]}{of}"
+        for kind, noun, of in (("table", "table", ""), ("figure", "figure", ""), ("claims", "list", " of claims"))
         if counts[kind]
-    )
+    ]
     changed = (plan.results / "run/verdicts.txt").read_text(encoding="utf-8").partition("\n")[0]
     labels = {name: label_of(plan.data_file(name)) for name in plan.data_sets(*plan.experiments)}
     lines = [
         plan.remark,
-        f"made {made_of} in {plan.results}, from {len(plan.experiments)} experiments",
+        f"made {' and '.join(kinds)} in {plan.results}, from {len(plan.experiments)} experiments",
         *(f"{name} is {label}: its numbers are not compared" for name, label in labels.items() if label != "real"),
         *_verdicts(plan),
         f"verdicts: {changed}" if plan.published else "",

@@ -25,27 +25,17 @@ class Citation:
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper, or one study of this project.
-
-    Parameters
-    ----------
-    key : str
-        The name of its folder ("brdp"); it stands in results, verdicts and addresses.
-    title : str
-        Heading of its part of the report.
-    citation : Citation, optional
-        None for a study of this project.
-    rank : int
-        Papers are shown in the order of their ranks, those of one rank in the order of their keys.
-    reads : tuple of str
-        Keys of other papers whose code or records it uses, and without which it cannot be.
-    """
+    """One paper, or one study of this project, which has no citation."""
 
     key: str
+    """The name of its folder ("brdp"); it stands in results, verdicts and addresses."""
     title: str
+    """Heading of its part of the report."""
     citation: Citation | None = None
     rank: int = 1
+    """Papers are shown in the order of their ranks, those of one rank in the order of their keys."""
     reads: tuple[str, ...] = ()
+    """Keys of other papers whose code or records it uses, and without which it cannot be."""
 
     @property
     def order(self) -> tuple[int, str]:
@@ -65,36 +55,28 @@ class Paper:
 
 @cache
 def papers(package: str = PACKAGE) -> dict[str, Paper]:
-    """Return all papers by their keys, in their order.
-
-    Raises
-    ------
-    PlanError
-        If a folder says not what it is, two have one key, or one reads a paper that is not there.
-    """
+    """Return all papers by their keys, in their order."""
     root = importlib.import_module(package)
-    found: dict[str, str] = {}
-    every = []
+    found: dict[str, Paper] = {}
     for name in sorted(info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg):
         paper = getattr(importlib.import_module(f"{package}.{name}"), "PAPER", None)
         if not isinstance(paper, Paper):
             raise PlanError(f"the folder of a paper must define PAPER in its __init__.py, got none in papers/{name}")
-        if paper.key in found:
+        found[name] = paper
+    for name, paper in found.items():
+        if twins := [other for other in found if other < name and found[other].key == paper.key]:
             raise PlanError(
-                f"two papers must not have one key, got {paper.key!r} in papers/{found[paper.key]} and papers/{name}; "
+                f"two papers must not have one key, got {paper.key!r} in papers/{twins[0]} and papers/{name}; "
                 "rename one"
             )
-        found[paper.key] = name
-        every.append(paper)
-    for paper in every:
-        if paper.key != found[paper.key]:
+    for name, paper in found.items():
+        if paper.key != name:
             raise PlanError(
-                f"the key of a paper must be the name of its folder, got {paper.key!r} in papers/{found[paper.key]}; "
-                "rename one"
+                f"the key of a paper must be the name of its folder, got {paper.key!r} in papers/{name}; rename one"
             )
         if missing := [key for key in paper.reads if key not in found]:
             raise PlanError(f"the paper {paper.key!r} reads {missing[0]!r}, which is not there; remove both or none")
-    return {paper.key: paper for paper in sorted(every, key=lambda paper: paper.order)}
+    return dict(sorted(found.items(), key=lambda item: item[1].order))
 
 
 def errata_files() -> list[Path]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
+from string import digits
 
 import numpy as np
 import pandas as pd
@@ -23,15 +24,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 @dataclass(frozen=True)
 class Printed:
-    """A printed number.
-
-    Attributes
-    ----------
-    value : Decimal
-        The number.
-    place : Decimal
-        Unit of its last printed place: 0.001 for "0.050", 1e-07 for "5.73e-05", 1e+05 for "2e+05".
-    """
+    """A printed number, and the unit of its last place: 0.001 for "0.050", 1e-07 for "5.73e-05", 1e+05 for "2e+05"."""
 
     value: Decimal
     place: Decimal
@@ -47,30 +40,15 @@ class Printed:
 
 
 def parse_printed(text: str) -> Printed:
-    """Return the number and the unit of the last place of a printed text ("0.050", "5.73e-05", "0", "2e+05").
-
-    Raises
-    ------
-    DataError
-        If `text` is not a plain decimal number.
-    """
-    if not isinstance(text, str) or not _NUMBER.fullmatch(text):
+    """Return the number that a text such as "0.050", "5.73e-05", "0" or "2e+05" prints."""
+    if not _NUMBER.fullmatch(text):
         raise DataError(f"a printed number must be written like 0.050, 5.73e-05 or 0, got {text!r}; mend the row")
     value = Decimal(text)
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int):
-        raise InvalidOperation(text)
-    return Printed(value, Decimal(1).scaleb(exponent))
+    return Printed(value, Decimal(1).scaleb(int(value.as_tuple().exponent)))
 
 
 def key_text(value: object) -> str:
-    """Return the one form in which a key field is compared: a text as it is, a number in its shortest form.
-
-    Raises
-    ------
-    ArgumentError
-        If a number is not finite.
-    """
+    """Return the one form in which a key field is compared: a text as it is, a number in its shortest form."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return value
     number = float(value)  # type: ignore[arg-type]
@@ -96,42 +74,20 @@ def default_folder() -> Path:
 
 
 def artefacts(paper: str, folder: Path | None = None) -> list[str]:
-    """Return the names of the artefacts of `paper` that print numbers.
-
-    Raises
-    ------
-    DataError
-        If there is no folder of that paper.
-    """
+    """Return the names of the artefacts of `paper` that print numbers, "table9" before "table10"."""
     place = (folder or default_folder()) / paper
     if not place.is_dir():
         raise DataError(f"printed numbers of {paper!r} must be in a folder, got no {place}; run from the project's top")
-    return sorted((path.stem for path in place.glob("published/*.csv")), key=_natural)
-
-
-def _natural(name: str) -> tuple[str, int]:
-    """Order "table9" before "table10"."""
-    found = re.fullmatch(r"(.*?)(\d*)", name)
-    return (found[1], int(found[2] or 0)) if found else (name, 0)
+    names = [path.stem for path in place.glob("published/*.csv")]
+    return sorted(names, key=lambda name: (name.rstrip(digits), int("0" + name[len(name.rstrip(digits)) :])))
 
 
 def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
-    """Return the printed numbers of an artefact.
+    """Return the printed numbers of an artefact: `paper`, `artefact`, the keys of the file, then `FIELDS`.
 
-    Parameters
-    ----------
-    paper, artefact : str
-        "must", "table8".
-    folder : path, optional
-        Folder of the papers' folders; by default `src/dpsub/papers`.
-
-    Returns
-    -------
-    DataFrame
-        Columns `paper`, `artefact`, the keys of the file, then `FIELDS`; `replicates` and `spread` are floats (NaN
-        where they do not apply), the rest is text. `replicates` and `spread` are the paper's repetitions and standard
-        deviation behind a mean. In an exact row printed as a bare "0", `spread` is the resolution below which the
-        paper's method could not tell a number from zero.
+    `replicates` and `spread`, the paper's repetitions and standard deviation behind a mean, are floats (NaN where they
+    do not apply), the rest is text. In an exact row printed as a bare "0", `spread` is the resolution below which the
+    paper's method could not tell a number from zero. `folder` holds the papers' folders.
 
     Raises
     ------
@@ -167,13 +123,7 @@ def key_names(frame: pd.DataFrame) -> list[str]:
 
 
 def read_csv(path: Path, missing: str) -> pd.DataFrame:
-    """Return a CSV file as text; a file that is not there is refused in the words of `missing`.
-
-    Raises
-    ------
-    DataError
-        If the file is missing or no CSV file.
-    """
+    """Return a CSV file as text; a file that is not there is refused in the words of `missing`."""
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError:

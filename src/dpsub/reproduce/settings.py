@@ -107,29 +107,26 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 FrameSize = Annotated[int, Field(ge=2, le=1_000_000_000, description="Number of records of the frame.")]
-FirstStage = Annotated[int, Field(ge=1, description="Size of the first stage of multistage samplers.")]
-SampleSize = Annotated[int, Field(ge=1, description="Size of a subset.")]
+FirstStage = Annotated[Count, Field(description="Size of the first stage of multistage samplers.")]
+SampleSize = Annotated[Count, Field(description="Size of a subset.")]
 Sizes = Annotated[Listed[Count], Field(description="Sizes.")]
-Epsilon = Annotated[float, Field(gt=0, description="Base epsilon, in nats.")]
-EpsilonAmplified = Annotated[float, Field(gt=0, description="Target epsilon', in nats.")]
+Epsilon = Annotated[Positive, Field(description="Base epsilon, in nats.")]
+EpsilonAmplified = Annotated[Positive, Field(description="Target epsilon', in nats.")]
 Epsilons = Annotated[Listed[NonNegative], Field(description="epsilon, in nats.")]
-Delta = Annotated[float, Field(gt=0, lt=1, description="Probability at which epsilon is given.")]
-Norm = Annotated[float, Field(gt=0, description="Norm C to which gradients are clipped.")]
+Delta = Annotated[Share, Field(description="Probability at which epsilon is given.")]
+Norm = Annotated[Positive, Field(description="Norm C to which gradients are clipped.")]
 NoiseMultiplier = Annotated[
     float, Field(ge=0.05, description="Scale of the noise on the sum over the norm bound of one record.")
 ]
 Releases = Annotated[int, Field(ge=1, le=1_000_000_000, description="Number of composed releases.")]
 Iterations = Annotated[int, Field(ge=1, le=10_000_000, description="Steps T of DP-SGD.")]
-LearningRate = Annotated[float, Field(gt=0, description="Step size of DP-SGD.")]
+LearningRate = Annotated[Positive, Field(description="Step size of DP-SGD.")]
 Replicates = Annotated[int, Field(ge=1, le=10_000_000, description="Independent repetitions.")]
 Parts = Annotated[int, Field(ge=1, le=10_000, description="Jobs among which the replicates are split.")]
 Rates = Annotated[Listed[Share], Field(description="Rates of Poisson sampling.")]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")]
 Name = Annotated[str, Field(min_length=1)]
-FolderName = Annotated[
-    str,
-    Field(min_length=1, pattern=r"^[^{}<>\x00-\x1f]*$"),
-]
+FolderName = Annotated[Name, Field(pattern=r"^[^{}<>\x00-\x1f]*$")]
 """Braces and angle brackets would be wildcards of the workflow."""
 SamplerName = Annotated[str, known("sampler", lambda: sampling.REGISTRY.names()), Field(description="Sampler.")]
 MechanismName = Annotated[str, known("mechanism", lambda: noise.REGISTRY.names()), Field(description="Mechanism.")]
@@ -198,13 +195,7 @@ class _Loader(Composer, _Splitter):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the mapping in one YAML file; nothing in it is executed.
-
-    Raises
-    ------
-    PlanError
-        If the file cannot be read, is not YAML, or holds something else than a mapping.
-    """
+    """Return the mapping in one YAML file; nothing in it is executed."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as problem:
@@ -251,13 +242,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def conform(model: type[BaseModel], mapping: Any, *, path: str = "") -> Any:
-    """Return `mapping` as an instance of `model`.
-
-    Raises
-    ------
-    PlanError
-        As :func:`validate`; `path` stands before each key that is named.
-    """
+    """Return `mapping` as an instance of `model`; `path` stands before each key that an error names."""
     refuse_odd_numbers(mapping, path)
     return _conformed(model, json.dumps(streams.canonical(mapping)), path)
 
@@ -274,22 +259,12 @@ def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
 def plain(chosen: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
     """Return settings in plain JSON types; what the settings of an experiment leave open is left out."""
     without_none = "seed" not in type(chosen).model_fields
-    return canonical(chosen.model_dump(exclude=exclude, exclude_none=without_none, warnings=False))
-
-
-def canonical(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `mapping` in plain JSON types, in which 1, 1.0 and ``np.int64(1)`` are the same."""
-    reduced: dict[str, Any] = streams.canonical(mapping)
-    return reduced
+    found: dict[str, Any] = chosen.model_dump(exclude=exclude, exclude_none=without_none, warnings=False)
+    return dict(streams.canonical(found))
 
 
 def refuse_odd_numbers(value: Any, path: str = "") -> None:
-    """Refuse NaN, infinity, and what is neither number nor text, such as a date.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse NaN, infinity, and what is neither number nor text, such as a date."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             refuse_odd_numbers(item, f"{path}.{key}" if path else str(key))
@@ -319,15 +294,24 @@ def _rank(problem: ErrorDetails) -> tuple[int, str]:
 
 
 _NOUNS = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "dict_type": "a mapping of keys to values",
+    "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number", "string_type": "text",
+    "bool_type": "true or false", "tuple_type": "a list", "dict_type": "a mapping of keys to values",
     "model_type": "a mapping of keys to values",
-}
+}  # fmt: skip
+_RULES = {
+    "missing": "{path} is missing; add it",
+    "greater_than_equal": "{path} must be at least {ge:g}, got {value}",
+    "less_than_equal": "{path} must be at most {le:g}, got {value}",
+    "greater_than": "{path} must be above {gt:g}, got {value}",
+    "less_than": "{path} must be below {lt:g}, got {value}",
+    "too_short": "{path} must have at least {min_length} value(s), got {count}",
+    "too_long": "{path} must have at most {max_length} value(s), got {count}",
+    "repeated": "{path} must not repeat a value, got {shown}",
+    "string_pattern_mismatch": "{path} must not hold braces, angle brackets or control characters, got {shown}; "
+                               "choose another name",
+    "string_too_short": "{path} must not be empty",
+    "value_error": "{path}: {error}",
+}  # fmt: skip
 
 
 def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str:
@@ -339,43 +323,22 @@ def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str
         keys = facts["names"] if "names" in facts else sorted(bare(_annotation(model, parts[:-1])).model_fields)
         near = checks.nearest(RENAMED.get(unknown, unknown), keys)
         return f"unknown configuration key {_path(parts, before)!r}; {near}"
-    path = _path(parts, before)
-    match kind:
-        case "missing":
-            return f"{path} is missing; add it"
-        case "literal_error":
-            values = [str(one) for one in typing.get_args(bare(_annotation(model, parts)))]
-            return f"unknown value {_shown(value)} of {path}; {checks.nearest(str(value), values)}"
-        case "unknown_name":
-            return f"unknown {facts['noun']} {value!r} in {path}; {checks.nearest(value, facts['names'])}"
-        case "greater_than_equal":
-            return f"{path} must be at least {facts['ge']:g}, got {value}"
-        case "less_than_equal":
-            return f"{path} must be at most {facts['le']:g}, got {value}"
-        case "greater_than":
-            return f"{path} must be above {facts['gt']:g}, got {value}"
-        case "less_than":
-            return f"{path} must be below {facts['lt']:g}, got {value}"
-        case "too_short":
-            return f"{path} must have at least {facts['min_length']} value(s), got {len(value)}"
-        case "too_long":
-            return f"{path} must have at most {facts['max_length']} value(s), got {len(value)}"
-        case "repeated":
-            return f"{path} must not repeat a value, got {_shown(value)}"
-        case "string_pattern_mismatch":
-            signs = "braces, angle brackets or control characters"
-            return f"{path} must not hold {signs}, got {_shown(value)}; choose another name"
-        case "string_too_short":
-            return f"{path} must not be empty"
-        case "value_error":
-            return f"{path}: {facts['error']}"
+    path, shown = _path(parts, before), _shown(value)
+    if kind in _RULES:
+        count = len(value) if isinstance(value, (list, tuple)) else 0
+        return _RULES[kind].format(path=path, value=value, shown=shown, count=count, **facts)
+    if kind == "literal_error":
+        values = [str(one) for one in typing.get_args(bare(_annotation(model, parts)))]
+        return f"unknown value {shown} of {path}; {checks.nearest(str(value), values)}"
+    if kind == "unknown_name":
+        return f"unknown {facts['noun']} {value!r} in {path}; {checks.nearest(value, facts['names'])}"
     if kind not in _NOUNS:
-        return f"{path}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, got {_shown(value)}"
+        return f"{path}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, got {shown}"
     nothing = " or null" if type(None) in typing.get_args(_annotation(model, parts)) else ""
     hint = ""
     if kind in ("int_type", "float_type") and isinstance(value, str) and _is_number(value):
         hint = "; write it without quotes and with a decimal point (1.0e-3)"
-    return f"{path} must be {_NOUNS[kind]}{nothing}, got {_shown(value)}{hint}"
+    return f"{path} must be {_NOUNS[kind]}{nothing}, got {shown}{hint}"
 
 
 def bare(annotation: Any) -> Any:
@@ -403,8 +366,8 @@ def _annotation(model: Any, parts: Iterable[str | int]) -> Any:
 
 def _is_number(text: str) -> bool:
     try:
-        return math.isfinite(checks.real("text", float(text)))
-    except (ValueError, ArgumentError):
+        return math.isfinite(float(text))
+    except ValueError:
         return False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -59,35 +59,16 @@ def root_mean_square(values: np.ndarray) -> Estimate:
 
 
 def paired_difference(values: np.ndarray, reference: np.ndarray, *, level: float = 0.95) -> Estimate:
-    """Return the mean of ``values - reference``, its standard error and its Student interval of the given level.
-
-    Raises
-    ------
-    ArgumentError
-        If the two samples have different lengths.
-    """
+    """Return the mean of ``values - reference``, its standard error and its Student interval of the given level."""
     x, y = _values(values), _values(reference)
     if x.size != y.size:
         raise ArgumentError(f"paired samples must have one length, got {x.size} and {y.size}; pair them by replicate")
     difference = mean(x - y)
-    if x.size < 2:
-        return difference
-    half = float(special.stdtrit(x.size - 1, (1 + level) / 2)) * difference.standard_error
-    return Estimate(
-        difference.value, difference.standard_error, x.size, difference.value - half, difference.value + half
-    )
+    return Estimate(difference.value, difference.standard_error, x.size, *interval(difference, level=level))
 
 
 def proportion(hits: int, trials: int, *, level: float = 0.95) -> Estimate:
-    """Return hits / trials with its Clopper-Pearson interval of the given level.
-
-    Raises
-    ------
-    ArgumentError
-        If there are no trials, or more hits than trials.
-    """
-    if not 0 <= hits <= trials or trials == 0:
-        raise ArgumentError(f"a share needs hits of at least one trial, got {hits} of {trials}; check the records")
+    """Return hits / trials with its Clopper-Pearson interval of the given level."""
     lower, upper = clopper_pearson(hits, trials, level)
     return Estimate(hits / trials, math.nan, trials, lower, upper)
 
@@ -111,14 +92,4 @@ def estimate_row(
     keys: Mapping[str, object], column: str, variant: str, estimate: Estimate, note: str = ""
 ) -> dict[str, Any]:
     """Return one row of a values frame from its key fields and an estimate."""
-    return {
-        **keys,
-        "column": column,
-        "variant": variant,
-        "value": estimate.value,
-        "standard_error": estimate.standard_error,
-        "replicates": estimate.replicates,
-        "lower": estimate.lower,
-        "upper": estimate.upper,
-        "note": note,
-    }
+    return {**keys, "column": column, "variant": variant, **asdict(estimate), "note": note}

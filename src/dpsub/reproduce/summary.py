@@ -33,11 +33,6 @@ def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd
     """Yield the rows of record files, about `rows_at_once` at a time, sorted, a cell and its partner always together.
 
     A replicate that stands in two files, as when a job outlives the run that started it, is given once.
-
-    Raises
-    ------
-    DataError
-        If two files differ about one replicate.
     """
     if not paths:
         return
@@ -62,26 +57,12 @@ def write(
     *,
     rows_at_once: int = ROWS_AT_ONCE,
 ) -> None:
-    """Write the summary and the differences of an experiment's cells.
+    """Write the summary and the differences of an experiment's cells, each under a temporary name first.
 
-    Parameters
-    ----------
-    paths : list of Path
-        The experiment's record files.
-    keys : list of str
-        Columns that name a row within all cells and replicates.
-    measured : list of str
-        Columns that are summarised. The summary has `<name>_mean` and `<name>_sd` (divisor replicates - 1; NaN for one
-        replicate), the differences `<name>_difference`, the mean over replicates of a sampler's value minus Poisson's,
-        of the same cell if it has any, else of the cell with the same settings, and `_low` and `_high`, Student's 95 %
-        interval (NaN for a single pair).
-    summary, differences : Path
-        Files to write, each under a temporary name first.
-
-    Raises
-    ------
-    DataError
-        As :func:`portions`.
+    The columns `keys` name a row within all cells and replicates, the columns `measured` are summarised: the summary
+    has `<name>_mean` and `<name>_sd` (divisor replicates - 1; NaN for one replicate), the differences
+    `<name>_difference`, the mean over replicates of a sampler's value minus Poisson's, of the same cell if it has any,
+    else of the cell with the same settings, and `_low` and `_high`, Student's 95 % interval (NaN for a single pair).
     """
     by = ["pair", "cell", "variant", "data", *keys]
     with _Table(summary) as means, _Table(differences) as gaps:

@@ -28,7 +28,7 @@ from dpsub.reproduce import configuration, provenance, records, settings
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.settings import Closed, DataSettings, FolderName, Listed, Name, Several
-from dpsub.streams import Streams
+from dpsub.streams import Streams, canonical
 
 BASE_SECONDS = 3.0
 """What a job spends on starting, on imports and on writing its records."""
@@ -67,13 +67,7 @@ class Sweep(Closed):
 
 
 def load(paths: Iterable[Path]) -> Sweep:
-    """Return the sweep in the YAML files `paths`, later ones over earlier ones.
-
-    Raises
-    ------
-    PlanError
-        If a file cannot be read or is no sweep, or if `results_dir` holds the working folder.
-    """
+    """Return the sweep in the YAML files `paths`, later ones over earlier ones."""
     merged: dict[str, Any] = {}
     for path in paths:
         merged = settings.merge(merged, settings.read(path))
@@ -84,28 +78,19 @@ def load(paths: Iterable[Path]) -> Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point of a sweep.
-
-    Attributes
-    ----------
-    experiment, variant : str
-    settings : ExperimentSettings
-        Those of the experiment, narrowed to this point.
-    varied : mapping
-        The settings that the sweep varies besides the experiment's own lists: columns of the records.
-    digest : str
-        128 bits of the SHA-256 sum of all that fixes a replicate but the seed: the cell's name in the record files.
-    """
+    """One point of a sweep."""
 
     experiment: str
     variant: str
     settings: Any
+    """Those of the experiment, narrowed to this point."""
     varied: Mapping[str, Any]
+    """The settings that the sweep varies besides the experiment's own lists: columns of the records."""
     digest: str
+    """Stands for all that fixes a replicate but the seed: the cell's name in the record files."""
 
     @classmethod
     def of(cls, experiment: str, variant: str, chosen: Any, varied: Mapping[str, Any]) -> Cell:
-        """Return the cell with these settings."""
         return cls(experiment, variant, chosen, varied, digest_of([experiment, variant, _fixing(chosen)]))
 
     @property
@@ -119,7 +104,7 @@ class Cell:
 
 def _fixing(chosen: Any) -> dict[str, Any]:
     """Return the settings that fix a replicate."""
-    return settings.canonical(chosen.model_dump(exclude={*settings.WHERE_ONLY, "replicates"}))
+    return dict(canonical(chosen.model_dump(exclude={*settings.WHERE_ONLY, "replicates"})))
 
 
 def _without(value: Any, names: tuple[str, ...]) -> Any:
@@ -165,17 +150,7 @@ def digest_of(what: Any) -> str:
 
 
 def expand(blocks: Sequence[Block]) -> dict[str, tuple[Cell, int]]:
-    """Return the cells of a sweep with the number of replicates that is wanted of each, by digest.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-
-    Raises
-    ------
-    PlanError
-        If a block contradicts itself or its experiment; the sentence names the block.
-    """
+    """Return the cells of a sweep with the number of replicates that is wanted of each, by digest."""
     found: dict[str, tuple[Cell, int]] = {}
     for position, block in enumerate(blocks):
         for cell, count in _cells(block, f"sweep[{position}]"):
@@ -265,15 +240,8 @@ def gaps(done: Iterable[range], replicates: int) -> list[range]:
 def compute(job: Path, output: Path, *, data: Mapping[str, Path], label: str = "", code: str = "") -> None:
     """Compute the cells of one job, which a plan has written to `job`, and write their records to `output`.
 
-    Parameters
-    ----------
-    job, output : Path
-    data : mapping of str to Path
-        Prepared files of the job's data sets.
-    label : str
-        What these are ("real", "synthetic", ...); "" for simulated data.
-    code : str
-        Digest of the code that computes.
+    `data` are prepared files of its data sets, `label` what these are ("real", ...; "" for simulated data), `code` the
+    digest of the code that computes.
     """
     asked = json.loads(job.read_text(encoding="utf-8"))
     experiment, variant, seed = REGISTRY.get(asked["experiment"])(), asked["variant"], asked["seed"]
@@ -293,27 +261,21 @@ def compute(job: Path, output: Path, *, data: Mapping[str, Path], label: str = "
 
 
 def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataFrame:
-    """Return the rows of a job: records, varied settings, names of cell and pair, variant, and label of the data.
-
-    Raises
-    ------
-    PlanError
-        If an experiment returned other replicates than those asked for.
-    """
+    """Return the rows of a job: records, label of the data, varied settings, names of cell and pair, variant."""
     for work, frame in found:
         if set(frame["replicate"]) != set(range(work.first, work.stop)):
             raise PlanError(
                 f"records of {experiment.name} must hold the replicates {work.first} to {work.stop - 1}, got others"
             )
     rows = pd.concat([frame for _, frame in found], ignore_index=True)
-    cells, counts = [work.cell for work, _ in found], [len(frame) for _, frame in found]
+    cells = [work.cell for work, _ in found]
     varied = dict.fromkeys(name for cell in cells for name in cell.varied if name not in rows)
-    new: dict[str, Any] = {name: [cell.varied.get(name) for cell in cells] for name in varied}
-    new |= {name: [getattr(cell, attribute) for cell in cells]
-            for name, attribute in (("cell", "digest"), ("pair", "pair"), ("variant", "variant"))}  # fmt: skip
-    repeated: dict[str, Any] = {name: [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
-                for name, values in new.items()}  # fmt: skip
-    return rows.assign(data=label, **repeated)
+    names = pd.DataFrame({
+        **{name: [cell.varied.get(name) for cell in cells] for name in varied}, "cell": [cell.digest for cell in cells],
+        "pair": [cell.pair for cell in cells], "variant": [cell.variant for cell in cells],
+    })  # fmt: skip
+    repeated = names.loc[names.index.repeat([len(frame) for _, frame in found])].reset_index(drop=True)
+    return pd.concat([rows.assign(data=label), repeated], axis=1)
 
 
 def prepared_file(results: Path, data_set: str) -> Path:
@@ -327,16 +289,7 @@ def part_files(results: Path, experiment: str = "*", variant: str = "*") -> list
 
 
 class SweepPlan:
-    """What one sweep asks for, and what of it has to be computed.
-
-    Raises
-    ------
-    PlanError
-        If a block contradicts itself, a cell cannot be computed or does not fit into memory, or the results were made
-        with another seed.
-    DataError
-        If a record file is damaged.
-    """
+    """What one sweep asks for, and what of it has to be computed."""
 
     def __init__(self, config: Sweep) -> None:
         self.config, self.seed, self.results = config, config.seed, Path(config.results_dir)

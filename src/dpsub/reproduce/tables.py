@@ -12,8 +12,8 @@ import pandas as pd
 from dpsub import checks
 from dpsub.errors import ArgumentError, DataError, PlanError
 from dpsub.reproduce import statistics
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
-from dpsub.reproduce.statistics import Estimate
+from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.statistics import Estimate, estimate_row
 from dpsub.reproduce.verdicts import VARIANTS
 
 Row = dict[str, Any]
@@ -26,40 +26,28 @@ ADDED = ("variant", "data")
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers of one quantity: from each group of records that share their keys, one value.
-
-    Parameters
-    ----------
-    source : str or callable
-        Record column that is read, or a function of the group that gives a number or an `Estimate`.
-    statistic : callable, optional
-        Summary of the column's numbers in the group; by default the number of the group's only record.
-    lower, upper, standard_error, replicates : str
-        Record columns of the interval, the error and the repetitions, where the records themselves hold them.
-    note : str or callable, optional
-        Format string over the group's first record, or a function of the group; by default the part's.
-    keys : mapping
-        Constant key fields of this quantity alone ({"statistic": "sd_over_seeds"}).
-    drop : bool
-        Leave out NaN before the statistic is taken.
-    reference : mapping
-        Key fields of the group that this one is paired with by replicate ({"sampler": "poisson"}); the value is then
-        the mean difference. A group without such a partner, or with less than two pairs, gives no row.
-    empty : bool
-        Keep rows without a number, whose note says why.
-    """
+    """Numbers of one quantity: from each group of records that share their keys, one value."""
 
     source: str | Callable[[pd.DataFrame], float | Estimate]
+    """Record column that is read, or a function of the group."""
     statistic: Callable[[Any], Estimate] | None = None
+    """Summary of the column's numbers in the group; by default the number of the group's only record."""
     lower: str = ""
     upper: str = ""
     standard_error: str = ""
     replicates: str = ""
+    """Record columns of interval, error and repetitions, where the records themselves hold them."""
     note: Note | None = None
+    """Format string over the group's first record, or a function of the group; by default the part's."""
     keys: Mapping[str, object] = field(default_factory=dict)
+    """Constant key fields of this quantity alone ({"statistic": "sd_over_seeds"})."""
     drop: bool = False
+    """Leave out NaN before the statistic is taken."""
     reference: Mapping[str, object] = field(default_factory=dict)
+    """Key fields of the group that this one is paired with by replicate ({"sampler": "poisson"}); the value is then the
+    mean difference. A group without such a partner, or with less than two pairs, gives no row."""
     empty: bool = False
+    """Keep rows without a number, whose note says why."""
 
     @property
     def plain(self) -> bool:
@@ -89,42 +77,22 @@ def root_mean_square(source: str, **more: Any) -> Column:
 
 
 def shared(source: str, **more: Any) -> Column:
-    """Return the column of values that all records of a group have in common.
-
-    Its numbers are refused where the records differ.
-    """
+    """Return the column of values that all records of a group have in common, refused where they differ."""
 
     def only(values: Any) -> Estimate:
         if len(set(values)) > 1:
-            raise DataError(f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
-                            "add the key that tells them apart, or take a statistic")
+            raise DataError(
+                f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
+                "add the key that tells them apart, or take a statistic"
+            )
         return Estimate(float(values[0]), math.nan, 0)
 
     return Column(source, only, **more)
 
 
-def least(source: str, **more: Any) -> Column:
-    """Return the column of smallest values."""
-    return Column(source, lambda values: Estimate(float(values.min()), math.nan, len(values)), **more)
-
-
-def largest(source: str, **more: Any) -> Column:
-    """Return the column of largest values."""
-    return Column(source, lambda values: Estimate(float(values.max()), math.nan, len(values)), **more)
-
-
 def difference(source: str, reference: Mapping[str, object], **more: Any) -> Column:
     """Return the column of mean differences from the group with the fields `reference`, paired by replicate."""
     return Column(source, reference=reference, **more)
-
-
-def share(hits: str, trials: str, *, level: float = 0.95, **more: Any) -> Column:
-    """Return the column of shares hits / trials, summed over the group, with Clopper-Pearson intervals."""
-
-    def of_group(group: pd.DataFrame) -> Estimate:
-        return statistics.proportion(int(group[hits].sum()), int(group[trials].sum()), level=level)
-
-    return Column(of_group, **more)
 
 
 @dataclass(frozen=True)
@@ -133,42 +101,28 @@ class Part:
 
     Records are filtered, ordered as the table says, and grouped by variant and by those keys of the table that are
     columns of the records; each group gives one value of each quantity.
-
-    Parameters
-    ----------
-    experiment : str
-        Its records are read.
-    columns : mapping
-        Quantity -> record column, function of a group, or `Column`; several under one name in a tuple. A quantity
-        may be a format string over the group's first record ("{quantity}_c_lower").
-    where : mapping
-        Record column -> the value that it must have, a tuple of such values, or a predicate of the column.
-    variants : tuple of str
-        Variants of the records; by default all.
-    variant : str
-        Variant of the rows where it is not that of the records.
-    keys : mapping
-        Key field -> record column of another name; None if the records' column of that name is no key here.
-    constants : mapping
-        Key field -> its value in all rows.
-    each : mapping
-        Key field -> {value of the field: record column}: each of these columns in turn stands under the field's name.
-    prepare : callable, optional
-        Adds columns to the filtered records, or makes others of them, before they are grouped.
-    note : str or callable
-        Format string over the group's first record, or a function of the group.
     """
 
     experiment: str
     columns: Mapping[str, Any]
+    """Quantity -> record column, function of a group, or `Column`; several under one name in a tuple. A quantity may be
+    a format string over the group's first record ("{quantity}_c_lower")."""
     where: Where = field(default_factory=dict)
+    """Record column -> the value that it must have, a tuple of such values, or a predicate of the column."""
     variants: tuple[str, ...] = ()
+    """Variants of the records; by default all."""
     variant: str = ""
+    """Variant of the rows where it is not that of the records."""
     keys: Mapping[str, str | None] = field(default_factory=dict)
+    """Key field -> record column of another name; None if the records' column of that name is no key here."""
     constants: Mapping[str, object] = field(default_factory=dict)
+    """Key field -> its value in all rows."""
     each: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Key field -> {value of the field: record column}: each column in turn stands under the field's name."""
     prepare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    """Adds columns to the filtered records, or makes others of them, before they are grouped."""
     note: Note = ""
+    """Format string over the group's first record, or a function of the group."""
 
     @property
     def quantities(self) -> tuple[tuple[str, Column], ...]:
@@ -195,31 +149,18 @@ class Part:
 
 
 class Table(Artefact):
-    """A table, declared: its parts, one after another.
-
-    Class attributes
-    ----------------
-    keys : tuple of str
-        Key fields of its rows, in the order in which they are written.
-    parts : tuple of Part
-        Where its rows come from.
-    order : tuple of str
-        Record columns by which records are ordered: `variant` and ranked ones by rank, others ascending; ties stay.
-    together : tuple of str
-        Key fields whose rows are brought together at the end: ranked fields by rank, others as they first appear.
-    absent : mapping
-        Key field -> the value that says that a row has no such field ({"b": 0}); "" and NaN always say so.
-    words : mapping
-        Key field -> {value in the records: value in the rows}.
-    """
+    """A table, declared: its parts, one after another."""
 
     kind = "table"
-    keys: ClassVar[tuple[str, ...]]
     parts: ClassVar[tuple[Part, ...]] = ()
     order: ClassVar[tuple[str, ...]] = ()
+    """Record columns by which records are ordered: `variant` and ranked ones by rank, others ascending; ties stay."""
     together: ClassVar[tuple[str, ...]] = ()
+    """Key fields whose rows are brought together at the end: ranked fields by rank, others as they first appear."""
     absent: ClassVar[Mapping[str, object]] = {}
+    """Key field -> the value that says that a row has no such field ({"b": 0}); "" and NaN always say so."""
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {}
+    """Key field -> {value in the records: value in the rows}."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -231,21 +172,11 @@ class Table(Artefact):
         return {}
 
     def rows(self, records: Records) -> list[Row]:
-        """Return the rows: key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
         rows = [row for part in self.parts for row in self.rows_of(part, records)]
         return gathered(rows, self.together, self.ranks()) if self.together else rows
 
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame(self.rows(records))
-
     def rows_of(self, part: Part, records: Records) -> Iterator[Row]:
-        """Yield the rows of one part.
-
-        Raises
-        ------
-        DataError
-            If the records are missing, or a group has several values where one is asked for.
-        """
+        """Yield the rows of one part."""
         frame = chosen(self.needed(records, part.experiment, variants=part.variants), part.where)
         if part.prepare is not None:
             frame = part.prepare(frame)
@@ -255,48 +186,38 @@ class Table(Artefact):
         groups: dict[Any, pd.DataFrame] = dict(iter(frame.groupby(by, sort=False, dropna=False)))
         for name, group in groups.items():
             found = dict(zip(by, name, strict=True))
-            fields = {**{key: self._word(key, found[source]) for key, source in sources.items()}, **part.constants}
-            partners = {
-                key: groups.get(tuple({**found, **{sources.get(k, k): v for k, v in dict(key).items()}}.values()))
-                for key in {tuple(column.reference.items()) for _, column in part.quantities if column.reference}
-            }
+            fields = {key: self.words.get(key, {}).get(found[source], found[source]) for key, source in sources.items()}
             for more, columns in _each(part.each):
                 here = group.assign(**{field: group[source] for field, source in columns.items()})
+                first = {str(key): value for key, value in here.iloc[0].items()}
                 for quantity, column in part.quantities:
-                    partner = partners.get(tuple(column.reference.items()))
-                    if column.reference and (partner is None or partner is group):
+                    partner = None
+                    if column.reference:
+                        other = {sources.get(key, key): value for key, value in column.reference.items()}
+                        partner = groups.get(tuple({**found, **other}.values()))
+                        if partner is None or partner is group:
+                            continue
+                    estimate = _estimate(column, here, partner)
+                    if estimate is None or (math.isnan(estimate.value) and not column.empty):
                         continue
-                    row = self._row(part, column, here, partner)
-                    if row is None:
-                        continue
-                    first = {str(key): value for key, value in here.iloc[0].items()}
-                    key = self._present({**fields, **more, **column.keys})
+                    key = self._present({**fields, **part.constants, **more, **column.keys})
                     if column.plain and len(here) > 1:
                         place = "; ".join(f"{field}={value}" for field, value in key.items())
-                        raise DataError(f"each value of an artefact comes once, got {place!r}, {quantity!r} "
-                                        f"{len(here)} times; look for records of two runs in one folder, or add the "
-                                        f"key of {self.identifier} that tells them apart")
-                    yield {
-                        **key, "column": quantity.format_map(first), "variant": part.variant or str(found["variant"]),
-                        **row,
-                    }  # fmt: skip
-
-    def _row(self, part: Part, column: Column, group: pd.DataFrame, partner: pd.DataFrame | None) -> Row | None:
-        """Return value, errors and note of one quantity in one group, None if there is nothing to show."""
-        estimate = _estimate(column, group, partner)
-        note = part.note if column.note is None else column.note
-        if estimate is None or (math.isnan(estimate.value) and not column.empty):
-            return None
-        first = {str(key): value for key, value in group.iloc[0].items()}
-        text = note.format_map(first) if isinstance(note, str) else note(group)
-        row: Row = {"value": estimate.value, "standard_error": estimate.standard_error, "lower": estimate.lower,
-                    "upper": estimate.upper, "note": text}  # fmt: skip
-        row["replicates"] = estimate.replicates if estimate.replicates else math.nan
-        named = {name: getattr(column, name) for name in ("lower", "upper", "standard_error", "replicates")}
-        return row | {name: first[source] for name, source in named.items() if source}
-
-    def _word(self, key: str, value: object) -> object:
-        return self.words.get(key, {}).get(value, value)
+                        raise DataError(
+                            f"each value of an artefact comes once, got {place!r}, {quantity!r} "
+                            f"{len(here)} times; look for records of two runs in one folder, or add the "
+                            f"key of {self.identifier} that tells them apart"
+                        )
+                    note = part.note if column.note is None else column.note
+                    text = note.format_map(first) if isinstance(note, str) else note(here)
+                    variant = part.variant or str(found["variant"])
+                    row = estimate_row(key, quantity.format_map(first), variant, estimate, text)
+                    named = {name: getattr(column, name) for name in ("lower", "upper", "standard_error", "replicates")}
+                    yield (
+                        row
+                        | {"replicates": estimate.replicates or math.nan}
+                        | {name: first[source] for name, source in named.items() if source}
+                    )
 
     def _present(self, fields: Row) -> Row:
         """Return the fields that are there, in the order of `keys`."""
@@ -304,18 +225,7 @@ class Table(Artefact):
         return {name: there[name] for name in self.keys if name in there}
 
     def check(self, columns: Mapping[str, Iterable[str]]) -> None:
-        """Refuse a declaration that the experiments cannot fill.
-
-        Parameters
-        ----------
-        columns : mapping
-            Experiment -> the record columns that it declares.
-
-        Raises
-        ------
-        PlanError
-            If a part names an unknown experiment or record column, or no part gives a key.
-        """
+        """Refuse a declaration that the experiments, whose record `columns` are given by name, cannot fill."""
         given = set()
         for part in self.parts:
             try:

@@ -42,23 +42,15 @@ UNJUDGED = {"timing": "reported", "structure": "structure_only"}
 NOT_REAL = "not the real data"  # begins the note of what is not compared because a stand-in was used
 TIMINGS = "clock times are in the run's folder of timings"
 REDUCED = "no value in this run, which may be of reduced size"
+NO_SETTING = "this run has no setting of ours for it: the number shown is the printed one"
 
 
 def rounds_into(value: float, printed: Printed, zero: float = 0.0) -> bool:
     """Return whether `value` lies in the half-unit interval of a printed number, both ends included.
 
-    The shortest decimal that gives `value` back is compared in decimal arithmetic, so that a tie such as 0.0645
-    agrees with both 0.064 and 0.065 and nothing beyond a tie agrees.
-
-    Parameters
-    ----------
-    value : float
-        Our number.
-    printed : Printed
-        The paper's number.
-    zero : float
-        Half-width of a bare "0", which has no last place: 0 where the paper means exactly zero, else the resolution
-        below which its method cannot tell a number from zero.
+    The shortest decimal that gives `value` back is compared in decimal arithmetic: a tie such as 0.0645 agrees with
+    both 0.064 and 0.065, and nothing beyond a tie agrees. `zero` is the half-width of a bare "0", which has no last
+    place: the resolution below which the paper's method cannot tell a number from zero, or 0.
     """
     if not math.isfinite(value):
         return False
@@ -70,19 +62,8 @@ def two_sided_p(value: float, printed: Printed, standard_error: float, paper_err
     """Return z and its two-sided normal p-value for a printed Monte Carlo number.
 
     z = max(0, |value - printed| - half unit) / sqrt(standard_error² + paper_error²): only what rounding cannot explain
-    counts, so the test is conservative.
-
-    Parameters
-    ----------
-    value : float
-        Our estimate.
-    printed : Printed
-        The paper's estimate.
-    standard_error, paper_error : float
-        Standard errors of the two, at least 0. If both are 0, z is 0 or infinite.
+    counts, so the test is conservative. If both errors are 0, z is 0 or infinite.
     """
-    checks.real("standard_error", standard_error, at_least=0)
-    checks.real("paper_error", paper_error, at_least=0)
     if rounds_into(value, printed):
         return 0.0, 1.0
     gap = float(abs(Decimal(repr(float(value))) - printed.value) - printed.half_unit)
@@ -92,32 +73,15 @@ def two_sided_p(value: float, printed: Printed, standard_error: float, paper_err
 
 
 def spread_error(spread: float, replicates: float) -> float:
-    """Return the normal-theory standard error of a standard deviation, s / sqrt(2 (R - 1)).
-
-    Raises
-    ------
-    ArgumentError
-        If there are fewer than two replicates.
-    """
-    if not replicates >= 2:
-        raise ArgumentError(f"a standard deviation needs at least 2 replicates, got {replicates:g}; run more")
+    """Return the normal-theory standard error of a standard deviation, s / sqrt(2 (R - 1))."""
     return abs(spread) / math.sqrt(2 * (replicates - 1))
 
 
 def paper_error(standard_error: float, replicates: float, paper_replicates: float, paper_spread: float) -> float:
     """Return the standard error of a printed estimate.
 
-    That is s_paper / sqrt(R_paper) where the paper prints the standard deviation behind a mean; elsewhere ours,
-    rescaled: standard_error sqrt(R / R_paper). With R_paper = 1 this is our standard deviation over replicates.
-
-    Parameters
-    ----------
-    standard_error, replicates : float
-        Ours.
-    paper_replicates : float
-        The paper's, at least 1.
-    paper_spread : float
-        The paper's standard deviation over replicates; NaN where it prints none.
+    That is s_paper / sqrt(R_paper) where the paper prints the standard deviation behind a mean (else NaN); elsewhere
+    ours, rescaled: standard_error sqrt(R / R_paper). With R_paper = 1 this is our standard deviation over replicates.
     """
     if math.isfinite(paper_spread):
         return paper_spread / math.sqrt(paper_replicates)
@@ -132,19 +96,11 @@ def holm(p_values: Sequence[float], level: float = LEVEL) -> np.ndarray:
     """Return which hypotheses Holm's step-down procedure rejects at family-wise `level`.
 
     The i-th smallest p-value (i = 0, 1, ...) is rejected while p <= level / (count - i).
-
-    Raises
-    ------
-    ArgumentError
-        If a p-value lies outside [0, 1].
     """
     p = checks.finite_array("p_values", p_values, ndim=1)
-    if p.size and not (p.min() >= 0 and p.max() <= 1):
-        raise ArgumentError(f"p_values must lie in [0, 1], got {p.min():g} to {p.max():g}")
     order = np.argsort(p, kind="stable")
-    small = p[order] <= level / (p.size - np.arange(p.size)) if p.size else np.zeros(0, dtype=bool)
     rejected = np.zeros(p.size, dtype=bool)
-    rejected[order] = np.logical_and.accumulate(small)
+    rejected[order] = np.logical_and.accumulate(p[order] <= level / np.arange(p.size, 0, -1))
     return rejected
 
 
@@ -160,14 +116,11 @@ def compare(
 
     Parameters
     ----------
-    published : DataFrame
-        Columns `paper`, `artefact`, `keys`, `dpsub.reproduce.published.FIELDS`.
+    published, keys : DataFrame, sequence of str
+        Printed numbers as `dpsub.reproduce.published.load` returns them, and their key columns as `row` names them.
     values : DataFrame
-        Columns `keys` and `VALUE_COLUMNS`, at most one row for each keys, column and variant. A row without value says
-        in its note why there is none. Rows that the paper does not print are ignored. The column `configured`, if
-        there, says which values are settings of the configuration, which any record of this run was made with.
-    keys : sequence of str
-        The key columns of the artefact, in the order in which `row` names them.
+        `keys` and `VALUE_COLUMNS`; a row without value says in its note why. Rows that the paper does not print are
+        ignored. The column `configured`, if there, says which values are settings of the configuration.
     data_labels : collection of str
         Labels of the data behind `values`; empty where all data are simulated. Numbers on real data are compared only
         if every label is "real".
@@ -180,12 +133,13 @@ def compare(
     Raises
     ------
     DataError
-        If the values lack columns, come twice, or name an unknown variant.
+        If values come twice, or name an unknown variant.
     """
     place = [*keys, "column"]
-    _check(values, place)
-    if isinstance(data_labels, str):
-        raise ArgumentError(f"data_labels must be a list of labels, got the text {data_labels!r}; put it in a list")
+    for variant in set(values["variant"]) - set(VARIANTS):
+        raise DataError(f"a variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    for _, row in values[values.duplicated([*place, "variant"])].head(1).iterrows():
+        raise DataError(f"each value must come once, got {', '.join(row[[*place, 'variant']])} twice; remove one")
     if published.empty:
         return pd.DataFrame(columns=list(dict.fromkeys([*COLUMNS, *keys])))
     stand_in = ", ".join(sorted(label for label in data_labels if label and label != "real"))
@@ -196,15 +150,14 @@ def compare(
     judged = found.loc[found["variant"].isin(JUDGED), "number"]
     lacking = printed[~printed["number"].isin(judged)].assign(variant="stated", computed=False)
     table = pd.concat([lacking, found], ignore_index=True).reindex(columns=found.columns)
-    rank = table["variant"].map({name: position for position, name in enumerate(VARIANTS)})
-    table = table.assign(rank=rank).sort_values(["number", "rank"], ignore_index=True)
+    table["rank"] = table["variant"].map(VARIANTS.index)
+    table = table.sort_values(["number", "rank"], ignore_index=True)
     cells = [_judge({str(name): value for name, value in row.items()}, stand_in) for row in table.to_dict("records")]
     answers = pd.DataFrame(cells, columns=["value", "lower", "upper", "verdict", "agrees", "p_value", "words"])
     answers = answers.astype({"verdict": object, "agrees": object})
     for variant in JUDGED:
         family = (table["variant"] == variant) & answers["p_value"].notna()
-        rejected = holm(answers.loc[family.to_numpy(), "p_value"].tolist())
-        answers.loc[family.to_numpy(), "agrees"] = ~rejected
+        answers.loc[family, "agrees"] = ~holm(answers.loc[family, "p_value"].tolist())
     agrees = answers.pop("agrees")
     stated = set(table.loc[(table["variant"] == "stated") & agrees.eq(True), "number"])
     alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)
@@ -219,17 +172,6 @@ def compare(
     return pd.concat([kept, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
 
 
-def _check(values: pd.DataFrame, place: list[str]) -> None:
-    needed = [*place[:-1], *VALUE_COLUMNS]
-    missing = [name for name in needed if name not in values.columns]
-    if missing:
-        raise DataError(f"values must have the columns {', '.join(needed)}, got none named {', '.join(missing)}")
-    for variant in set(values["variant"]) - set(VARIANTS):
-        raise DataError(f"a variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
-    for _, row in values[values.duplicated([*place, "variant"])].head(1).iterrows():
-        raise DataError(f"each value must come once, got {', '.join(row[[*place, 'variant']])} twice; remove one")
-
-
 def _judge(row: Mapping[str, Any], stand_in: str) -> dict[str, Any]:
     """Return what follows from a printed number and ours alone: Monte Carlo numbers get a p-value, others a verdict."""
     kind, note = row["kind"], "" if pd.isna(row["our_note"]) else str(row["our_note"])
@@ -242,8 +184,9 @@ def _judge(row: Mapping[str, Any], stand_in: str) -> dict[str, Any]:
     if kind == "structure":
         return {**answer, "verdict": UNJUDGED[kind]}
     if math.isnan(value):
-        if kind == "setting" and not row["computed"]:  # nothing says what we use: it is taken to be the paper's
-            return {**answer, "value": float(parse_printed(row["printed"]).value), "verdict": "used"}
+        if kind == "setting" and not row["computed"]:
+            printed = float(parse_printed(row["printed"]).value)
+            return {**answer, "value": printed, "verdict": "used", "words": NO_SETTING}
         return {**answer, "verdict": "not_compared", "words": answer["words"] or REDUCED}
     if kind == "setting":
         if rounds_into(value, parse_printed(row["printed"])):
@@ -302,13 +245,7 @@ def overall_by_cell(table: pd.DataFrame, cell: Sequence[str] = CELL) -> dict[tup
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return a comparison: columns `COLUMNS`, three of them numbers.
-
-    Raises
-    ------
-    DataError
-        If the file is missing or has other columns.
-    """
+    """Return a comparison: columns `COLUMNS`, three of them numbers."""
     frame = _read(path, COLUMNS)
     return frame.assign(**{name: pd.to_numeric(frame[name]).astype(float) for name in ("value", "lower", "upper")})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +43,10 @@ SMALL: dict[str, dict[str, Any]] = {
 SETTINGS = {name: EXPERIMENTS.get(name).settings({"parts": 1, **over}) for name, over in SMALL.items()}
 
 
-def run(name: str, variant: str, records: Frames, settings: Any = None) -> pd.DataFrame:
-    experiment, chosen = EXPERIMENTS.get(name)(), settings or SETTINGS[name]
-    over = chosen.model_dump(mode="json")
-    found = experiment.compute(over, variant=variant, replicates=range(experiment.replicates(chosen)), seed=20231220,
-                               records=records)  # fmt: skip
+def run(name: str, variant: str, records: Frames) -> pd.DataFrame:
+    experiment = EXPERIMENTS.get(name)()
+    found = experiment.compute(SMALL[name], variant=variant, replicates=range(experiment.replicates(SETTINGS[name])),
+                               seed=20231220, records=records)  # fmt: skip
     return found.assign(variant=variant, data="")
 
 
@@ -62,17 +60,17 @@ def records() -> Frames:
 
 @pytest.fixture(scope="module")
 def good(records: Frames) -> Frames:
-    """Records as if each data set were the paper's, songs standing for all others, in the order that the paper states;
-    without those for which two statements fail."""
-    cost = records[COSTS]
+    """Records as if each data set were the paper's, songs standing for all others, in the order that the paper states,
+    repeated so often that sign tests decide; without those for which two statements fail."""
+    cost, profiles, noise = (records[name] for name in (COSTS, PROFILES, NOISE))
     songs = [cost[cost["dataset"] == "song"].assign(dataset=name)
              for name in ("kdd_protein", "rna", "covertype", "pose", "miniboone", "fma")]  # fmt: skip
-    frame = pd.concat([cost, *songs], ignore_index=True).assign(data_label="real")
+    every = pd.concat([cost, *songs], ignore_index=True).assign(data_label="real")
+    frame = pd.concat([every.assign(replicate=every["replicate"] + 3 * i) for i in range(4)], ignore_index=True)
     rank = frame["sampler"].map({"unif": 0.0, "core": 0.01, "opt": 0.02, "full": 0.1})
     frame["cost"] = frame["mean_square"] * 0.9 * (1 - rank * np.where(frame["m_paper"] == 15000, 0.5, 1.0))
-    profiles = records[PROFILES]
     return {**records, COSTS: frame, PROFILES: profiles.assign(other=profiles["psi"]),
-            NOISE: records[NOISE].assign(m_max=0.0)}  # fmt: skip
+            NOISE: noise.assign(m_max=noise["n"] * noise["mean_square"] / noise["radius"] ** 2)}  # fmt: skip
 
 
 def verdicts(records: Frames, name: str = "claims") -> pd.DataFrame:
@@ -95,45 +93,32 @@ def test_every_printed_claim_has_a_verdict_or_a_reason(records: Frames) -> None:
     assert {row for row, _ in found.index} - {row for row, _ in claims} == {"c19", "c27", "c28", "c35"}
 
 
-def scaled(name: str, column: str, factor: float, **where: Any) -> Callable[[Frames], Frames]:
-    def apply(records: Frames) -> Frames:
-        frame = pd.concat([records[name].assign(replicate=records[name]["replicate"] + 3 * i) for i in range(4)])
-        chosen = (frame[list(where)] == pd.Series(where)).all(axis=1) if name == COSTS else frame["sampler"] == "opt"
-        assert chosen.any()
-        return {**records, name: frame.assign(**{column: frame[column].where(~chosen, frame[column] * factor)})}
-
-    return apply
-
-
-def changed(name: str, **columns: Any) -> Callable[[Frames], Frames]:
-    return lambda records: {**records, name: records[name].assign(**columns)}
-
-
-FAULTS: dict[str, Callable[[Frames], Frames]] = {
-    "c01": changed(PROFILES, other=0.0),
-    "c10": lambda records: {**records, SUMS: scaled_weights(records[SUMS])},
-    "c11": lambda records: {**records, SUMS: records[SUMS].assign(
-        max_loss=records[SUMS]["max_loss"] * np.where(records[SUMS]["sampler"] == "opt", 3, 1))},
-    "c12": changed(NOISE, m_max=1e9),
-    "c17": lambda records: {**records, COSTS: records[COSTS][records[COSTS]["epsilon"] != 30]},
-    "c29": scaled(COSTS, "cost", 0.5, dataset="rna", sampler="unif"),
-    "c30": scaled(COSTS, "cost", 2.0, sampler="opt"),
-    "c31": scaled(COSTS, "cost", 3.0, epsilon=0.5),
-    "c32": scaled(COSTS, "cost", 3.0, m_paper=15000.0, sampler="unif"),
-    "c33": scaled(COSTS, "cost", 0.5, m_paper=10000.0, sampler="unif"),
-    "c34": scaled(COSTS, "cost", 0.5, dataset="fma", sampler="unif"),
-    "c36": changed(PROFILES, added=1.0),
-}  # fmt: skip
-
-
-def scaled_weights(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(weight=frame["weight"] * np.where(frame["sampler"] == "opt", 2, 1))
+# claim -> the numbers that are multiplied: records, column, by what, and where
+FAULTS: dict[str, tuple[str, str, float, dict[str, object]]] = {
+    "c01": (PROFILES, "other", 1.11, {"topic": "uniform"}),
+    "c10": (SUMS, "weight", 1.15, {"rule": "b1", "sampler": "opt"}),
+    "c11": (SUMS, "max_loss", 2.0, {"sampler": "opt"}),
+    "c12": (NOISE, "m_max", 1.001, {"dataset": "rna"}),
+    "c17": (COSTS, "epsilon", 2.0, {"epsilon": 30.0}),
+    "c29": (COSTS, "cost", 0.98, {"dataset": "rna", "sampler": "unif"}),
+    "c30": (COSTS, "cost", 1.02, {"sampler": "opt"}),
+    "c31": (COSTS, "cost", 1.2, {"epsilon": 0.5}),
+    "c32": (COSTS, "cost", 1.05, {"m_paper": 15000.0, "sampler": "unif"}),
+    "c33": (COSTS, "cost", 0.97, {"m_paper": 10000.0, "sampler": "unif"}),
+    "c34": (COSTS, "cost", 0.98, {"dataset": "fma", "sampler": "unif"}),
+    "c36": (PROFILES, "psi", 1.001, {"topic": "uniform"}),
+}
 
 
 @pytest.mark.parametrize("claim", STATEMENTS, ids=lambda claim: claim.claim)
 def test_each_statement_holds_on_good_records_and_a_planted_fault_turns_it(good: Frames, claim: Claim) -> None:
+    name, column, factor, where = FAULTS[claim.claim]
+    frame = good[name]
+    chosen = (frame[list(where)] == pd.Series(where)).all(axis=1)
+    assert chosen.any()
+    bad = {**good, name: frame.assign(**{column: frame[column].mask(chosen, frame[column] * factor)})}
     before, after = (next(answer for answer in claim.answers(frames) if answer["variant"] == "stated")
-                     for frames in (good, FAULTS[claim.claim](good)))  # fmt: skip
+                     for frames in (good, bad))  # fmt: skip
     assert before["value"] == 1
     assert "no epsilon 30" in after["note"] if claim.claim == "c17" else after["value"] == 0
 
@@ -174,19 +159,13 @@ def test_table_1_judges_the_papers_data_only(records: Frames, radius: float, ver
     assert found.loc[("dataset=RNA", "radius"), "note"].startswith("no value in this run")
 
 
-def test_noise_of_twins_is_that_of_table_1_and_optimal_sampling_needs_the_least(records: Frames) -> None:
+def test_noise_of_twins_is_that_of_table_1(records: Frames) -> None:
     frame = records[NOISE]
     key = ["variant", "dataset", "sampler", "m_paper", "epsilon"]
     pairs = frame[frame["data_label"] == "table1"].merge(frame[frame["data_label"] == "synthetic"], on=key)
     finite = pairs[np.isfinite(pairs["epsilon"]) & (pairs["sampler"] != "full") & (pairs["dataset"] == "song")]
     assert len(finite) > 20
     assert finite["beta_sum_x"].to_numpy() == pytest.approx(finite["beta_sum_y"].to_numpy(), rel=1e-4)
-    stated = frame[(frame["variant"] == "stated") & (frame["data_label"] == "synthetic")]
-    wide = stated.pivot_table(index=["dataset", "m_paper", "epsilon"], columns="sampler", values="beta_sum")
-    both = wide.dropna(subset=["opt"])[lambda found: found["opt"] > 0]
-    assert len(both) > 10 and (both["opt"] <= both[["core", "unif"]].min(axis=1) * (1 + 1e-9)).all()
-    infeasible = stated[(stated["sampler"] == "opt") & stated["s"].isna()]
-    assert len(infeasible) and (infeasible["m_max"] < infeasible["m"]).all()
 
 
 def test_noise_of_other_settings_is_refused(records: Frames) -> None:

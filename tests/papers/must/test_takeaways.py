@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+import pytest
 
 from dpsub.papers.must.takeaways import TAKEAWAYS
 from dpsub.reproduce.report.takeaways import Tables
+from tests.papers.cells import cells
 
 
 def test_takeaways_leave_out_what_a_run_lacks() -> None:
     assert TAKEAWAYS.sentences(Tables({})) == []
-    (only,) = TAKEAWAYS.sentences(Tables({"table9": _law_means()}))
+    means = cells("experiment sampler column stated", *(("3", *row) for row in (
+        ("wor", "law_mean", 300.0), ("must_ww", "law_mean", 225.0))))  # fmt: skip
+    (only,) = TAKEAWAYS.sentences(Tables({"table9": means}))
     assert only == (
         "**Fewer gradients.** In the sizes of experiment 3 a subset drawn by MUST.WW has 225.0 distinct records on "
         "average where WOR has 300: 25 % fewer gradients to evaluate."
     )
 
 
-def test_composed_privacy_is_judged_by_its_brackets() -> None:
-    def sentence(upper: float) -> str:
-        rows = []
+@pytest.mark.parametrize(
+    ("upper", "judged"),
+    [
+        (1e-4, "Even by that measure MUST.WW pays for the smaller noise with privacy."),
+        (0.45, "The brackets of MUST.WW and Poisson do not separate the two."),
+    ],
+)
+def test_composed_privacy_is_judged_by_its_brackets(upper: float, judged: str) -> None:
+    rows = [
+        (sampler, column, *numbers, "1")
         for sampler, noise, low, high in (
             ("poisson", 2.6, 1e-5, upper), ("wor", 2.6, 1e-3, 2e-3), ("wr", 2.6, 1e-3, 2e-3),
             ("must_ow", 2.1, 0.4, 0.5), ("must_ww", 2.0, 0.4, 0.5),
-        ):  # fmt: skip
-            rows += [(sampler, "sigma_times_m", noise, np.nan), (sampler, "delta_c_lower", np.nan, low),
-                     (sampler, "delta_c_upper", np.nan, high)]  # fmt: skip
-        cells = pd.DataFrame(rows, columns=["sampler", "column", "stated", "consistent"]).assign(printed="1")
-        (text,) = TAKEAWAYS.sentences(Tables({"table8": cells}))
-        return text
-
-    assert "MUST.WW adds 23 % less noise than Poisson" in sentence(1e-4)
-    assert "Even by that measure MUST.WW pays for the smaller noise with privacy." in sentence(1e-4)
-    assert "The brackets of MUST.WW and Poisson do not separate the two." in sentence(0.45)
+        )
+        for column, *numbers in (("sigma_times_m", noise, np.nan), ("delta_c_lower", np.nan, low),
+                                 ("delta_c_upper", np.nan, high))
+    ]  # fmt: skip
+    (text,) = TAKEAWAYS.sentences(Tables({"table8": cells("sampler column stated consistent printed", *rows)}))
+    assert "MUST.WW adds 23 % less noise than Poisson" in text and judged in text
 
 
 def test_what_is_proved_stands_with_what_is_not() -> None:
     rows = [
-        (sampler, column, value)
-        for sampler, low, high in (
+        (sampler, f"delta_c_{end}", value, "1")
+        for sampler, *bounds in (
             ("poisson", 0.377, 1.0), ("wor", 0.369, 0.571), ("wr", 0.39, 0.58), ("must_ow", 0.9, 0.95),
             ("must_ww", 0.9, 0.96),
         )
-        for column, value in (("delta_c_lower", low), ("delta_c_upper", high))
+        for end, value in zip(("lower", "upper"), bounds, strict=True)
     ]  # fmt: skip
-    cells = pd.DataFrame(rows, columns=["sampler", "column", "rigorous"]).assign(printed="1")
-    (text,) = TAKEAWAYS.sentences(Tables({"table8": cells}))
+    (text,) = TAKEAWAYS.sentences(Tables({"table8": cells("sampler column rigorous printed", *rows)}))
     assert "Poisson at least 0.37 (nothing is proved: its sums are divided by the realised size)" in text
     assert "WOR 0.36 to 0.58," in text  # .369 to .571, each rounded to its safe side
     assert "No guarantee below the first numbers can hold" in text
@@ -57,13 +62,6 @@ def test_noise_is_compared_at_equal_proved_privacy() -> None:
         (target, sampler, "substitute", "noise_over_wor", ratio)
         for target, sampler, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))
     ]
-    cells = pd.DataFrame(rows, columns=["target_epsilon", "sampler", "adjacency", "column", "rigorous"])
-    (text,) = TAKEAWAYS.sentences(Tables({"noise_at_equal_privacy": cells}))
+    table = cells("target_epsilon sampler adjacency column rigorous", *rows)
+    (text,) = TAKEAWAYS.sentences(Tables({"noise_at_equal_privacy": table}))
     assert "that of MUST.OW is 1.4 to 2.9 times and that of MUST.WW is 1.7 to 1.7 times that of WOR" in text
-
-
-def _law_means() -> pd.DataFrame:
-    return pd.DataFrame({
-        "experiment": "3", "sampler": ["wor", "must_ww"], "column": "law_mean", "printed": "", "stated": [300.0, 225.0],
-        "verdict": "", "erratum": "", "note": "",
-    })  # fmt: skip

@@ -7,7 +7,7 @@ the noise from the formulas of the paper, gradients record by record, errors fro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from scipy.stats import norm
 from dpsub import sampling
 from dpsub.data import adult
 from dpsub.reproduce.experiments import REGISTRY
-from dpsub.sampling.frame import Frame, Sample
+from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
-from tests.experiment_runs import only, settings_of
+from tests.experiment_runs import only
 
 ROOT = 7
 REPLICATES = range(1, 3)
@@ -33,11 +33,8 @@ SAMPLERS = ("nonprivate", "poisson", "wor", "wr", "must_wo", "must_ow", "must_ww
 VARIANTS = ("stated", "as_done", "consistent")
 
 
-def records(
-    name: str, variant: str, replicates: range, sizes: dict[str, Any], data: dict[str, Path] | None = None
-) -> pd.DataFrame:
-    settings = settings_of(name, **sizes)
-    return REGISTRY.get(name)().compute(settings, variant=variant, replicates=replicates, seed=ROOT, data=data or {})
+def records(name: str, variant: str, replicates: range, sizes: dict[str, Any], **data: Path) -> pd.DataFrame:
+    return REGISTRY.get(name)().compute(sizes, variant=variant, replicates=replicates, seed=ROOT, data=data)
 
 
 def inclusion(sampler: str, n: int, m: int, b: int) -> float:
@@ -71,59 +68,61 @@ def sampler_of(sampler: str, variant: str, n: int, m: int, b: int) -> sampling.S
     return sampling.of_sizes(drawn, n=n, m=m, b=b)
 
 
-def step(
-    beta: np.ndarray, gradients: np.ndarray, batch: Sample, clip: float | None, divisor: float | None
-) -> np.ndarray:
-    """Average of the gradients of a batch, record by record and copy by copy."""
-    total, copies = np.zeros_like(beta), 0
-    for gradient, count in zip(gradients, batch.counts, strict=True):
-        size = float(np.linalg.norm(gradient))
-        for _ in range(int(count)):
-            total = total + (gradient if clip is None or size <= clip else gradient * clip / size)
-            copies += 1
-    return total / (divisor or copies)
+def descent(
+    name: str, variant: str, sampler: str, target: float | None, replicate: int, sizes: dict[str, int],
+    x: np.ndarray, slope: Callable[[np.ndarray, np.ndarray], np.ndarray], beta: np.ndarray, rate: float,
+) -> Iterator[np.ndarray]:  # fmt: skip
+    """Yield beta after each iteration: gradients record by record and copy by copy.
+
+    `x` are the training records, `slope` the derivative of the loss of the records `rows` by their predictor, from
+    beta and rows; `sizes` are the fields of the streams' keys, n among them where they have it.
+    """
+    n, m, b, iterations = len(x), sizes["m"], sizes["b"], sizes["iterations"]
+    key = {"scheme": sampler, "epsilon_amplified": target, **sizes}  # "scheme": see SAMPLER_KEY
+    sample, noisy = (stream(ROOT, experiment=name, cell=key, role=role, replicate=replicate)
+                     for role in ("sample", "noise"))  # fmt: skip
+    block = sampler_of(sampler, variant, n, m, b).draw_block(Frame(n), iterations, sample)
+    noise, consistent = np.zeros((iterations, x.shape[1])), variant == "consistent"
+    if target is not None:
+        moved = (3 if sampler == "poisson" else 6) / m if consistent else 3 / n
+        sigma = noise_scale(variant, target, inclusion(sampler, n, m, b), n, moved)
+        noise = sigma * noisy.standard_normal(noise.shape)
+    for t in range(iterations):
+        rows, total, copies = block[t].indices, np.zeros_like(beta), 0
+        for gradient, count in zip(x[rows] * slope(beta, rows)[:, None], block[t].counts, strict=True):
+            size = float(np.linalg.norm(gradient))
+            for _ in range(int(count)):
+                total = total + (gradient if target is None or size <= 3 else gradient * 3 / size)
+                copies += 1
+        beta = beta - rate * (total / (m if consistent and sampler == "poisson" else copies) + noise[t])
+        yield beta
 
 
 class TestLinearRegression:
     n, m, b, iterations = 60, 10, 20, 20
 
     @classmethod
-    def sizes(cls) -> dict[str, Any]:
-        return {"n": cls.n, "m": cls.m, "b": cls.b, "iterations": cls.iterations, "epsilon_amplified": TARGETS}
-
-    @classmethod
     @cache
     def found(cls, variant: str, name: str = "linear_regression") -> pd.DataFrame:
-        return records(name, variant, REPLICATES, cls.sizes())
-
-    def rng(self, role: str, cell: dict[str, Any], replicate: int) -> np.random.Generator:
-        return stream(ROOT, experiment="linear_regression", cell=cell, role=role, replicate=replicate)
+        sizes = {"n": cls.n, "m": cls.m, "b": cls.b, "iterations": cls.iterations, "epsilon_amplified": TARGETS}
+        return records(name, variant, REPLICATES, sizes)
 
     def path(
         self, variant: str, sampler: str, target: float | None, replicate: int
     ) -> Iterator[tuple[np.ndarray, float]]:
         """Yield beta and the mean squared error of all records after each iteration."""
-        n, m, b = self.n, self.m, self.b
-        key = {"scheme": sampler, "epsilon_amplified": target}  # "scheme": see SAMPLER_KEY
-        rng = self.rng("data", {"n": n, "beta": BETA, **(key if variant == "as_done" else {})}, replicate)
+        n, name = self.n, "linear_regression"
+        cell = {
+            "n": n,
+            "beta": BETA,
+            **({"scheme": sampler, "epsilon_amplified": target} if variant == "as_done" else {}),
+        }
+        rng = stream(ROOT, experiment=name, cell=cell, role="data", replicate=replicate)
         x = np.column_stack([np.ones(n), rng.standard_normal((n, 2))])
         y = x @ BETA + rng.standard_normal(n)
-        cell = {**key, "n": n, "m": m, "b": b, "iterations": self.iterations}
-        block = sampler_of(sampler, variant, n, m, b).draw_block(
-            Frame(n), self.iterations, self.rng("sample", cell, replicate)
-        )
-        noise = np.zeros((self.iterations, 3))
-        fixed = variant == "consistent" and sampler == "poisson"
-        if target is not None:
-            moved = (3 if sampler == "poisson" else 6) / m if variant == "consistent" else 3 / n
-            sigma = noise_scale(variant, target, inclusion(sampler, n, m, b), n, moved)
-            noise = sigma * self.rng("noise", cell, replicate).standard_normal((self.iterations, 3))
-        beta = START
-        for t in range(self.iterations):
-            rows = block[t].indices
-            gradients = 2 * x[rows] * (x[rows] @ beta - y[rows])[:, None]
-            clip = None if target is None else 3.0
-            beta = beta - 0.04 * (step(beta, gradients, block[t], clip, m if fixed else None) + noise[t])
+        sizes = {"n": n, "m": self.m, "b": self.b, "iterations": self.iterations}
+        for beta in descent(name, variant, sampler, target, replicate, sizes, x,
+                            lambda beta, rows: 2 * (x[rows] @ beta - y[rows]), START, 0.04):  # fmt: skip
             yield beta, float(np.mean((y - x @ beta) ** 2))
 
     @pytest.mark.parametrize("variant", VARIANTS)
@@ -147,66 +146,48 @@ class TestLinearRegression:
         assert curve["mse"].tolist() == pytest.approx(errors, rel=1e-9)
 
 
-class TestSubsetStatistics:
-    n, m, subsets = 40, 8, 12
-
-    @classmethod
-    @cache
-    def found(cls, variant: str) -> pd.DataFrame:
-        # narrow bounds, so that clipping is seen
-        sizes = {"n": cls.n, "m": cls.m, "b": [10, 15], "subsets": cls.subsets, "lower": -1, "upper": 2}
-        return records("subset_statistics", variant, REPLICATES, sizes)
-
-    @pytest.mark.parametrize("variant", ["stated", "consistent"])
-    def test_equals_the_loop(self, variant: str) -> None:
-        n, m, consistent = self.n, self.m, variant == "consistent"
-        for row in self.found(variant).to_dict("records"):
-            sampler, b, replicate = row["sampler"], row["b"], row["replicate"]
-            data = stream(ROOT, experiment="subset_statistics", cell={"n": n}, role="data", replicate=replicate)
-            x = data.standard_normal(n)
-            x = np.clip(x, -1, 2) if consistent else x
-            key = {"scheme": sampler, "b": b, "n": n, "m": m, "subsets": self.subsets}
-            rng = stream(ROOT, experiment="subset_statistics", cell=key, role="sample", replicate=replicate)
-            block = sampler_of(sampler, variant, n, m, b or n).draw_block(Frame(n), self.subsets, rng)
-            fixed = m if consistent and sampler == "poisson" else None
-            means, variances = [], []
-            drawn = [block[i] for i in range(self.subsets)]
-            for subset in drawn:
-                values = np.repeat(x[subset.indices], subset.counts)
-                means.append(values.sum() / (fixed or len(values)))
-                variances.append(((values - values.mean()) ** 2).sum() / ((fixed or len(values)) - 1))
-            noise = stream(ROOT, experiment="subset_statistics", cell=key, role="noise", replicate=replicate)
-            for name, statistics in (("mean", means), ("variance", variances)):
-                sigma = 0.0
-                if sampler != "nonprivate":
-                    moved = {"mean": 3, "variance": 9}[name] / (m if consistent else n)
-                    if fixed:
-                        moved = {"mean": 2 / m, "variance": 9 / (m - 1)}[name]
-                    sigma = noise_scale(variant, 0.1, inclusion(sampler, n, m, b), n, moved)
-                assert row[f"sigma_{name}"] == pytest.approx(sigma, rel=1e-8)
-                noisy = np.array(statistics) + (sigma * noise.standard_normal(self.subsets) if sigma else 0)
-                assert row[name] == pytest.approx(noisy.mean(), rel=1e-9)
-            assert row["distinct"] == pytest.approx(np.mean([len(subset.indices) for subset in drawn]))
-
-
-ADULT_SIZES: dict[str, Any] = {"m": 30, "b": 50, "iterations": 25, "epsilon_amplified": 0.01, "initial": 0.2}
+@pytest.mark.parametrize("variant", ["stated", "consistent"])
+def test_subset_statistics_equal_the_loop(variant: str) -> None:
+    n, m, subsets, name, consistent = 40, 8, 12, "subset_statistics", variant == "consistent"
+    # narrow bounds, so that clipping is seen
+    sizes = {"n": n, "m": m, "b": [10, 15], "subsets": subsets, "lower": -1, "upper": 2}
+    for row in records(name, variant, REPLICATES, sizes).to_dict("records"):
+        sampler, b, replicate = row["sampler"], row["b"], row["replicate"]
+        key = {"scheme": sampler, "b": b, "n": n, "m": m, "subsets": subsets}
+        data, sample, noise = (
+            stream(ROOT, experiment=name, cell=cell, role=role, replicate=replicate)
+            for cell, role in (({"n": n}, "data"), (key, "sample"), (key, "noise"))
+        )
+        x = data.standard_normal(n)
+        x = np.clip(x, -1, 2) if consistent else x
+        block = sampler_of(sampler, variant, n, m, b or n).draw_block(Frame(n), subsets, sample)
+        fixed = m if consistent and sampler == "poisson" else None
+        means, variances = [], []
+        drawn = [block[i] for i in range(subsets)]
+        for subset in drawn:
+            values = np.repeat(x[subset.indices], subset.counts)
+            means.append(values.sum() / (fixed or len(values)))
+            variances.append(((values - values.mean()) ** 2).sum() / ((fixed or len(values)) - 1))
+        for quantity, statistics in (("mean", means), ("variance", variances)):
+            sigma = 0.0
+            if sampler != "nonprivate":
+                moved = {"mean": 3, "variance": 9}[quantity] / (m if consistent else n)
+                if fixed:
+                    moved = {"mean": 2 / m, "variance": 9 / (m - 1)}[quantity]
+                sigma = noise_scale(variant, 0.1, inclusion(sampler, n, m, b), n, moved)
+            assert row[f"sigma_{quantity}"] == pytest.approx(sigma, rel=1e-8)
+            noisy = np.array(statistics) + (sigma * noise.standard_normal(subsets) if sigma else 0)
+            assert row[quantity] == pytest.approx(noisy.mean(), rel=1e-9)
+        assert row["distinct"] == pytest.approx(np.mean([len(subset.indices) for subset in drawn]))
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    return adult.scaled(adult.stand_in())
-
-
-@pytest.fixture(scope="module")
-def found(table: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
-    path = tmp_path_factory.mktemp("adult") / "adult.parquet"
-    adult.write(table, path, label="synthetic", sources={})
-    return {name: records("adult_logistic", name, REPLICATES, ADULT_SIZES, {"adult": path}) for name in VARIANTS}
+def found(prepared: dict[str, Path]) -> dict[str, pd.DataFrame]:
+    sizes = {"m": 30, "b": 50, "iterations": 25, "epsilon_amplified": 0.01, "initial": 0.2}
+    return {name: records("adult_logistic", name, REPLICATES, sizes, **prepared) for name in VARIANTS}
 
 
 class TestAdultLogistic:
-    m, b, iterations = ADULT_SIZES["m"], ADULT_SIZES["b"], ADULT_SIZES["iterations"]
-
     @pytest.mark.parametrize(
         ("variant", "sampler", "solver"),
         [
@@ -215,31 +196,17 @@ class TestAdultLogistic:
             ("consistent", "wr", "dp_sgd"), ("consistent", "must_ww", "converged"),
         ],
     )  # fmt: skip
-    def test_equals_the_loop(
-        self, found: dict[str, pd.DataFrame], table: pd.DataFrame, variant: str, sampler: str, solver: str
-    ) -> None:
-        n, replicate = adult.N_TRAIN, 2
-        target = None if sampler == "nonprivate" else 0.01
+    def test_equals_the_loop(self, found: dict[str, pd.DataFrame], variant: str, sampler: str, solver: str) -> None:
+        n, table = adult.N_TRAIN, adult.scaled(adult.stand_in())
         y = table[adult.TARGET].to_numpy(float)
         x = np.column_stack([np.ones(len(table)), table[list(adult.FEATURES)], *([y] if variant == "as_done" else [])])
-        cell = {"scheme": sampler, "epsilon_amplified": target, "m": self.m, "b": self.b, "iterations": self.iterations}
-        rng = stream(ROOT, experiment="adult_logistic", cell=cell, role="sample", replicate=replicate)
-        block = sampler_of(sampler, variant, n, self.m, self.b).draw_block(Frame(n), self.iterations, rng)
-        consistent = variant == "consistent"
-        noise = np.zeros((self.iterations, x.shape[1]))
-        if target is not None:
-            moved = (3 if sampler == "poisson" else 6) / self.m if consistent else 3 / n
-            sigma = noise_scale(variant, target, inclusion(sampler, n, self.m, self.b), n, moved)
-            rng = stream(ROOT, experiment="adult_logistic", cell=cell, role="noise", replicate=replicate)
-            noise = sigma * rng.standard_normal((self.iterations, x.shape[1]))
-        beta = np.full(x.shape[1], 0.2)
-        for t in range(self.iterations):
-            rows = block[t].indices
-            gradients = x[rows] * (1 / (1 + np.exp(-x[rows] @ beta)) - y[rows])[:, None]
-            divisor = self.m if consistent and sampler == "poisson" else None
-            moved_by = step(beta, gradients, block[t], None if target is None else 3.0, divisor) + noise[t]
-            beta = beta - (2 if solver == "converged" else 0.01) * moved_by
-        row = only(found[variant], sampler=sampler, solver=solver, replicate=replicate)
+        *_, beta = descent(
+            "adult_logistic", variant, sampler, None if sampler == "nonprivate" else 0.01, 2,
+            {"m": 30, "b": 50, "iterations": 25}, x[:n],
+            lambda beta, rows: 1 / (1 + np.exp(-x[rows] @ beta)) - y[rows],
+            np.full(x.shape[1], 0.2), 2 if solver == "converged" else 0.01,
+        )  # fmt: skip
+        row = only(found[variant], sampler=sampler, solver=solver, replicate=2)
         score, actual = x[n:] @ beta, y[n:] == 1
         predicted = score > 0
         assert row["accuracy"] == (predicted == actual).mean()
@@ -248,13 +215,10 @@ class TestAdultLogistic:
         train = x[:n] @ beta
         assert row["train_loss"] == pytest.approx(np.mean(np.log1p(np.exp(train)) - y[:n] * train), rel=1e-9)
 
-    def test_solvers_of_the_variants(self, found: dict[str, pd.DataFrame]) -> None:
+    def test_solvers_of_the_variants(self, found: dict[str, pd.DataFrame], prepared: dict[str, Path]) -> None:
+        """The reference fit comes once, with the first replicate."""
         solvers = {name: set(found[name]["solver"]) for name in VARIANTS}
         assert solvers == {"stated": {"dp_sgd"}, "as_done": {"dp_sgd"}, "consistent": {"dp_sgd", "converged"}}
-
-    def test_the_reference_fit_comes_once_with_the_first_replicate(self, table: pd.DataFrame, tmp_path: Path) -> None:
-        path = tmp_path / "adult.parquet"
-        adult.write(table, path, label="synthetic", sources={})
         sizes = {"m": 5, "b": 5, "iterations": 1}
-        frame = records("adult_logistic", "consistent", range(1), sizes, {"adult": path})
-        assert len(frame[frame["solver"] == "scikit_learn"]) == 1
+        frame = records("adult_logistic", "consistent", range(1), sizes, **prepared)
+        assert (frame["solver"] == "scikit_learn").sum() == 1

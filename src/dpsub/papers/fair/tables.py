@@ -14,8 +14,8 @@ from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, labe
 from dpsub.papers.fair.settings import TASKS
 from dpsub.reproduce import statistics, tables
 from dpsub.reproduce.artefact import Records
+from dpsub.reproduce.labels import number_kind
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.privacy import number_kind
 from dpsub.reproduce.report.takeaways import listed
 from dpsub.reproduce.statistics import Estimate, estimate_row
 from dpsub.reproduce.tables import Column, Part, Row

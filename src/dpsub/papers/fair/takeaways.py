@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsub.papers.fair.paired import REFERENCE, label_of
 from dpsub.reproduce.claims import LackingError
-from dpsub.reproduce.names import escape_markdown
+from dpsub.reproduce.labels import escape_markdown
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, listed
 
 SAME_LAW = ("wor", "must_oo")

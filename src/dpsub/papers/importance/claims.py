@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from dpsub.data.described import EIGHT
 from dpsub.data.point_sets import PERCENTILE
@@ -15,23 +16,9 @@ from dpsub.importance.samplers import WeightedLaplaceSum
 from dpsub.papers.importance.labels import APPENDIX, MAIN, TITLES
 from dpsub.reproduce import claims
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.claims import (
-    EQUAL,
-    STATED,
-    Claim,
-    Finding,
-    Frames,
-    LackingError,
-    Numbers,
-    Setting,
-    below,
-    number,
-    pick,
-)
+from dpsub.reproduce.claims import EQUAL, STATED, Claim, Finding, Frames, LackingError, Numbers, Setting, number, pick
 
-COSTS, NOISE, SUMS, PROFILES, TIMES = (
-    "importance_clustering", "importance_noise", "importance_sums", "importance_profiles", "importance_times",
-)  # fmt: skip
+COSTS, NOISE, SUMS, PROFILES = (f"importance_{name}" for name in ("clustering", "noise", "sums", "profiles"))
 CLOSE = 0.1  # what "almost identical" and "about" allow, relative
 SUBSTANTIAL = 0.75  # a loss of at most this share is substantially smaller
 SIGN_LEVEL = 0.05
@@ -103,22 +90,10 @@ def grid(frames: Frames) -> Finding:
 # Statements on data
 
 
-def labels_of(frame: pd.DataFrame, name: str) -> list[str]:
-    """Return what the data of this name are called in the records."""
-    return sorted(set(frame.loc[frame["dataset"] == name, "data_label"]))
-
-
 def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the records of these data sets.
-
-    Raises
-    ------
-    LackingError
-        If one of them is not the paper's in this run.
-    """
-    found = {name: labels_of(frame, name) for name in names}
-    lacking = [f"{TITLES[name]} is {', '.join(labels) or 'missing'}" for name, labels in found.items()
-               if labels != ["real"]]  # fmt: skip
+    """Return the records of these data sets; LackingError if one of them is not the paper's in this run."""
+    labels = frame.groupby("dataset")["data_label"].agg(lambda found: ", ".join(sorted(set(found))))
+    lacking = [f"{TITLES[name]} is {labels.get(name, 'missing')}" for name in names if labels.get(name) != "real"]
     if lacking:
         raise LackingError(f"not the real data: {'; '.join(lacking)}")
     return frame[frame["dataset"].isin(names)]
@@ -126,8 +101,9 @@ def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 def every_real(frame: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     """Return the names of all data sets that are the paper's, and their records; of the main ones if there is none."""
-    names = [name for name in TITLES if labels_of(frame, name) == ["real"]]
-    return ", ".join(TITLES[name] for name in names), real(frame, names or list(MAIN))
+    found = set(frame.loc[frame["data_label"] == "real", "dataset"])
+    names = [name for name in TITLES if name in found]
+    return ", ".join(TITLES[name] for name in names), real(frame, names or MAIN)
 
 
 def paired(frame: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
@@ -135,14 +111,11 @@ def paired(frame: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
 
     `worse` says so by a sign test over common repeats as well (two-sided, 5 % a cell).
     """
-    from scipy.stats import binomtest  # here, as its import takes longer than most jobs compute
-
     chosen = frame[np.isfinite(frame["epsilon"]) & frame["sampler"].isin((one, other))]
-    index = ["dataset", "m_paper", "epsilon", "replicate"]
-    wide = chosen.pivot_table(index=index, columns="sampler", values="cost").dropna()
     by_cell = ["dataset", "m_paper", "epsilon"]
+    wide = chosen.pivot_table(index=[*by_cell, "replicate"], columns="sampler", values="cost").dropna()
     losses = (wide[one] >= wide[other]).groupby(level=by_cell).agg(["sum", "size"])
-    p = np.array([binomtest(int(k), int(n)).pvalue for k, n in losses.itertuples(index=False)])
+    p = 2 * special.bdtr(np.minimum(losses["sum"], losses["size"] - losses["sum"]), losses["size"], 0.5)
     found = wide.groupby(level=by_cell).median()
     return found.assign(worse=(p < SIGN_LEVEL) & (found[one] > found[other]))
 
@@ -171,10 +144,8 @@ def limit_at_zero(frames: Frames) -> Finding:
     least = chosen[chosen["epsilon"] == chosen["epsilon"].min()]
     cells = least.groupby(["dataset", "sampler", "m_paper"])
     ratio = (cells["cost"].median() / cells["mean_square"].first()).dropna()
-    note = (
-        f"{names}: at epsilon {least['epsilon'].iloc[0]:g} {ratio.min():.3f} to {ratio.max():.3f} of the mean squared "
-        "norm"
-    )
+    ends = f"{ratio.min():.3f} to {ratio.max():.3f}"
+    note = f"{names}: at epsilon {least['epsilon'].iloc[0]:g} {ends} of the mean squared norm"
     return Finding(bool((ratio <= 1).all()), note)
 
 
@@ -200,34 +171,27 @@ def worse_at(m: float, frames: Frames) -> Finding:
                             f"in {found['worse'].sum()} of {len(found)} cells")  # fmt: skip
 
 
-def constant(value: float) -> Callable[[Frames], float]:
-    """Return the question for what is written into the code, whatever the records are."""
-    return lambda _: value
-
-
-FIXED = (
-    *(Setting(claim, column, f"{SUMS}.{path}") for claim, column, path in (
-        ("c02", "n", "n"), ("c03", "d", "d"), ("c05", "m", "m"), ("c06", "smallest_scale", "scale_min"),
-        ("c07", "largest_scale", "scale_max"), ("c08", "runs", "runs"),
-    )),
-    *(Setting(claim, column, f"{COSTS}.{path}") for claim, column, path in (
-        ("c13", "iterations", "iterations"), ("c14", "clusters", "clusters"), ("c18", "share", "mixing"),
-        ("c20", "replicates", "replicates"), ("c21", "smallest_m", "cells.sizes.pose.rows.0"),
-        ("c22", "largest_m", "cells.sizes.covertype.rows.2"), ("c23", "smaller_epsilon", "cells.size_epsilons.0"),
-        ("c23", "larger_epsilon", "cells.size_epsilons.1"),
-    )),
-    Setting("c24", "epsilon", f"{TIMES}.epsilon"),
-    Setting("c25", "m", f"{TIMES}.sizes.covertype.3"),
-)  # fmt: skip
+FIXED = tuple(Setting(claim, column, f"importance_{path}") for claim, column, path in (
+    ("c02", "n", "sums.n"), ("c03", "d", "sums.d"), ("c05", "m", "sums.m"), ("c06", "smallest_scale", "sums.scale_min"),
+    ("c07", "largest_scale", "sums.scale_max"), ("c08", "runs", "sums.runs"),
+    ("c13", "iterations", "clustering.iterations"), ("c14", "clusters", "clustering.clusters"),
+    ("c18", "share", "clustering.mixing"), ("c20", "replicates", "clustering.replicates"),
+    ("c21", "smallest_m", "clustering.cells.sizes.pose.rows.0"),
+    ("c22", "largest_m", "clustering.cells.sizes.covertype.rows.2"),
+    ("c23", "smaller_epsilon", "clustering.cells.size_epsilons.0"),
+    ("c23", "larger_epsilon", "clustering.cells.size_epsilons.1"),
+    ("c24", "epsilon", "times.epsilon"), ("c25", "m", "times.sizes.covertype.3"),
+))  # fmt: skip
 NUMBERS = (
+    # those of a lambda are written into the code, whatever the records are
     Claim("c04", "Section 3.3", number(Numbers(SUMS, "variance_per_dimension")), column="variance", variants=STATED),
     # of the noise that is added: the error of a sum of one row of zeros that is always taken
-    Claim("c09", "Section 3.3", constant(WeightedLaplaceSum(1.0).mean_squared_error(np.zeros((1, 1)), np.ones(1))),
+    Claim("c09", "Section 3.3", lambda _: WeightedLaplaceSum(1.0).mean_squared_error(np.zeros((1, 1)), np.ones(1)),
           column="variance", variants=STATED),
-    Claim("c15", "Section 5", constant(RHO), column="rho", variants=STATED),
-    Claim("c16", "Section 5", constant(PERCENTILE), column="percentile", variants=STATED),
+    Claim("c15", "Section 5", lambda _: RHO, column="rho", variants=STATED),
+    Claim("c16", "Section 5", lambda _: PERCENTILE, column="percentile", variants=STATED),
     # what Figure 5, right, draws of Covertype, by Table 1's number of rows
-    Claim("c26", "Section 5", constant(100 * 20000 / EIGHT["covertype"].n), column="percent", variants=STATED),
+    Claim("c26", "Section 5", lambda _: 100 * 20000 / EIGHT["covertype"].n, column="percent", variants=STATED),
 )  # fmt: skip
 STATEMENTS = (
     Claim("c01", "Section 2", approximation, (PROFILES,), variants=STATED),
@@ -241,15 +205,13 @@ STATEMENTS = (
     Claim("c32", "Appendix B", smallest_difference, (COSTS,)),
     Claim("c33", "Appendix B", partial(worse_at, 10000.0), (COSTS,)),
     Claim("c34", "Appendix B", partial(always_worst, APPENDIX[1:]), (COSTS,)),
-    Claim("c36", "Section 3.1", below(
+    Claim("c36", "Section 3.1", claims.below(
         Numbers(PROFILES, lambda frame: (frame["psi"] / frame["added"] - 1).abs(), where={"topic": "uniform"}),
         EQUAL, "largest relative difference {largest:.2g} over {n} cases", strict=False), variants=STATED),
 )  # fmt: skip
 
 
 class Claims(claims.Claims):
-    """What the paper states: settings, numbers, and comparisons of samplers."""
-
     name = "claims"
     caption = (
         "Numbers and statements of Fay et al., each computed from the records: 1 where a statement holds, 0 where it "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.importance.labels import APPENDIX, MAIN, MODES, SAMPLERS, TITLES, OnData, in_order, not_real, title_of
+from dpsub.papers.importance import labels
+from dpsub.papers.importance.labels import MODES, SAMPLERS, TITLES, OnData, by_dataset, title_of
 from dpsub.papers.importance.tables import TIMES, chosen_noise, medians, summary
 from dpsub.reproduce.artefact import Artefact, Records, values_frame
 from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, line, new, panel_letter, remark, where
@@ -23,9 +24,7 @@ SHADES = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
 GREY = "#888888"
 
 
-def styles(*samplers: str, **changes: Any) -> dict[str, dict[str, Any]]:
-    """Return the styles of some samplers, in this order."""
-    return {name: {**SAMPLERS[name], **changes} for name in samplers}
+DRAWN = {name: SAMPLERS[name] for name in ("unif", "core", "opt")}
 
 
 class _Figure(Artefact):
@@ -38,8 +37,6 @@ class _Figure(Artefact):
 
 
 class Figure1(OnData, _Figure):
-    """Rows of a sample: the area of a marker is the weight, its colour the loss without sampling."""
-
     name = "figure1"
     caption = (
         "One sample of each sampler in the first two principal components of all rows; the area of a marker grows "
@@ -53,28 +50,27 @@ class Figure1(OnData, _Figure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="sample")
-        figure, grid = new(1, 3, width=7.0, height=2.9, sharex=True, sharey=True)
-        for axes, sampler in zip(grid[0], ("opt", "core", "unif"), strict=True):
+
+        def marks(axes: Axes, sampler: str) -> None:
             part = where(frame, sampler=sampler)
             part = part.iloc[np.unique(np.linspace(0, max(len(part) - 1, 0), min(self.shown, len(part))).astype(int))]
             part = part.sort_values("weight", ascending=False)  # small markers last, so that they stay visible
             area = 1.5 + self.largest * part["weight"] / frame["weight"].max()
-            marks = axes.scatter(part["value"], part["second"], s=area, c=part["loss"], cmap="viridis",
-                                 vmin=frame["loss"].min(), vmax=frame["loss"].max(), alpha=0.75, linewidths=0.2,
-                                 edgecolors="white")  # fmt: skip
-            panel_letter(axes, SAMPLERS[sampler]["label"])
-            axes.set(xlabel="first component", ylabel="second component" if axes is grid[0, 0] else "")
+            axes.scatter(part["value"], part["second"], s=area, c=part["loss"], cmap="viridis",
+                         vmin=frame["loss"].min(), vmax=frame["loss"].max(), alpha=0.75, linewidths=0.2,
+                         edgecolors="white")  # fmt: skip
             axes.ticklabel_format(style="plain")
-        figure.colorbar(marks, ax=list(grid[0]), label="loss at weight 1 (nats)", shrink=0.85)
+
+        panels = [Panel(SAMPLERS[name]["label"], [partial(marks, sampler=name)]) for name in ("opt", "core", "unif")]
+        figure = draw_panels(panels, height=2.9, letters=False, grid={"sharex": True, "sharey": True},
+                             xlabel="first component", ylabel="second component")  # fmt: skip
+        figure.colorbar(figure.axes[2].collections[0], ax=figure.axes, label="loss at weight 1 (nats)", shrink=0.85)
         if len(frame):
-            title = title_of(frame["dataset"].iloc[0], frame["data_label"])
-            figure.suptitle(title, fontsize=8, weight="bold")
-        return finish(figure), frame.reset_index(drop=True)
+            figure.suptitle(title_of(frame), fontsize=8, weight="bold")
+        return figure, frame.reset_index(drop=True)
 
 
 class Figure2(Table):
-    """A row of panels a reading: weights by rank; error against the largest loss."""
-
     name = "figure2"
     kind = "figure"
     caption = (
@@ -102,24 +98,32 @@ class Figure2(Table):
         frame = self.needed(records, "importance_sums")
         width = 1.96 * frame["mse_error"]
         drawn = frame.assign(low=frame["mse"] - width, high=frame["mse"] + width)
-        weighed, tried = ("unif", "var", "opt"), ("unif", "var", "opt", "water")
+        tried = {name: SAMPLERS[name] for name in ("unif", "var", "opt", "water")}
         panels = []
-        for rule in (rule for rule in self.rules if rule in set(frame["rule"])):
+        for rule, text in self.rules.items():
+            if rule not in set(frame["rule"]):
+                continue
             weights, errors = where(drawn, rule=rule, topic="weight"), where(drawn, rule=rule, topic="curve")
-            panels.append(Panel(
-                self.rules[rule],
-                [curves(weights, "rank", "weight", styles=styles(*weighed), linestyle="none", markersize=1.6, alpha=0.6,
-                        markevery=1, label="_")],
-                {"yscale": "log", "xlabel": "rank of the l1 norm", "ylabel": "weight"},
-            ))  # fmt: skip
-            panels.append(Panel(
-                "",
-                [curves(errors, "max_loss", "mse_exact", styles=styles(*tried), marker="", linewidth=0.8, label="_"),
-                 curves(errors, "max_loss", "mse", styles=styles(*tried), linestyle="none", markersize=3, markevery=1,
-                        bars=("low", "high"))],
-                {"xscale": "log", "yscale": "log", "xlabel": "largest loss (nats)", "ylabel": "mean squared error"},
-            ))  # fmt: skip
+            panels += [
+                Panel(text, [
+                    curves(weights, "rank", "weight", styles=tried, linestyle="none", markersize=1.6, alpha=0.6,
+                           markevery=1, label="_"),
+                ], {"yscale": "log", "xlabel": "rank of the l1 norm", "ylabel": "weight"}),
+                Panel("", [
+                    curves(errors, "max_loss", "mse_exact", styles=tried, marker="", linewidth=0.8, label="_"),
+                    curves(errors, "max_loss", "mse", styles=tried, linestyle="none", markersize=3, markevery=1,
+                           bars=("low", "high")),
+                ], {"xscale": "log", "yscale": "log", "xlabel": "largest loss (nats)", "ylabel": "mean squared error"}),
+            ]  # fmt: skip
         return draw_panels(panels, columns=2, height=2.2, letters=False), frame.reset_index(drop=True)
+
+
+BEYOND = (
+    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
+    "bands: quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has "
+    "a label is not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times "
+    "the grey line are cut."
+)
 
 
 class _CostFigure(OnData):
@@ -130,12 +134,7 @@ class _CostFigure(OnData):
     keys = ("panel",)
     datasets: ClassVar[tuple[str, ...]]
     size: ClassVar[bool] = False  # whether the cost is shown against the sample size, not against epsilon
-    beyond: ClassVar[str] = (
-        "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
-        "bands: quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has "
-        "a label is not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times "
-        "the grey line are cut."
-    )
+    caption = f"Cost of private k-means on all rows against epsilon, three sizes. {BEYOND}"
 
     def _cells(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "importance_clustering")
@@ -149,28 +148,27 @@ class _CostFigure(OnData):
             better = {name: int((wide[name] < wide["unif"]).sum()) for name in ("core", "opt") if name in wide}
             said = [f"{SAMPLERS[name]['label']} below uniform in {count} of {len(wide)} cells"
                     for name, count in better.items()]  # fmt: skip
-            note = "; ".join(filter(None, (not_real(part["data_label"].iloc[0]), ", ".join(said))))
+            note = "; ".join(filter(None, (labels.not_real(part["data_label"].iloc[0]), ", ".join(said))))
             rows.append({"panel": TITLES[str(dataset)], "column": "panel", "variant": variant,
                          "value": better.get("core", 0) / len(wide), "note": note})  # fmt: skip
         return values_frame(rows)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         cells = self._cells(records)
-        parts = {name: where(cells, dataset=name) for name in self.datasets if name in set(cells["dataset"])}
+        parts = by_dataset(cells, self.datasets)
         if not parts:
             return draw_panels([Panel("", [remark("none of its data sets\nis in this run", "center")])]), cells
         places = {name: self._places(part) for name, part in parts.items()}
         rows = [(variant, k) for variant in MODES if variant in set(cells["variant"])
                 for k in range(max(map(len, places.values())))]  # fmt: skip
         panels = [
-            self._panel(where(part, variant=variant), variant, places[name][k], first=name == next(iter(parts)),
-                        title=name if (variant, k) == rows[0] else "") if k < len(places[name]) else None
+            self._panel(where(part, variant=variant), places[name][k], first=name == next(iter(parts)),
+                        titled=(variant, k) == rows[0]) if k < len(places[name]) else None
             for variant, k in rows for name, part in parts.items()
         ]  # fmt: skip
-        across = "expected sample size m" if self.size else "ε (nats)"
-        figure = draw_panels(panels, columns=len(parts), width=max(4.2, 1.85 * len(parts)), height=1.35, letters=False,
-                             xlabel=across, grid={"sharex": "col"})  # fmt: skip
-        return figure, cells
+        return draw_panels(panels, columns=len(parts), width=max(4.2, 1.85 * len(parts)), height=1.35, letters=False,
+                           xlabel="expected sample size m" if self.size else "ε (nats)",
+                           grid={"sharex": "col"}), cells  # fmt: skip
 
     def _places(self, part: pd.DataFrame) -> list[float]:
         """Return what the rows of a block are, for one data set: targets or sizes."""
@@ -178,21 +176,21 @@ class _CostFigure(OnData):
             part.loc[np.isinf(part["epsilon"]), "m_paper"])  # fmt: skip
         return sorted(chosen.unique())
 
-    def _panel(self, part: pd.DataFrame, variant: str, place: float, *, first: bool, title: str) -> Panel:
+    def _panel(self, part: pd.DataFrame, place: float, *, first: bool, titled: bool) -> Panel:
         """Return the panel of one data set, mode, and target or size, with medians, quartiles and what has no axis."""
-        top = float(part["mean_square"].iloc[0])
+        top, mode = part["mean_square"].iloc[0], MODES[part["variant"].iloc[0]]
         fixed, x, name = ("epsilon", "m_paper", "ε") if self.size else ("m_paper", "epsilon", "m")
         chosen = where(part, **{fixed: place})
         flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
-        layers = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", band=("lower", "upper"),
-                         styles=styles("unif", "core", "opt", markersize=2.5, linewidth=1.0), markevery=1)]  # fmt: skip
+        layers = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", styles=DRAWN,
+                         band=("lower", "upper"), markersize=2.5, linewidth=1.0, markevery=1)]  # fmt: skip
         for row in flat.dropna(subset="median").to_dict("records"):
             sampler = "full" if self.size else f"{row['sampler']}_nonprivate"
             layers.append(level(row["median"], **{**SAMPLERS[sampler], "marker": "", "linewidth": 0.9}))
             if self.size:
                 layers.append(partial(_span, low=row["lower"], high=row["upper"]))
-        layers.append(partial(_scaled, top=top, size=self.size, title=title and title_of(title, part["data_label"])))
-        return Panel(f"{MODES[variant]}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
+        layers.append(partial(_scaled, top=top, size=self.size, title=title_of(part) if titled else ""))
+        return Panel(f"{mode}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
 
 
 def _span(axes: Axes, low: float, high: float) -> None:
@@ -222,40 +220,33 @@ def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
 
 
 class Figure3(_CostFigure):
-    """Cost against the target, main data sets."""
-
     name = "figure3"
-    datasets = MAIN
-    caption = f"Cost of private k-means on all rows against epsilon, three sizes. {_CostFigure.beyond}"
-
-
-class Figure4(_CostFigure):
-    """Cost against the size, main data sets."""
-
-    name = "figure4"
-    datasets, size = MAIN, True
-    caption = f"Cost of private k-means on all rows against the expected sample size, two targets. {_CostFigure.beyond}"
+    datasets = labels.MAIN
 
 
 class Figure6(_CostFigure):
-    """Cost against the target, data sets of the appendix."""
-
     name = "figure6"
-    datasets = APPENDIX
-    caption = Figure3.caption
+    datasets = labels.APPENDIX
 
 
-class Figure7(_CostFigure):
-    """Cost against the size, data sets of the appendix."""
+class _SizeFigure(_CostFigure):
+    """Cost of private k-means against the sample size at two targets."""
 
+    size = True
+    caption = f"Cost of private k-means on all rows against the expected sample size, two targets. {BEYOND}"
+
+
+class Figure4(_SizeFigure):
+    name = "figure4"
+    datasets = labels.MAIN
+
+
+class Figure7(_SizeFigure):
     name = "figure7"
-    datasets, size = APPENDIX, True
-    caption = Figure4.caption
+    datasets = labels.APPENDIX
 
 
 class Figure5(OnData, _Figure):
-    """Relative times over sizes, and what they consist of."""
-
     name = "figure5"
     timed = True
     experiments = (TIMES,)
@@ -272,26 +263,20 @@ class Figure5(OnData, _Figure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         found = medians(self.needed(records, TIMES))
         vectorised = found[(found["backend"] == "vectorised") & (found["sampler"] != "full")]
-        names = [name for name in self.shown if name in set(found["dataset"])] or in_order(found)[:5]
+        parts = by_dataset(vectorised, self.shown) or dict([*by_dataset(vectorised).items()][:5])
         drawn = {"vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}}
-        panels = []
-        for name in names:
-            part = where(vectorised, dataset=name)
-            share = part.drop_duplicates("m_paper")
-            panels.append(Panel(title_of(name, part["data_label"]), [
-                curves(part, "m_paper", "rel_total_time", styles=styles("unif", "core", "opt"), markevery=1),
-                curves(share, "m_paper", "m_over_n_percent", by="backend", styles=drawn),
+        panels = [
+            Panel(title_of(part), [
+                curves(part, "m_paper", "rel_total_time", styles=DRAWN, markevery=1),
+                curves(part.drop_duplicates("m_paper"), "m_paper", "m_over_n_percent", by="backend", styles=drawn),
                 lambda axes: axes.locator_params(axis="x", nbins=4),
-            ], {"xlabel": "expected sample size m"}))  # fmt: skip
-        bars = where(vectorised, dataset=names[0])
-        if len(bars):
-            sizes = set(bars["m_paper"])
-            bars = where(bars, m_paper=self.bar_size if self.bar_size in sizes else max(sizes))
-            text = f"{title_of(names[0], bars['data_label'])}, m = {bars['m_paper'].iloc[0]:g}"
-            panels.append(Panel(text, [partial(_bars, part=bars)]))
-        figure = draw_panels(panels, width=7.2, height=2.1, letters=False, grid={"sharey": False},
-                             ylabel="relative time (%)")  # fmt: skip
-        return figure, found
+            ], {"xlabel": "expected sample size m"})
+            for part in parts.values()
+        ]  # fmt: skip
+        bars = next(iter(parts.values()))
+        m = self.bar_size if self.bar_size in set(bars["m_paper"]) else bars["m_paper"].max()
+        panels.append(Panel(f"{title_of(bars)}, m = {m:g}", [partial(_bars, part=where(bars, m_paper=m))]))
+        return draw_panels(panels, width=7.2, height=2.1, letters=False, ylabel="relative time (%)"), found
 
 
 def _bars(axes: Axes, part: pd.DataFrame) -> None:
@@ -308,8 +293,6 @@ def _bars(axes: Axes, part: pd.DataFrame) -> None:
 
 
 class Losses(OnData, _Figure):
-    """Distribution of the loss over records."""
-
     name = "losses"
     caption = (
         "Share of the records with at most a loss (nats) at one target, by sampler, for two named groups of records: "
@@ -323,13 +306,11 @@ class Losses(OnData, _Figure):
         frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="histogram")
         summed = frame.groupby(["dataset", "group", "sampler"], sort=False)["value"].cumsum()
         drawn = frame.assign(share=summed).sort_values("group", kind="stable")
-        panels = []
-        for name in in_order(frame):
-            part = where(drawn, dataset=name)
-            panels.append(Panel(title_of(name, part["data_label"]), [
-                curves(part, "place", "share", by=("group", "sampler"), styles=_of_group, drawstyle="steps-mid",
-                       marker="", linewidth=1.0),
-            ]))  # fmt: skip
+        panels = [
+            Panel(title_of(part), [curves(part, "place", "share", by=("group", "sampler"), styles=_of_group,
+                                          drawstyle="steps-mid", marker="", linewidth=1.0)])
+            for part in by_dataset(drawn).values()
+        ]  # fmt: skip
         figure = draw_panels(panels, columns=4, width=max(3.6, 1.9 * min(4, len(panels))), height=2.0, letters=False,
                              xlabel="loss (nats)", ylabel="share of the group", grid={"sharey": True})  # fmt: skip
         return figure, frame.reset_index(drop=True)
@@ -344,14 +325,13 @@ def _of_group(key: tuple[str, str]) -> dict[str, Any]:
             "label": f"{SAMPLERS[sampler]['label']}, {kind}"}  # fmt: skip
 
 
-def shaded(keys: Sequence[float], label: str) -> dict[float, dict[str, Any]]:
-    """Return a colour and a label for each of some numbers."""
-    return {key: {"color": colour, "label": label.format(key)} for colour, key in zip(SHADES, keys, strict=False)}
+def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
+    """Return a colour and a label for each of the different numbers."""
+    numbers = sorted(keys.unique())
+    return {key: {"color": colour, "label": label.format(key)} for colour, key in zip(SHADES, numbers, strict=False)}
 
 
 class Profiles(_Figure):
-    """Loss after sampling over the probability, and sampling once against in every round."""
-
     name = "profiles"
     caption = (
         "First panels: loss after sampling over the loss without, for losses c w^p at weight w, against the inclusion "
@@ -367,19 +347,17 @@ class Profiles(_Figure):
         power = power.assign(ratio=power["psi"] / power["unsampled"])
         panels: list[Panel] = []
         for exponent, part in power.groupby("exponent"):
-            looks = shaded(sorted(part["scale"].unique()), "c = {:g}")
-            for _, curve in part.groupby("scale"):
-                first = curve.iloc[0]
-                mark = "o" if first["helps"] else "x" if first["never_helps"] else ""
-                shape = {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
-                looks[float(first["scale"])] |= shape
+            looks = shaded(part["scale"], "c = {:g}")
+            for scale, curve in part.groupby("scale"):
+                mark = "o" if curve["helps"].iloc[0] else "x" if curve["never_helps"].iloc[0] else ""
+                looks[scale] |= {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
             panels.append(Panel(
                 f"p = {exponent:g}", [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
                 {"xlabel": "inclusion probability", "ylabel": "" if panels else "loss after / without sampling"},
                 legend="" if panels else "best",
             ))  # fmt: skip
         rounds = rounds.assign(ratio=rounds["psi"] / rounds["other"])
-        looks = shaded(sorted(rounds["q"].unique()), "q = {:g}")
+        looks = shaded(rounds["q"], "q = {:g}")
         panels.append(Panel("one sample / one a round", [
             curves(rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1), level(1, color=GREY),
         ], {"xlabel": "loss without sampling (nats)"}, legend="best"))  # fmt: skip
@@ -389,8 +367,6 @@ class Profiles(_Figure):
 
 
 class Pareto(_Figure):
-    """Least error by target and size."""
-
     name = "pareto"
     caption = (
         "Sums with Laplace noise of one scale, against the expected size. Left: largest loss of the inclusion "
@@ -405,7 +381,7 @@ class Pareto(_Figure):
         uniform = where(frame, sampler="unif").sort_values("m").drop_duplicates("m").set_index("m")
         water = where(frame, sampler="water").sort_values("m").drop_duplicates(["target", "m"])
         water = water.assign(ratio=water["mse_exact"] / water["m"].map(uniform["mse_exact"]))
-        looks = shaded(sorted(water["target"].unique()), "target {:.3g} nats")
+        looks = shaded(water["target"], "target {:.3g} nats")
         first = water.drop_duplicates("target")
         panels = [
             Panel("", [
@@ -425,8 +401,6 @@ class Pareto(_Figure):
 
 
 class NoiseAtlas(OnData, _Figure):
-    """The scales of the text's calibration as a map, and what core-set sampling saves."""
-
     name = "noise_atlas"
     caption = (
         "Scale of the noise on sums over the radius (decimal logarithm), calibrated as in the text, by data set and "
@@ -438,19 +412,15 @@ class NoiseAtlas(OnData, _Figure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = chosen_noise(self.needed(records, "importance_noise", variants=("stated",)))
-        frame = frame[frame["m_paper"] > 0]
-        frame = frame.assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
-        wide = frame.pivot_table(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative",
-                                 dropna=False)  # fmt: skip
+        frame = frame[frame["m_paper"] > 0].assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
+        wide = frame.pivot(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative")
         targets = sorted(frame["epsilon"].unique())
         # the sizes of Figures 3 and 6 have all targets, the others two
-        lines = []
-        for name in in_order(frame):
-            counts = where(frame, dataset=name, sampler="unif")["m_paper"].value_counts()
-            lines += [(name, m) for m in sorted(counts.index) if counts[m] == counts.max()]
-        samplers = [name for name in ("unif", "core", "opt") if name in set(frame["sampler"])]
+        counts = where(frame, sampler="unif").groupby(["dataset", "m_paper"]).size()
+        full = counts[counts == counts.groupby("dataset").transform("max")]
+        lines = sorted(full.index, key=lambda place: [*TITLES].index(place[0]))
         wide = wide.reindex(index=lines)
-        maps = {name: wide.loc[:, [name]].droplevel(0, axis=1).reindex(columns=targets) for name in samplers}
+        maps = {name: pd.DataFrame(wide[name]).reindex(columns=targets) for name in DRAWN if name in wide}
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())

@@ -42,12 +42,13 @@ def not_real(label: str) -> str:
     return "" if label in OF_THE_PAPER else f"{NOT_REAL} but {label}"
 
 
-def title_of(dataset: str, labels: Iterable[str]) -> str:
-    """Return a data set's name, with its label where the data are not the paper's."""
-    odd = sorted({*labels} - {*OF_THE_PAPER})
-    return f"{TITLES[dataset]} ({', '.join(odd)})" if odd else TITLES[dataset]
+def title_of(part: pd.DataFrame) -> str:
+    """Return the name of the data set of these records, with its label where the data are not the paper's."""
+    odd = sorted({*part["data_label"]} - {*OF_THE_PAPER})
+    title = TITLES[part["dataset"].iloc[0]]
+    return f"{title} ({', '.join(odd)})" if odd else title
 
 
-def in_order(frame: pd.DataFrame) -> list[str]:
-    """Return the data sets of a frame in the paper's order."""
-    return [name for name in TITLES if name in set(frame["dataset"])]
+def by_dataset(frame: pd.DataFrame, names: Iterable[str] = TITLES) -> dict[str, pd.DataFrame]:
+    """Return the records of each of these data sets that has some; by default of all, in the paper's order."""
+    return {name: part for name in names if len(part := frame[frame["dataset"] == name])}

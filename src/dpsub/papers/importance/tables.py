@@ -14,12 +14,11 @@ from dpsub.papers.importance.settings import QUANTILES
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
-from dpsub.reproduce.tables import Column, Part, Table, mean, shared
+from dpsub.reproduce.tables import Column, Part, Table, chosen, mean, shared
 
 TIMES = "importance_times"
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
 PAPERS = PARTS[1:]  # what the paper's totals hold
-BY_DATA: Mapping[str, Mapping[Any, object]] = {"dataset": TITLES}
 
 
 def source(group: pd.DataFrame) -> str:
@@ -32,9 +31,21 @@ def of_the_file(name: str) -> Column:
     return Column(lambda group: Estimate(float(group[name].iloc[0]), 0.0, 1))
 
 
-class Table1(Table):
-    """Rows, columns, largest norm and mean squared norm after removal of outliers and centring."""
+class _SaidByRow(Table):
+    """A table of data sets, whose rows say themselves, in notes, which of them are not the paper's."""
 
+    words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
+    absent: ClassVar[Mapping[str, object]] = {"m": 0, "d": 0, "epsilon": math.inf, "backend": "vectorised"}
+
+    def labels(self, records: Records) -> tuple[str, ...]:
+        return ()
+
+
+class _SaidAbove(OnData, _SaidByRow):
+    """A table of data sets that also names, above its rows, what is not the paper's."""
+
+
+class Table1(_SaidByRow):
     name = "table1"
     caption = (
         "Data sets: rows before and after the outermost 2.5 % are removed, columns, largest norm and mean squared "
@@ -44,14 +55,10 @@ class Table1(Table):
     )
     keys = ("dataset",)
     layout = Layout(stub=("dataset",))
-    words = BY_DATA
     parts = (
         Part("importance_data", {n: of_the_file(n) for n in ("n_original", "n", "d", "radius", "mean_square")},
              note=source),
     )  # fmt: skip
-
-    def labels(self, records: Records) -> tuple[str, ...]:
-        return ()  # each row says itself what its data are
 
 
 def medians(frame: pd.DataFrame) -> pd.DataFrame:
@@ -60,9 +67,8 @@ def medians(frame: pd.DataFrame) -> pd.DataFrame:
     first = dict.fromkeys(("data_label", "m", "n"), "first")
     found = frame.groupby(cell, sort=False).agg({**dict.fromkeys(PARTS, "median"), **first}).reset_index()
     found["t_total"] = found[list(PAPERS)].sum(axis=1)
-    full = found[found["sampler"] == "full"].set_index(["dataset", "backend"])["t_total"]
-    places = pd.MultiIndex.from_frame(found[["dataset", "backend"]])
-    found["rel_total_time"] = 100 * found["t_total"] / full.reindex(places).to_numpy()
+    full = found["t_total"].where(found["sampler"] == "full").groupby([found["dataset"], found["backend"]])
+    found["rel_total_time"] = 100 * found["t_total"] / full.transform("max")
     found["m_over_n_percent"] = 100 * found["m"] / found["n"]
     return found
 
@@ -74,7 +80,7 @@ def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-class _Times(OnData, Table):
+class _Times(_SaidAbove):
     """Times of some data sets, in the paper's layout."""
 
     experiments = (TIMES,)
@@ -88,33 +94,28 @@ class _Times(OnData, Table):
     timed = True
     keys = ("dataset", "sampler", "m", "backend")
     layout = Layout(panels=("dataset", "backend"), stub=("sampler", "m"))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"m": 0, "backend": "vectorised"}
-    datasets: ClassVar[tuple[str, ...]]
-
-    def __init_subclass__(cls) -> None:
-        columns = (*PARTS, "t_total", "rel_total_time", "m_over_n_percent")
-        cls.parts = (Part(TIMES, dict(zip(columns, columns, strict=True)), where={"dataset": cls.datasets},
-                          keys={"m": "m_paper"}, prepare=tabulated, note="{data_label}"),)  # fmt: skip
-        super().__init_subclass__()
 
     def labels(self, records: Records) -> tuple[str, ...]:
-        chosen = {name: frame[frame["dataset"].isin(self.datasets)] for name, frame in records.items() if name == TIMES}
-        return super().labels(chosen)
+        """Return the labels of the data sets that stand in the table."""
+        return super().labels({name: chosen(frame, self.parts[0].where) for name, frame in records.items()
+                               if name == TIMES})  # fmt: skip
+
+
+def times(datasets: tuple[str, ...]) -> tuple[Part]:
+    """Return the rows of some data sets."""
+    columns = (*PARTS, "t_total", "rel_total_time", "m_over_n_percent")
+    return (Part(TIMES, dict(zip(columns, columns, strict=True)), where={"dataset": datasets}, keys={"m": "m_paper"},
+                 prepare=tabulated, note="{data_label}"),)  # fmt: skip
 
 
 class Table2(_Times):
-    """Times of the main data sets."""
-
     name = "table2"
-    datasets = MAIN
+    parts = times(MAIN)
 
 
 class Table3(_Times):
-    """Times of the data sets of the appendix."""
-
     name = "table3"
-    datasets = APPENDIX
+    parts = times(APPENDIX)
 
 
 def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
@@ -124,9 +125,7 @@ def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
     return noisy[(noisy["data_label"] == "table1") != on_data]
 
 
-class NoiseScales(Table):
-    """All scales as numbers."""
-
+class NoiseScales(_SaidByRow):
     name = "noise_scales"
     caption = (
         "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
@@ -136,16 +135,11 @@ class NoiseScales(Table):
         "named. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
-    layout = Layout(panels=("dataset", "data"), stub=("sampler", "m", "epsilon"))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"m": 0}
+    layout = Layout(panels=("dataset",), stub=("sampler", "m", "epsilon"))
     parts = (
         Part("importance_noise", {n: Column(n, empty=True) for n in ("beta_sum", "beta_count", "psi", "m_max")},
              keys={"m": "m_paper"}, prepare=chosen_noise, note=source),
     )  # fmt: skip
-
-    def labels(self, records: Records) -> tuple[str, ...]:
-        return ()  # most cells need no data, and notes say of the others whose they are
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -153,9 +147,8 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     groups = frame.groupby(["variant", "dataset", "sampler", "m_paper", "epsilon"], sort=False)
     quartiles = groups["cost"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
     quartiles.columns = pd.Index(["lower", "median", "upper"])
-    failed = groups["cost"].apply(lambda cost: int(cost.isna().sum()))
-    first = groups[["data_label", "mean_square"]].first()
-    return quartiles.assign(failed=failed, repeats=groups.size(), **first).reset_index()
+    repeats, first = groups.size(), groups[["data_label", "mean_square"]].first()
+    return quartiles.assign(failed=repeats - groups["cost"].count(), repeats=repeats, **first).reset_index()
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
@@ -166,14 +159,11 @@ def named(frame: pd.DataFrame) -> pd.DataFrame:
 
 def failures(group: pd.DataFrame) -> str:
     """Return the note of a median cost."""
-    cell = group.iloc[0]
-    failed = f"{cell['failed']} of {cell['repeats']} runs without a result" if cell["failed"] else ""
-    return "; ".join(filter(None, (source(group), failed)))
+    failed, repeats = group[["failed", "repeats"]].iloc[0]
+    return "; ".join(filter(None, (source(group), f"{failed} of {repeats} runs without a result" if failed else "")))
 
 
-class Costs(OnData, Table):
-    """Median costs of all cells; the modes stand side by side as variants."""
-
+class Costs(_SaidAbove):
     name = "costs"
     caption = (
         "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
@@ -183,8 +173,6 @@ class Costs(OnData, Table):
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"m": 0, "epsilon": math.inf}
     parts = (
         Part("importance_clustering",
              {"cost": Column("median", lower="lower", upper="upper", replicates="repeats", empty=True)},
@@ -192,9 +180,7 @@ class Costs(OnData, Table):
     )  # fmt: skip
 
 
-class Coreset(OnData, Table):
-    """Measured deviations of costs on samples."""
-
+class Coreset(_SaidAbove):
     name = "coreset"
     caption = (
         "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
@@ -205,7 +191,6 @@ class Coreset(OnData, Table):
     )
     keys = ("dataset", "kind", "m")
     layout = Layout(panels=("dataset",), stub=("kind", "m"))
-    words = BY_DATA
     parts = (
         Part("importance_coreset", {
             "random": mean("random"), "fitted": mean("fitted"),
@@ -221,9 +206,7 @@ def quantile(share: float) -> Column:
     return Column(lambda group: float(group.loc[group["place"] == share, "value"].iloc[0]))
 
 
-class GroupLosses(OnData, Table):
-    """Losses and sampling rates of named groups."""
-
+class GroupLosses(_SaidAbove):
     name = "group_losses"
     caption = (
         "Losses after sampling by group of records at one target: quantiles (nats), mean inclusion probability, and "
@@ -231,7 +214,6 @@ class GroupLosses(OnData, Table):
     )
     keys = ("dataset", "sampler", "group")
     layout = Layout(panels=("dataset",), stub=("sampler", "group"))
-    words = BY_DATA
     parts = (
         Part("importance_losses", {
             **{f"quantile_{100 * share:g}": quantile(share) for share in QUANTILES},
@@ -240,9 +222,7 @@ class GroupLosses(OnData, Table):
     )  # fmt: skip
 
 
-class Gain(Table):
-    """Pure epsilon next to what is proved at a delta."""
-
+class Gain(_SaidByRow):
     name = "gain"
     caption = (
         "Proved epsilon at the configured delta of noise that was set for pure privacy (upper bounds, first centres "
@@ -252,8 +232,6 @@ class Gain(Table):
     )
     keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))
-    words = BY_DATA
-    absent: ClassVar[Mapping[str, object]] = {"d": 0}
     parts = (
         Part("importance_gain", {
             "proved": Column("proved", empty=True),
@@ -271,8 +249,6 @@ def hits(group: pd.DataFrame) -> str:
 
 
 class CanaryAuditTable(Table):
-    """What canaries prove, mode by mode."""
-
     name = "audit"
     caption = (
         "Canaries against weighted DP-Lloyd: the loss that is promised, and a lower bound of the true one from draws "

@@ -54,8 +54,6 @@ QUADRANTS = (
 
 
 class Figure1(MustFigure):
-    """Any number of stages: every subset of one stage is sampled again in the next."""
-
     name = "figure1"
     caption = (
         "Multistage sampling in general: each subset is sampled again, with (WR) or without (WOR) replacement, so that "
@@ -65,32 +63,23 @@ class Figure1(MustFigure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         figure, (axes,) = canvas(6.4, 3.1)
         root = Box(0.07, 0.52, "$n$", 0)
-        first = [Box(0.34, 0.79, "$b$", 1), Box(0.34, 0.25, "$b$", 1)]
+        first = [Box(0.34, y, "$b$", 1) for y in (0.79, 0.25)]
         second = [Box(0.61, y, "$m$", 2) for y in (0.9, 0.68, 0.36, 0.14)]
         last = [Box(0.92, box.y, "$m_{J}$", 3) for box in second]
-        arrows = [*((root, box) for box in first), *((first[i // 2], box) for i, box in enumerate(second))]
-        for start, end in arrows:
-            arrow(axes, start, end)
         for box, end in zip(second, last, strict=True):
             arrow(axes, box, Box(0.79, box.y, "", 3, width=0.06))
             dots(axes, 0.777, box.y, "⋯")
             arrow(axes, Box(0.74, box.y, "", 2), end)
-        boxes = [root, *first, *second, *last]
-        for box in boxes:
-            draw_box(axes, box)
-        for x, y in ((0.34, 0.52), (0.61, 0.79), (0.61, 0.25), (0.92, 0.52)):
-            dots(axes, x, y)
-        for x, text in ((0.07, "data"), (0.34, "stage I\n$s_1$ subsets"), (0.61, "stage II\n$s_1 s_2$ subsets"),
-                        (0.92, "stage $J$\n$s_1 s_2 \\cdots s_J$ subsets")):  # fmt: skip
-            caption(axes, x, 0.0, text)
-        for x in (0.205, 0.475, 0.777):
-            caption(axes, x, 0.97, STEP)
-        return figure, _boxes(boxes, arrows)
+        arrows = [*((root, box) for box in first), *((first[i // 2], box) for i, box in enumerate(second))]
+        captions = [(0.07, 0.0, "data"), (0.34, 0.0, "stage I\n$s_1$ subsets"),
+                    (0.61, 0.0, "stage II\n$s_1 s_2$ subsets"),
+                    (0.92, 0.0, "stage $J$\n$s_1 s_2 \\cdots s_J$ subsets"),
+                    *((x, 0.97, STEP) for x in (0.205, 0.475, 0.777))]  # fmt: skip
+        left_out = [(0.34, 0.52), (0.61, 0.79), (0.61, 0.25), (0.92, 0.52)]
+        return figure, _diagram(axes, [root, *first, *second, *last], arrows, left_out, captions)
 
 
 class Figure2(MustFigure):
-    """Two stages, (a) with r second-stage subsets each, (b) with r = 1 as in stochastic gradient descent."""
-
     name = "figure2"
     caption = (
         "Two-stage sampling: (a) s subsets of size b, each sampled r times into subsets of size m; (b) the special "
@@ -98,45 +87,46 @@ class Figure2(MustFigure):
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        figure, (left, right) = canvas(7.0, 3.1, panels=2)
-        frames = [
-            _two_stages(left, "(a)", repeats=2, totals=("$s$ subsets", "$s\\,r$ subsets")),
-            _two_stages(right, "(b)", repeats=1, totals=("$s$ subsets", "$s$ subsets, $r = 1$")),
-        ]
-        return figure, pd.concat(frames, ignore_index=True)
+        figure, panels = canvas(7.0, 3.1, panels=2)
+        shapes = (
+            ("(a)", (0.78, 0.22), (0.11, -0.11), "$s\\,r$ subsets"),
+            ("(b)", (0.84, 0.6, 0.16), (0.0,), "$s$ subsets, $r = 1$"),
+        )
+        return figure, pd.concat(map(_two_stages, panels, shapes), ignore_index=True)
 
 
-def _two_stages(axes: Axes, letter: str, *, repeats: int, totals: tuple[str, str]) -> pd.DataFrame:
-    shape = {"width": 0.14, "height": 0.09}
-    root = Box(0.09, 0.5, "$n$", 0, **shape)
-    heights = (0.78, 0.22) if repeats == 2 else (0.84, 0.6, 0.16)
-    first = [Box(0.48, y, "$b$", 1, **shape) for y in heights]
-    offsets = (0.11, -0.11) if repeats == 2 else (0.0,)
-    second = [(box, Box(0.87, box.y + offset, "$m$", 2, **shape)) for box in first for offset in offsets]
-    arrows = [*((root, box) for box in first), *second]
+def _two_stages(axes: Axes, shape: tuple[str, tuple[float, ...], tuple[float, ...], str]) -> pd.DataFrame:
+    """Draw one panel: its letter, heights of the first stage, of the second above these, and the number of subsets."""
+    letter, heights, offsets, total = shape
+    size = {"width": 0.14, "height": 0.09}
+    root = Box(0.09, 0.5, "$n$", 0, **size)
+    first = [Box(0.48, y, "$b$", 1, **size) for y in heights]
+    second = [(box, Box(0.87, box.y + offset, "$m$", 2, **size)) for box in first for offset in offsets]
+    between = (first[-2].y + first[-1].y) / 2
+    left_out = [(0.48, between), (0.87, between)]
+    captions = [(0.09, 0.0, "data"), (0.48, 0.0, f"stage I: {STEP}\n$s$ subsets"),
+                (0.87, 0.0, f"stage II: {STEP}\n{total}")]  # fmt: skip
+    if len(offsets) > 1:
+        left_out += [(0.87, box.y) for box in first]
+        captions += [(0.975, box.y, "$r$") for box in first]
+    axes.text(0.0, 0.98, letter, fontsize=8, ha="left", va="center")
     boxes = [root, *first, *(end for _, end in second)]
+    return _diagram(axes, boxes, [*((root, box) for box in first), *second], left_out, captions, letter)
+
+
+def _diagram(axes: Axes, boxes: list[Box], arrows: list[tuple[Box, Box]], left_out: list[tuple[float, float]],
+             captions: list[tuple[float, float, str]], panel: str = "") -> pd.DataFrame:  # fmt: skip
+    """Draw boxes, arrows, dots where some are left out, and captions; return the boxes and what each is drawn from."""
     for start, end in arrows:
         arrow(axes, start, end)
     for box in boxes:
         draw_box(axes, box)
-    for x in (0.48, 0.87):
-        dots(axes, x, (first[-2].y + first[-1].y) / 2)
-    for box in first if repeats == 2 else ():
-        dots(axes, 0.87, box.y)
-        caption(axes, 0.975, box.y, "$r$")
-    for x, text in ((0.09, "data"), (0.48, f"stage I: {STEP}\n{totals[0]}"), (0.87, f"stage II: {STEP}\n{totals[1]}")):
-        caption(axes, x, 0.0, text)
-    axes.text(0.0, 0.98, letter, fontsize=8, ha="left", va="center")
-    return _boxes(boxes, arrows, panel=letter)
-
-
-def _boxes(boxes: list[Box], arrows: list[tuple[Box, Box]], panel: str = "") -> pd.DataFrame:
-    """Return the drawn boxes, each with the box that it is sampled from."""
-    parent = {end: start for start, end in arrows}
-    rows = [
-        (panel, box.x, box.y, box.text.strip("$"), box.level, parent[box].text.strip("$") if box in parent else "")
-        for box in boxes
-    ]
+    for x, y in left_out:
+        dots(axes, x, y)
+    for x, y, text in captions:
+        caption(axes, x, y, text)
+    parent = {end: start.text.strip("$") for start, end in arrows}
+    rows = [(panel, box.x, box.y, box.text.strip("$"), box.level, parent.get(box, "")) for box in boxes]
     return pd.DataFrame(rows, columns=["panel", "x", "y", "size", "stage", "drawn_from"])
 
 
@@ -175,8 +165,6 @@ DELTA_PANELS = (
 
 
 class Figure4(MustFigure):
-    """delta' - delta against epsilon' / epsilon along the base epsilon; whether a curve is ever weak."""
-
     name = "figure4"
     caption = (
         "Aligned privacy profiles: delta' - delta against epsilon' / epsilon as the base epsilon grows, for the "
@@ -192,7 +180,7 @@ class Figure4(MustFigure):
     )  # fmt: skip
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = without_twins(self.needed(records, "amplification_grid", variants=("stated",)))
+        frame = without_twins(self.needed(records, "amplification_grid"))
         frame = frame.assign(
             epsilon_ratio=frame["epsilon_amplified"] / frame["epsilon"],
             delta_difference=frame["delta_amplified"] - frame["delta"],
@@ -212,8 +200,6 @@ class Figure4(MustFigure):
 
 
 class FigureS3(MustFigure):
-    """epsilon' against epsilon, which no mechanism enters, and delta' against delta."""
-
     name = "figureS3"
     caption = (
         "Amplified against base parameters: (a) epsilon (nats), for any mechanism, (b) to (e) delta for the Laplace "
@@ -229,7 +215,7 @@ class FigureS3(MustFigure):
     )  # fmt: skip
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = without_twins(self.needed(records, "amplification_grid", variants=("stated",)))
+        frame = without_twins(self.needed(records, "amplification_grid"))
         one = where(frame, mechanism=frame["mechanism"].iloc[0], ratio=frame["ratio"].iloc[0])
         shown = [("any mechanism", one, "epsilon", "ε", float(frame["epsilon"].max()))]
         shown += [(f"{NAMES[mechanism]}, Δ/σ = {ratio:g}", where(frame, mechanism=mechanism, ratio=ratio), "delta", "δ",
@@ -256,13 +242,7 @@ SURFACES = (
 
 
 def surface(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Return a quantity of one sampler and mechanism, one row a b and one column an m.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two sizes of a stage: no surface.
-    """
+    """Return a quantity of one sampler and mechanism, one row a b and one column an m; DataError if one of either."""
     table = frame.pivot(index="b", columns="m", values=quantity)
     if min(table.shape) < 2:
         raise DataError(
@@ -278,8 +258,6 @@ def rises(quantity: str, direction: int) -> Callable[[pd.DataFrame], float]:
 
 
 class Figure5(MustFigure):
-    """Contours over m (across) and b (up), both in records; the share of steps in m and b in which a surface rises."""
-
     name = "figure5"
     caption = (
         "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
@@ -289,7 +267,7 @@ class Figure5(MustFigure):
     together = ("sampler",)
     parts = tuple(
         Part("design_surface", {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
-             where={"mechanism": mechanism}, constants={"quantity": quantity}, variants=("stated",))
+             where={"mechanism": mechanism}, constants={"quantity": quantity})
         for mechanism, quantity, _ in SURFACES
     )  # fmt: skip
     options: ClassVar[dict[str, Any]] = {
@@ -298,7 +276,7 @@ class Figure5(MustFigure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         """Draw a row of panels a sampler; they share the levels of a quantity, so that rows compare by eye."""
-        frame = self.needed(records, "design_surface", variants=("stated",))
+        frame = self.needed(records, "design_surface")
         panels = []
         for sampler in frame["sampler"].unique():
             for mechanism, quantity, label in SURFACES:
@@ -327,8 +305,6 @@ class Figure5(MustFigure):
 
 
 class FigureS1(Figure5):
-    """The six surfaces of Figure 5 in three dimensions."""
-
     name = "figureS1"
     caption = (
         "The surfaces of Figure 5: eta and delta' - delta at epsilon = 1 over the sizes m and b of the two stages; "
@@ -389,8 +365,6 @@ def second_half(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Figure6(MustFigure):
-    """Training loss of experiment 2, one row of panels a variant; the mean of each curve's second half."""
-
     name = "figure6"
     caption = (
         "Mean squared error on the full data after each iteration of experiment 2, one run, at two levels of epsilon' "
@@ -425,8 +399,6 @@ def largest_gap(frame: pd.DataFrame) -> float:
 
 
 class FigureS4(MustFigure):
-    """Training loss of experiment 3, one panel a variant; where the curves end, and how far they lie apart."""
-
     name = "figureS4"
     caption = (
         "Cross-entropy on the training part after each iteration of experiment 3, one run a sampler, in every variant "
@@ -475,8 +447,6 @@ def band(frame: pd.DataFrame, x: str, ends: tuple[str, str], by: str | Sequence[
 
 
 class FigureS2(MustFigure):
-    """Lower and upper bound of delta at epsilon = 1 against the number of compositions, one panel a sampler."""
-
     name = "figureS2"
     caption = (
         "delta at epsilon = 1 after k compositions of the subsampled Gaussian mechanism (noise multiplier 4). Bars: "
@@ -528,35 +498,36 @@ class FigureS2(MustFigure):
 class BandFigure(MustFigure):
     """One panel of bands from refuted to proved by sampler and relation, with the paper's pair dotted."""
 
-    kept: ClassVar[tuple[str, ...]]  # columns of the plotted frame: sampler, adjacency, ..., x, the pair, both ends
+    order = ("sampler", "adjacency", "n_compositions")
+    x: ClassVar[str]
+    ends: ClassVar[tuple[str, str]]  # columns of what is refuted and proved
+    pair: ClassVar[str]
+    delta: ClassVar[str]
+    titles: ClassVar[tuple[str, str]]  # labels of x and y, with delta
+    kept: ClassVar[tuple[str, ...]]  # columns of the plotted frame
 
-    def draw_bands(self, frame: pd.DataFrame, records: Records, x: str, ends: tuple[str, str], pair: str,
-                   **labels: Any) -> tuple[Figure, pd.DataFrame]:  # fmt: skip
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         """Draw the records; a sampler under the second of two relations has open markers and names the relation."""
-        frame, by = ordered(frame, self.order, RANKS), ("sampler", "adjacency")
+        frame = ordered(self.needed(records, self.experiments[0]), self.order, RANKS)
+        by, styles = ("sampler", "adjacency"), {}
         shown = ordered(frame[list(by)].drop_duplicates(), ("sampler",), RANKS)
-        several, styles = shown["sampler"].value_counts() > 1, {}
+        several = shown["sampler"].value_counts() > 1
         for sampler, adjacency in shown.itertuples(index=False):
             style = styles[sampler, adjacency] = sampler_style(sampler)
             if several[sampler]:
                 style["label"] = f"{sampler_label(sampler)}, {RELATIONS[adjacency]}"
                 style["markerfacecolor"] = "white" if adjacency == "substitute" else style["color"]
-        pairs = curves(frame, x, pair, by=by, styles=styles, marker="", label="_", **DOTTED)
+        pairs = curves(frame, self.x, self.pair, by=by, styles=styles, marker="", label="_", **DOTTED)
         name = line([], [], color="black", label="the paper's pair", **DOTTED)
-        panel = Panel("", [*band(frame, x, ends, by, styles), pairs, name])
+        panel = Panel("", [*band(frame, self.x, self.ends, by, styles), pairs, name])
+        at = f"{frame[self.delta].iloc[0]:g}".replace("e-0", "e-")
+        x, y = (title.format(at) for title in self.titles)
         figure = draw_panels([panel], width=3.5, height=3.0, xscale="log", yscale="log", labels=self.labels(records),
-                             **labels)  # fmt: skip
+                             xlabel=x, ylabel=y)  # fmt: skip
         return figure, frame[list(self.kept)].reset_index(drop=True)
 
 
-def short(value: float) -> str:
-    """Return a number without the zeros of its exponent: 1e-5."""
-    return f"{value:g}".replace("e-0", "e-")
-
-
 class PrivacyBySteps(BandFigure):
-    """Bands of epsilon from attack to proof over the number of steps: no figure of the paper."""
-
     name = "privacy_by_steps"
     caption = (
         "epsilon at delta = 1e-5 after k steps in the sizes of Figure S2, with the same noise on the sum for every "
@@ -564,21 +535,14 @@ class PrivacyBySteps(BandFigure):
         "clipped sums (line with markers). One record is substituted; Poisson is also shown for one record added or "
         "removed. Dotted: the paper's pair, which is no guarantee and hardly tells the samplers apart."
     )
-    keys = ("sampler", "adjacency", "n_compositions")
-    order = keys
+    keys = BandFigure.order
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
+    x, ends, pair, delta = "n_compositions", ENDS, "pair_upper", "given"
+    titles = ("number of steps k", "ε at δ = {}")
     kept = ("sampler", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", *ENDS)
-
-    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = self.needed(records, "proved_steps")
-        delta = short(float(frame["given"].iloc[0]))
-        return self.draw_bands(frame, records, "n_compositions", ENDS, "pair_upper",
-                               xlabel="number of steps k", ylabel=f"ε at δ = {delta}")  # fmt: skip
 
 
 class NoiseByTarget(BandFigure):
-    """Bands of the noise multiplier from refuted to proved over the target epsilon: no figure of the paper."""
-
     name = "noise_by_target"
     caption = (
         f"{NoiseAtEqualPrivacy.setting}: each band spans from refuted (thin line, attack) to proved noise (line with "
@@ -588,10 +552,6 @@ class NoiseByTarget(BandFigure):
     keys = NoiseAtEqualPrivacy.keys
     order = NoiseAtEqualPrivacy.order
     parts = NoiseAtEqualPrivacy.parts
+    x, ends, pair, delta = "target_epsilon", ("refuted", "proved"), "pair", "delta"
+    titles = ("target ε at δ = {}", "noise multiplier s")
     kept = ("sampler", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair")
-
-    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = self.needed(records, "proved_noise")
-        delta = short(float(frame["delta"].iloc[0]))
-        return self.draw_bands(frame, records, "target_epsilon", ("refuted", "proved"), "pair",
-                               xlabel=f"target ε at δ = {delta}", ylabel="noise multiplier s")  # fmt: skip

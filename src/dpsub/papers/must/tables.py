@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.must.settings import CONSISTENT_NOISE, MUST, PRINTED_SCALE, SIX
+from dpsub.papers.must.settings import CONSISTENT_NOISE, METRICS, MUST, PRINTED_SCALE, SIX
 from dpsub.reproduce.artefact import Quote
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.layout import Layout
@@ -19,8 +19,6 @@ from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, m
 TABLE3_EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
 RANKS = {"sampler": ("none", "nonprivate", *SIX)}
 """Order of the samplers; rows without a sampler or without noise come first."""
-
-METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
 
 # sampler -> (eta, delta'), delta_u being the group profile of u copies at the base epsilon
 FORMULAS = {
@@ -42,7 +40,6 @@ FORMULAS = {
 class MustTable(Table):
     """A table whose rows stand in the order of variants, then of samplers as Table 9 has them."""
 
-    paper = "must"
     order: ClassVar[tuple[str, ...]] = ("variant", "sampler")
     absent: ClassVar[Mapping[str, object]] = {"b": 0}
 
@@ -57,8 +54,6 @@ def departure(group: pd.DataFrame) -> float:
 
 
 class Table2(MustTable):
-    """The formulas, with eta at the configured sizes and the largest departure of the recorded grid from them."""
-
     name = "table2"
     caption = (
         "Inclusion probability eta and amplified delta' of each sampler, with epsilon' = log(1 + eta (exp(epsilon) - "
@@ -78,8 +73,6 @@ class Table2(MustTable):
 
 
 class Table3(MustTable):
-    """Values of the privacy profiles that Figure 4 draws, at six points of its grid."""
-
     name = "table3"
     caption = (
         "Base and amplified privacy parameters (epsilon in nats) of the Laplace and Gaussian mechanisms under each "
@@ -103,8 +96,6 @@ def outside_the_rule(group: pd.DataFrame) -> str:
 
 
 class Table4(MustTable):
-    """What the Gaussian mechanism adds to each statistic of a subset, over the first-stage size b."""
-
     name = "table4"
     caption = (
         "Scale of the Gaussian noise for the mean and the variance (in the units of each statistic) and the delta' of "
@@ -128,8 +119,6 @@ def expected_variance(group: pd.DataFrame) -> Estimate:
 
 
 class Table5(MustTable):
-    """Mean and spread of the estimates, with the exact expectation of the variance estimate next to them."""
-
     name = "table5"
     caption = (
         "Mean and standard deviation, over repeated data sets, of the released mean and variance in experiment 1 "
@@ -144,8 +133,6 @@ class Table5(MustTable):
 
 
 class Table6(MustTable):
-    """Linear regression by noisy gradients: scale of the noise, delta' of one query, RMSE of the predictions."""
-
     name = "table6"
     caption = (
         "Scale of the Gaussian noise on the mean gradient, delta' of one query, and mean and standard deviation over "
@@ -160,8 +147,6 @@ class Table6(MustTable):
 
 
 class Table7(MustTable):
-    """How far the private coefficients are from the true ones."""
-
     name = "table7"
     caption = (
         "Bias and root mean squared error of the three regression coefficients in experiment 2 over repeated data "
@@ -217,11 +202,7 @@ def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Table8(MustTable):
-    """Logistic regression by noisy gradients: noise, six test metrics over seeds, delta after all iterations.
-
-    Beyond the printed columns: standard deviations over seeds, paired differences of each sampler from Poisson, the
-    solver run to convergence, and scikit-learn's fit without privacy.
-    """
+    """Beyond what is printed: deviations over seeds, paired differences, the converged solver, scikit-learn's fit."""
 
     name = "table8"
     caption = (
@@ -255,8 +236,6 @@ class Table8(MustTable):
 
 
 class Table9(MustTable):
-    """Smallest, mean and largest number of distinct records over many subsets, next to what the exact law says."""
-
     name = "table9"
     caption = (
         "Smallest, mean and largest number of distinct records over the drawn subsets, in the sizes of the three "
@@ -282,32 +261,22 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     """Return mean times, and their increase over sampling without replacement in percent.
 
     A sparse draw of a Poisson sample is told apart where the draw by n Bernoulli trials is timed as well.
-
-    Raises
-    ------
-    DataError
-        If the time without replacement is missing or 0.
     """
     cell = ["variant", "experiment"]
-    means = frame.groupby([*cell, "sampler", "naive"], sort=False)["seconds"].mean().reset_index()
-    base = means[means["sampler"] == "wor"].set_index(cell)["seconds"].reindex(pd.MultiIndex.from_frame(means[cell]))
-    for experiment in means.loc[~(base > 0).to_numpy(), "experiment"].head(1):
+    means = frame.groupby([*cell, "sampler", "naive"], sort=False, as_index=False)["seconds"].mean()
+    both = means.assign(wor=means["seconds"].where(means["sampler"] == "wor")).groupby(cell)
+    base, loop = both["wor"].transform("max"), both["naive"].transform("max") == 1
+    for experiment in means.loc[~(base > 0), "experiment"].head(1):
         raise DataError(
             f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without one; "
             "time it with more draws"
         )
-    loop = means.groupby(cell)["naive"].transform("max").astype(bool)
-    sparse = (means["sampler"] == "poisson") & loop & ~means["naive"].astype(bool)
-    return means.assign(
-        draw=np.where(sparse, "sparse", ""),
-        microseconds=1e6 * means["seconds"],
-        increase=100 * (means["seconds"] / base.to_numpy() - 1),
-    )
+    sparse = (means["sampler"] == "poisson") & loop & (means["naive"] == 0)
+    return means.assign(draw=np.where(sparse, "sparse", ""), microseconds=1e6 * means["seconds"],
+                        increase=100 * (means["seconds"] / base - 1))  # fmt: skip
 
 
 class Table10(MustTable):
-    """Clock times on the machine of the run: shown next to the printed ones, never judged."""
-
     name = "table10"
     caption = (
         "Increase of the time to draw one subset over sampling without replacement, in percent, on this machine. "
@@ -328,8 +297,6 @@ class Table10(MustTable):
 
 
 class ThresholdsS8(MustTable):
-    """Exact roots next to the last points of the grid that the printed thresholds come from."""
-
     name = "thresholds_s8"
     caption = (
         "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
@@ -366,8 +333,6 @@ def over_proved_wor(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class NoiseAtEqualPrivacy(MustTable):
-    """Noise multipliers by target epsilon: proved, refuted, and by the paper's pair."""
-
     name = "noise_at_equal_privacy"
     setting = (
         "Noise multiplier (noise on the sum over the norm bound C of one record) for a target epsilon at delta = 1e-5 "
@@ -405,8 +370,6 @@ def with_widths(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class PeerBoundsTable(MustTable):
-    """epsilon by each tool on the same questions: both ends and their distance."""
-
     name = "peer_bounds"
     caption = (
         "epsilon at delta = 1e-5 by this package and by other accountants: a bracket of one number for Poisson, attack "
@@ -425,8 +388,6 @@ class PeerBoundsTable(MustTable):
 
 
 class PeerTimesTable(MustTable):
-    """Processor time of the same answers."""
-
     name = "peer_times"
     caption = (
         "Processor time of each answer on this machine, in seconds, and in units of the time that this package takes "

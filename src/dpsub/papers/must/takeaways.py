@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-from dpsub.papers.must.settings import MUST
+from dpsub.papers.must.settings import FIVE, MUST
 from dpsub.reproduce.labels import sampler_label as label
 from dpsub.reproduce.report.takeaways import Tables, Takeaways
 
 REFERENCE = "poisson"
 
 
-def of_printed(tables: Tables, table: str, column: str, source: str, **fields: str) -> dict[str, float]:
-    """Return a quantity of the samplers for which the paper prints one, in its order; empty if one is lacking."""
-    printed = {"table8": "sigma_times_m", "table6": "rmse_mean"}[table]
-    cells = tables.rows(table, printed, sampler="*", **{k: v for k, v in fields.items() if table == "table6"})
-    samplers = [] if cells.empty else list(cells.loc[cells["printed"] != "", "sampler"])
-    found = {name: tables.number(table, column, source, sampler=name, **fields) for name in samplers}
+def by_sampler(tables: Tables, table: str, column: str, source: str, **fields: str) -> dict[str, float]:
+    """Return a quantity of the samplers for which the paper prints one; empty if one is lacking."""
+    found = {name: tables.number(table, column, source, sampler=name, **fields) for name in FIVE}
     return {} if unknown(*found.values()) else found
 
 
@@ -31,10 +28,14 @@ def two_digits(bound: float, rounding: str) -> str:
 
 
 def composed_privacy(tables: Tables) -> str:
-    """Compare the noise saved with the privacy spent, in the units in which the pair is defined."""
-    noise = of_printed(tables, "table8", "sigma_times_m", "stated")
-    lower = of_printed(tables, "table8", "delta_c_lower", "consistent")
-    upper = of_printed(tables, "table8", "delta_c_upper", "consistent")
+    noise, lower, upper = (
+        by_sampler(tables, "table8", column, source)
+        for column, source in (
+            ("sigma_times_m", "stated"),
+            ("delta_c_lower", "consistent"),
+            ("delta_c_upper", "consistent"),
+        )
+    )
     if not (noise and lower and upper):
         return ""
     least = min((name for name in noise if name != REFERENCE), key=noise.__getitem__)
@@ -59,21 +60,14 @@ def composed_privacy(tables: Tables) -> str:
 
 
 def proved_privacy(tables: Tables) -> str:
-    """Say what is refuted and what is proved for experiment 3 as it was run."""
-    cells = tables.rows("table8", "delta_c_lower", sampler="*")
-    ends = []
-    for name in [] if cells.empty else cells.loc[cells["printed"] != "", "sampler"]:
-        attack, proved = (tables.number("table8", f"delta_c_{end}", "rigorous", sampler=name)
-                          for end in ("lower", "upper"))  # fmt: skip
-        if unknown(attack, proved):
-            return ""
-        low = two_digits(attack, ROUND_FLOOR)
-        ends.append(
-            f"{label(name)} {low} to {two_digits(proved, ROUND_CEILING)}" if proved < 1 else
-            f"{label(name)} at least {low} (nothing is proved: its sums are divided by the realised size)"
-        )  # fmt: skip
-    if not ends:
+    lower, upper = (by_sampler(tables, "table8", f"delta_c_{end}", "rigorous") for end in ("lower", "upper"))
+    if not (lower and upper):
         return ""
+    ends = []
+    for name, proved in upper.items():
+        low, high = two_digits(lower[name], ROUND_FLOOR), two_digits(proved, ROUND_CEILING)
+        nothing = f"at least {low} (nothing is proved: its sums are divided by the realised size)"
+        ends.append(f"{label(name)} {f'{low} to {high}' if proved < 1 else nothing}")
     return (
         f"**What can be proved.** The paper's pair is not the worst one. For experiment 3 as it was run delta at "
         f"epsilon = 2 lies between what explicit data sets attain and what is proved for clipped sums when one record "
@@ -83,7 +77,6 @@ def proved_privacy(tables: Tables) -> str:
 
 
 def noise_for_equal_privacy(tables: Tables) -> str:
-    """Say how much noise MUST needs for the privacy that WOR is proved to have."""
     cells = tables.rows("noise_at_equal_privacy", "noise_over_wor", target_epsilon="*", sampler="*", adjacency="*")
     if "rigorous" not in cells.columns:
         return ""
@@ -97,7 +90,6 @@ def noise_for_equal_privacy(tables: Tables) -> str:
 
 
 def prediction(tables: Tables) -> str:
-    """Say what the printed test metrics are made of."""
     printed, as_done, stated = (
         tables.number("table8", "accuracy", source, sampler="poisson") for source in ("printed", "as_done", "stated")
     )
@@ -116,7 +108,7 @@ def prediction(tables: Tables) -> str:
         )
     elif math.isfinite(reference):
         text += f" Logistic regression fitted to convergence without privacy reaches {reference:.3f}."
-    private = of_printed(tables, "table8", "accuracy", "consistent", solver="converged").values()
+    private = by_sampler(tables, "table8", "accuracy", "consistent", solver="converged").values()
     without = tables.number("table8", "accuracy", "consistent", sampler="nonprivate", solver="converged")
     if private and math.isfinite(without):
         text += (
@@ -128,13 +120,12 @@ def prediction(tables: Tables) -> str:
 
 
 def equal_epsilon(tables: Tables) -> str:
-    """Give the prediction errors at one epsilon' of a query, and say what keeps them from being a ranking."""
     cells = tables.rows("table6", "rmse_mean", epsilon_amplified="*", sampler="*")
     if cells.empty or "consistent" not in cells.columns:
         return ""
     at = {"epsilon_amplified": min(cells["epsilon_amplified"], key=float)}
     error, margin = (
-        of_printed(tables, "table6", "rmse_mean", f"consistent{end}", **at) for end in ("", "_standard_error")
+        by_sampler(tables, "table6", "rmse_mean", f"consistent{end}", **at) for end in ("", "_standard_error")
     )
     if not (error and margin):
         return ""
@@ -149,13 +140,13 @@ def equal_epsilon(tables: Tables) -> str:
         f"privacy of all steps together, differ between samplers."
     )
     found = []
-    for name in of_printed(tables, "table8", "sigma_times_m", "printed"):
-        value, lower, upper = (
+    for name in FIVE:
+        value, *ends = (
             tables.number("table8", "accuracy", f"consistent{end}", sampler=name, statistic="difference_to_poisson")
             for end in ("", "_lower", "_upper")
         )
-        if not unknown(value, lower, upper):
-            found.append(f"{label(name)} {value:+.4f} [{lower:+.4f}, {upper:+.4f}]")
+        if not unknown(value, *ends):
+            found.append(f"{label(name)} {value:+.4f} [{ends[0]:+.4f}, {ends[1]:+.4f}]")
     return text if not found else (
         f"{text} On Adult, with the same caveat and the steps as stated, accuracy differs from Poisson's by "
         f"{', '.join(found)} (paired by seed, each interval 95 % on its own)."
@@ -163,7 +154,6 @@ def equal_epsilon(tables: Tables) -> str:
 
 
 def per_query_delta(tables: Tables) -> str:
-    """Say what delta' becomes with the sensitivity of the released mean."""
     cells = tables.rows("table6", "delta_amplified", epsilon_amplified="*", sampler="*")
     if "stated" not in cells.columns:
         return ""
@@ -177,7 +167,6 @@ def per_query_delta(tables: Tables) -> str:
 
 
 def cost(tables: Tables) -> str:
-    """Say how many gradients each sampler saves."""
     wor, must = (
         tables.number("table9", "law_mean", "stated", experiment="3", sampler=name) for name in ("wor", "must_ww")
     )
@@ -189,7 +178,6 @@ def cost(tables: Tables) -> str:
 
 
 def bias(tables: Tables) -> str:
-    """Say where the downward bias of the variance estimates comes from."""
     cells = tables.rows("table5", "expected", parameter="variance", sampler="must_ow", b="*")
     if cells.empty:
         return ""

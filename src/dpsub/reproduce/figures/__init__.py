@@ -6,8 +6,7 @@ Matplotlib is loaded where something is drawn and not before: it takes long, and
 from __future__ import annotations
 
 from dpsub.reproduce.figures.panels import Panel, curves, draw_panels, level, line, remark, where
-from dpsub.reproduce.figures.style import axis, finish, new, panel_letter, sampler_style, styled
-from dpsub.reproduce.figures.writing import figure_bytes
+from dpsub.reproduce.figures.style import axis, figure_bytes, finish, new, panel_letter, sampler_style, styled
 
 __all__ = [
     "Panel", "axis", "curves", "draw_panels", "figure_bytes", "finish", "level", "line", "new", "panel_letter",

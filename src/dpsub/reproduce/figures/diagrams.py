@@ -42,8 +42,9 @@ def draw_box(axes: Axes, box: Box) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     corner = (box.x - box.width / 2, box.y - box.height / 2)
-    axes.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle="round,pad=0,rounding_size=0.012",
-                                  facecolor=FILLS[min(box.level, len(FILLS) - 1)], edgecolor=EDGE, linewidth=0.8))
+    form: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.012", "edgecolor": EDGE, "linewidth": 0.8}
+    fill = FILLS[min(box.level, len(FILLS) - 1)]
+    axes.add_patch(FancyBboxPatch(corner, box.width, box.height, facecolor=fill, **form))
     axes.text(box.x, box.y, box.text, ha="center", va="center", fontsize=8)
 
 

@@ -30,25 +30,13 @@ MARKS = 8
 def curves(frame: pd.DataFrame, x: str, y: str, *, by: str | Sequence[str] = "sampler", styles: Styles = sampler_style,
            band: tuple[str, str] | None = None, bars: tuple[str, str] | None = None, apart: float = 0.0,
            **changes: Any) -> Layer:  # fmt: skip
-    """Return the layer of one curve a key, or of points where the line style is "none".
+    """Return the layer of one curve a key, sorted by `x`, or of points where the line style is "none".
 
-    Parameters
-    ----------
-    frame : DataFrame
-        What is plotted; each curve is sorted by `x`.
-    x, y : str
-        Columns of the points.
-    by : str or sequence of str
-        Columns that tell the curves apart; the key is a value, or a tuple of values.
-    styles : mapping or callable
-        Key -> keyword arguments of ``Axes.plot``. A mapping also says which keys are drawn, and their order; a callable
-        takes all keys in order of appearance.
-    band, bars : tuple of str, optional
-        Columns of the lower and upper ends of a filled band, or of vertical bars; ends that are NaN are not drawn.
-    apart : float
-        Distance from one curve to the next across (points), so that marks at one place do not hide each other.
-    **changes
-        What replaces the style of every curve; ``label="_"`` keeps them out of the legend.
+    `by` names the columns that tell the curves apart; the key is a value, or a tuple of values. `styles` gives for a
+    key arguments of ``Axes.plot``: a mapping also says which keys are drawn, and their order, a callable takes all in
+    order of appearance; `changes` replace the style of every curve (``label="_"`` keeps them out of the legend). `band`
+    and `bars` are columns of the lower and upper ends of a filled band, or of vertical bars; ends that are NaN are not
+    drawn. Curves stand `apart` points from one to the next across, so that marks do not hide each other.
     """
     columns = [by] if isinstance(by, str) else list(by)
     parts = {key[0] if len(key) == 1 else key: part.sort_values(x, kind="stable")
@@ -91,6 +79,7 @@ def level(value: float, **style: Any) -> Layer:
 
 def remark(text: str, place: str = "upper right") -> Layer:
     """Return the layer of a remark within the panel, at a place as legends know them."""
+
     def draw(axes: Axes) -> None:
         from matplotlib.offsetbox import AnchoredText
 
@@ -110,24 +99,15 @@ def where(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: what it shows, its layers from bottom to top, and what is its own.
-
-    Parameters
-    ----------
-    text : str
-        Written above its upper left corner; nothing, and no letter, if empty.
-    layers : sequence of callables
-        What is drawn.
-    axes : mapping
-        Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; before those that all panels have.
-    legend : str
-        Place of a legend of its own ("upper right"); otherwise all panels share one.
-    """
+    """One panel: what it shows, its layers from bottom to top, and what is its own."""
 
     text: str
+    """Written above its upper left corner; nothing, and no letter, if empty."""
     layers: Sequence[Layer]
     axes: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; before those that all panels have."""
     legend: str = ""
+    """Place of a legend of its own ("upper right"); otherwise all panels share one."""
 
 
 def draw_panels(panels: Iterable[Panel | None], *, columns: int = 3, width: float = 7.0, height: float = 2.3,
@@ -135,23 +115,10 @@ def draw_panels(panels: Iterable[Panel | None], *, columns: int = 3, width: floa
                 **axes: Any) -> Figure:  # fmt: skip
     """Return a figure of panels, row by row, with one legend: in the first empty place, or below.
 
-    Parameters
-    ----------
-    panels : iterable of Panel or None
-        None leaves a place empty.
-    columns : int
-        Panels in a row, at most.
-    width, height : float
-        Width of the figure and height of a row of panels (inches); a legend below is added to it.
-    letters : bool
-        Whether the panels are lettered, where there are several.
-    labels : iterable of str
-        Labels of the data, printed if they are neither real nor simulated.
-    grid : mapping, optional
-        Arguments of ``Figure.subplots``: `sharex`, `sharey`, `height_ratios`, `subplot_kw`. Along a shared axis
-        only the outer panels name it.
-    **axes
-        Arguments of ``Axes.set`` for all panels. A logarithmic axis of less than two decades has plain numbers.
+    A panel None leaves a place empty; `width` is of the figure, `height` of a row of panels (inches), to which a legend
+    below is added; `labels` of the data are printed if neither real nor simulated. `grid` has arguments of
+    ``Figure.subplots`` (`sharex`, `sharey`, `height_ratios`, `subplot_kw`; along a shared axis only the outer panels
+    name it), `axes` those of ``Axes.set`` for all. A logarithmic axis of less than two decades has plain numbers.
     """
     wanted, options = list(panels), dict(grid or {})
     columns = min(columns, len(wanted))

@@ -1,10 +1,11 @@
-"""Colours, markers and labels of samplers, axes and the visible data label."""
+"""Colours, markers and labels of samplers, axes, the visible data label, and figures as bytes."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 NONPRIVATE = {"label": NONPRIVATE_LABEL, "color": "black", "marker": "*", "linestyle": "-"}
 
 
-def sheet() -> str:
-    """Return the path of the style sheet."""
-    return str(resources.files("dpsub.reproduce.figures") / "dpsub.mplstyle")
+_METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "png": {"Software": None},
+}
 
 
 @contextmanager
@@ -29,7 +31,7 @@ def styled() -> Iterator[None]:
     """Draw in the house style, whatever the user's own settings are."""
     from matplotlib import style
 
-    with style.context(sheet(), after_reset=True):
+    with style.context(Path(__file__).with_name("dpsub.mplstyle"), after_reset=True):
         yield
 
 
@@ -56,8 +58,7 @@ def sampler_style(sampler: str) -> dict[str, Any]:
 
 def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> None:
     """Name the axes and fix their limits where given."""
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     if xlim is not None:
         axes.set_xlim(xlim)
     if ylim is not None:
@@ -68,7 +69,7 @@ def panel_letter(axes: Axes, text: str) -> None:
     """Write what a panel shows above its upper left corner; a box in three dimensions leaves that corner empty."""
     height = 0.9 if axes.name == "3d" else 1.0
     axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
-                  fontsize=8, ha="left", va="bottom")
+                  fontsize=8, ha="left", va="bottom")  # fmt: skip
 
 
 def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
@@ -80,5 +81,14 @@ def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
         figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.2 / figure.get_figheight()))
         corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
         figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
-                    color="#B00020", weight="bold", bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})
+                    color="#B00020", weight="bold",
+                    bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})  # fmt: skip
     return figure
+
+
+def figure_bytes(figure: Figure, form: str) -> bytes:
+    """Return the file content of `figure` as "pdf" or "png": the same whenever and wherever it is written."""
+    buffer = io.BytesIO()
+    with styled():
+        figure.savefig(buffer, format=form, metadata=_METADATA[form])
+    return buffer.getvalue()

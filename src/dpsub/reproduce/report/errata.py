@@ -12,15 +12,13 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.reproduce import published
-from dpsub.reproduce.names import escape_markdown
+from dpsub.reproduce.labels import escape_markdown
 from dpsub.reproduce.report.numbers import MEANINGS
 from dpsub.reproduce.verdicts import CELL, overall_by_cell
 
-PARTS = ("claim", "evidence", "corrected", "effect")
-_HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
-_ENTRY = re.compile(r"([A-Z]{1,2})([1-9]\d*)\. (.+)")
+_HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
+_ENTRY = re.compile(r"^### ([A-Z]{1,2})([1-9]\d*)\. (.+)$", re.MULTILINE)
 _TEST = re.compile(r"^ {4}(\S.* -m pytest \S+ -k )([a-z]+)(\d+)(_?)\b", re.MULTILINE)
-_PART = re.compile(r"^- \*\*([^*]+?)\.\*\*", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]+\)")
 _FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of documentation
 _INTRODUCTION = """\
@@ -45,12 +43,6 @@ class Erratum:
     chapter: str
     commands: tuple[str, ...]
 
-    @property
-    def parts(self) -> set[str]:
-        """Which of `PARTS` the text has: bold words at the beginning of an item, such as "- **Claim.**"."""
-        heads = " ".join(_PART.findall(self.text)).lower()
-        return {part for part in PARTS if part in heads}
-
 
 def read(paths: Iterable[Path]) -> list[Erratum]:
     """Return the errata of some papers in the order of their files.
@@ -58,11 +50,6 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
     An entry is a heading of level 3 such as "### BL5. Title"; the heading of level 1 names its chapter. Its commands
     are those of its item "**Command.**". Where it has none, the first `pytest` command in its file, which ends in the
     test of one erratum (`-k e03`, `-k bl5_`), is written for it in the same way.
-
-    Raises
-    ------
-    DataError
-        If a file is missing, or an identifier comes twice.
     """
     found: dict[str, Erratum] = {}
     for path in paths:
@@ -78,37 +65,22 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
 
 
 def _entries(text: str) -> Iterator[Erratum]:
-    headings = list(_HEADING.finditer(text))
-    example = _TEST.search(text)
-    for heading, following in zip(headings, [*headings[1:], None], strict=True):
-        entry = _ENTRY.fullmatch(heading[2]) if heading[1] == "###" else None
-        if entry:
-            letters, number, title = entry.groups()
-            body = text[heading.end() : following.start() if following else len(text)].strip()
-            own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
-            commands = own or [f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"]
-            if not own and example:
-                width = len(example[3]) if example[3].startswith("0") else 1
-                commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
-            yield Erratum(letters + number, title, _LINK.sub(r"\1", body), headings[0][2], tuple(commands))
+    example, (before, *entries) = _TEST.search(text), _ENTRY.split(text)
+    for letters, number, title, rest in zip(*[iter(entries)] * 4, strict=True):
+        body = _HEADING.split(rest)[0].strip()
+        own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
+        commands = own or [f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"]
+        if not own and example:
+            width = len(example[3]) if example[3].startswith("0") else 1
+            commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
+        chapter = before.partition("# ")[2].partition("\n")[0]
+        yield Erratum(letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands))
 
 
 def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFrame) -> str:
     """Return the document of errata, docs/deviations.md: an introduction, a table a paper, and a chapter a paper.
 
-    Parameters
-    ----------
-    files : sequence of Path
-        The errata of the papers.
-    printed : iterable of Path
-        Files of printed numbers.
-    verdicts : DataFrame
-        Expected verdicts, as `dpsub.reproduce.verdicts.read_expected` returns them.
-
-    Raises
-    ------
-    DataError
-        If printed numbers name an erratum that the files lack.
+    It is made of the papers' errata, files of printed numbers, and expected verdicts, as `read_expected` returns them.
     """
     listed = read(files)
     about = _verdicts_by_erratum(printed, verdicts, {one.name for one in listed})
@@ -131,12 +103,11 @@ def _verdicts_by_erratum(printed: Iterable[Path], verdicts: pd.DataFrame, known:
     for path in printed:
         table = published.load(path.parents[1].name, path.stem)
         table["row"] = published.row_texts(table, published.key_names(table))
-        for row in table.to_dict("records"):
-            for name in row["erratum"].split():
+        for *cell, names in table[[*CELL, "erratum"]].itertuples(index=False, name=None):
+            for name in names.split():
                 if name not in known:
                     raise DataError(f"an erratum of {path.name} must have an entry in errata.md, got none for {name}")
-                verdict = judged.get(tuple(row[field] for field in CELL)) or "not yet judged"
-                found.setdefault(name, Counter())[verdict] += 1
+                found.setdefault(name, Counter())[judged.get(tuple(cell)) or "not yet judged"] += 1
     return found
 
 

@@ -7,14 +7,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import pandas as pd
+from latex2mathml.converter import convert
+from markupsafe import Markup
 
 from dpsub.reproduce.artefact import Artefact, printed_rows
-from dpsub.reproduce.digits import with_error
-from dpsub.reproduce.names import display
+from dpsub.reproduce.labels import display, with_error
+from dpsub.reproduce.layout import PRINTED, Block, Cell, Layout, blocks, mark, number
 from dpsub.reproduce.published import row_texts
 from dpsub.reproduce.verdicts import CELL, VARIANTS, overall, overall_by_cell
 
@@ -44,9 +47,6 @@ CHECKS = {
 }
 """What is done with a printed number of each kind: its name, and the question that is asked."""
 GOOD = ("reproduced", "within_error", "holds")
-BAD = ("differs", "fails")
-
-
 YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
 
@@ -73,37 +73,33 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """One printed number.
+    """One printed number, ours by variant, and what it can be filtered by."""
 
-    Attributes
-    ----------
-    place, cell : str
-        The artefact ("must/table8"), and the fields of its row key, as they are shown.
-    values : mapping
-        Ours by variant.
-    check : str
-        What kind of check it is, the first words of an entry of `CHECKS`.
-    verdicts : tuple of str
-        The verdict of the cell, and "shown" if values stand next to it that are not judged.
-    anchor : str
-        Its address in the report.
-    data : str
-        What the data behind it are.
-    """
-
-    paper: str
     place: str
+    """The artefact: "must/table8"."""
     cell: str
+    """The fields of its row key as they are shown."""
     quantity: str
     printed: Value
     values: Mapping[str, Value]
     kind: str
-    check: str
     verdicts: tuple[str, ...]
+    """The verdict of the cell, and "shown" if values stand next to it that are not judged."""
     errata: tuple[str, ...]
     note: str
     anchor: str
+    """Its address in the report."""
     data: str
+    """What the data behind it are."""
+
+    @property
+    def paper(self) -> str:
+        return self.place.partition("/")[0]
+
+    @property
+    def check(self) -> str:
+        """What kind of check it is, the first words of an entry of `CHECKS`."""
+        return CHECKS[self.kind][0]
 
     @property
     def verdict(self) -> str:
@@ -121,14 +117,8 @@ def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
 def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]) -> list[Line]:
     """Return the printed numbers of a comparison in its order.
 
-    Parameters
-    ----------
-    comparison : DataFrame
-        As in ``results/comparison.csv``.
-    artefacts : iterable of Artefact
-        They know which numbers are privacy numbers, and of what kind.
-    data_labels : mapping
-        Label of the data behind an artefact by its identifier; "simulated" where it is not given.
+    The artefacts know what kind of privacy number each is; `data_labels` are the labels of the data behind them by
+    identifier, "simulated" where not given.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
     shown = {(name, row): text for name, artefact in known.items() for row, text in _shown(artefact)}
@@ -141,15 +131,16 @@ def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: 
         # a setting is chosen by the paper, so it is no number about privacy
         artefact = known.get(place) if first["kind"] != "setting" else None
         values = {one["variant"]: _value(one, artefact) for one in judged}
-        verdicts = (overall({one["variant"]: one["verdict"] for one in judged}),)
+        verdict = overall({one["variant"]: one["verdict"] for one in judged})
         notes = [part for one in judged for part in str(one["note"]).split("; ") if part]
+        order = pd.to_numeric(first["printed"], errors="coerce")
+        kind = artefact.number_kind(column, PRINTED) if artefact else ""
         found.append(Line(
-            paper=paper, place=place, cell=shown.get((place, row), row), quantity=display("column", column, plain=True),
-            printed=Value(first["printed"], _number(first["printed"]), _kind(artefact, column, "printed")),
+            place=place, cell=shown.get((place, row), row), quantity=display("column", column, plain=True),
+            printed=Value(first["printed"], "" if math.isnan(order) else repr(float(order)), kind),
             values={variant: values[variant] for variant in VARIANTS if variant in values and values[variant].text},
-            kind=first["kind"], check=CHECKS[first["kind"]][0],
-            verdicts=(*verdicts, "shown") if any(one["verdict"] == "shown" for one in judged) else verdicts,
-            errata=tuple(first["erratum"].split()), note="; ".join(dict.fromkeys(notes)),
+            kind=first["kind"], errata=tuple(first["erratum"].split()), note="; ".join(dict.fromkeys(notes)),
+            verdicts=(verdict, "shown") if any(one["verdict"] == "shown" for one in judged) else (verdict,),
             anchor=address(paper, name, row, column), data=data_labels.get(place, "simulated"),
         ))  # fmt: skip
     return found
@@ -168,20 +159,48 @@ def _shown(artefact: Artefact) -> Iterator[tuple[str, str]]:
         yield row, ", ".join(display(str(name), text, plain=True) for name, text in fields.items() if text)
 
 
-def _kind(artefact: Artefact | None, column: str, variant: str) -> str:
-    return artefact.number_kind(column, variant) if artefact else ""
-
-
 def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
     order = "" if math.isnan(row["value"]) else repr(row["value"])
     if row["kind"] == "claim":
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
     text = with_error(row["value"], math.nan, row["lower"], row["upper"], row["printed"])
-    return Value(text, order, _kind(artefact, row["column"], row["variant"]) if text else "")
+    return Value(text, order, artefact.number_kind(row["column"], row["variant"]) if artefact and text else "")
 
 
-def _number(text: str) -> str:
-    try:
-        return repr(float(text))
-    except ValueError:
-        return ""
+class Entry(NamedTuple):
+    """What stands at one place of a table: number or formula, the kind of privacy number it is, "differs" or "as_done"
+    with errata, and the address of its cell, given once a cell."""
+
+    text: str
+    kind: str
+    mark: str
+    errata: list[str]
+    anchor: str
+
+
+def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
+    """Return the panels of a table of cells; claims, which have no layout in the paper, come one a line."""
+    anchored = set()
+
+    def write(cell: Cell, source: str) -> Entry | None:
+        column, anchor = cell["column"], address(artefact.paper, artefact.name, cell["row"], cell["column"])
+        if source == PRINTED:
+            text = formula(cell[PRINTED]) if column.endswith("_formula") and cell[PRINTED] else cell[PRINTED]
+        elif artefact.kind == "claims" and column == "holds":
+            text = YES_OR_NO.get(cell[source], "")
+        else:
+            text = number(cell, source)
+        if not text:
+            return None
+        kind, found = "" if cell["verdict"] == "used" else artefact.number_kind(column, source), mark(cell, source)
+        once = "" if anchor in anchored else anchor
+        anchored.add(anchor)
+        return Entry(text, kind, found, cell["erratum"].split() if found else [], once)
+
+    layout = Layout(stub=("claim", "column"), heads=()) if artefact.kind == "claims" else artefact.layout
+    return blocks(layout, table, partial(display, plain=True), write)
+
+
+def formula(text: str) -> Markup:
+    """Return a formula in LaTeX as MathML, which browsers draw without help."""
+    return Markup(convert(text))

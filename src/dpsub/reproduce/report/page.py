@@ -21,11 +21,11 @@ from markupsafe import Markup
 from dpsub.errors import DataError
 from dpsub.reproduce import experiments
 from dpsub.reproduce.artefact import Artefact, OutputDirs
-from dpsub.reproduce.names import variant_name
+from dpsub.reproduce.labels import KINDS
+from dpsub.reproduce.layout import BAD, SOURCES
 from dpsub.reproduce.papers import papers
-from dpsub.reproduce.privacy import KINDS
 from dpsub.reproduce.records import replace_file
-from dpsub.reproduce.report import errata, numbers, tables
+from dpsub.reproduce.report import errata, numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells
 from dpsub.reproduce.verdicts import VARIANTS
@@ -42,40 +42,27 @@ VARIANT_MEANINGS = {
 
 @dataclass(frozen=True)
 class Run:
-    """What the report is about.
-
-    Parameters
-    ----------
-    artefacts, dirs : sequence of Artefact, OutputDirs
-        What the run has made, in the order of the report, and where the files are.
-    comparison : DataFrame
-        All printed numbers next to ours, as in ``results/comparison.csv``.
-    data : sequence of mappings
-        Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...).
-    errata : sequence of Path
-        The errata of the papers.
-    provenance, environment, configuration : mapping, mapping, str
-        For the foot of the page: seed, commit, digests; `versions` and `installed`, from describe_run.py; the whole
-        configuration as text.
-    timings : Path, optional
-        Folder of what Snakemake measured of the jobs of experiments.
-    twins : sequence of str
-        Data sets for which experiments make synthetic twins from the paper's own table of its data.
-    remarks : sequence of str
-        What a reader must know first, such as that the run is of reduced size.
-    """
+    """What the report is about."""
 
     artefacts: Sequence[Artefact]
+    """What the run has made, in the order of the report."""
     dirs: OutputDirs
     comparison: pd.DataFrame
+    """All printed numbers next to ours, as in ``results/comparison.csv``."""
     data: Sequence[Mapping[str, Any]]
+    """Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...)."""
     errata: Sequence[Path]
     provenance: Mapping[str, str]
+    """For the foot of the page: seed, commit, digests."""
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """`versions` and `installed`, from describe_run.py."""
     configuration: str = ""
     timings: Path | None = None
+    """Folder of what Snakemake measured of the jobs of experiments."""
     twins: Sequence[str] = ()
+    """Data sets for which experiments make synthetic twins from the paper's own table of its data."""
     remarks: Sequence[str] = ()
+    """What a reader must know first, such as that the run is of reduced size."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -90,13 +77,7 @@ class Run:
 
 
 def write_report(output: Path, run: Run) -> None:
-    """Write the report of a run as one page in HTML; the same run gives the same bytes.
-
-    Raises
-    ------
-    DataError
-        If a file of an artefact, or the errata of a paper, are missing.
-    """
+    """Write the report of a run as one page in HTML; the same run gives the same bytes."""
     data_labels = {artefact.identifier: run.data_label(artefact) for artefact in run.artefacts}
     lines = numbers.lines(run.comparison, run.artefacts, data_labels)
     listed = errata.read(run.errata)
@@ -115,8 +96,8 @@ def write_report(output: Path, run: Run) -> None:
         "described": [_flat(found) for found in run.data],
         "stand_ins": [name for name, label in run.labels.items() if label == "synthetic"],
         "parts": [name for name, label in run.labels.items() if label not in ("real", "synthetic")],
-        "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": numbers.GOOD, "bad": numbers.BAD,
-        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "variant_name": variant_name, "kinds": KINDS,
+        "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": numbers.GOOD, "bad": BAD,
+        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "sources": SOURCES, "kinds": KINDS,
         "filtered": numbers.filtered,
         "run": run, "stages": stages(run.timings) if run.timings else [],
     }  # fmt: skip
@@ -170,13 +151,10 @@ def _paper(run: Run, key: str, lines: Sequence[Line], here: Path) -> dict[str, A
     paper, sentences = papers().get(key), []
     takeaways = of_paper(paper) if paper and made else None
     if takeaways:
-        known = Tables(
-            {
-                artefact.name: read_cells(run.dirs.files(artefact)["csv"])
-                for artefact in made
-                if artefact.kind != "figure" and not artefact.timed
-            }
-        )
+        known = Tables({
+            artefact.name: read_cells(run.dirs.files(artefact)["csv"])
+            for artefact in made if artefact.kind != "figure" and not artefact.timed
+        })  # fmt: skip
         evidence = takeaways.evidence(known)
         sentences = [{"text": inline(text), "evidence": evidence.get(text)} for text in takeaways.sentences(known)]
     return {
@@ -200,7 +178,7 @@ def _artefact(run: Run, artefact: Artefact, lines: Sequence[Line], here: Path) -
     if artefact.kind == "figure":
         return found | {"picture": _data_uri(files["png"].read_bytes(), "image/png"), "blocks": []}
     cells = read_cells(files["csv"])
-    blocks = tables.blocks(artefact, cells)
+    blocks = numbers.blocks_of(artefact, cells)
     count = sum(len(group.rows) for block in blocks for group in block.groups)
     return found | {"picture": "", "blocks": blocks, "cells": len(cells), "open": count <= OPEN_LINES}
 
@@ -239,15 +217,8 @@ def _flat(found: Mapping[str, Any]) -> dict[str, str]:
 def stages(folder: Path) -> list[dict[str, Any]]:
     """Return what the jobs of each experiment took, the longest first.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of `<experiment>/<variant>/<part>.tsv`, as Snakemake writes its benchmarks.
-
-    Returns
-    -------
-    list of dict
-        `name` of the experiment, `jobs`, `seconds`, `peak_mib` (0 for a job too short to be measured).
+    The folder holds `<experiment>/<variant>/<part>.tsv`, as Snakemake writes its benchmarks. An entry has `name` (of
+    the experiment), `jobs`, `seconds`, `peak_mib` (0 for jobs too short to be measured).
     """
     rows = []
     for path in sorted(folder.rglob("*.tsv")):

@@ -11,26 +11,17 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.reproduce.cells import EXTRAS
+from dpsub.reproduce.layout import EXTRAS
 from dpsub.reproduce.papers import PACKAGE, Paper
-from dpsub.reproduce.published import key_names
+from dpsub.reproduce.published import key_names, read_csv
 from dpsub.reproduce.verdicts import VARIANTS
 
 NUMBERS = {name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))}
 
 
 def read_cells(path: Path) -> pd.DataFrame:
-    """Return the cells of a table as `build` wrote them; texts stay texts, numbers become floats.
-
-    Raises
-    ------
-    DataError
-        If the file is missing or no table of cells.
-    """
-    try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except FileNotFoundError:
-        raise DataError(f"the report needs every table of the run, got no {path}; build that table first") from None
+    """Return the cells of a table as `build` wrote them; texts stay texts, numbers become floats."""
+    frame = read_csv(path, "the report needs every table of the run, got no {path}; build that table first")
     if not {"column", "printed", "verdict", "erratum"} <= set(frame.columns):
         have = ", ".join(frame.columns)
         raise DataError(f"{path.name} must be a table of cells, got the columns {have}; build it again")
@@ -39,13 +30,7 @@ def read_cells(path: Path) -> pd.DataFrame:
 
 
 class Tables:
-    """Look-up of single numbers in the tables of one paper.
-
-    Parameters
-    ----------
-    cells : mapping of str to DataFrame
-        Cells by table name, as `read_cells` returns them.
-    """
+    """Look-up of single numbers in the tables of one paper: cells by table name, as `read_cells` returns them."""
 
     def __init__(self, cells: Mapping[str, pd.DataFrame]) -> None:
         self._cells = cells
@@ -67,33 +52,19 @@ class Tables:
         rows = self.rows(table, column, **fields)
         if len(rows) != 1 or source not in rows.columns:
             return float("nan")
-        try:
-            return float(rows.iloc[0][source])
-        except ValueError:
-            return float("nan")
-
-
-def _no_evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
-    return {}
+        return float(pd.to_numeric(rows[source], errors="coerce").iloc[0])
 
 
 @dataclass(frozen=True)
 class Takeaways:
-    """What to conclude from one paper, found as `TAKEAWAYS` in the module `takeaways` of its folder.
-
-    Parameters
-    ----------
-    parts : sequence of functions
-        Each writes a paragraph in Markdown, "" if this run lacks the numbers, or a list of paragraphs.
-    introduction : str
-        What must be known before reading them.
-    evidence : function
-        Returns by paragraph a table of the numbers that it rests on; none by default.
-    """
+    """What to conclude from one paper, found as `TAKEAWAYS` in the module `takeaways` of its folder."""
 
     parts: Sequence[Callable[[Tables], str | list[str]]]
+    """Each writes a paragraph in Markdown, "" if this run lacks the numbers, or a list of paragraphs."""
     introduction: str = ""
-    evidence: Callable[[Tables], Mapping[str, pd.DataFrame]] = _no_evidence
+    """What must be known before reading them."""
+    evidence: Callable[[Tables], Mapping[str, pd.DataFrame]] = lambda tables: {}
+    """Returns by paragraph a table of the numbers that it rests on; none by default."""
 
     def sentences(self, tables: Tables) -> list[str]:
         """Return the paragraphs for which this run has the numbers."""

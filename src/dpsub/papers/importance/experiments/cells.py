@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import math
-from abc import ABC
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from dpsub.data import described, point_sets
 from dpsub.data.described import Described
 from dpsub.data.point_sets import PointSet
 from dpsub.importance.calibrate import DataFacts, LloydCalibration, calibrate
 from dpsub.papers.importance.settings import OnCells
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, Run
 
 MODES = {"as_done": "released", "stated": "stated", "consistent": "repaired"}
 """Variant -> mode of the calibration and of the clustering."""
 SAMPLERS = ("unif", "core", "opt")
 TWIN_NUMBERS = 2_500_000
 """Most numbers (rows times columns) of a twin: with 518 columns they are 4826 rows."""
+
+
+def each(settings: Any, data: Mapping[str, Path]) -> Iterator[PointSet]:
+    """Yield the data sets of a run, in the paper's order: prepared, where the settings say so, else a twin."""
+    for name, paper in described.EIGHT.items():
+        rows = min(settings.sets.twin_rows, TWIN_NUMBERS // paper.d)
+        if name in settings.sets.twins:
+            yield point_sets.stand_in(name, rows)
+        elif name in settings.sets.data:
+            yield point_sets.from_ijcnn1(data[name], rows) if name == "ijcnn1" else point_sets.load(data[name])
 
 
 class OnPointSets(Experiment, ABC):
@@ -36,49 +48,44 @@ class OnPointSets(Experiment, ABC):
                     alone = {"data": (), "twins": (), kind: (name,)}
                     yield narrowed.model_copy(update={"sets": settings.sets.model_copy(update=alone)})
 
+    def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        rows = [
+            {"replicate": 0, "dataset": data.name, "data_label": getattr(data, "label", "table1"), **row}
+            for data in self.sets(settings, run) for row in self.rows(data, settings, run)
+        ]  # fmt: skip
+        return self.frame(rows or dict.fromkeys(self.columns, ()))
 
-def each(settings: Any, data: Mapping[str, Path]) -> Iterator[PointSet]:
-    """Yield the data sets of a run, in the paper's order: prepared, where the settings say so, else a twin."""
-    for name, paper in described.EIGHT.items():
-        rows = min(settings.sets.twin_rows, TWIN_NUMBERS // paper.d)
-        if name in settings.sets.twins:
-            yield point_sets.stand_in(name, rows)
-        elif name in settings.sets.data:
-            yield point_sets.from_ijcnn1(data[name], rows) if name == "ijcnn1" else point_sets.load(data[name])
+    def sets(self, settings: Any, run: Run) -> Iterable[PointSet | Described]:
+        """Return what has records: the data sets, or what Table 1 says of them."""
+        return each(settings, run.data)
+
+    @abstractmethod
+    def rows(self, points: Any, settings: Any, run: Run) -> Iterable[dict[str, Any]]:
+        """Return the records of one data set, without the columns that say which it is."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of the grid.
+    """One cell of the grid."""
 
-    Attributes
-    ----------
-    sampler : {"unif", "core", "opt", "full"}
-    m : float
-        Expected sample size as the paper has it; 0 for `full`.
-    epsilon : float
-        Target, nats; infinite without noise.
-    """
-
-    sampler: str
-    m: float
-    epsilon: float
+    sampler: str  # unif, core, opt, or full
+    m: float  # expected sample size as the paper has it; 0 for full
+    epsilon: float  # target, nats; infinite without noise
 
     def key(self, dataset: str) -> dict[str, Any]:
         """Return what fixes the noise's stream; a target of 0 stands for no noise."""
-        return {"dataset": dataset, "sampler": self.sampler, "m": self.m,
-                "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0}  # fmt: skip
+        return {"dataset": dataset, **asdict(self), "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0}
 
 
-def cells(settings: OnCells, name: str) -> list[Cell]:
+def grid(settings: OnCells, name: str) -> list[Cell]:
     """Return the cells of one data set, each once: Figures 3 and 6, then 4 and 7, full data, no noise."""
-    grid, sizes = settings.cells, settings.cells.sizes[name]
+    targets, sizes = settings.cells, settings.cells.sizes[name]
     found = [
         Cell(sampler, float(m), float(epsilon))
-        for many, targets in ((sizes.rows, grid.epsilons), (sizes.curve, grid.size_epsilons))
-        for m in many for epsilon in targets for sampler in SAMPLERS
+        for many, epsilons in ((sizes.rows, targets.epsilons), (sizes.curve, targets.size_epsilons))
+        for m in many for epsilon in epsilons for sampler in SAMPLERS
     ]  # fmt: skip
-    found += [Cell("full", 0.0, float(epsilon)) for epsilon in grid.size_epsilons]
+    found += [Cell("full", 0.0, float(epsilon)) for epsilon in targets.size_epsilons]
     found += [Cell(sampler, float(m), math.inf) for m in sizes.rows for sampler in ("unif", "core")]
     return list(dict.fromkeys(found))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
@@ -18,29 +20,11 @@ from dpsub.importance.approximate import CELLS, NormPair, certified_epsilon, gau
 from dpsub.importance.calibrate import calibrate
 from dpsub.importance.losses import loss_when_removed
 from dpsub.importance.samplers import PoissonImportance
-from dpsub.papers.importance.experiments.cells import MODES, SAMPLERS, Cell, OnPointSets, each, facts_of, noise_of
-from dpsub.papers.importance.settings import (
-    QUANTILES,
-    Clusters,
-    FirstSizes,
-    Lloyd,
-    OnSets,
-    PointSetName,
-    PointSets,
-    Rounds,
-    check_size,
-)
+from dpsub.papers.importance import settings as own
+from dpsub.papers.importance.experiments.cells import MODES, SAMPLERS, Cell, OnPointSets, facts_of, noise_of
+from dpsub.papers.importance.settings import QUANTILES, Clusters, FirstSizes, PointSetName
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import (
-    Delta,
-    ExperimentSettings,
-    Listed,
-    Positive,
-    Replicates,
-    SampleSize,
-    Share,
-    Sizes,
-)
+from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive, Replicates, SampleSize, Share, Sizes
 
 NEAR = 0.1  # of the largest loss
 TOLERANCE = 0.05  # of what is proved, relative; smaller means more intervals of norms
@@ -53,16 +37,16 @@ class ImportanceLosses(OnPointSets):
     sampling. Samples are drawn on the data set `example` and shown in its first two principal components (Figure 1).
     """
 
-    name: ClassVar[str] = "importance_losses"
+    name = "importance_losses"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "topic": "str", "dataset": "str", "data_label": "str", "group": "str", "sampler": "str",
         "m": "float64", "epsilon": "float64", "place": "float64", "value": "float64", "second": "float64",
         "weight": "float64", "loss": "float64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
-    keys: ClassVar[tuple[str, ...]] = ("topic", "dataset", "data_label", "group", "sampler", "place")
+    variants = ("stated", "consistent")
+    keys = ("topic", "dataset", "data_label", "group", "sampler", "place")
 
-    class Settings(ExperimentSettings, OnSets, Lloyd, FirstSizes):
+    class Settings(ExperimentSettings, own.OnSets, own.Lloyd, FirstSizes):
         epsilon: Positive = Field(3, description="Target, in nats.")
         bins: Annotated[int, Field(ge=2, le=1_000)] = Field(40, description="Bins of the histograms.")
         example: PointSetName = Field("song", description="Data set of the sampled set.")
@@ -71,43 +55,37 @@ class ImportanceLosses(OnPointSets):
 
         def check(self) -> None:
             super().check()
-            check_size(self.example, self.example_m)
+            own.check_sizes({self.example: (self.example_m,)})
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        rows: list[dict[str, Any]] = []
-        for points in each(settings, run.data):
-            base = {"replicate": 0, "dataset": points.name, "data_label": points.label}
-            found = [*self._losses(points, settings, run), *self._sample(points, settings, run)]
-            rows += [{**base, **row} for row in found]
-        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+    def rows(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        if points.name in settings.sizes:
+            yield from self._losses(points, settings, run)
+        if points.name == settings.example:
+            yield from self._sample(points, settings, run)
 
     def _losses(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         groups = np.full(len(points.points), "all") if points.groups is None else points.groups
         epsilon = settings.epsilon
         edges = np.linspace(0, epsilon, settings.bins + 1)
-        for sampler in (*SAMPLERS, "full") if points.name in settings.sizes else ():
+        for sampler in (*SAMPLERS, "full"):
             cell = Cell(sampler, 0.0 if sampler == "full" else settings.sizes[points.name], epsilon)
             noise = noise_of(cell, points, settings, run.variant)
             if not noise.feasible:
                 continue
-            norms = np.minimum(points.norms, noise.facts.radius)
-            rates = noise.rates(norms)
-            losses = loss_when_removed(noise.slopes(norms) / rates, rates)
+            rates = noise.rates(points.norms)
+            losses = loss_when_removed(noise.slopes(points.norms) / rates, rates)
             for group in np.unique(groups).tolist():
-                base = {"group": group, "sampler": sampler, "m": noise.m, "epsilon": epsilon}
                 here = groups == group
                 chosen = losses[here]
+                base = {"group": group, "sampler": sampler, "m": noise.m, "epsilon": epsilon, "second": math.nan}
                 shares = np.histogram(np.clip(chosen, 0, epsilon * (1 - 1e-12)), edges)[0] / chosen.size
                 for place, share in zip((edges[:-1] + edges[1:]) / 2, shares, strict=True):
                     yield {**base, "topic": "histogram", "place": place, "value": share}
-                near = np.mean(chosen > (1 - NEAR) * losses.max())
+                near, rate = np.mean(chosen > (1 - NEAR) * losses.max()), np.mean(rates[here])
                 for place, value in zip(QUANTILES, np.quantile(chosen, QUANTILES), strict=True):
-                    yield {**base, "topic": "group", "place": place, "value": value, "weight": np.mean(rates[here]),
-                           "loss": near}  # fmt: skip
+                    yield {**base, "topic": "group", "place": place, "value": value, "weight": rate, "loss": near}
 
     def _sample(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        if points.name != settings.example:
-            return
         rows, epsilon = points.points, settings.example_epsilon
         _, directions = np.linalg.eigh(np.asarray(rows.T @ rows, dtype=float))
         # signs are free: make the largest entry of each direction positive
@@ -118,7 +96,7 @@ class ImportanceLosses(OnPointSets):
             noise = noise_of(Cell(sampler, settings.example_m, epsilon), points, settings, run.variant)
             if not noise.feasible:
                 continue
-            drawn = PoissonImportance(noise.rates(np.minimum(points.norms, noise.facts.radius))).select(uniforms)
+            drawn = PoissonImportance(noise.rates(points.norms)).select(uniforms)
             places = rows[drawn.indices].astype(float) @ axes
             losses = noise.slopes(points.norms[drawn.indices])
             base = {"topic": "sample", "group": MODES[run.variant], "sampler": sampler, "m": noise.m,
@@ -134,13 +112,13 @@ class ImportanceAudit(Experiment):
     centre. Variants are the modes of the clustering.
     """
 
-    name: ClassVar[str] = "importance_audit"
+    name = "importance_audit"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "attack": "str", "promised": "float64", "lower": "float64", "event": "str",
         "hits_with": "int64", "hits_without": "int64", "draws": "int64", "confidence": "float64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("as_done", "stated", "consistent")
-    keys: ClassVar[tuple[str, ...]] = ("attack",)
+    variants = tuple(MODES)
+    keys = ("attack",)
 
     class Settings(ExperimentSettings):
         noise_draws: Annotated[int, Field(ge=100)] = Field(40000, description="Runs with and without the canary, each.")
@@ -166,18 +144,18 @@ class ImportanceCoreset(OnPointSets):
     independent draws, of which the theorem speaks, and the Poisson sampler, of which it does not.
     """
 
-    name: ClassVar[str] = "importance_coreset"
+    name = "importance_coreset"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "dataset": "str", "data_label": "str", "kind": "str", "m": "int64", "size": "int64",
         "random": "float64", "fitted": "float64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    axes: ClassVar[tuple[str, ...]] = ("sizes",)
-    keys: ClassVar[tuple[str, ...]] = ("dataset", "data_label", "kind", "m")
+    variants = ("stated",)
+    axes = ("sizes",)
+    keys = ("dataset", "data_label", "kind", "m")
 
     class Settings(ExperimentSettings):
         replicates: Replicates = 5
-        sets: PointSets = PointSets(twins=("song", "miniboone"))
+        sets: own.PointSets = own.PointSets(twins=("song", "miniboone"))
         sizes: Sizes = Field((200, 400, 800), description="Sample sizes.")
         clusters: Clusters = 25
         centre_sets: Annotated[int, Field(ge=1, le=1_000)] = Field(5, description="Sets of centres that are tried.")
@@ -186,19 +164,14 @@ class ImportanceCoreset(OnPointSets):
             for m in self.sizes:
                 checks.integer("m", m, at_least=2 * self.clusters)
 
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        rows = []
-        for points in each(settings, run.data):
-            for kind in audit.CORESET_KINDS:
-                for m in settings.sizes:
-                    for replicate in run.replicates:
-                        rng = run.streams.sample({"dataset": points.name, "kind": kind, "m": m}, replicate)
-                        sample = audit.coreset_sample(points.points, m, kind, rng)
-                        worst = audit.worst_coreset_deviation(
-                            points.points, sample, settings.clusters, rng, sets=settings.centre_sets
-                        )
-                        rows.append((replicate, points.name, points.label, kind, m, sample.size, *worst))
-        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+    def rows(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        k = settings.clusters
+        for kind, m, replicate in itertools.product(audit.CORESET_KINDS, settings.sizes, run.replicates):
+            rng = run.streams.sample({"dataset": points.name, "kind": kind, "m": m}, replicate)
+            sample = audit.coreset_sample(points.points, m, kind, rng)
+            random, fitted = audit.worst_coreset_deviation(points.points, sample, k, rng, sets=settings.centre_sets)
+            yield {"replicate": replicate, "kind": kind, "m": m, "size": sample.size, "random": random,
+                   "fitted": fitted}  # fmt: skip
 
 
 class ImportanceGain(Experiment):
@@ -209,13 +182,13 @@ class ImportanceGain(Experiment):
     its shift mu at weight 1 (`proved` is the weight).
     """
 
-    name: ClassVar[str] = "importance_gain"
+    name = "importance_gain"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "topic": "str", "dataset": "str", "d": "int64", "sampler": "str", "mode": "str",
         "m": "float64", "pure": "float64", "delta": "float64", "mu": "float64", "proved": "float64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
-    keys: ClassVar[tuple[str, ...]] = ("topic", "dataset", "d", "sampler", "mode", "pure", "mu")
+    variants = ("rigorous",)
+    keys = ("topic", "dataset", "d", "sampler", "mode", "pure", "mu")
 
     class Settings(ExperimentSettings, FirstSizes):
         epsilons: Listed[Positive] = Field((3, 30), description="Pure targets, in nats.")
@@ -224,7 +197,7 @@ class ImportanceGain(Experiment):
         shifts: Listed[Positive] = Field(
             (0.005, 0.02, 0.05, 0.1, 0.2), description="Shifts mu at weight 1 under Gaussian noise."
         )
-        iterations: Rounds = 10
+        iterations: own.Rounds = 10
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [*self._lloyd(settings), *self._sums(settings), *self._gaussian(settings)]
@@ -232,26 +205,21 @@ class ImportanceGain(Experiment):
         return self.frame(frame.fillna({"dataset": "", "mode": "", "d": 0}))
 
     def _lloyd(self, settings: Settings) -> Iterator[dict[str, Any]]:
-        for name, m in settings.sizes.items():
+        cells = itertools.product(settings.sizes, ("stated", "repaired"), ("full", "unif", "core"), settings.epsilons)
+        for name, mode, sampler, epsilon in cells:
             facts = facts_of(described.of(name))
-            for mode in ("stated", "repaired"):
-                for sampler in ("full", "unif", "core"):
-                    for epsilon in settings.epsilons:
-                        noise = calibrate(sampler, facts, target=epsilon, m=m, mode=mode,
-                                          n_iterations=settings.iterations)  # fmt: skip
-                        proved = np.nan
-                        if noise.feasible:
-                            proved = certified_epsilon(noise, settings.delta, tolerance=TOLERANCE)
-                        yield {"topic": "lloyd", "dataset": name, "d": facts.d, "sampler": sampler, "mode": mode,
-                               "m": noise.m, "pure": epsilon, "mu": np.nan, "proved": proved}  # fmt: skip
+            noise = calibrate(sampler, facts, target=epsilon, m=settings.sizes[name], mode=mode,
+                              n_iterations=settings.iterations)  # fmt: skip
+            proved = certified_epsilon(noise, settings.delta, tolerance=TOLERANCE) if noise.feasible else math.nan
+            yield {"topic": "lloyd", "dataset": name, "d": facts.d, "sampler": sampler, "mode": mode, "m": noise.m,
+                   "pure": epsilon, "proved": proved}  # fmt: skip
 
     def _sums(self, settings: Settings) -> Iterator[dict[str, Any]]:
-        for d in settings.dimensions:
-            for epsilon in settings.epsilons:
-                shift = epsilon / settings.iterations
-                law = NormPair(d, shift).upper_law(shift / CELLS)
-                proved = ComposedLoss([law], [settings.iterations]).epsilon(settings.delta)
-                yield {"topic": "sums", "d": d, "sampler": "full", "pure": epsilon, "proved": min(epsilon, proved)}
+        for d, epsilon in itertools.product(settings.dimensions, settings.epsilons):
+            shift = epsilon / settings.iterations
+            law = NormPair(d, shift).upper_law(shift / CELLS)
+            proved = ComposedLoss([law], [settings.iterations]).epsilon(settings.delta)
+            yield {"topic": "sums", "d": d, "sampler": "full", "pure": epsilon, "proved": min(epsilon, proved)}
 
     def _gaussian(self, settings: Settings) -> Iterator[dict[str, Any]]:
         for mu in settings.shifts:

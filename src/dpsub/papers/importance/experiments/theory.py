@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
@@ -16,16 +17,7 @@ from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
 from dpsub.importance.samplers import WeightedLaplaceSum, filled_rates, optimal_rates, oracle_rates, uniform_rates
 from dpsub.papers.importance.settings import Dimension, Factor
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import (
-    Epsilons,
-    ExperimentSettings,
-    FrameSize,
-    Listed,
-    Positive,
-    Rates,
-    SampleSize,
-    Share,
-)
+from dpsub.reproduce.settings import Epsilons, ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share
 from dpsub.streams import Streams
 
 
@@ -40,15 +32,15 @@ class ImportanceSums(Experiment):
     sees all data; water, the least variance among those with the losses of opt, at twice its size.
     """
 
-    name: ClassVar[str] = "importance_sums"
+    name = "importance_sums"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "topic": "str", "rule": "str", "sampler": "str", "rank": "int64", "norm": "float64",
         "weight": "float64", "n": "int64", "d": "int64", "variance_per_dimension": "float64", "scale": "float64",
         "target": "float64", "m": "float64", "max_loss": "float64", "mse": "float64", "mse_error": "float64",
         "mse_exact": "float64", "runs": "int64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    keys: ClassVar[tuple[str, ...]] = ("topic", "rule", "sampler", "rank", "scale", "target", "m")
+    variants = ("stated",)
+    keys = ("topic", "rule", "sampler", "rank", "scale", "target", "m")
 
     class Settings(ExperimentSettings):
         n: FrameSize = 1000
@@ -61,8 +53,7 @@ class ImportanceSums(Experiment):
         rules: Listed[Literal["free", "fixed_eps", "b1"]] = Field(
             ("free", "fixed_eps", "b1"),
             description="Readings of the target that the text does not state - free: the loss without sampling; "
-            "fixed_eps: one target; "
-            "b1: weights from the profile of noise scale 1.",
+            "fixed_eps: one target; b1: weights from the profile of noise scale 1.",
         )
         fixed_epsilon: Positive = Field(3, description="Target of fixed_eps, in nats.")
         pareto_scale: Positive = Field(3, description="Noise scale of the surface of targets and sizes.")
@@ -110,11 +101,9 @@ class ImportanceSums(Experiment):
             for sampler, q in rates.items():
                 rng = streams.sample({"rule": rule, "scale": scale}, 0)  # the same numbers for every sampler
                 squares = WeightedLaplaceSum(scale).squared_errors(points, q, settings.runs, rng)
-                yield {
-                    "topic": "curve", "rule": rule, "sampler": sampler, "target": target, "m": q.sum(),
-                    "mse": squares.mean(), "mse_error": squares.std(ddof=1) / math.sqrt(len(squares)),
-                    "runs": len(squares), **_loss_and_error(scale, points, q),
-                }  # fmt: skip
+                yield {"topic": "curve", "rule": rule, "sampler": sampler, "target": target, "m": q.sum(),
+                       "mse": squares.mean(), "mse_error": squares.std(ddof=1) / math.sqrt(settings.runs),
+                       "runs": settings.runs, **_loss_and_error(scale, points, q)}  # fmt: skip
 
     def _pareto(self, points: np.ndarray, settings: Settings) -> Iterator[dict[str, Any]]:
         """Targets and sizes are given as multiples of the least ones; sizes end before all rows are taken."""
@@ -164,14 +153,14 @@ class ImportanceProfiles(Experiment):
     in every round (other).
     """
 
-    name: ClassVar[str] = "importance_profiles"
+    name = "importance_profiles"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "topic": "str", "exponent": "float64", "scale": "float64", "q": "float64",
         "psi": "float64", "added": "float64", "unsampled": "float64", "other": "float64", "helps": "int64",
         "never_helps": "int64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
-    keys: ClassVar[tuple[str, ...]] = ("topic", "exponent", "scale", "q")
+    variants = ("stated",)
+    keys = ("topic", "exponent", "scale", "q")
 
     class Settings(ExperimentSettings):
         exponents: Epsilons = Field((0, 0.5, 1, 2), description="Exponents p of eps(w) = c w^p.")
@@ -189,33 +178,29 @@ class ImportanceProfiles(Experiment):
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [*self._powers(settings), *self._uniform(settings), *self._rounds(settings)]
-        names = ("topic", "exponent", "scale", "q", "psi", "added", "other", "helps", "never_helps")
-        frame = pd.DataFrame(rows, columns=list(names))
+        names = ["topic", "exponent", "scale", "q", "psi", "added", "other", "helps", "never_helps"]
+        frame = pd.DataFrame(rows, columns=names)
         return self.frame(frame.assign(replicate=0, unsampled=frame["scale"]))
 
     def _powers(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
         rates = np.geomspace(settings.smallest_rate, 1.0, settings.points)
-        for exponent in settings.exponents:
-            for scale in settings.scales:
-                profile = Power(np.full(rates.size, float(scale)), exponent)
-                helps, never = profile.sampling_helps()[0], profile.sampling_never_helps()
-                lost, added = profile.sampled(rates), loss_when_added(profile.loss(1 / rates), rates)
-                for q, psi, other in zip(rates, lost, added, strict=True):
-                    yield "power", exponent, scale, q, psi, other, math.nan, helps, never
+        for exponent, scale in itertools.product(settings.exponents, settings.scales):
+            profile = Power(np.full(rates.size, float(scale)), exponent)
+            helps, never = profile.sampling_helps()[0], profile.sampling_never_helps()
+            added = loss_when_added(profile.loss(1 / rates), rates)
+            for q, psi, other in zip(rates, profile.sampled(rates), added, strict=True):
+                yield "power", exponent, scale, q, psi, other, math.nan, helps, never
 
     def _uniform(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
-        for epsilon in settings.epsilons:
-            for p in settings.rates:
-                psi = Power(np.array([float(epsilon)]), 0.0).sampled(p)[0]
-                about = epsilon + math.log(p)
-                # Proposition 3, written out; the other computation is Theorem 6 with a profile that ignores weights
-                closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else about
-                yield "uniform", 0, epsilon, p, psi, closed, about, True, False
+        for epsilon, p in itertools.product(settings.epsilons, settings.rates):
+            psi = Power(np.array([float(epsilon)]), 0.0).sampled(p)[0]
+            about = epsilon + math.log(p)
+            # Proposition 3, written out; the other computation is Theorem 6 with a profile that ignores weights
+            closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else about
+            yield "uniform", 0, epsilon, p, psi, closed, about, True, False
 
     def _rounds(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
-        rounds = settings.rounds
-        for loss in settings.losses:
-            for q in settings.rates:
-                every = rounds * loss_when_removed(loss / (rounds * q), q)
-                once, added = loss_when_removed(loss / q, q), loss_when_added(loss / q, q)
-                yield "rounds", 1, loss, q, once, added, every, False, True
+        for loss, q in itertools.product(settings.losses, settings.rates):
+            every = settings.rounds * loss_when_removed(loss / (settings.rounds * q), q)
+            once, added = loss_when_removed(loss / q, q), loss_when_added(loss / q, q)
+            yield "rounds", 1, loss, q, once, added, every, False, True

@@ -3,10 +3,10 @@ Figures 4, 5, S1 and S3)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations, product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,47 +16,40 @@ from scipy.optimize import brentq
 from dpsub import checks, noise, sampling
 from dpsub.amplification import Amplified, amplify, category
 from dpsub.papers.must.settings import MUST, SIX, Grid
+from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import (
-    Count,
-    Epsilon,
-    ExperimentSettings,
-    FirstStage,
-    FrameSize,
-    Listed,
-    Mechanisms,
-    Positive,
-    Samplers,
-    SampleSize,
-)  # fmt: skip
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_POINTS = 100_000
 POINT = ("epsilon", "delta", "epsilon_amplified", "delta_amplified")
 Curve = Callable[[np.ndarray | float], Amplified]
 """Base epsilon to the amplified point of one sampler."""
+Difference = Callable[[np.ndarray], np.ndarray]
 
 _EQUAL = 1e-11
 """Two logarithms of delta closer than this are equal up to rounding: a sampler compared with its twin never crosses."""
 
 
-def epsilon_grid(settings: Grid) -> np.ndarray:
-    """Return the base epsilons step, 2 step, ..., epsilon_max, as the decimal numbers that they stand for.
+class Curves(s.ExperimentSettings, Grid):
+    """Mechanisms and samplers along a grid of base epsilon."""
 
-    Raises
-    ------
-    ArgumentError
-        If the maximum is below one step or beyond `MOST_POINTS` steps.
-    """
-    step = settings.epsilon_step
-    top = checks.real("epsilon_max", settings.epsilon_max, at_least=step, at_most=MOST_POINTS * step)
-    return np.round(np.arange(1, round(top / step) + 1) * step, 10)
+    samplers: s.Samplers = SIX
 
+    def check(self) -> None:
+        _ = self.laws, self.epsilons
 
-def laws_of(settings: Any) -> dict[str, MultiplicityLaw]:
-    """Return the multiplicity law of each sampler at the sizes n, b, m; ArgumentError if one can't have them."""
-    n, b, m = settings.n, settings.b, settings.m
-    return {sampler: sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n) for sampler in settings.samplers}
+    @property
+    def epsilons(self) -> np.ndarray:
+        """The base epsilons step, 2 step, ..., epsilon_max, as the decimal numbers that they stand for."""
+        step = self.epsilon_step
+        top = checks.real("epsilon_max", self.epsilon_max, at_least=step, at_most=MOST_POINTS * step)
+        return np.round(np.arange(1, round(top / step) + 1) * step, 10)
+
+    @property
+    def laws(self) -> dict[str, MultiplicityLaw]:
+        """The multiplicity law of each sampler."""
+        n, m, b = self.n, self.m, self.b
+        return {name: sampling.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n) for name in self.samplers}
 
 
 class AmplificationGrid(Experiment):
@@ -72,30 +65,22 @@ class AmplificationGrid(Experiment):
     axes: ClassVar[tuple[str, ...]] = ("mechanisms", "ratios", "samplers")
     keys: ClassVar[tuple[str, ...]] = ("mechanism", "ratio", "sampler", "epsilon")
 
-    class Settings(ExperimentSettings, Grid):
-        ratios: Listed[Positive] = Field((0.25, 1), description="Sensitivity over noise scale, one grid each.")
-        samplers: Samplers = SIX
-
-        def check(self) -> None:
-            laws_of(self)
-            epsilon_grid(self)
-            for mechanism, ratio in product(self.mechanisms, self.ratios):
-                noise.of(mechanism, ratio)
+    class Settings(Curves):
+        ratios: s.Listed[s.Positive] = Field((0.25, 1), description="Sensitivity over noise scale, one grid each.")
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        epsilons, laws = epsilon_grid(settings), laws_of(settings)
+        epsilons, laws = settings.epsilons, settings.laws
         parts = []
         for mechanism, ratio, sampler in product(settings.mechanisms, settings.ratios, laws):
             found = amplify(laws[sampler], noise.of(mechanism, ratio), epsilons)
             point = {name: getattr(found, name) for name in POINT}
-            parts.append(pd.DataFrame({
-                "replicate": 0, "mechanism": mechanism, "ratio": float(ratio), "sampler": sampler, **point,
-                "eta": found.eta, "category": [category(*each) for each in np.column_stack([*point.values()]).tolist()],
-            }))  # fmt: skip
+            kinds = [category(*each) for each in np.column_stack([*point.values()]).tolist()]
+            parts.append(pd.DataFrame({"replicate": 0, "mechanism": mechanism, "ratio": ratio, "sampler": sampler,
+                                       **point, "eta": found.eta, "category": kinds}))  # fmt: skip
         return self.frame(pd.concat(parts, ignore_index=True))
 
 
-def crossings(epsilons: np.ndarray, difference: Callable[[np.ndarray], np.ndarray]) -> list[float]:
+def crossings(epsilons: np.ndarray, difference: Difference) -> list[float]:
     """Return the roots of `difference` that the grid `epsilons` separates, to 1e-14.
 
     Points where both curves are 0 or equal up to rounding count as no crossing.
@@ -121,7 +106,7 @@ def gap(curve: Curve, other: Curve | None, epsilons: np.ndarray) -> np.ndarray:
         return np.nan_to_num(np.clip(point.log_delta_amplified - below, -1000.0, 1000.0), nan=0.0)
 
 
-def last_points_below(epsilons: np.ndarray, difference: Callable[[np.ndarray], np.ndarray]) -> list[float]:
+def last_points_below(epsilons: np.ndarray, difference: Difference) -> list[float]:
     """Return the points of the grid with `difference` < 0 before one with `difference` > 0.
 
     Where both curves end at 0 together (WOR, Laplace) there is none.
@@ -146,19 +131,13 @@ class AmplificationCrossings(Experiment):
     axes: ClassVar[tuple[str, ...]] = ("mechanisms",)
     keys: ClassVar[tuple[str, ...]] = ("mechanism", "kind", "sampler", "other", "epsilon")
 
-    class Settings(ExperimentSettings, Grid):
-        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
-        samplers: Samplers = ("wor", "wr", *MUST)
-
-        def check(self) -> None:
-            laws_of(self)
-            epsilon_grid(self)
-            for mechanism in self.mechanisms:
-                noise.of(mechanism, self.ratio)
+    class Settings(Curves):
+        ratio: s.Positive = Field(1, description="Sensitivity over noise scale.")
+        samplers: s.Samplers = ("wor", "wr", *MUST)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        epsilons, exact = epsilon_grid(settings), run.variant == "stated"
-        laws, meet = laws_of(settings), crossings if exact else last_points_below
+        epsilons, exact = settings.epsilons, run.variant == "stated"
+        laws, meet = settings.laws, crossings if exact else last_points_below
         rows = []
         for mechanism in settings.mechanisms:
             profile = noise.of(mechanism, settings.ratio)
@@ -189,17 +168,17 @@ class DesignSurface(Experiment):
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     keys: ClassVar[tuple[str, ...]] = ("sampler", "m", "b", "mechanism")
 
-    class Settings(ExperimentSettings):
-        n: FrameSize = 1000
-        m_min: SampleSize = 100
-        m_max: SampleSize = 150
-        b_min: FirstStage = 150
-        b_max: FirstStage = 200
-        step: Count = Field(1, description="Step in m and in b.")
-        epsilon: Epsilon = 1
-        ratio: Positive = Field(1, description="Sensitivity over noise scale.")
-        samplers: Samplers = MUST
-        mechanisms: Mechanisms = ("laplace", "gaussian")
+    class Settings(s.ExperimentSettings):
+        n: s.FrameSize = 1000
+        m_min: s.SampleSize = 100
+        m_max: s.SampleSize = 150
+        b_min: s.FirstStage = 150
+        b_max: s.FirstStage = 200
+        step: s.Count = Field(1, description="Step in m and in b.")
+        epsilon: s.Epsilon = 1
+        ratio: s.Positive = Field(1, description="Sensitivity over noise scale.")
+        samplers: s.Samplers = MUST
+        mechanisms: s.Mechanisms = ("laplace", "gaussian")
 
         @property
         def m(self) -> range:
@@ -210,16 +189,11 @@ class DesignSurface(Experiment):
             return range(self.b_min, checks.integer("b_max", self.b_max, at_least=self.b_min) + 1, self.step)
 
         def check(self) -> None:
-            for mechanism in self.mechanisms:
-                noise.of(mechanism, self.ratio)
             for sampler, m, b in product(self.samplers, (self.m[0], self.m[-1]), (self.b[0], self.b[-1])):
                 sampling.of_sizes(sampler, n=self.n, m=m, b=b)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        return self.frame(pd.DataFrame(list(self._rows(settings)), columns=list(self.columns)))
-
-    def _rows(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
-        n, epsilon = settings.n, settings.epsilon
+        n, epsilon, rows = settings.n, settings.epsilon, []
         bases = {name: noise.of(name, settings.ratio) for name in settings.mechanisms}
         copies = np.arange(1, settings.m[-1] + 1)
         group_deltas = {name: np.exp(profile.group_log_delta(epsilon, copies)) for name, profile in bases.items()}
@@ -229,4 +203,5 @@ class DesignSurface(Experiment):
             weights = law.pmf[1:]
             for name, delta in deltas.items():
                 amplified = float(weights @ group_deltas[name][: len(weights)])
-                yield 0, sampler, m, b, name, law.eta, delta, amplified, amplified - delta
+                rows.append((0, sampler, m, b, name, law.eta, delta, amplified, amplified - delta))
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

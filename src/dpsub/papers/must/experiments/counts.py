@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter_ns
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -26,38 +26,38 @@ WARM_UP_BLOCKS = 3
 
 
 def extreme_intervals(law: np.ndarray, draws: int, side: float = SIDE) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return central intervals of the smallest and of the largest of independent draws, from their exact laws.
+    """Return central intervals of the smallest and of the largest of independent draws from a law of 0..d_max, exact.
 
     With F the distribution function, P(min <= x) = 1 - (1 - F(x))^draws and P(max <= x) = F(x)^draws. The interval
     holds all x for which neither tail, x included, has a probability below `side`.
-
-    Parameters
-    ----------
-    law : ndarray, shape (d_max + 1,)
-        Probabilities of 0..d_max.
-    draws : int
-        Number of draws, at least 1.
-    side : float
-        Probability of each tail, in (0, 1/2).
-
-    Returns
-    -------
-    (min_lower, min_upper), (max_lower, max_upper) : tuples of int
     """
     at_most = np.minimum(np.cumsum(law), 1.0)
     at_least = np.minimum(np.cumsum(law[::-1])[::-1], 1.0)
     with np.errstate(divide="ignore"):
         # each tail from its own small side, so that 1 - F keeps its digits
-        all_above = draws * np.log(at_least)
-        all_below = draws * np.log(at_most)
-        none_below = draws * np.log1p(-at_most)
-        none_above = draws * np.log1p(-at_least)
+        all_above, all_below = draws * np.log(at_least), draws * np.log(at_most)
+        none_below, none_above = draws * np.log1p(-at_most), draws * np.log1p(-at_least)
     smallest = np.flatnonzero((-np.expm1(none_below) >= side) & (np.exp(all_above) >= side))
     largest = np.flatnonzero((np.exp(all_below) >= side) & (-np.expm1(none_above) >= side))
     return (int(smallest[0]), int(smallest[-1])), (int(largest[0]), int(largest[-1]))
 
 
-class DistinctCounts(Experiment):
+class DrawsExperiment(Experiment):
+    """Repeated draws in the sizes of each experiment of the paper."""
+
+    variants: ClassVar[tuple[str, ...]] = ("stated",)
+
+    class Settings(ExperimentSettings, Draws):
+        pass
+
+    def sizes(self, settings: Settings, run: Run) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
+        """Yield replicate and number of the experiment, as in a record, and its n, b and m."""
+        for replicate in run.replicates:
+            for experiment, sizes in enumerate(settings.settings, start=1):
+                yield {"replicate": replicate, "experiment": experiment}, dict(sizes)
+
+
+class DistinctCounts(DrawsExperiment):
     """Smallest, mean and largest number of distinct records over many subsets, with what the exact law expects."""
 
     name: ClassVar[str] = "distinct_counts"
@@ -66,29 +66,24 @@ class DistinctCounts(Experiment):
         "draws": "int64", "distinct_min": "int64", "distinct_mean": "float64", "distinct_max": "int64", "sd": "float64",
         "law_mean": "float64", "min_lower": "int64", "min_upper": "int64", "max_lower": "int64", "max_upper": "int64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     keys: ClassVar[tuple[str, ...]] = ("experiment", "sampler")
 
-    class Settings(ExperimentSettings, Draws):
-        pass
-
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        rows = []
-        draws = settings.draws
-        for replicate in run.replicates:
-            for experiment, sizes in enumerate(settings.settings, start=1):
-                n, b, m = sizes.n, sizes.b, sizes.m
-                for name in settings.samplers:
-                    sampler = sampling.of_sizes(name, n=n, m=m, b=b)
-                    rng = run.streams.sample({SAMPLER_KEY: name, "n": n, "b": b, "m": m, "draws": draws}, replicate)
-                    distinct = sampler.draw_block(Frame(n), draws, rng).distinct
-                    minimum, maximum = extreme_intervals(sampler.distinct_law(n), draws)
-                    rows.append((
-                        replicate, experiment, n, b, m, name, draws, distinct.min(), distinct.mean(), distinct.max(),
-                        distinct.std(ddof=1), sampler.expected_distinct(n), *minimum, *maximum,
-                    ))  # fmt: skip
-        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+    def records(self, settings: DrawsExperiment.Settings, run: Run) -> pd.DataFrame:
+        rows, draws = [], settings.draws
+        for place, sizes in self.sizes(settings, run):
+            for name in settings.samplers:
+                sampler, n = sampling.of_sizes(name, **sizes), sizes["n"]
+                rng = run.streams.sample({SAMPLER_KEY: name, **sizes, "draws": draws}, place["replicate"])
+                distinct = sampler.draw_block(Frame(n), draws, rng).distinct
+                smallest, largest = extreme_intervals(sampler.distinct_law(n), draws)
+                rows.append({
+                    **place, **sizes, "sampler": name, "draws": draws, "distinct_min": distinct.min(),
+                    "distinct_mean": distinct.mean(), "distinct_max": distinct.max(), "sd": distinct.std(ddof=1),
+                    "law_mean": sampler.expected_distinct(n), "min_lower": smallest[0], "min_upper": smallest[1],
+                    "max_lower": largest[0], "max_upper": largest[1],
+                })  # fmt: skip
+        return self.frame(rows)
 
 
 def bernoulli_trials(n: int, rate: float, n_subsets: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -96,7 +91,7 @@ def bernoulli_trials(n: int, rate: float, n_subsets: int, rng: np.random.Generat
     return [np.flatnonzero(rng.random(n) < rate) for _ in range(n_subsets)]
 
 
-class SamplingTime(Experiment):
+class SamplingTime(DrawsExperiment):
     """Median time of one subset over blocks of 100, the samplers taking turns block by block.
 
     Poisson is timed twice: by the sparse draw that the package uses (naive = 0) and by n Bernoulli trials (naive = 1),
@@ -108,39 +103,32 @@ class SamplingTime(Experiment):
         "replicate": "int64", "experiment": "int64", "n": "int64", "b": "int64", "m": "int64", "sampler": "str",
         "seconds": "float64", "naive": "int64",
     }  # fmt: skip
-    variants: ClassVar[tuple[str, ...]] = ("stated",)
     keys: ClassVar[tuple[str, ...]] = ("experiment", "sampler", "naive")
     timed: ClassVar[bool] = True
 
-    class Settings(ExperimentSettings, Draws):
-        pass
-
-    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+    def records(self, settings: DrawsExperiment.Settings, run: Run) -> pd.DataFrame:
         rows = []
         block = min(BLOCK, settings.draws)
         n_blocks = -(-settings.draws // block)
-        for replicate in run.replicates:
-            for experiment, sizes in enumerate(settings.settings, start=1):
-                n, b, m = sizes.n, sizes.b, sizes.m
-                draws: dict[tuple[str, int], Callable[[int, np.random.Generator], object]] = {
-                    ("poisson", 1): partial(bernoulli_trials, n, m / n)
-                }
-                for name in settings.samplers:
-                    draws[name, 0] = partial(sampling.of_sizes(name, n=n, m=m, b=b).draw_block, Frame(n))
-                seconds = {key: np.empty(n_blocks) for key in draws}
-                rngs = {
-                    (name, naive): run.streams.sample({**dict(sizes), SAMPLER_KEY: name, "naive": naive}, replicate)
-                    for name, naive in draws
-                }
-                for turn in range(-WARM_UP_BLOCKS, n_blocks):
-                    for key, draw in draws.items():
-                        start = perf_counter_ns()
-                        draw(block, rngs[key])
-                        elapsed = perf_counter_ns() - start
-                        if turn >= 0:
-                            seconds[key][turn] = elapsed / 1e9 / block
-                rows += [
-                    (replicate, experiment, n, b, m, name, np.median(times), naive)
-                    for (name, naive), times in seconds.items()
-                ]
-        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+        for place, sizes in self.sizes(settings, run):
+            n, rate = sizes["n"], sizes["m"] / sizes["n"]
+            draws: dict[tuple[str, int], Callable[..., object]] = {("poisson", 1): partial(bernoulli_trials, n, rate)}
+            for name in settings.samplers:
+                draws[name, 0] = partial(sampling.of_sizes(name, **sizes).draw_block, Frame(n))
+            seconds = {key: np.empty(n_blocks) for key in draws}
+            rngs = {
+                (name, naive): run.streams.sample({**sizes, SAMPLER_KEY: name, "naive": naive}, place["replicate"])
+                for name, naive in draws
+            }
+            for turn in range(-WARM_UP_BLOCKS, n_blocks):
+                for key, draw in draws.items():
+                    start = perf_counter_ns()
+                    draw(block, rngs[key])
+                    elapsed = perf_counter_ns() - start
+                    if turn >= 0:
+                        seconds[key][turn] = elapsed / 1e9 / block
+            rows += [
+                {**place, **sizes, "sampler": name, "seconds": np.median(times), "naive": naive}
+                for (name, naive), times in seconds.items()
+            ]
+        return self.frame(rows)

@@ -1,5 +1,5 @@
-"""Private regression by DP-SGD: linear on simulated data, logistic on Adult: experiments 2 and 3 (MUST, Sections 4.2.2
-and 4.2.3, Tables 6 to 8, Figures 6 and S4)."""
+"""Private statistics by subsampling bootstrap, and private regression by DP-SGD: experiments 1 to 3 (MUST, Section 4.2,
+Tables 5 to 8, Figures 6 and S4)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,111 @@ from pydantic import Field
 
 from dpsub import sampling
 from dpsub.data import adult
-from dpsub.data.simulated import linear_datasets
-from dpsub.learning.descent import (
-    Descent,
-    Residual,
-    batch_width,
-    binary_metrics,
-    cross_entropy,
-    descend,
-    logistic_residual,
-    squared_error_residual,
-)
-from dpsub.learning.subsets import of_gradient, plan_noise
-from dpsub.papers.must.settings import CALIBRATIONS, SIX, Coefficients, Experiment2, Experiment3
-from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run
-from dpsub.reproduce.settings import ExperimentSettings, Iterations, LearningRate, Parts, Replicates, Samplers
+from dpsub.data.simulated import linear_datasets, normal_datasets
+from dpsub.errors import ArgumentError
+from dpsub.learning import descent as sgd
+from dpsub.learning.subsets import release, subset_statistics
+from dpsub.papers.must.experiments.accounting import noise_plans
+from dpsub.papers.must.settings import FIVE, METRICS, SIX, Experiment1, Experiment2, Experiment3
+from dpsub.reproduce import settings as s
+from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run, with_first_stages
 from dpsub.sampling import Sampler
+from dpsub.sampling.base import StagedSampler, WithReplacement
 from dpsub.sampling.frame import Frame
+
+# Experiment 1: statistics of subsets
+
+
+@dataclass(frozen=True)
+class StatisticsCell:
+    """One sampler at one first-stage size (b = 0: none), with its noise."""
+
+    sampler: str
+    b: int
+    drawn: StagedSampler
+    sigma_mean: float
+    sigma_variance: float
+
+
+def expected_variance(sampler: StagedSampler, n: int) -> float:
+    """Return what the variance of a subset's slots is expected to be where that of the data is 1.
+
+    It is the probability that two slots of a subset hold different records: a stage with replacement from N slots
+    multiplies it by 1 - 1/N, any other stage leaves it.
+    """
+    slots = zip(sampler.slots(n), sampler.stages, strict=True)
+    return math.prod((1 - 1 / before for before, stage in slots if isinstance(stage, WithReplacement)), start=1.0)
+
+
+class SubsetStatistics(Experiment):
+    """Mean and variance of N(0, 1) data from the average of T noisy subset statistics.
+
+    Variants: `stated` does not clip, as the paper says; `consistent` clips the data to [lower, upper], and Poisson
+    divides by the fixed m (erratum E4); see `noise_plans` for the noise. All samplers of a replicate see the same data.
+    """
+
+    name: ClassVar[str] = "subset_statistics"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "sampler": "str", "b": "int64", "sigma_mean": "float64", "sigma_variance": "float64",
+        "mean": "float64", "variance": "float64", "expected_variance": "float64", "distinct": "float64",
+    }  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
+    axes: ClassVar[tuple[str, ...]] = ("b", "samplers")
+    keys: ClassVar[tuple[str, ...]] = ("sampler", "b")
+
+    class Settings(s.ExperimentSettings, Experiment1):
+        parts: s.Parts = 2
+        replicates: s.Replicates = 200
+        subsets: Annotated[int, Field(ge=1, le=10_000_000, description="Bootstrap subsets T per data set.")] = 500
+        samplers: s.Samplers = FIVE
+
+        def check(self) -> None:
+            for variant in SubsetStatistics.variants:
+                list(SubsetStatistics.runs(self, variant))
+
+    @staticmethod
+    def runs(settings: Settings, variant: str) -> Iterator[StatisticsCell]:
+        """Yield what is run, in the order of Table 5: without privacy, then each sampler."""
+        n, m, target = settings.n, settings.m, settings.epsilon_amplified
+        for sampler, b in [("nonprivate", 0), *with_first_stages(settings.samplers, settings.b)]:
+            drawn = sampling.of_sizes("poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None)
+            if not isinstance(drawn, StagedSampler):
+                raise ArgumentError(f"the samplers of Table 5 must be chains of stages, got {sampler}; name another")
+            sigmas = [0.0, 0.0]
+            if sampler != "nonprivate":
+                plans = noise_plans(sampler, drawn, n, settings, target, variant)
+                sigmas = [plan().sigma for plan in plans.values()]
+            yield StatisticsCell(sampler, b, drawn, *sigmas)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        n, m, subsets = settings.n, settings.m, settings.subsets
+        sets = normal_datasets(n, [run.streams.data({"n": n}, replicate) for replicate in run.replicates])
+        if run.variant == "consistent":
+            sets = np.clip(sets, settings.lower, settings.upper)
+        rows = []
+        for cell in self.runs(settings, run.variant):
+            key = {SAMPLER_KEY: cell.sampler, "b": cell.b, "n": n, "m": m, "subsets": subsets}
+            fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
+            for x, replicate in zip(sets, run.replicates, strict=True):
+                samples = cell.drawn.draw_block(Frame(n), subsets, run.streams.sample(key, replicate))
+                mean, variance = subset_statistics(x, samples, fixed)
+                noise = run.streams.noise(key, replicate)
+                rows.append((
+                    replicate, cell.sampler, cell.b, cell.sigma_mean, cell.sigma_variance,
+                    release(mean, cell.sigma_mean, noise), release(variance, cell.sigma_variance, noise),
+                    expected_variance(cell.drawn, n), float(samples.distinct.mean()),
+                ))  # fmt: skip
+        return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
+
+
+# Experiments 2 and 3: regression
 
 AVERAGED_ITERATIONS = 16
 """How many of the last iterations the published RMSE averages over (as_done)."""
+
+Coefficients = Annotated[
+    tuple[float, ...], Field(min_length=3, max_length=3, strict=False, description="Intercept and two slopes.")
+]
 
 
 @dataclass(frozen=True)
@@ -44,7 +129,7 @@ class Cell:
     epsilon_amplified: float
     drawn: Sampler
     sigma: float
-    descent: Descent
+    descent: sgd.Descent
 
     @property
     def key(self) -> dict[str, Any]:
@@ -60,42 +145,43 @@ class Cell:
         """
         n, p = x.shape[-2:]
         key = {**self.key, **key, "iterations": iterations}
-        samples = [run.streams.sample(key, replicate) for replicate in run.replicates]
-        blocks = [self.drawn.draw_block(Frame(n), iterations, rng) for rng in samples]
+        blocks = [self.drawn.draw_block(Frame(n), iterations, run.streams.sample(key, one)) for one in run.replicates]
         noise = None
         if self.sigma:
-            noise = np.empty((len(blocks), iterations, p))
-            for i, replicate in enumerate(run.replicates):
-                noise[i] = self.sigma * run.streams.noise(key, replicate).standard_normal((iterations, p))
-        distinct = np.array([block.distinct.mean() for block in blocks])
-        return descend(x, y, blocks, noise, initial, self.descent, width=batch_width(self.drawn, n)), distinct
+            rngs = [run.streams.noise(key, one) for one in run.replicates]
+            noise = np.stack([self.sigma * rng.standard_normal((iterations, p)) for rng in rngs])
+        betas = sgd.descend(x, y, blocks, noise, initial, self.descent, width=sgd.batch_width(self.drawn, n))
+        return betas, np.array([block.distinct.mean() for block in blocks])
 
 
 def gradient_cells(
-    settings: Any, variant: str, n: int, targets: Iterable[float], residual: Residual, rate: float
+    settings: Any, variant: str, n: int, targets: Iterable[float], residual: sgd.Residual, rate: float
 ) -> Iterator[Cell]:
-    """Yield the non-private baseline and each sampler at each ε', with the noise of the variant.
+    """Yield the non-private baseline and each sampler at each ε', with the noise of the variant (see `noise_plans`).
 
-    `stated` and `as_done` scale the noise to C / n (Algorithm 2, step 2) and, in `as_done`, draw MUST.WW with the
-    MUST.OW sampler (erratum E6). `consistent` scales it to 2C / m, the change that one copy of a substituted record
-    makes to the mean of m clipped gradients, and for Poisson to C / m under add_remove with the fixed divisor m (E4).
+    `as_done` draws MUST.WW with the MUST.OW sampler (erratum E6); `consistent` divides by m for Poisson (E4).
     """
-    m, b, clip = settings.m, settings.b, settings.clip
+    m, b = settings.m, settings.b
     poisson = sampling.of_sizes("poisson", n=n, m=m)
-    yield Cell("nonprivate", math.nan, poisson, 0.0, Descent(residual, rate, clip=None))
+    yield Cell("nonprivate", math.nan, poisson, 0.0, sgd.Descent(residual, rate, clip=None))
     for target in targets:
         for sampler in settings.samplers:
             drawn = sampling.of_sizes(sampler, n=n, m=m, b=b)
-            size = of_gradient(sampler, n=n, m=m, clip=clip, variant=variant)
-            plan = plan_noise(
-                drawn.multiplicity_law(n), epsilon_amplified=target, delta=1 / n, sensitivity=size,
-                calibration=CALIBRATIONS[variant],
-            )  # fmt: skip
+            sigma = noise_plans(sampler, drawn, n, settings, target, variant)["gradient"]().sigma
             if variant == "as_done" and sampler == "must_ww":
                 drawn = sampling.of_sizes("must_ow", n=n, m=m, b=b)
             divisor = float(m) if variant == "consistent" and sampler == "poisson" else None
-            steps = Descent(residual, rate, clip=clip, divisor=divisor)
-            yield Cell(sampler, float(target), drawn, plan.sigma, steps)
+            steps = sgd.Descent(residual, rate, clip=settings.clip, divisor=divisor)
+            yield Cell(sampler, float(target), drawn, sigma, steps)
+
+
+def curves(name: str, fields: dict[str, Any], losses: list[Any], run: Run) -> pd.DataFrame:
+    """Return one trace a replicate from the losses of all replicates after each iteration."""
+    every = np.array(losses).T
+    return pd.DataFrame({
+        "replicate": np.repeat(run.replicates, every.shape[1]), **fields,
+        "iteration": np.tile(np.arange(1, every.shape[1] + 1), len(every)), name: every.ravel(),
+    })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,14 +225,14 @@ class LinearRegression(Experiment):
     axes: ClassVar[tuple[str, ...]] = ("epsilon_amplified", "samplers")
     keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified")
 
-    class Settings(ExperimentSettings, Experiment2):
-        parts: Parts = 2
-        replicates: Replicates = 200
-        iterations: Annotated[Iterations, Field(ge=AVERAGED_ITERATIONS)] = 200
-        learning_rate: LearningRate = 0.04
+    class Settings(s.ExperimentSettings, Experiment2):
+        parts: s.Parts = 2
+        replicates: s.Replicates = 200
+        iterations: Annotated[s.Iterations, Field(ge=AVERAGED_ITERATIONS)] = 200
+        learning_rate: s.LearningRate = 0.04
         beta: Coefficients = (1, 0.5, 0.2)
         initial: Coefficients = (-1, -1, -1)
-        samplers: Samplers = SIX
+        samplers: s.Samplers = SIX
 
         def check(self) -> None:
             for variant in LinearRegression.variants:
@@ -156,7 +242,7 @@ class LinearRegression(Experiment):
     def runs(settings: Settings, variant: str) -> Iterator[Cell]:
         """Yield what is run, in the order of Table 6."""
         targets, rate = settings.epsilon_amplified, settings.learning_rate
-        return gradient_cells(settings, variant, settings.n, targets, squared_error_residual, rate)
+        return gradient_cells(settings, variant, settings.n, targets, sgd.squared_error_residual, rate)
 
     def paths(self, settings: Settings, run: Run) -> Iterator[tuple[Cell, Moments, Iterator[np.ndarray], np.ndarray]]:
         """Yield for each cell: the data's moments, the iterates, and the gradients evaluated an iteration."""
@@ -174,14 +260,13 @@ class LinearRegression(Experiment):
         parts = []
         for cell, moments, betas, distinct in self.paths(settings, run):
             tail = np.empty((AVERAGED_ITERATIONS, len(run.replicates)))
-            for t, current in enumerate(betas):
-                beta = current
+            for t, beta in enumerate(betas):
                 tail[t % AVERAGED_ITERATIONS] = moments.mean_squared_error(beta)
             # added one by one: NumPy's order of summation, hence the last digit, depends on the number of replicates
             last = sum(tail) / AVERAGED_ITERATIONS if run.variant == "as_done" else moments.mean_squared_error(beta)
             error = beta - np.array(settings.beta, float)
             parts.append(pd.DataFrame({
-                "replicate": list(run.replicates), "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
+                "replicate": run.replicates, "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
                 "sigma": cell.sigma, **{f"error_beta{i}": error[:, i] for i in range(3)}, "rmse": np.sqrt(last),
                 "gradients": distinct,
             }))  # fmt: skip
@@ -199,25 +284,15 @@ class LinearRegressionTrace(LinearRegression):
     streams_of: ClassVar[str] = LinearRegression.name
 
     class Settings(LinearRegression.Settings):
-        parts: Parts = 1
-        replicates: Replicates = 1
+        parts: s.Parts = 1
+        replicates: s.Replicates = 1
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
-        parts: list[pd.DataFrame] = []
+        parts = []
         for cell, moments, betas, _ in self.paths(settings, run):
             fields = {"sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified}
-            parts += curves("mse", fields, [moments.mean_squared_error(beta) for beta in betas], run)
+            parts.append(curves("mse", fields, [moments.mean_squared_error(beta) for beta in betas], run))
         return self.frame(pd.concat(parts, ignore_index=True))
-
-
-def curves(name: str, fields: dict[str, Any], losses: list[Any], run: Run) -> Iterator[pd.DataFrame]:
-    """Yield one trace a replicate from the losses of all replicates after each iteration."""
-    for replicate, loss in zip(run.replicates, np.array(losses).T, strict=True):
-        iteration = np.arange(1, len(loss) + 1)
-        yield pd.DataFrame({"replicate": replicate, **fields, "iteration": iteration, name: loss})
-
-
-METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
 
 
 def design_matrix(features: np.ndarray, label: np.ndarray, variant: str) -> np.ndarray:
@@ -245,16 +320,16 @@ class AdultLogistic(Experiment):
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     needs_data: ClassVar[tuple[str, ...]] = ("adult",)
 
-    class Settings(ExperimentSettings, Experiment3):
-        parts: Parts = 2
-        replicates: Replicates = 100
-        iterations: Iterations = 1000
-        learning_rate: LearningRate = 0.01
-        learning_rate_converged: LearningRate | None = Field(
+    class Settings(s.ExperimentSettings, Experiment3):
+        parts: s.Parts = 2
+        replicates: s.Replicates = 100
+        iterations: s.Iterations = 1000
+        learning_rate: s.LearningRate = 0.01
+        learning_rate_converged: s.LearningRate | None = Field(
             2, description="Of the second solver in `consistent`, which comes close to the optimum in the same steps."
         )
         initial: float = Field(1, description="Initial value of every coefficient.")
-        samplers: Samplers = SIX
+        samplers: s.Samplers = SIX
 
         def check(self) -> None:
             for variant in AdultLogistic.variants:
@@ -268,7 +343,7 @@ class AdultLogistic(Experiment):
             solvers["converged"] = settings.learning_rate_converged
         for solver, rate in solvers.items():
             targets = [settings.epsilon_amplified]
-            for cell in gradient_cells(settings, variant, adult.N_TRAIN, targets, logistic_residual, rate):
+            for cell in gradient_cells(settings, variant, adult.N_TRAIN, targets, sgd.logistic_residual, rate):
                 yield solver, cell
 
     def paths(
@@ -283,27 +358,24 @@ class AdultLogistic(Experiment):
         table = adult.load(run.data["adult"])
         x = design_matrix(table.X_train, table.y_train, run.variant)
         x_test = design_matrix(table.X_test, table.y_test, run.variant)
-        rows: list[dict[str, Any]] = []
-
-        def add(replicate: int, sampler: str, solver: str, sigma: float, beta: np.ndarray, gradients: float) -> None:
-            rows.append({
-                "replicate": replicate, "sampler": sampler, "solver": solver, "sigma": sigma,
-                **binary_metrics(x_test @ beta > 0, table.y_test), "train_loss": cross_entropy(x @ beta, table.y_train),
-                "gradients": gradients, "n_train": len(x), "n_test": len(x_test), "n_parameters": x.shape[1],
-            })  # fmt: skip
-
+        fits: list[tuple[int, str, str, float, np.ndarray, float]] = []
         for solver, cell, betas, distinct in self.paths(settings, x, table.y_train, run):
-            for current in betas:
-                beta = current
-            for i, replicate in enumerate(run.replicates):
-                add(replicate, cell.sampler, solver, cell.sigma, beta[i], distinct[i])
+            *_, last = betas
+            fits += [(replicate, cell.sampler, solver, cell.sigma, last[i], distinct[i])
+                     for i, replicate in enumerate(run.replicates)]  # fmt: skip
         if run.variant == "consistent" and 0 in run.replicates:
             # imported here: it takes a second, and only this row needs it
             from sklearn.linear_model import LogisticRegression
 
-            fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8)
-            add(0, "nonprivate", "scikit_learn", 0.0, fit.fit(x, table.y_train).coef_[0], math.nan)
-        return self.frame(rows)
+            fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8).fit(x, table.y_train)
+            fits.append((0, "nonprivate", "scikit_learn", 0.0, fit.coef_[0], math.nan))
+        return self.frame([
+            {"replicate": replicate, "sampler": sampler, "solver": solver, "sigma": sigma,
+             **sgd.binary_metrics(x_test @ beta > 0, table.y_test),
+             "train_loss": sgd.cross_entropy(x @ beta, table.y_train), "gradients": gradients,
+             "n_train": len(x), "n_test": len(x_test), "n_parameters": x.shape[1]}
+            for replicate, sampler, solver, sigma, beta, gradients in fits
+        ])  # fmt: skip
 
 
 class AdultLogisticTrace(AdultLogistic):
@@ -317,15 +389,15 @@ class AdultLogisticTrace(AdultLogistic):
     streams_of: ClassVar[str] = AdultLogistic.name
 
     class Settings(AdultLogistic.Settings):
-        parts: Parts = 1
-        replicates: Replicates = 1
-        learning_rate_converged: LearningRate | None = None
+        parts: s.Parts = 1
+        replicates: s.Replicates = 1
+        learning_rate_converged: s.LearningRate | None = None
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         table = adult.load(run.data["adult"])
         x, y = design_matrix(table.X_train, table.y_train, run.variant), table.y_train
-        parts: list[pd.DataFrame] = []
+        parts = []
         for _, cell, betas, _ in self.paths(settings, x, y, run):
-            losses = [[cross_entropy(x @ one, y) for one in beta] for beta in betas]
-            parts += curves("loss", {"sampler": cell.sampler}, losses, run)
+            losses = [[sgd.cross_entropy(x @ one, y) for one in beta] for beta in betas]
+            parts.append(curves("loss", {"sampler": cell.sampler}, losses, run))
         return self.frame(pd.concat(parts, ignore_index=True))
