@@ -224,8 +224,21 @@ def stop() -> None:
             _wait(lambda: not _says("squeue", "--noheader"), "the end of the jobs")
     for name in DAEMONS:
         end(name)
+    for number in orphans():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
     CONFIG.unlink()
     shutil.rmtree(STATE, ignore_errors=True)
+
+
+def orphans() -> list[int]:
+    """Return processes of jobs that have lost their parents: without cgroups Slurm may fail to find and to end them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if b"SLURM_CLUSTER_NAME=loopback" in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
 
 
 def end(name: str) -> None:
