@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,43 +10,47 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import jobs, slurm_on_loopback
-from tests.workflow import runs
-from tests.workflow.runs import ROOT
-
-HERE = Path(__file__).parent
 
 
 def control(action: str) -> None:
-    line = [sys.executable, str(HERE / "slurm_on_loopback.py"), action]
+    line = [sys.executable, slurm_on_loopback.__file__, action]
     done = subprocess.run(line, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[None]:
-    """A Slurm of one node, which ends with the tests."""
+    """A Slurm of two nodes, which ends with the tests; a machine has room for one."""
     if reason := slurm_on_loopback.why_not():
         pytest.skip(reason)
-    try:
-        control("start")
-        yield
-    finally:
-        control("stop")
+    with Path(f"{slurm_on_loopback.STATE}.lock").open("w") as lock:
+
+        def alone() -> bool:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            return False
+
+        jobs.wait(alone, "other tests that use the Slurm of this machine")
+        try:
+            control("start")
+            yield
+        finally:
+            control("stop")
+
+
+@pytest.fixture
+def accounts(slurm: None) -> None:
+    """That Slurm, and it keeps accounts."""
+    if reason := slurm_on_loopback.why_no_accounts():
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
-def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
-    """Folder and process of a run whose jobs need more than they first ask for; it takes minutes, mostly of waiting."""
-    folder = tmp_path_factory.mktemp("greedy")
-    line = [sys.executable, "-m", "snakemake", "--snakefile", str(HERE / "greedy/Snakefile"), *jobs.OFTEN]
-    profile = ["--workflow-profile", str(ROOT / "workflow/profiles/slurm"), "--config", f"root={ROOT}"]
-    with subprocess.Popen(
-        ["timeout", "--signal=KILL", str(runs.PATIENCE), *line, *profile],
-        cwd=folder, env=runs.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-    ) as process:  # fmt: skip
-        yield folder, process
-        process.kill()
+def greedy(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[jobs.Run]:
+    """A run whose jobs need more than they first ask for; it takes minutes, mostly of waiting."""
+    with jobs.start_small(tmp_path_factory.mktemp("greedy")) as process:
+        yield process
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -60,6 +66,8 @@ def started_early(request: pytest.FixtureRequest) -> None:
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the run that `jobs.config` describes, on this machine without a cluster."""
     folder = tmp_path_factory.mktemp("local")
-    status, output = runs.run(folder, configs=(runs.TINY, jobs.config(folder / "tiny.yaml")))
+    status, output = jobs.run(
+        folder, configuration=jobs.config(folder / "own.yaml"), machine=("--cores", "2", "--scheduler", "greedy")
+    )
     assert status == 0, output
     return folder

@@ -1,55 +1,93 @@
-"""Runs of the workflow on the Slurm of this machine, and what Slurm says about their jobs."""
+"""Calls of stock Snakemake with the profile for Slurm, and what Slurm says about their jobs."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.workflow import runs
+from tests.workflow.runs import RESULTS, ROOT, TINY
 
-# Snakemake asks for a job 2 s after submission instead of 20 s: the jobs are short.
-OFTEN = ("--slurm-init-seconds-before-status-checks", "2", "--seconds-between-status-checks", "1")
-PATIENCE = 120.0  # seconds
+HERE = Path(__file__).parent
+PROFILE = ("--workflow-profile", str(ROOT / "workflow/profiles/slurm"))
+# Snakemake asks for a job 2 s after submission and not 65 s: the jobs are short.
+OFTEN = (
+    *("--slurm-init-seconds-before-status-checks", "2"),
+    *("--seconds-between-status-checks", "1"),
+    *("--max-status-checks-per-second", "1"),
+)
+HASTE = (*PROFILE, *OFTEN)
+PATIENCE = 600  # seconds after which a run counts as hung: it shares the machine with the other tests
 
 
-def config(path: Path, **keys: object) -> Path:
-    """Write the configuration of the smallest run that has records in parts and a bundle, with `keys`."""
-    return runs.config(path, **{"artefacts": ["table7", "figure6"], **keys})
+def config(path: Path) -> Path:
+    """Write the configuration of a run of four record files, a table and a figure."""
+    parts = {"linear_regression": {"parts": 3}}
+    return runs.config(path, artefacts=["must/table7", "must/figure6"], experiments=parts)
 
 
 def record(experiment: str, part: str) -> str:
     """Return a record file within a run's folder: as a target it makes a run without a second round of jobs."""
-    return f"{runs.RESULTS}/records/{experiment}/stated/{part}.parquet"
+    return f"{RESULTS}/records/{experiment}/stated/{part}.parquet"
 
 
-def command(*arguments: str, config: Path, extra: tuple[str, ...] = ()) -> list[str]:
-    line = runs.command(*arguments, "--profile", "slurm", configs=(runs.TINY, config))
-    at = line.index("--cores")
-    return [*line[:at], *line[at + 2 :], "--", *OFTEN, *extra]
+class Run:
+    """A program of this Python that works in `folder` and prints into a file there; it is ended after `PATIENCE`."""
+
+    def __init__(self, folder: Path, *line: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.printed = folder / f"output-{len(list(folder.glob('output-*')))}.txt"
+        with self.printed.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, *line], cwd=folder, env=runs.environment(),
+                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    @property
+    def output(self) -> str:
+        return self.printed.read_text(encoding="utf-8", errors="replace")
+
+    def finish(self) -> tuple[int, str]:
+        """Return the exit status and what was printed."""
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"no end after {PATIENCE} s; the output so far: {self.output}") from None
+        return self.process.returncode, self.output
+
+    def kill(self) -> None:
+        """End the program as nothing can be ended more harshly; its Slurm jobs go on."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
 
-def start(folder: Path, *arguments: str, config: Path, extra: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    folder.mkdir(parents=True, exist_ok=True)
-    return subprocess.Popen(
-        command(*arguments, config=config, extra=extra),
-        cwd=folder,
-        env=runs.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def start(folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE) -> Run:
+    """Start Snakemake on the project's workflow, for everything or for the record files `arguments`."""
+    given = ["--configfile", str(TINY), str(configuration)]
+    given += ["--no-hooks"] if arguments else []  # what is told at the end of a run is about tables
+    return Run(folder, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *machine, *given, "--", *arguments)
 
 
-def run(folder: Path, *arguments: str, config: Path, extra: tuple[str, ...] = ()) -> tuple[int, str]:
-    return runs.finish(start(folder, *arguments, config=config, extra=extra))
+def run(folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE) -> tuple[int, str]:
+    with start(folder, *arguments, configuration=configuration, machine=machine) as process:
+        return process.finish()
 
 
-def log(folder: Path) -> str:
-    """Return what Snakemake has said in the run in `folder`."""
-    return (folder / runs.RESULTS / "logs/snakemake.log").read_text(encoding="utf-8")
+def start_small(folder: Path, *arguments: str) -> Run:
+    """Start Snakemake on the small workflow that is here."""
+    return Run(folder, "-m", "snakemake", "--snakefile", str(HERE / "small/Snakefile"), *HASTE, *arguments)
 
 
 def wait(ready: Callable[[], object], what: str) -> None:
@@ -63,14 +101,33 @@ def slurm(*line: str) -> str:
     return subprocess.run(line, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-def running(folder: Path, rule: str) -> list[str]:
-    """Return the numbers of the running Slurm jobs of one rule that work in `folder`."""
-    return [job["JobId"] for job in all_jobs(folder) if job["JobState"] == "RUNNING" and rule in job["Comment"]]
-
-
-def all_jobs(folder: Path) -> list[dict[str, str]]:
-    """Return what Slurm knows of the jobs that work or have worked in `folder`, oldest first."""
+def all_jobs(folder: Path, rule: str = "") -> list[dict[str, str]]:
+    """Return what Slurm knows of the jobs of a rule that work or have worked in `folder`, oldest first."""
     lines = slurm("scontrol", "--oneliner", "show", "job").splitlines()
     found = [dict(item.split("=", 1) for item in line.split() if "=" in item) for line in lines]
-    here = [job for job in found if job.get("WorkDir") == str(folder)]
+    here = [job for job in found if job.get("WorkDir") == str(folder) and rule in job["Comment"]]
     return sorted(here, key=lambda job: int(job["JobId"]))
+
+
+def states(folder: Path, rule: str = "") -> list[str]:
+    return [job["JobState"] for job in all_jobs(folder, rule)]
+
+
+def running(folder: Path, rule: str) -> list[str]:
+    """Return the numbers of the running Slurm jobs of one rule that work in `folder`."""
+    return [job["JobId"] for job in all_jobs(folder, rule) if job["JobState"] == "RUNNING"]
+
+
+def records(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return inode and content of every record file: a file that is written again gets another inode."""
+    top = folder / RESULTS
+    found = top.glob("records/**/*.parquet")
+    return {str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes()) for path in found}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the content of every file that must not differ between runs of one configuration."""
+    top = folder / RESULTS
+    places = ("records/**/*.parquet", "tables/**/*", "figures/**/*", "comparison/**/*", "comparison.csv", "summary/*")
+    files = sorted(path for place in places for path in top.glob(place) if path.is_file())
+    return {str(path.relative_to(top)): path.read_bytes() for path in files}

@@ -2,90 +2,74 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from dpsub.reproduce import records
 from tests.cluster import jobs, slurm_on_loopback
-from tests.workflow import runs
-from tests.workflow.runs import RESULTS
+from tests.cluster.jobs import RESULTS
 
 pytestmark = pytest.mark.usefixtures("slurm")
 DELAY = 6.0  # seconds between the news that a job has ended and the sight of what it has written
 
 
-def test_a_cancelled_job_is_submitted_again_and_the_bytes_are_those_of_a_local_run(local: Path, tmp_path: Path) -> None:
-    process = jobs.start(tmp_path, config=jobs.config(tmp_path / "all.yaml"))
-    jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
-    victim = jobs.running(tmp_path, "run_experiment")[0]
-    jobs.slurm("scancel", victim)
-    status, output = runs.finish(process)
-    assert status == 0, output + jobs.log(tmp_path)
-    states = [(job["JobId"], job["JobState"]) for job in jobs.all_jobs(tmp_path)]
-    assert (victim, "CANCELLED") in states
-    assert [state for number, state in states if number != victim] == ["COMPLETED"] * (len(states) - 1)
-    assert len(states) == 3 + 1 + 1, states  # three records, one of them twice, and the bundle of tables and figures
-    assert runs.compared(tmp_path) == runs.compared(local)
-    for path in (local / RESULTS).glob("records/**/*.parquet"):
-        assert (tmp_path / RESULTS / path.relative_to(local / RESULTS)).read_bytes() == path.read_bytes()
+def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(local: Path, tmp_path: Path) -> None:
+    with jobs.start(tmp_path, configuration=jobs.config(tmp_path / "own.yaml")) as process:
+        jobs.wait(lambda: len(jobs.running(tmp_path, "run_experiment")) >= 3, "three jobs that run")
+        cancelled = jobs.running(tmp_path, "run_experiment")[0]
+        jobs.slurm("scancel", cancelled)
+        status, output = process.finish()
+    assert status == 0, output
+    found = jobs.all_jobs(tmp_path)
+    assert {job["NodeList"] for job in found} == set(slurm_on_loopback.NODES)
+    states = {job["JobId"]: job["JobState"] for job in found}
+    assert states.pop(cancelled) == "CANCELLED"
+    assert set(states.values()) == {"COMPLETED"}
+    assert len(states) == 4 + 2  # records, the cancelled one once more, then the table and the figure
+    assert jobs.contents(tmp_path) == jobs.contents(local)
 
 
-def test_a_killed_run_goes_on_and_computes_nothing_twice(local: Path, tmp_path: Path) -> None:
-    parts = {"linear_regression": {"parts": 3}}
-    config = runs.config(tmp_path / "only.yaml", artefacts=["table7"], experiments=parts)
+def test_a_killed_run_goes_on_and_keeps_what_was_finished(local: Path, tmp_path: Path) -> None:
+    """The job that outlives its Snakemake goes on, too; it and its second edition write the same file."""
+    config = jobs.config(tmp_path / "own.yaml")
     wanted = [jobs.record("linear_regression", f"{number}-of-3") for number in (1, 2, 3)]
-    folder = tmp_path / RESULTS / "records/linear_regression/stated"
-
-    def finished() -> dict[str, tuple[int, bytes]]:
-        """Inode and content of each record file: one that is written again gets another inode."""
-        return {path.name: (path.stat().st_ino, path.read_bytes()) for path in folder.glob("*.parquet")}
-
-    process = jobs.start(tmp_path, *wanted, "--cores", "2", config=config)
-    jobs.wait(lambda: len(list(folder.glob("*.parquet"))) >= 1, "a finished record")
-    os.kill(process.pid, signal.SIGKILL)
-    runs.finish(process)
-    time.sleep(1)
-    before = finished()
-    assert before
-    status, output = jobs.run(tmp_path, *wanted, config=config)
-    assert status == 0, output + jobs.log(tmp_path)
-    after = finished()
+    with jobs.start(tmp_path, *wanted, configuration=config, machine=(*jobs.HASTE, "--jobs", "1")) as process:
+        jobs.wait(lambda: "Finished jobid" in process.output, "a record")
+        before = jobs.records(tmp_path)
+        jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
+        process.kill()
+    assert len(before) == 1
+    status, output = jobs.run(tmp_path, *wanted, configuration=config)
+    assert status == 1
+    assert "--unlock" in output  # or, where another lock shows that no other run works here, as in the Makefile:
+    status, output = jobs.run(tmp_path, *wanted, configuration=config, machine=(*jobs.HASTE, "--nolock"))
+    assert status == 0, output
+    after = jobs.records(tmp_path)
     assert len(after) == 3
     assert {name: after[name] for name in before} == before
-    found, expected = (
-        records.gather((top / RESULTS / "records/linear_regression").rglob("*.parquet")) for top in (tmp_path, local)
-    )
-    pd.testing.assert_frame_equal(found["linear_regression"], expected["linear_regression"], check_exact=True)
-    # Snakemake's books hold the records that were finished unseen like all others: another seed concerns each of them.
-    other = runs.config(tmp_path / "other.yaml", artefacts=["table7"], experiments=parts, seed=1)
-    status, output = jobs.run(tmp_path, *wanted, config=other, extra=("--dry-run",))
-    assert status == 0, output
-    counts = [line.split() for line in jobs.log(tmp_path).splitlines() if line.startswith("run_experiment ")]
-    assert counts[0] == ["run_experiment", "3"]
+    expected = jobs.contents(local)
+    jobs.wait(lambda: "RUNNING" not in jobs.states(tmp_path), "the end of the job that was left over")
+    assert jobs.contents(tmp_path) == {name: expected[name] for name in after}
 
 
 @contextmanager
 def late_records(run: Path) -> Iterator[list[str]]:
     """Let Snakemake see the records of the run in the folder `run` some seconds after it has heard that the job ended.
 
-    The node's processes see another folder in the place of `records`; a thread copies the files from there in the end:
+    The nodes' processes see another folder in the place of `records`; a thread copies the files from there in the end:
     the plugin removes a job's log file when it hears of its success. Yields the names of the files that came late.
     """
     shown, written = run / RESULTS / "records", run / "written"
     shown.mkdir(parents=True)
     written.mkdir()
-    node = f"--target={slurm_on_loopback.process('slurmd')}"
-    jobs.slurm("nsenter", node, "--mount", "mount", "--bind", str(written), str(shown))
+    nodes = [f"--target={slurm_on_loopback.process(name)}" for name in slurm_on_loopback.NODES]
+    for node in nodes:
+        jobs.slurm("nsenter", node, "--mount", "mount", "--bind", str(written), str(shown))
     stop, late = threading.Event(), []
 
     def running() -> bool:
@@ -109,72 +93,85 @@ def late_records(run: Path) -> Iterator[list[str]]:
     finally:
         stop.set()
         thread.join()
-        jobs.slurm("nsenter", node, "--mount", "umount", "--lazy", str(shown))
+        for node in nodes:
+            jobs.slurm("nsenter", node, "--mount", "umount", "--lazy", str(shown))
 
 
 def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_path: Path) -> None:
-    config = runs.config(tmp_path / "only.yaml", artefacts=["figure6"])
+    config = jobs.config(tmp_path / "own.yaml")
     wanted = jobs.record("linear_regression_trace", "1-of-1")
     patient, hasty = tmp_path / "patient", tmp_path / "hasty"
-    with late_records(patient) as late, late_records(hasty):
-        started = jobs.start(patient, wanted, config=config)
-        twin = jobs.start(hasty, wanted, config=config, extra=("--latency-wait", "1", "--retries", "0"))
-        status, output = runs.finish(started)
-        status_of_twin, _ = runs.finish(twin)
-    assert status == 0, output + jobs.log(patient)
-    assert sorted(late) == ["1-of-1.parquet"]
-    assert [job["JobState"] for job in jobs.all_jobs(patient)] == ["COMPLETED"]  # nothing was submitted twice
+    no_wait = (*jobs.HASTE, "--latency-wait", "1", "--retries", "0")
+    with (
+        late_records(patient) as late,
+        late_records(hasty),
+        jobs.start(patient, wanted, configuration=config) as started,
+        jobs.start(hasty, wanted, configuration=config, machine=no_wait) as twin,
+    ):
+        status, output = started.finish()
+        status_of_twin, output_of_twin = twin.finish()
+    assert status == 0, output
+    assert late == ["1-of-1.parquet"]
+    assert jobs.states(patient) == ["COMPLETED"]  # nothing was submitted twice
     assert (patient / wanted).read_bytes() == (local / wanted).read_bytes()
     # They are late enough to matter: a run that does not wait for them fails.
     assert status_of_twin == 1
-    assert "MissingOutputException" in jobs.log(hasty)
+    assert "MissingOutputException" in output_of_twin
 
 
-def test_a_stopped_run_leaves_no_job_in_the_queue(tmp_path: Path) -> None:
-    process = jobs.start(tmp_path, config=jobs.config(tmp_path / "all.yaml"))
-    jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
-    process.send_signal(signal.SIGTERM)
-    status, output = runs.finish(process)
-    assert status == 128 + signal.SIGTERM, output
-    assert "run again to go on from here" in output
-    assert {job["JobState"] for job in jobs.all_jobs(tmp_path)} <= {"CANCELLED", "COMPLETED"}
+def test_an_interrupted_run_leaves_no_job_in_the_queue(tmp_path: Path) -> None:
+    with jobs.start(tmp_path, configuration=jobs.config(tmp_path / "own.yaml")) as process:
+        jobs.wait(lambda: process.output.count("submitted with SLURM") >= 4, "the submission of all jobs")
+        jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
+        process.process.send_signal(signal.SIGINT)
+        status, output = process.finish()
+    assert status == 1, output
+    jobs.wait(lambda: set(jobs.states(tmp_path)) <= {"CANCELLED", "COMPLETED"}, "the end of all jobs")
 
 
-def test_more_memory_and_time_are_asked_for_when_they_did_not_suffice(
-    greedy: tuple[Path, subprocess.Popen[str]],
-) -> None:
-    folder, process = greedy
-    status, output = runs.finish(process)
+def test_more_memory_and_time_are_asked_for_when_they_did_not_suffice(greedy: jobs.Run) -> None:
+    status, output = greedy.finish()
     assert status == 0, output
-    found = {
-        rule: [
-            (job["JobState"], job["MinMemoryNode"], job["TimeLimit"])
-            for job in jobs.all_jobs(folder)
-            if rule in job["Comment"]
-        ]
+    memory, time = (
+        [(job["JobState"], job["MinMemoryNode"], job["TimeLimit"]) for job in jobs.all_jobs(greedy.folder, rule)]
         for rule in ("take_memory", "take_time")
-    }
-    assert found["take_memory"][1:] == [("COMPLETED", "2000M", "00:20:00")]
-    assert found["take_memory"][0][0] in ("FAILED", "OUT_OF_MEMORY")  # the first where no cgroups are used
-    assert found["take_memory"][0][1:] == ("1000M", "00:10:00")
-    assert found["take_time"] == [("TIMEOUT", "1000M", "00:01:00"), ("COMPLETED", "2000M", "00:02:00")]
+    )
+    assert memory[1:] == [("COMPLETED", "2000M", "00:20:00")]
+    assert memory[0][0] in ("FAILED", "OUT_OF_MEMORY")  # the first where no cgroups are used
+    assert memory[0][1:] == ("1000M", "00:10:00")
+    assert time == [("TIMEOUT", "1000M", "00:01:00"), ("COMPLETED", "2000M", "00:02:00")]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--partition", "shrot"], "unknown partition 'shrot'; did you mean 'short'?"),
-        (
-            ["--partition", "short"],
-            "one job must fit into the partition short, which gives it at most 300 MiB of memory",
-        ),
-        (["--account", "mine"], "the account must be left out on a cluster that keeps no accounts, got 'mine'"),
-    ],
-)
-def test_what_the_cluster_cannot_do_is_said_before_the_first_job(
-    arguments: list[str], sentence: str, tmp_path: Path
-) -> None:
-    status, output = jobs.run(tmp_path, *arguments, config=jobs.config(tmp_path / "all.yaml"))
+def test_what_slurm_puts_back_into_the_queue_is_waited_for(greedy: jobs.Run) -> None:
+    status, output = greedy.finish()
+    assert status == 0, output
+    found = jobs.all_jobs(greedy.folder, "put_back")
+    assert [(job["JobState"], job["Restarts"]) for job in found] == [("COMPLETED", "1")]
+
+
+def test_an_unknown_partition_is_named_in_the_error(tmp_path: Path) -> None:
+    with jobs.start_small(tmp_path, "--default-resources", "slurm_partition=shrot", "--", "quick.txt") as process:
+        status, output = process.finish()
     assert status == 1
-    assert output.startswith(f"error: {sentence}") and len(output.splitlines()) == 1
-    assert not (tmp_path / RESULTS).exists()
+    assert "sbatch: error: invalid partition specified: shrot" in output
+
+
+@pytest.mark.usefixtures("accounts")
+def test_an_unknown_account_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    with jobs.start_small(tmp_path, "--default-resources", "slurm_account=mine", "--", "quick.txt") as process:
+        status, output = process.finish()
+    assert status == 1
+    assert "The given account mine appears to be invalid. Available accounts:\n" in output
+    assert slurm_on_loopback.ACCOUNT in output
+
+
+@pytest.mark.usefixtures("accounts")
+def test_partition_and_account_are_those_that_were_asked_for_and_the_end_is_heard_from_the_accounts(
+    tmp_path: Path,
+) -> None:
+    chosen = ("--default-resources", "slurm_partition=main", f"slurm_account={slurm_on_loopback.ACCOUNT}")
+    with jobs.start_small(tmp_path, "--slurm-status-command", "sacct", *chosen, "--", "quick.txt") as process:
+        status, output = process.finish()
+    assert status == 0, output
+    found = [(job["Partition"], job["Account"], job["JobState"]) for job in jobs.all_jobs(tmp_path)]
+    assert found == [("main", slurm_on_loopback.ACCOUNT, "COMPLETED")]

@@ -2,56 +2,62 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.cluster import jobs
-from tests.workflow import runs
-from tests.workflow import test_sweep as sweeps
-from tests.workflow.test_interruptions import wait_for_the_lock
+from tests.unit.test_sweep import DRAWS, written
 
 pytestmark = pytest.mark.usefixtures("slurm")
+MANY = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 20}
 SHORT = 0.1  # minutes a job, at the expected speed
-MANY = sweeps.SEVERAL | {"replicates": 20}
-ON_SLURM = ("--profile", "slurm", "--", *jobs.OFTEN)
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {name: content for name, (_, content) in sweeps.made(folder).items()}
+def start(folder: Path, *machine: str) -> jobs.Run:
+    folder.mkdir(exist_ok=True)
+    path = written(folder / "sweep.yaml", MANY, results_dir=jobs.RESULTS, job_minutes=SHORT)
+    return jobs.Run(folder, str(jobs.ROOT / "workflow/scripts/run_sweep.py"), str(path), "--", *machine)
 
 
-def states(folder: Path) -> list[str]:
-    return [job["JobState"] for job in jobs.all_jobs(folder) if "run_cells" in job["Comment"]]
+def computed(folder: Path) -> list[tuple[str, int]]:
+    """Return the (cell, replicate) of all rows."""
+    files = (folder / jobs.RESULTS).glob("records/**/*.parquet")
+    frames = [pd.read_parquet(path, columns=["cell", "replicate"]) for path in files]
+    return sorted(pd.concat(frames).itertuples(index=False, name=None))
+
+
+def summaries(folder: Path) -> dict[str, bytes]:
+    return {name: content for name, content in jobs.contents(folder).items() if name.startswith("summary")}
 
 
 def test_a_sweep_gives_the_bytes_of_a_local_one_and_a_kill_costs_no_finished_cell(tmp_path: Path) -> None:
     local, whole, killed = tmp_path / "local", tmp_path / "whole", tmp_path / "killed"
-    undisturbed = sweeps.start(whole, MANY, job_minutes=SHORT, options=ON_SLURM)
     # One job at a time: there is something left to do when the first one has ended.
-    process = sweeps.start(killed, MANY, cores=1, job_minutes=SHORT, options=ON_SLURM)
-    status, output = sweeps.run(local, MANY, job_minutes=SHORT)
+    with start(whole, *jobs.HASTE) as undisturbed, start(killed, *jobs.HASTE, "--jobs", "1") as process:
+        with start(local, "--cores", "2", "--scheduler", "greedy") as here:
+            status, output = here.finish()
+        assert status == 0, output
+        jobs.wait(
+            lambda: {"COMPLETED", "RUNNING"} <= set(jobs.states(killed)), "a job that has ended and one that runs"
+        )
+        process.kill()
+        left = jobs.running(killed, "run_cells")
+        jobs.slurm("scancel", *left)  # a plan is made from what is there: what still comes would be there twice
+        jobs.wait(lambda: set(jobs.states(killed)) <= {"COMPLETED", "CANCELLED"}, "the end of what was left")
+        before = jobs.records(killed)
+        assert 0 < len(before) < len(jobs.records(local)) and not summaries(killed)
+        with start(killed, *jobs.HASTE, "--nolock") as again:
+            status, output = again.finish()
+        assert status == 0, output
+        after = jobs.records(killed)
+        assert {name: after[name] for name in before} == before
+        assert computed(killed) == computed(local)
+        assert len(set(computed(local))) == len(computed(local))
+        status, output = undisturbed.finish()
     assert status == 0, output
-    expected = contents(local)
-    assert len(expected) >= 3
-    jobs.wait(lambda: {"COMPLETED", "RUNNING"} <= set(states(killed)), "a job that has ended and one that runs")
-    os.kill(process.pid, signal.SIGKILL)
-    runs.finish(process)
-    wait_for_the_lock(killed)
-    before = sweeps.made(killed)
-    assert 0 < len(before) < len(expected) and not sweeps.summaries(killed)
-
-    status, output = sweeps.run(killed, MANY, job_minutes=SHORT, options=ON_SLURM)
-    assert status == 0, output + jobs.log(killed)
-    after = sweeps.made(killed)
-    assert {name: after[name] for name in before} == before
-    units = sweeps.finished(killed)
-    assert len(units) == len(set(units)) and set(units) == set(sweeps.finished(local))
-    status, output = runs.finish(undisturbed)
-    assert status == 0, output + jobs.log(whole)
-    assert states(whole) == ["COMPLETED"] * len(expected)
-    assert contents(whole) == expected
-    for folder in (whole, killed):  # what is left after a kill is packed into jobs anew
-        assert sweeps.summaries(folder) == sweeps.summaries(local)
+    assert jobs.states(whole, "run_cells") == ["COMPLETED"] * len(jobs.records(local))
+    assert len(jobs.records(local)) >= 3
+    assert jobs.contents(whole) == jobs.contents(local)
+    assert summaries(killed) == summaries(local)  # what is left after a kill is packed into jobs anew
