@@ -76,7 +76,6 @@ class Run:
 def start(folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE) -> Run:
     """Start Snakemake on the project's workflow, for everything or for the record files `arguments`."""
     given = ["--configfile", str(TINY), str(configuration)]
-    given += ["--no-hooks"] if arguments else []  # what is told at the end of a run is about tables
     return Run(folder, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *machine, *given, "--", *arguments)
 
 
