@@ -32,7 +32,7 @@ def test_it_ends_with_what_was_made_and_where_to_look(measured: Measured) -> Non
     (first,) = (number for number, line in enumerate(lines) if line.startswith("3 of 3 tables, figures and lists"))
     assert "not made at published settings (linear_regression, linear_regression_trace, subset" in lines[first]
     assert "their verdicts are shown, not enforced" in lines[first]
-    assert lines[first + 1] == f"made 2 tables and 1 figure in {RESULTS}, from 3 experiments"
+    assert lines[first + 1] == f"made 2 tables, 1 figure in {RESULTS}, from 3 experiments"
     assert any(line.startswith("must, 130 printed numbers: ") for line in lines)
     assert f"read {RESULTS}/report/index.html; every printed number is in {RESULTS}/comparison.csv" in lines
     assert len(lines) - first < 15 and "Traceback" not in measured.output

@@ -18,17 +18,14 @@ def summary(plan: Plan, targets: Collection[str] = ()) -> str:
     if not {*targets} <= {"all", "default"}:
         return "\n".join(f"made {files['md' if 'md' in files else 'png']}" for files in (one.files for one in made))
     counts = Counter(product.artefact.kind for product in plan.products)
-    kinds = [
-        f"{counts[kind]} {noun}{'s'[: counts[kind] > 1]}{of}"
-        for kind, noun, of in (("table", "table", ""), ("figure", "figure", ""), ("claims", "list", " of claims"))
-        if counts[kind]
-    ]
+    words = (("table", "table", ""), ("figure", "figure", ""), ("claims", "list", " of claims"))
+    kinds = ", ".join(f"{counts[kind]} {one}{'s'[: counts[kind] > 1]}{of}" for kind, one, of in words if counts[kind])
     changed = (plan.results / "run/verdicts.txt").read_text(encoding="utf-8").partition("\n")[0]
     labels = {name: label_of(plan.data_file(name)) for name in plan.data_sets(*plan.experiments)}
     lines = [
         plan.remark,
-        f"made {' and '.join(kinds)} in {plan.results}, from {len(plan.experiments)} experiments",
-        *(f"{name} is {label}: its numbers are not compared" for name, label in labels.items() if label != "real"),
+        f"made {kinds} in {plan.results}, from {len(plan.experiments)} experiments",
+        *(f"{name}: {label} data, which are not compared" for name, label in labels.items() if label != "real"),
         *_verdicts(plan),
         f"verdicts: {changed}" if plan.published else "",
         f"read {plan.results / 'report/index.html'}; every printed number is in {plan.results / 'comparison.csv'}",
