@@ -228,6 +228,8 @@ def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
     assert "working with a synthetic stand-in (no adult.data: downloads are switched off)" in said
     assert json.loads((folder / "adult.json").read_text(encoding="utf-8"))["label"] == "synthetic"
     assert adult.load(folder / "adult.parquet").label == "synthetic"
+    status, output, _ = run_of(tmp_path)
+    assert status == 0 and "Nothing to be done" in output, output
 
 
 def test_the_job_stops_in_one_sentence(tmp_path):

@@ -18,7 +18,7 @@ for data_set, file in DATA.items():
             "../envs/dpsub.yaml"
         params:
             data_set=data_set,
-            sources=workflow.source_path("../../data/SOURCES.csv"),
+            sources=str(ROOT / "data/SOURCES.csv"),
             choices=DATA_CHOICES,
             given=os.environ.get("DPSUB_DATA", ""),
             code=provenance.digest("dpsub.data.fetch", DATA_SETS.get(data_set).__module__),
