@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -112,14 +113,15 @@ def test_a_job_that_outlives_a_killed_run_does_no_harm(measured: Measured, tmp_p
     process = runs.start(tmp_path, cores=1)
     old: psutil.Process | None = None
     for _ in range(runs.PATIENCE * 20):
-        for child in psutil.Process(process.pid).children(recursive=True):
-            if "run_experiment" in " ".join(child.cmdline()) and "snakemake" not in child.name():
-                old = child
-        if old is not None and old.name().startswith("python"):
+        with contextlib.suppress(psutil.NoSuchProcess):  # between two looks
+            for child in psutil.Process(process.pid).children(recursive=True):
+                if child.name().startswith("python") and "run_experiment" in " ".join(child.cmdline()):
+                    child.suspend()
+                    old = child
+        if old is not None:
             break
         time.sleep(0.05)
     assert old is not None
-    old.suspend()
     os.kill(process.pid, signal.SIGKILL)
     try:
         status, output = runs.run(tmp_path, cores=1)
