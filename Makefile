@@ -9,6 +9,7 @@ ACCOUNT ?=
 BIN := $(VENV)/bin
 SWEEP ?= workflow/sweep.yaml
 export PYTHONUTF8 := 1
+unexport PYTHONDONTWRITEBYTECODE
 OPTIONS := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) \
            $(if $(PARTITION)$(ACCOUNT),--default-resources \
              $(if $(PARTITION),slurm_partition=$(PARTITION)) $(if $(ACCOUNT),slurm_account=$(ACCOUNT)))

@@ -25,6 +25,7 @@ from dpsub import threads
 from dpsub.reproduce import outcome, provenance
 
 os.environ.update(threads.ONE)  # jobs are what runs in parallel
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each job compiles the package again
 if (ROOT / "src").is_dir():  # in an environment or a container of their own, jobs have this code, too
     os.environ.update(PYTHONPATH=str(ROOT / "src"))
 
