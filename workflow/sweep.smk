@@ -53,8 +53,8 @@ rule run_cells:
     conda:
         "envs/dpsub.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: growing(JOBS[wildcards.part]["memory"])(wildcards, attempt),
-        runtime=lambda wildcards, attempt: growing(JOBS[wildcards.part]["minutes"])(wildcards, attempt),
+        mem_mb=lambda wildcards, attempt: doubled(JOBS[wildcards.part]["memory"], attempt),
+        runtime=lambda wildcards, attempt: doubled(JOBS[wildcards.part]["minutes"], attempt),
     params:
         code=lambda wildcards: config["code"][wildcards.experiment],
     script:

@@ -31,8 +31,7 @@ def test_every_artefact_is_planned_once_in_the_order_of_the_paper(plan: Plan) ->
 def test_a_short_name_is_a_target_where_it_is_unique(plan: Plan) -> None:
     assert plan.targets["table8"] is plan.targets["must/table8"]
     assert "table1" not in plan.targets and "balle/table1" in plan.targets
-    assert plan.ambiguous["table1"] == ["balle/table1", "brdp/table1", "importance/table1"]
-    assert plan.ambiguous.keys().isdisjoint(plan.targets)
+    assert "table1" in plan.ambiguous and plan.ambiguous.isdisjoint(plan.targets)
     for name, said in (("table1", "is the name of several artefacts; say which: balle/table1, brdp/table1, importance"),
                        ("table88", "unknown artefact 'table88'; did you mean 'table8'?")):  # fmt: skip
         with pytest.raises(PlanError, match=f"^artefacts: .*{re.escape(said)}"):

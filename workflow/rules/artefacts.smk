@@ -17,8 +17,8 @@ rule build_table:
     conda:
         "../envs/dpsub.yaml"
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
+        mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
+        runtime=lambda wildcards, attempt: doubled(30, attempt),
     params:
         caption=lambda wildcards: product_of(wildcards).artefact.caption,
         settings=lambda wildcards: PLAN.settings_of(product_of(wildcards).artefact),

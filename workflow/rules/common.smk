@@ -27,7 +27,7 @@ from dpsub.reproduce import outcome, provenance
 os.environ.update(threads.ONE)  # jobs are what runs in parallel
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each job compiles the package again
 if (ROOT / "src").is_dir():  # in an environment or a container of their own, jobs have this code, too
-    os.environ.update(PYTHONPATH=str(ROOT / "src"))
+    os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")])))
 
 
 def shown(paths):
@@ -39,6 +39,6 @@ def one_of(names):
     return "|".join(sorted(re.escape(name) for name in set(names))) or "(?!)"
 
 
-def growing(first):
-    """Return a resource that doubles with each attempt."""
-    return lambda wildcards, attempt: first * 2 ** (attempt - 1)
+def doubled(first, attempt):
+    """Return what an attempt asks for, 1 being the first one."""
+    return first * 2 ** (attempt - 1)

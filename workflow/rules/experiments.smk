@@ -18,8 +18,8 @@ rule run_experiment:
     conda:
         "../envs/dpsub.yaml"
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
+        mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
+        runtime=lambda wildcards, attempt: doubled(30, attempt),
     params:
         seed=PLAN.config["seed"],
         settings=lambda wildcards: configuration.of_experiment(PLAN.config, wildcards.experiment),

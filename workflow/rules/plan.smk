@@ -4,7 +4,7 @@ from dpsub.errors import DpsubError
 from dpsub.reproduce import configuration, published
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
 from dpsub.reproduce.papers import errata_files, papers
-from dpsub.reproduce.plan import Plan
+from dpsub.reproduce.plan import Plan, identify
 
 try:
     PLAN = Plan(configuration.validate(config))
@@ -23,15 +23,6 @@ PARTS = {(part.experiment, part.variant, part.part): part for name in PLAN.exper
 def everything():
     files = [path for product in PLAN.products for path in shown(product.files.values())]
     return [*files, *shown(PLAN.records(*PLAN.experiments)), rules.check_verdicts.output, rules.write_report.output]
-
-
-def several(name):
-    """Return an input function that refuses the name of tables or figures of several papers."""
-
-    def refused(wildcards):
-        raise WorkflowError(f"several papers have a {name}; say which: {', '.join(PLAN.ambiguous[name])}")
-
-    return refused
 
 
 def part_of(wildcards):

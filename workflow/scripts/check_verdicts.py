@@ -8,7 +8,7 @@ from dpsub.reproduce.job import logged
 from dpsub.reproduce.records import replace_file
 
 with logged(snakemake.log[0]):
-    expected = verdicts.read_expected(Path(snakemake.input.expected[0]).parents[1])
+    expected = verdicts.read_expected(Path(verdicts.__file__).parents[1] / "papers")
     text = verdicts.check(verdicts.read(Path(snakemake.input.comparison)), expected, snakemake.params.published)
     if snakemake.params.mode == "enforce" and not text.startswith(verdicts.AS_EXPECTED):
         raise DataError(text)

@@ -93,10 +93,9 @@ class Plan:
         return found | {one.artefact.name: one for one in self.products if short[one.artefact.name] == 1}
 
     @property
-    def ambiguous(self) -> dict[str, list[str]]:
-        """Short names that artefacts of several papers have, with their identifiers."""
-        names = {one.artefact.name for one in self.products} - set(self.targets)
-        return {name: [one.identifier for one in declared() if one.name == name] for name in names}
+    def ambiguous(self) -> set[str]:
+        """Short names that artefacts of several papers have; `identify` refuses them."""
+        return {one.artefact.name for one in self.products} - set(self.targets)
 
     @cached_property
     def changed(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.papers.balle.claims import CURVES, PANELS
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.claims import Claim
 from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style, where
 
@@ -44,14 +44,14 @@ class Figure1(Artefact):
     experiments = (CURVES,)
     keys = ("panel", "property")
 
-    def values(self, records: Records) -> pd.DataFrame:
+    def rows(self, records: Records) -> list[dict[str, Any]]:
         """Return whether the properties of each panel hold."""
         rows = []
         for name, (panel, ask) in PANELS.items():
             for row in Claim(name, "", ask, self.experiments, variants=("stated",)).answers(records):
                 note = f"{STATUS}; {row['note']}" if "value" in row else row["note"]
                 rows.append({"panel": panel, "property": row.pop("claim"), **row, "note": note})
-        return values_frame(rows)
+        return rows
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, CURVES, variants=("stated",))
@@ -132,7 +132,7 @@ class NoiseEfficiency(Artefact):
     experiments = ("balle_noise",)
     keys = ("epsilon",)
 
-    def values(self, records: Records) -> pd.DataFrame:
+    def rows(self, records: Records) -> list[dict[str, Any]]:
         """Return, for each epsilon, the efficiency at the smallest rate and whether it rises with the rate up to 1."""
         rows = []
         for epsilon, part in self.needed(records, "balle_noise").sort_values("rate").groupby("epsilon"):
@@ -142,7 +142,7 @@ class NoiseEfficiency(Artefact):
                 {**row, "column": "efficiency_at_the_smallest_rate", "value": part["efficiency"].iloc[0]},
                 {**row, "column": "efficiency_rises_to_1", "value": float(rises and part["efficiency"].max() <= 1)},
             ]
-        return values_frame(rows)
+        return rows
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "balle_noise", variants=("rigorous",)).sort_values(["epsilon", "rate"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.papers.brdp.releases import METHODS, SHORT
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, curves, draw_panels, level, remark, where
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 
@@ -78,16 +79,13 @@ class PaperFigure(Artefact):
 
     kind = "figure"
 
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame([])
-
     def draw(self, records: Records) -> Drawn:
         frame = self.needed(records, self.experiments[0]).reset_index(drop=True)
         return self.drawn(frame, partial(draw_panels, labels=self.labels(records)))
 
+    @abstractmethod
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         """Return the figure, as `draw` makes it of panels, and what of the records is plotted."""
-        raise NotImplementedError
 
 
 class Figure1(PaperFigure):

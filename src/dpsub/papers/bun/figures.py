@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.papers.bun.tables import change
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, curves, draw_panels, level
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 
@@ -31,18 +31,10 @@ TOPICS = {
 }
 
 
-class BunFigure(Artefact):
-    """A figure without a number to be compared."""
-
-    kind = "figure"
-
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame([])
-
-
-class Figure1(BunFigure):
+class Figure1(Artefact):
     """Auxiliary data set the design, the design draws the sample, the mechanism sees the sample only."""
 
+    kind = "figure"
     name = "figure1"
     caption = (
         "Data-dependent sampling: auxiliary data H set the sampling scheme C(H), which draws the sample S from the "
@@ -77,9 +69,10 @@ def named_level(value: float, text: str) -> list[Any]:
     return [level(value, color="#888888", linewidth=0.6), write]
 
 
-class Figure2(BunFigure):
+class Figure2(Artefact):
     """Bounds of the loss against the standard deviation of the sample's size."""
 
+    kind = "figure"
     name = "figure2"
     caption = (
         "Loss under substitution when the sample's size is a truncated Gaussian with mean n/2 (n = 10,000) and the "
@@ -102,9 +95,10 @@ class Figure2(BunFigure):
         return figure, frame.reset_index(drop=True)
 
 
-class FigureE1(BunFigure):
+class FigureE1(Artefact):
     """Change of the allocation, class by class."""
 
+    kind = "figure"
     name = "figureE1"
     caption = (
         "Change of each class's Neyman allocation (m = 10,000) when the smallest establishment is raised to the top "

@@ -12,7 +12,7 @@ from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, labe
 from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.papers.fair.tables import COMPARED
 from dpsub.reproduce import statistics
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, sampler_style, where
 from dpsub.reproduce.figures.panels import Layer
 
@@ -58,9 +58,6 @@ class FairFigure(Artefact):
     kind = "figure"
     experiments: ClassVar[tuple[str, ...]] = COMPARED[:1]
 
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame([])
-
 
 class Pareto(FairFigure):
     """Front of epsilon, loss and cost, at proved privacy."""
@@ -74,10 +71,10 @@ class Pareto(FairFigure):
     )
     keys = ("dataset", "epsilon", "sampler")
 
-    def values(self, records: Records) -> pd.DataFrame:
+    def rows(self, records: Records) -> list[dict[str, Any]]:
         found = points(self.needed(records, COMPARED[0], variants=("rigorous",))).rename(columns={"on_front": "value"})
         rows = found[[*self.keys, "value"]].assign(column="on_front", variant="rigorous").to_dict("records")
-        return values_frame([{str(name): value for name, value in row.items()} for row in rows])
+        return [{str(name): value for name, value in row.items()} for row in rows]
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARED[0], variants=("rigorous",))

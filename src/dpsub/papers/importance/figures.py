@@ -12,7 +12,7 @@ import pandas as pd
 from dpsub.papers.importance import labels
 from dpsub.papers.importance.labels import MODES, SAMPLERS, TITLES, OnData, by_dataset, title_of
 from dpsub.papers.importance.tables import TIMES, chosen_noise, medians, summary
-from dpsub.reproduce.artefact import Artefact, Records, values_frame
+from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, line, new, panel_letter, remark, where
 from dpsub.reproduce.tables import Column, Part, Table
 
@@ -31,9 +31,6 @@ class _Figure(Artefact):
     """A figure without a printed number, and without numbers of its own."""
 
     kind = "figure"
-
-    def values(self, records: Records) -> pd.DataFrame:
-        return values_frame([])
 
 
 class Figure1(OnData, _Figure):
@@ -140,7 +137,7 @@ class _CostFigure(OnData):
         frame = self.needed(records, "importance_clustering")
         return summary(frame[frame["dataset"].isin(self.datasets)])
 
-    def values(self, records: Records) -> pd.DataFrame:
+    def rows(self, records: Records) -> list[dict[str, Any]]:
         """Return a value a panel and mode: the share of cells in which the core-set's median is below the uniform's."""
         rows = []
         for (variant, dataset), part in self._cells(records).groupby(["variant", "dataset"], sort=False):
@@ -151,7 +148,7 @@ class _CostFigure(OnData):
             note = "; ".join(filter(None, (labels.not_real(part["data_label"].iloc[0]), ", ".join(said))))
             rows.append({"panel": TITLES[str(dataset)], "column": "panel", "variant": variant,
                          "value": better.get("core", 0) / len(wide), "note": note})  # fmt: skip
-        return values_frame(rows)
+        return rows
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         cells = self._cells(records)
