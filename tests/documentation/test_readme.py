@@ -1,4 +1,4 @@
-"""Facts that stand in two places agree: the README with the verdicts, the papers and the picture; versions; targets."""
+"""Facts that stand in two places agree: pages with the verdicts, the papers and the picture; versions; targets."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from tests.documentation.console import ROOT, script
 from tests.gone import GONE, needs_all_papers
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/verdicts.md").read_text(encoding="utf-8")
 VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
 PICTURE = ROOT / "docs/pictures/privacy_by_steps"
 
 
-renew = script("workflow/scripts/renew_readme")  # fills in the table
+renew = script("workflow/scripts/renew_verdicts")  # fills in the tables
 
 
 @needs_all_papers
-def test_the_table_of_verdicts_is_current() -> None:
-    assert renew.renewed(README, VERDICTS) == README, "run workflow/scripts/renew_readme.py"
+def test_the_tables_of_verdicts_are_current() -> None:
+    assert renew.renewed(PAGE, VERDICTS) == PAGE, "run workflow/scripts/renew_verdicts.py"
 
 
 @needs_all_papers
-def test_a_changed_verdict_changes_the_table() -> None:
+def test_a_changed_verdict_changes_the_tables() -> None:
     changed = VERDICTS.copy()
     at = changed.index[(changed["variant"] == "stated") & (changed["verdict"] == "reproduced")][0]
     changed.loc[at, "verdict"] = "differs"
-    assert renew.renewed(README, changed) != README
-    assert renew.renewed(renew.renewed(README, changed), VERDICTS) == README
+    assert renew.renewed(PAGE, changed) != PAGE
+    assert renew.renewed(renew.renewed(PAGE, changed), VERDICTS) == PAGE
 
 
 def test_the_counts_are_those_of_the_cells() -> None:
@@ -46,7 +47,7 @@ def test_the_counts_are_those_of_the_cells() -> None:
     overall = cells["stated"].where(~done, cells["as_done"]).fillna(cells["as_done"])
     counts = overall.groupby(level=["paper", "artefact"]).value_counts()
     for (paper, artefact, verdict), count in counts.items():
-        (line,) = re.findall(rf"^\| `{paper}` \| {artefact} \| .*$", README, flags=re.MULTILINE)
+        (line,) = re.findall(rf"^\| .* \| `{paper}/{artefact}` \| .*$", PAGE, flags=re.MULTILINE)
         assert re.search(rf"[ |]{count} {verdict.replace('_', ' ')}(,| \|)", line), line
 
 

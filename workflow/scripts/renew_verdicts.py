@@ -1,6 +1,6 @@
-"""Renew what README.md shows of the results: the counts of verdicts, and with --results its picture.
+"""Renew what the documentation shows of the results: the counts of verdicts, and with --results the picture.
 
-    python workflow/scripts/renew_readme.py [--verdicts results/comparison.csv] [--results results]
+    python workflow/scripts/renew_verdicts.py [--verdicts results/comparison.csv] [--results results]
 
 Verdicts are those that src/dpsub/papers expects unless a comparison is named.
 """
@@ -16,11 +16,12 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.reproduce.job import in_one_sentence
+from dpsub.reproduce.papers import papers
 from dpsub.reproduce.verdicts import overall_by_cell, read_expected
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = ROOT / "src/dpsub/papers"
-BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_readme.py -->", "<!-- end of verdicts -->"
+BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_verdicts.py -->", "<!-- end of verdicts -->"
 PICTURE = "must/privacy_by_steps"
 
 
@@ -28,11 +29,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--verdicts", type=Path, help="comparison.csv of a run")
     parser.add_argument("--results", type=Path, help="a results folder that has the figure of the picture")
-    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs/verdicts.md")
     options = parser.parse_args()
-    text = options.readme.read_text(encoding="utf-8")
+    text = options.page.read_text(encoding="utf-8")
     verdicts = pd.read_csv(options.verdicts, dtype=str) if options.verdicts else read_expected(PAPERS)
-    options.readme.write_text(renewed(text, verdicts), encoding="utf-8")
+    options.page.write_text(renewed(text, verdicts), encoding="utf-8")
     if options.results:
         for form in ("png", "csv"):
             figure = options.results / "figures" / f"{PICTURE}.{form}"
@@ -41,29 +42,39 @@ def main() -> None:
             shutil.copyfile(figure, ROOT / "docs/pictures" / figure.name)
 
 
-def renewed(readme: str, verdicts: pd.DataFrame) -> str:
-    """Return the text with the tables of `verdicts` between the markers.
+def renewed(page: str, verdicts: pd.DataFrame) -> str:
+    """Return the page with the tables of `verdicts` between the markers.
 
     Raises
     ------
     DataError
-        If the text has no such markers.
+        If the page has no such markers.
     """
-    parts = re.split(f"(?s)(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", readme)
+    parts = re.split(f"(?s)(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", page)
     if len(parts) != 2:
         raise DataError(f"the text must have one pair of the markers {BEGIN!r} and {END!r}, got {len(parts) - 1}")
     return parts[0] + tables(verdicts) + parts[1]
 
 
 def tables(verdicts: pd.DataFrame) -> str:
-    """Return one table: a line for each table, figure or list of claims that prints numbers, and one for each paper."""
-    lines = ["| paper | table, figure, claims | printed numbers | verdicts |", "|---|---|---:|---|"]
-    for paper, cells in judged(verdicts).groupby("paper", sort=False):
+    """Return one section a paper: a line for each table, figure or list of claims that prints numbers, and the sum."""
+    lines: list[str] = []
+    by_paper = dict(iter(judged(verdicts).groupby("paper")))
+    for key, paper in papers().items():
+        if key not in by_paper:
+            continue  # it prints nothing
+        cells = by_paper[key]
+        lines += ["", f"## {paper.title}", "", "| printed in | name | numbers | verdicts |", "|---|---|---:|---|"]
         names = cells.groupby("artefact", sort=False)
+        lines += [f"| {place(str(name))} | `{key}/{name}` {counts(part)}" for name, part in names]
         if names.ngroups > 1:
-            lines.append(f"| **`{paper}`** | **all** {counts(cells)}")
-        lines += [f"| `{paper}` | {name} {counts(part)}" for name, part in names]
-    return "\n".join([*lines, ""])
+            lines.append(f"| **all** | {counts(cells)}")
+    return "\n".join([*lines, "", ""])
+
+
+def place(name: str) -> str:
+    """Return where the paper prints it, such as "Table 8" for "table8"."""
+    return re.sub(r"^(Table|Figure)(?=\d)", r"\1 ", name.replace("_", " ").capitalize())
 
 
 def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
