@@ -32,7 +32,7 @@ def config(path: Path) -> Path:
 
 def record(experiment: str, part: str) -> str:
     """Return a record file within a run's folder: as a target it makes a run without a second round of jobs."""
-    return f"{RESULTS}/records/{experiment}/stated/{part}.parquet"
+    return f"{RESULTS}/records/{experiment}/{part}.parquet"
 
 
 class Run:

@@ -17,13 +17,14 @@ COLUMNS = {"replicate": "int64", "sampler": "str", "mean": "float64"}
 
 
 def origin(first: int = 0, stop: int = 2, part: str = "1-of-1", **fields: str) -> records.Origin:
-    facts = {"experiment": "trial", "variant": "stated", "config_digest": "c" * 64, "code_digest": "d" * 64} | fields
+    facts = {"experiment": "trial", "config_digest": "c" * 64, "code_digest": "d" * 64} | fields
     return records.Origin(part=part, first=first, stop=stop, seed=1, settings={"m": 1}, **facts)  # type: ignore[arg-type]
 
 
 def rows(first: int = 0, stop: int = 2) -> pd.DataFrame:
     return pd.DataFrame(
-        [{"replicate": r, "sampler": s, "mean": r + 0.5} for s in ("wr", "wor") for r in range(first, stop)]
+        [{"variant": "stated", "replicate": r, "sampler": s, "mean": r + 0.5}
+         for s in ("wr", "wor") for r in range(first, stop)]
     )
 
 
@@ -69,7 +70,7 @@ def test_other_parquet_files_and_other_schemas_are_no_records(record: Path) -> N
     with pytest.raises(DataError, match=DAMAGED):
         records.read_facts(record, schema=records.SCHEMA)
     records.write_table(record, pa.table({"replicate": [1]}), {"schema": "dpsub-record-0"})
-    with pytest.raises(DataError, match="must have the schema dpsub-record-2, got dpsub-record-0; delete it and run"):
+    with pytest.raises(DataError, match="must have the schema dpsub-record-3, got dpsub-record-0; delete it and run"):
         records.read(record)
     record.unlink()
     with pytest.raises(DataError, match=r"1-of-1\.parquet is missing; run its experiment$"):
@@ -77,12 +78,12 @@ def test_other_parquet_files_and_other_schemas_are_no_records(record: Path) -> N
 
 
 def test_a_record_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
-    paths = [tmp_path / variant / "1-of-1.parquet" for variant in ("stated", "as_done")]
-    for path in paths:
-        records.write(path, rows(), columns=COLUMNS, origin=origin(variant=path.parent.name))
+    paths = [tmp_path / "1-of-2.parquet", tmp_path / "2-of-2.parquet"]
+    records.write(paths[0], rows(), columns=COLUMNS, origin=origin(part="1-of-2"))
+    records.write(paths[1], rows(2, 4), columns=COLUMNS, origin=origin(2, 4, part="2-of-2"))
     assert len(records.gather(paths)["trial"]) == 8
     paths[0].write_bytes(paths[1].read_bytes())
-    with pytest.raises(DataError, match=r"all parts of trial as_done are needed once, got 1-of-1, 1-of-1"):
+    with pytest.raises(DataError, match=r"all parts of trial are needed once, got 2-of-2, 2-of-2"):
         records.gather(paths)
 
 
@@ -100,7 +101,7 @@ def test_parts_must_be_complete_and_continue_each_other(tmp_path: Path) -> None:
     records.write(other, rows(2, 4), columns=COLUMNS, origin=origin(2, 4, "2-of-2", data="synthetic"))
     assert len(records.gather([second, first])["trial"]) == 8
     for paths in ([first], [second], [first, second, second]):
-        with pytest.raises(DataError, match=r"all parts of trial stated are needed once, got .*; run the others$"):
+        with pytest.raises(DataError, match=r"all parts of trial are needed once, got .*; run the others$"):
             records.gather(paths)
     for odd in (gap, other):
         with pytest.raises(DataError, match="must continue each other on the same data, got a break between"):
@@ -129,7 +130,7 @@ def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
     only = runs.config(tmp_path / "only.yaml", artefacts=["table5"])
     status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
     assert status == 0, output
-    path = tmp_path / "run" / runs.RESULTS / "records/subset_statistics/stated/1-of-1.parquet"
+    path = tmp_path / "run" / runs.RESULTS / "records/subset_statistics/1-of-1.parquet"
     path.write_bytes(path.read_bytes()[:-100])
     status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))
     assert status == 1

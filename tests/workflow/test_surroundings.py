@@ -105,7 +105,7 @@ def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Ab
     experiments.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")
     status, output = abroad.run("must/table5")
     assert status == 0, output
-    name = "records/subset_statistics/stated/1-of-1.parquet"
+    name = "records/subset_statistics/1-of-1.parquet"
     assert runs.recorded(abroad.work, RESULTS)[name] != records[name] and table.read_bytes() != printed
 
 

@@ -118,9 +118,9 @@ def test_a_failed_job_is_explained_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_records_say_what_made_them(finished: Path) -> None:
-    frame, origin = records.read(finished / RESULTS / "records/linear_regression/stated/2-of-2.parquet")
+    frame, origin = records.read(finished / RESULTS / "records/linear_regression/2-of-2.parquet")
     assert sorted(set(frame["replicate"])) == [2, 3]
-    assert (origin.experiment, origin.variant, origin.first, origin.stop) == ("linear_regression", "stated", 2, 4)
+    assert (origin.experiment, origin.first, origin.stop) == ("linear_regression", 2, 4)
     assert len(origin.code_digest) == len(origin.config_digest) == 64
     assert origin.versions["numpy"]
 

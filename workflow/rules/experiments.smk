@@ -1,4 +1,4 @@
-"""One job a part of an experiment's replicates in one variant. Clock times are measured while nothing else runs."""
+"""One job a part of an experiment's replicates. Clock times are measured while nothing else runs."""
 
 
 rule run_experiment:
@@ -6,14 +6,13 @@ rule run_experiment:
         data=lambda wildcards: [DATA[name] for name in PLAN.data_sets(wildcards.experiment)],
         records=lambda wildcards: shown(PLAN.records(*EXPERIMENTS.get(wildcards.experiment).needs_records)),
     output:
-        f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.parquet",
+        f"{RESULTS}/records/{{experiment}}/{{part}}.parquet",
     log:
-        f"{RESULTS}/logs/run_experiment/{{experiment}}/{{variant}}/{{part}}.log",
+        f"{RESULTS}/logs/run_experiment/{{experiment}}/{{part}}.log",
     benchmark:
-        f"{RESULTS}/run/timings/jobs/{{experiment}}/{{variant}}/{{part}}.tsv"
+        f"{RESULTS}/run/timings/jobs/{{experiment}}/{{part}}.tsv"
     wildcard_constraints:
         experiment=one_of(UNTIMED),
-        variant=one_of(part.variant for part in PARTS.values()),
         part=r"\d+-of-\d+",
     conda:
         "../envs/dpsub.yaml"
@@ -22,6 +21,7 @@ rule run_experiment:
         runtime=lambda wildcards, attempt: doubled(30, attempt),
     params:
         seed=PLAN.config["seed"],
+        variants=lambda wildcards: PLAN.variants(wildcards.experiment),
         settings=lambda wildcards: configuration.of_experiment(PLAN.config, wildcards.experiment),
         replicates=lambda wildcards: [part_of(wildcards).first, part_of(wildcards).stop],
         data_sets=lambda wildcards: list(PLAN.data_sets(wildcards.experiment)),
@@ -34,13 +34,12 @@ rule run_experiment:
 
 use rule run_experiment as time_experiment with:
     output:
-        f"{RESULTS}/run/timings/records/{{experiment}}/{{variant}}/{{part}}.parquet",
+        f"{RESULTS}/run/timings/records/{{experiment}}/{{part}}.parquet",
     log:
-        f"{RESULTS}/logs/time_experiment/{{experiment}}/{{variant}}/{{part}}.log",
+        f"{RESULTS}/logs/time_experiment/{{experiment}}/{{part}}.log",
     benchmark:
-        f"{RESULTS}/run/timings/jobs/{{experiment}}/{{variant}}/{{part}}.tsv"
+        f"{RESULTS}/run/timings/jobs/{{experiment}}/{{part}}.tsv"
     wildcard_constraints:
         experiment=one_of(TIMED),
-        variant=one_of(part.variant for part in PARTS.values()),
         part=r"\d+-of-\d+",
     threads: workflow.cores or 1

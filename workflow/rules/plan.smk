@@ -17,7 +17,7 @@ DATA_CHOICES = PLAN.config["data"]
 TIMED = [name for name in PLAN.experiments if EXPERIMENTS.get(name).timed]
 UNTIMED = [name for name in PLAN.experiments if name not in TIMED]
 PRODUCTS = {product.artefact.identifier: product for product in PLAN.products}
-PARTS = {(part.experiment, part.variant, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)}
+PARTS = {(part.experiment, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)}
 
 
 def everything():
@@ -27,9 +27,9 @@ def everything():
 
 def part_of(wildcards):
     """Return the replicates of one job; one that is not planned is refused."""
-    part = PARTS.get((wildcards.experiment, wildcards.variant, wildcards.part))
+    part = PARTS.get((wildcards.experiment, wildcards.part))
     if part is None:
-        raise WorkflowError(f"the plan has no part {wildcards.part} of {wildcards.experiment}; see its parts, variants")
+        raise WorkflowError(f"the plan has no part {wildcards.part} of {wildcards.experiment}; see its parts")
     return part
 
 

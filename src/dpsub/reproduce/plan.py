@@ -27,10 +27,9 @@ from dpsub.reproduce.tables import Table
 
 @dataclass(frozen=True)
 class RecordPart:
-    """One job's share of an experiment: replicates `first`, ..., `stop` - 1 of one variant."""
+    """One job's share of an experiment: replicates `first`, ..., `stop` - 1 of all its variants."""
 
     experiment: str
-    variant: str
     part: str
     first: int
     stop: int
@@ -136,13 +135,12 @@ class Plan:
         return tuple(name for name in self.config["experiments"] if name in needed)
 
     def parts(self, experiment: str) -> tuple[RecordPart, ...]:
-        """Return the jobs of one experiment, all variants, in order."""
+        """Return the jobs of one experiment, in order."""
         chosen = self.config["experiments"][experiment]
         kind = experiments.REGISTRY.get(experiment)
         total, count = kind().replicates(kind.settings(chosen)), chosen["parts"]
         return tuple(
-            RecordPart(experiment, variant, f"{i + 1}-of-{count}", total * i // count, total * (i + 1) // count)
-            for variant in chosen["variants"]
+            RecordPart(experiment, f"{i + 1}-of-{count}", total * i // count, total * (i + 1) // count)
             for i in range(count)
         )
 
@@ -153,7 +151,7 @@ class Plan:
 
     def record(self, part: RecordPart) -> Path:
         """Return the record file of one job."""
-        return self.folder_of_records(part.experiment) / part.variant / f"{part.part}.parquet"
+        return self.folder_of_records(part.experiment) / f"{part.part}.parquet"
 
     def records(self, *names: str) -> list[Path]:
         """Return the record files of the experiments `names`."""
@@ -180,7 +178,12 @@ class Plan:
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""
         chosen = configuration.of_experiment(self.config, experiment)
-        return provenance.settings_digest({"seed": self.config["seed"], **chosen})
+        variants = self.variants(experiment)
+        return provenance.settings_digest({"seed": self.config["seed"], "variants": variants, **chosen})
+
+    def variants(self, experiment: str) -> list[str]:
+        """Return the variants of an experiment that are computed."""
+        return list(self.config["experiments"][experiment]["variants"])
 
 
 @cache

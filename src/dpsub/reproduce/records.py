@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 from dpsub.errors import DataError, PlanError
 
-SCHEMA = "dpsub-record-2"
+SCHEMA = "dpsub-record-3"
 TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
 _AGAIN = "delete it and run again"
 _UNSEALED = b"#" * 64  # stands for the sum while the sum is taken
@@ -40,14 +40,13 @@ _PART = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 class Origin:
     """What made a record file.
 
-    The replicates first, ..., stop - 1 of `experiment` in `variant`, which are the share `part` ("1-of-2") of all, from
+    The replicates first, ..., stop - 1 of `experiment` in all its variants, the share `part` ("1-of-2") of all, from
     the root seed `seed` and the experiment's `settings`; the digests of both (`config_digest`) and of the code
     (`code_digest`); the SHA-256 sums of the files read (`inputs`), the label of the data ("real", "synthetic", "" for
     simulated data), and the versions of Python and of the packages that numbers pass through.
     """
 
     experiment: str
-    variant: str
     part: str
     first: int
     stop: int
@@ -92,8 +91,9 @@ def replace_file(path: Path, content: bytes) -> None:
 def write(path: Path, frame: pd.DataFrame, *, columns: Mapping[str, str], origin: Origin) -> None:
     """Write the records `frame` of one part, with their origin, to `path`.
 
-    `columns` are the declared ones with their types ("int64", "float64", "str"); rows stand in order of cells, then
-    replicates. Raises PlanError if columns, types or replicates are not those that were declared.
+    `columns` are the declared ones with their types ("int64", "float64", "str"), to which `variant` is added; rows
+    stand in order of variants, then cells, then replicates. Raises PlanError if columns, types or replicates are not
+    those that were declared.
     """
     write_table(path, _table(frame, columns, origin), {"schema": SCHEMA, **dataclasses.asdict(origin)})
 
@@ -111,7 +111,7 @@ def write_table(path: Path, table: pa.Table, facts: Mapping[str, Any]) -> None:
 
 
 def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: Origin) -> pa.Table:
-    name = origin.experiment
+    name, columns = origin.experiment, {"variant": "str", **columns}
     if set(frame.columns) != set(columns):
         odd = ", ".join(sorted(set(frame.columns) ^ set(columns)))
         raise PlanError(f"records of {name} must have the declared columns, got a difference in {odd}")
@@ -193,10 +193,10 @@ def _damaged(path: Path) -> DataError:
 
 
 def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
-    """Return the records in `paths` by experiment, all parts of all variants together.
+    """Return the records in `paths` by experiment, all parts together.
 
-    Rows stand in order of variants as given, then replicates, then cells, whatever the parts; the columns `variant` and
-    `data` (label of the data) come first. `config_digests` has for each experiment the digest of the configuration
+    Rows stand in order of variants as computed, then replicates, then cells, whatever the parts; the columns `variant`
+    and `data` (label of the data) come first. `config_digests` has for each experiment the digest of the configuration
     that is being run; by default that of its first record.
 
     Raises
@@ -204,7 +204,7 @@ def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = 
     DataError
         As :func:`read_checked`, if a part is missing, or if a record was made from another configuration.
     """
-    found: dict[str, dict[str, list[tuple[Origin, pd.DataFrame]]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, list[tuple[Origin, pd.DataFrame]]] = defaultdict(list)
     expected = dict(config_digests or {})
     for path in paths:
         frame, origin = read(path)
@@ -213,27 +213,25 @@ def gather(paths: Iterable[Path], *, config_digests: Mapping[str, str] | None = 
         if origin.config_digest != expected.get(origin.experiment):
             rule = f"must be made from the present configuration of {origin.experiment}, got one from another"
             raise DataError(f"the record file {path} {rule}; {_AGAIN}")
-        found[origin.experiment][origin.variant].append((origin, frame))
-    return {
-        experiment: pd.concat([_merged(parts) for parts in variants.values()], ignore_index=True)
-        for experiment, variants in found.items()
-    }
+        found[origin.experiment].append((origin, frame))
+    return {experiment: _merged(parts) for experiment, parts in found.items()}
 
 
 def _merged(parts: list[tuple[Origin, pd.DataFrame]]) -> pd.DataFrame:
-    """Return one variant's rows in an order that does not depend on how replicates were split into parts."""
+    """Return an experiment's rows in an order that does not depend on how replicates were split into parts."""
     parts = sorted(parts, key=lambda part: part[0].position)
     first = parts[0][0]
     numbers = [part[0].position for part in parts]
     if numbers != [(number + 1, len(parts)) for number in range(len(parts))] or first.first != 0:
         got = ", ".join(origin.part for origin, _ in parts)
-        raise DataError(f"all parts of {first.experiment} {first.variant} are needed once, got {got}; run the others")
+        raise DataError(f"all parts of {first.experiment} are needed once, got {got}; run the others")
     for (before, _), (after, _) in itertools.pairwise(parts):
         if before.stop != after.first or before.data != after.data:
             raise DataError(
-                f"the parts of {first.experiment} {first.variant} must continue each other on the same data, "
+                f"the parts of {first.experiment} must continue each other on the same data, "
                 f"got a break between {before.part} and {after.part}; delete them and run again"
             )
-    frames = [frame.assign(variant=origin.variant, data=origin.data) for origin, frame in parts]
-    rows = pd.concat(frames, ignore_index=True).sort_values("replicate", kind="stable", ignore_index=True)
+    rows = pd.concat([frame.assign(data=origin.data) for origin, frame in parts], ignore_index=True)
+    variants = [one.sort_values("replicate", kind="stable") for _, one in rows.groupby("variant", sort=False)]
+    rows = pd.concat(variants, ignore_index=True)
     return rows[["variant", "data", *(column for column in rows if column not in ("variant", "data"))]]

@@ -217,7 +217,7 @@ def _flat(found: Mapping[str, Any]) -> dict[str, str]:
 def stages(folder: Path) -> list[dict[str, Any]]:
     """Return what the jobs of each experiment took, the longest first.
 
-    The folder holds `<experiment>/<variant>/<part>.tsv`, as Snakemake writes its benchmarks. An entry has `name` (of
+    The folder holds `<experiment>/<part>.tsv`, as Snakemake writes its benchmarks. An entry has `name` (of
     the experiment), `jobs`, `seconds`, `peak_mib` (0 for jobs too short to be measured).
     """
     rows = []

@@ -110,7 +110,7 @@ class ImportanceClustering(OnPointSets):
     needs_records = (NOISE,)
 
     class Settings(ExperimentSettings, OnSets, OnCells, Lloyd):
-        parts: Parts = 2
+        parts: Parts = 6
         replicates: Replicates = 50
         clusters: Clusters = 25
 
