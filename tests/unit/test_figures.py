@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -60,19 +61,39 @@ def test_a_mapping_of_styles_chooses_the_curves_and_one_legend_names_each_once()
     frame = pd.DataFrame({"method": ["b", "b", "a", "a", "c"], "x": [2, 1, 1, 2, 1], "y": [4.0, 3.0, 1.0, 2.0, 9.0],
                           "lower": 0.5, "upper": 10.0})  # fmt: skip
     styles = {name: {"label": name, "color": "black"} for name in ("a", "b", "absent")}
-    layer = curves(frame, "x", "y", by="method", styles=styles, bars=("lower", "upper"), apart=4, linestyle="none")
+    layer = curves(frame, "x", "y", by="method", styles=styles, bars=("lower", "upper"), nested=2, linestyle="none")
     figure = draw_panels([Panel("left", [layer]), Panel("right", [layer])], grid={"sharey": True}, ylabel="y")
     first, second = panels(figure)
     drawn = {line.get_label(): list(line.get_ydata()) for line in first.get_lines() if line.get_label() in styles}
     assert drawn == {"a": [1.0, 2.0], "b": [3.0, 4.0]}
+    sizes = [line.get_markersize() for line in first.get_lines() if line.get_label() in styles]
+    assert sizes[0] == sizes[1] + 2, "marks at one place must differ in size"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
     assert (first.get_ylabel(), second.get_ylabel()) == ("y", "")
     assert [axes.texts[0].get_text() for axes in (first, second)] == ["(a) left", "(b) right"]
 
 
-def test_a_short_logarithmic_axis_has_plain_numbers_and_the_legend_takes_the_empty_place() -> None:
-    named = single_line([1, 30], [0.5, 5], label="one")
-    figure = draw_panels([Panel("", [named]), None], xscale="log")
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (1, 30, ["1", "2", "5", "10", "20"]),
+        (3, 8, ["3", "4", "5", "6", "7", "8"]),
+        (0.01, 1e4, ["0.01", "0.1", "1", "10", "100", "1000", "10000"]),
+        (1e-6, 1e-4, ["10^{-6}", r"2\times10^{-6}", r"5\times10^{-6}", "10^{-5}", r"2\times10^{-5}",
+                      r"5\times10^{-5}", "10^{-4}"]),
+    ],
+)  # fmt: skip
+def test_logarithmic_axes_have_labels_at_1_2_and_5(low: float, high: float, labels: list[str]) -> None:
+    figure = draw_panels([Panel("", [single_line([low, high], [0, 1])])], xscale="log", xlim=(low, high))
+    axis = figure.axes[0].xaxis
+    shown = axis.get_major_formatter().format_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= high])
+    assert [text.removeprefix(r"$\mathdefault{").removesuffix("}$") for text in shown] == labels
+
+
+def test_a_curve_is_whole_at_the_edge_unless_it_leaves_the_axes() -> None:
+    layers = [single_line([0, 1], [0, 1]), single_line([0, 1], [0, 2]), single_line([], [], label="named only")]
+    figure = draw_panels([Panel("", layers), None], xlim=(0, 1), ylim=(0, 1))
     axes, empty = figure.axes
-    assert axes.xaxis.get_major_formatter()(20) == "20"
-    assert empty.get_legend() is not None and not figure.legends
+    assert [line.get_clip_on() for line in axes.get_lines()][:2] == [False, True]
+    assert empty.get_legend() is not None and not figure.legends, "the legend takes the empty place"
+    assert figure_bytes(figure, "png")

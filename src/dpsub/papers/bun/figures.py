@@ -111,10 +111,11 @@ class FigureE1(Artefact):
         frame = self.needed(records, "bun_neyman", variants=("consistent",)).assign(change=change)
         frame = frame.assign(low_end=frame["change"].clip(upper=0), high_end=frame["change"].clip(lower=0))
         classes = frame[frame["topic"] == "printed"]
+        places = frame["topic"].map({topic: 0.14 * (place - 2) for place, topic in enumerate(TOPICS)})
         layers = [
             level(0, linewidth=0.6), lambda axes: axes.grid(axis="x", visible=False),
-            curves(frame, "stratum", "change", by="topic", styles=TOPICS, bars=("low_end", "high_end"), apart=4,
-                   linestyle="none", markevery=1),
+            curves(frame.assign(at=frame["stratum"] + places), "at", "change", by="topic", styles=TOPICS,
+                   bars=("low_end", "high_end"), linestyle="none", markevery=1),
         ]  # fmt: skip
         panel = Panel("", layers, {
             "xlabel": "employees of the establishment", "ylabel": "change of the allocation",

@@ -195,7 +195,7 @@ class NoiseSizes(FairFigure):
         "Noise multiplier that one target takes, (a) against the size b of the first stage, where levels are samplers "
         "with one stage, (b) against the batch size m. Markers on lines: proved under substitution; the bar below each "
         "reaches down to the noise with which an attack exceeds the target, so the best proof lies on it. "
-        "Crosses: noise for which the papers' pair meets the target, no guarantee. Samplers stand slightly apart."
+        "Crosses: noise for which the papers' pair meets the target, no guarantee."
     )
     experiments = ("fair_noise",)
 
@@ -244,7 +244,7 @@ def _layers(cells: pd.DataFrame, size: str) -> list[Layer]:
     return [
         *(level(noise, **style_of(name) | {"marker": "", "linewidth": 1.0})
           for name, noise in zip(levels["sampler"], levels["noise_multiplier"], strict=True)),
-        curves(proved.assign(attack=refuted), size, "noise_multiplier", styles=style_of, apart=3, linestyle="-",
+        curves(proved.assign(attack=refuted), size, "noise_multiplier", styles=style_of, nested=0.6, linestyle="-",
                bars=("attack", "noise_multiplier"), linewidth=1.0),
-        curves(pairs, size, "noise_multiplier", styles=style_of, apart=3, zorder=5, **PAIR, label="_"),
+        curves(pairs, size, "noise_multiplier", styles=style_of, nested=0.6, zorder=5, **PAIR, label="_"),
     ]  # fmt: skip

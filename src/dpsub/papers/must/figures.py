@@ -476,7 +476,7 @@ class FigureS2(MustFigure):
         for name in ordered(frame, ("sampler",), RANKS)["sampler"].unique():
             styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}: attack to proof"}}
             panels.append(Panel(sampler_label(name), [
-                curves(where(bars, sampler=name), x, ends[1], by="method", styles=PRINTED, bars=ends, apart=5),
+                curves(where(bars, sampler=name), x, ends[1], by="method", styles=PRINTED, bars=ends, nested=1.5),
                 curves(where(frame, sampler=name), x, ends[1], by="method", styles=EXACT_PAIR),
                 *band(where(frame, sampler=name, method="attack_and_proof"), x, ends, "sampler", styles),
             ]))  # fmt: skip

@@ -6,6 +6,7 @@ they cannot draw is a plain function in its place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase
@@ -28,7 +29,7 @@ MARKS = 8
 
 
 def curves(frame: pd.DataFrame, x: str, y: str, *, by: str | Sequence[str] = "sampler", styles: Styles = sampler_style,
-           band: tuple[str, str] | None = None, bars: tuple[str, str] | None = None, apart: float = 0.0,
+           band: tuple[str, str] | None = None, bars: tuple[str, str] | None = None, nested: float = 0.0,
            **changes: Any) -> Layer:  # fmt: skip
     """Return the layer of one curve a key, sorted by `x`, or of points where the line style is "none".
 
@@ -36,7 +37,9 @@ def curves(frame: pd.DataFrame, x: str, y: str, *, by: str | Sequence[str] = "sa
     key arguments of ``Axes.plot``: a mapping also says which keys are drawn, and their order, a callable takes all in
     order of appearance; `changes` replace the style of every curve (``label="_"`` keeps them out of the legend). `band`
     and `bars` are columns of the lower and upper ends of a filled band, or of vertical bars; ends that are NaN are not
-    drawn. Curves stand `apart` points from one to the next across, so that marks do not hide each other.
+    drawn. Lines and markers of each curve are `nested` points wider than those of the next, drawn on top of it: where
+    curves coincide, all of them are seen, and none is moved from its place. `markevery` counts points or, below 1, is a
+    share of the diagonal of the axes; markers of different curves are staggered.
     """
     columns = [by] if isinstance(by, str) else list(by)
     parts = {key[0] if len(key) == 1 else key: part.sort_values(x, kind="stable")
@@ -45,24 +48,22 @@ def curves(frame: pd.DataFrame, x: str, y: str, *, by: str | Sequence[str] = "sa
     shown = [key for key in looks if key in parts]
 
     def draw(axes: Axes) -> None:
-        from matplotlib.transforms import ScaledTranslation
+        from matplotlib import rcParams
 
         for place, key in enumerate(shown):
-            part = parts[key]
-            step = max(1, len(part) // MARKS)
-            style = {"markevery": (place * step // len(shown), step), **looks[key], **changes}
-            drawn: list[Any] = axes.plot(part[x], part[y], **style)
+            part, wider = parts[key], nested * (len(shown) - 1 - place)
+            style = {"markevery": max(1, len(part) // MARKS), **looks[key], **changes}
+            every = style["markevery"]
+            if isinstance(every, int | float):
+                style["markevery"] = (type(every)(place * every / len(shown)), every)
+            (drawn,) = axes.plot(part[x], part[y], **style)
+            drawn.set(linewidth=drawn.get_linewidth() + wider, markersize=drawn.get_markersize() + wider)
             if band and np.isfinite(part[list(band)].to_numpy(float)).any():
-                drawn.append(axes.fill_between(part[x], part[band[0]], part[band[1]], color=style["color"], alpha=0.2,
-                                               linewidth=0))  # fmt: skip
+                axes.fill_between(part[x], part[band[0]], part[band[1]], color=style["color"], alpha=0.2, linewidth=0)
             if bars:
                 ends = [part[y] - part[bars[0]], part[bars[1]] - part[y]]
-                drawn += axes.errorbar(part[x], part[y], yerr=ends, fmt="none", ecolor=style["color"],
-                                       elinewidth=0.8).get_children()  # fmt: skip
-            points = apart * (place - (len(shown) - 1) / 2)
-            for artist in drawn if points else ():
-                shift = ScaledTranslation(points / 72, 0, axes.figure.dpi_scale_trans)
-                artist.set_transform(artist.get_transform() + shift)
+                axes.errorbar(part[x], part[y], yerr=ends, fmt="none", ecolor=style["color"], elinewidth=0.8 + wider,
+                              capsize=rcParams["errorbar.capsize"] + wider)  # fmt: skip
 
     return draw
 
@@ -118,7 +119,7 @@ def draw_panels(panels: Iterable[Panel | None], *, columns: int = 3, width: floa
     A panel None leaves a place empty; `width` is of the figure, `height` of a row of panels (inches), to which a legend
     below is added; `labels` of the data are printed if neither real nor simulated. `grid` has arguments of
     ``Figure.subplots`` (`sharex`, `sharey`, `height_ratios`, `subplot_kw`; along a shared axis only the outer panels
-    name it), `axes` those of ``Axes.set`` for all. A logarithmic axis of less than two decades has plain numbers.
+    name it), `axes` those of ``Axes.set`` for all. Logarithmic axes have labels at 1, 2 and 5 where these have room.
     """
     wanted, options = list(panels), dict(grid or {})
     columns = min(columns, len(wanted))
@@ -149,7 +150,8 @@ def draw_panels(panels: Iterable[Panel | None], *, columns: int = 3, width: floa
         if panel.legend:
             spot.legend(loc=panel.legend)
     for spot in places.flat:
-        _plain_numbers(spot)
+        _logarithmic_ticks(spot)
+        _whole_at_the_edge(spot)
     if not any(panel.legend for panel in wanted if panel):
         _shared_legend(figure, [spot for panel, spot in zip(wanted, places.flat, strict=True) if panel is None])
     return finish(figure, labels)
@@ -166,21 +168,43 @@ def _shared_legend(figure: Figure, empty: Sequence[Axes]) -> None:
     elif found:
         # a letter of the legend is 0.055 inches wide, a handle with its gaps takes half an inch
         columns = int(figure.get_figwidth() / (0.055 * max(map(len, found)) + 0.5))
-        columns = max(1, min(columns, len(found)))
-        lines = -(-len(found) // columns)
+        lines = -(-len(found) // max(1, columns))
+        columns = -(-len(found) // lines)  # lines of equal length
         figure.set_figheight(figure.get_figheight() + 0.1 + 0.15 * lines)
         figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns)
 
 
-def _plain_numbers(axes: Axes) -> None:
-    """Write 2 and 0.5, not powers of ten, on logarithmic axes that are short or have ticks of their own."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+def _logarithmic_ticks(axes: Axes) -> None:
+    """Label logarithmic axes at 1, 2 and 5, short ones at each digit, long ones at powers of ten.
 
-    for axis, scale, (low, high) in ((axes.xaxis, axes.get_xscale(), axes.get_xlim()),
-                                     (axes.yaxis, axes.get_yscale(), axes.get_ylim())):  # fmt: skip
-        given = not isinstance(axis.get_major_locator(), LogLocator)
-        if scale == "log" and (given or high < 100 * low):
-            if not given:
-                axis.set_major_locator(LogLocator(subs=range(1, 10) if high < 10 * low else (1, 2, 5)))
-            axis.set_major_formatter("{x:g}")
-            axis.set_minor_formatter(NullFormatter())
+    Numbers from 0.001 to 10,000 are written out.
+    """
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter, NullLocator
+
+    for axis, scale, (low, high), inches, label in (
+        (axes.xaxis, axes.get_xscale(), axes.get_xlim(), axes.bbox.width / axes.figure.dpi, 0.3),
+        (axes.yaxis, axes.get_yscale(), axes.get_ylim(), axes.bbox.height / axes.figure.dpi, 0.16),
+    ):
+        if scale != "log":
+            continue
+        axis.set_minor_formatter(NullFormatter())
+        if isinstance(axis.get_major_locator(), LogLocator):  # otherwise the ticks were given
+            decades = math.log10(high / low)
+            if 3 * decades < min(9, inches / label):
+                found = np.asarray(LogLocator(subs=(1, 2, 5)).tick_values(low, high))
+                few = np.sum((low <= found) & (found <= high)) < 2
+                axis.set_major_locator(LogLocator(subs=range(1, 10) if few else (1, 2, 5)))
+            elif decades > 5:
+                axis.set_minor_locator(NullLocator())
+        shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        short = not shown or (min(shown) >= 1e-3 and max(shown) <= 1e4)
+        axis.set_major_formatter("{x:g}" if short else LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf)))
+
+
+def _whole_at_the_edge(axes: Axes) -> None:
+    """Draw curves that stay within the axes, and their markers, whole where they touch an edge."""
+    limits = [sorted(axes.get_xlim()), sorted(axes.get_ylim())]
+    for curve in axes.get_lines():
+        values = [np.asarray(part, float) for part in curve.get_data(orig=False)]
+        if not any(((part < low) | (part > high)).any() for part, (low, high) in zip(values, limits, strict=True)):
+            curve.set(clip_on=False, in_layout=False)
