@@ -74,11 +74,12 @@ def test_examples_in_docstrings(path: Path) -> None:
     assert found.failed == 0
 
 
-def test_examples_in_pages() -> None:
-    text = (DOCS / "how-to/python.md").read_text(encoding="utf-8")
-    example = doctest.DocTestParser().get_doctest(re.sub(r"^```.*$", "", text, flags=re.M), {}, "python.md", None, 0)
+@pytest.mark.parametrize(("page", "many"), [("README.md", 3), ("docs/how-to/python.md", 10)])
+def test_examples_in_pages(page: str, many: int) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    example = doctest.DocTestParser().get_doctest(re.sub(r"^```.*$", "", text, flags=re.M), {}, page, None, 0)
     found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
-    assert found.attempted > 10
+    assert found.attempted >= many
     assert found.failed == 0
 
 
