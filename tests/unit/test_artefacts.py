@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -35,6 +36,10 @@ def test_every_artefact_says_what_it_is(name: str) -> None:
     artefact = artefacts.REGISTRY.get(name)()
     assert artefact.identifier == name
     assert artefact.kind in ("table", "figure", "claims")
+    assert artefact.title and not artefact.title.endswith(".") and not set("`*\\{}\n") & set(artefact.title)
+    for kind in ("table", "figure"):
+        if number := re.fullmatch(kind + r"(S?\d+)", artefact.name):
+            assert re.match(rf"{kind.title()} ({number[1]}|I)\. ", artefact.title)  # numbered as in the paper
     assert artefact.caption.endswith(".") and not set("`\n") & set(artefact.caption)
     assert artefact.timed == (name in TIMED)
 

@@ -64,6 +64,8 @@ class Artefact:
     """Name within the paper ("table8"); the registry knows it as "must/table8"."""
     kind: ClassVar[str]
     """What `build` writes: "table", "figure" or "claims"."""
+    title: ClassVar[str]
+    """Its heading in the report, as the paper numbers it: "Table 8. Experiment 3: logistic regression on Adult"."""
     caption: ClassVar[str]
     """One or two sentences: what is shown, units, what intervals are."""
     experiments: ClassVar[tuple[str, ...]] = ()

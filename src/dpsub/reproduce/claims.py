@@ -365,6 +365,7 @@ class Claims(Artefact):
 
     name = "claims"
     kind = "claims"
+    title = "Statements and numbers of the text"
     keys: ClassVar[tuple[str, ...]] = ("claim",)
     layout = Layout(stub=("claim",), heads=("column",))
     claims: ClassVar[tuple[Claim | Setting, ...]] = ()

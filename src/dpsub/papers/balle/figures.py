@@ -33,6 +33,7 @@ PARTS = {"total_error": "-", "noise_error": (0, (4, 1.5)), "sampling_error": (0,
 class Figure1(Artefact):
     """Five panels, all properties of which are checked; the paper's parameters stand in its images only."""
 
+    title = "Figure 1. Privacy profiles and subsampling bounds"
     name = "figure1"
     kind = "figure"
     caption = (
@@ -121,6 +122,7 @@ def _parameters(frame: pd.DataFrame) -> Any:
 class NoiseEfficiency(Artefact):
     """Efficiency gamma lambda / epsilon, and the error of a total from noise, from sampling and from both."""
 
+    title = "What sampling costs and saves in noise"
     name = "noise_efficiency"
     kind = "figure"
     caption = (

@@ -63,6 +63,7 @@ def where_groups_matter(frame: pd.DataFrame) -> pd.DataFrame:
 class Table1(Table):
     """The rows, their values on a grid of epsilon', and the largest share of the bound on tiny universes."""
 
+    title = "Table 1. Privacy amplification bounds"
     name = "table1"
     caption = (
         "Privacy amplification by subsampling: the relation between samples of the base profile, the relation between "
@@ -109,6 +110,7 @@ def with_ratio(frame: pd.DataFrame) -> pd.DataFrame:
 class Optimum(Table):
     """Bound, largest loss of any mechanism by linear programming, and their ratio."""
 
+    title = "Each bound against the largest loss of any mechanism"
     name = "optimum"
     caption = (
         "Bounds for all (epsilon0, delta0)-DP base mechanisms on designs of n = 4 records next to the largest loss of "

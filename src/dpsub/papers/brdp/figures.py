@@ -91,6 +91,7 @@ class PaperFigure(Artefact):
 class Figure1(PaperFigure):
     """Answer, kernel, recycler, release, and the way back."""
 
+    title = "Figure 1. The recycling framework"
     name = "figure1"
     caption = (
         "Budget recycling: the kernel adds noise N to the answer y; the recycler tests N, not the release, against "
@@ -129,6 +130,7 @@ def _bars(axes: Axes, drawn: pd.DataFrame) -> None:
 class Figure2(PaperFigure):
     """Density and histogram."""
 
+    title = "Figure 2. Density of recycled noise"
     name = "figure2"
     caption = (
         "(a) Density of recycled Gaussian noise and of the Gaussian mechanism with the same stated budget. (b) 100,000 "
@@ -170,6 +172,7 @@ def _over_ratio(parts: Mapping[str, pd.DataFrame], x: str, y: str, styles: Looks
 class Figure3(PaperFigure):
     """Rate by the kernel's share, and what delta it really gives."""
 
+    title = "Figure 3. Recycling rate of the baseline and the optimal approach"
     name = "figure3"
     caption = (
         "Top: recycling rate q against the epsilon that the Gaussian kernel spends, by Theorem 2, by Algorithm 1, and "
@@ -188,6 +191,7 @@ class Figure3(PaperFigure):
 class Figure4(PaperFigure):
     """Acceptance against epsilon, the ceiling, and the exact delta of the paper's parameters."""
 
+    title = "Figure 4. Acceptance rate of Gaussian noise, plain and recycled"
     name = "figure4"
     caption = (
         "Top: probability that the noise lies within the bound 1, for sensitivity 1 (a) and 5 (b): plain noise, the "
@@ -209,6 +213,7 @@ class Figure4(PaperFigure):
 class Figure5(PaperFigure):
     """Composed epsilon against the number of releases."""
 
+    title = "Figure 5. Composed loss of plain and recycled noise"
     name = "figure5"
     caption = (
         "Epsilon at delta after T releases, each for epsilon = 1 alone, over that of plain noise with the same kernel "
@@ -237,6 +242,7 @@ class Figure5(PaperFigure):
 class Figure6(PaperFigure):
     """Sampling rate, acceptance and exact delta against the number of records."""
 
+    title = "Figure 6. Subsampling under different mechanisms"
     name = "figure6"
     caption = (
         "Sampling rate of Algorithm 4 (a), acceptance of error and noise together (b), and the exact delta over the "
@@ -315,6 +321,7 @@ class Answers(PaperFigure):
 class Figure7(Answers):
     """Adult."""
 
+    title = "Figure 7. Queries on Adult: noisy answers and acceptance"
     name = "figure7"
     experiments = ("brdp_adult",)
     caption = (
@@ -330,6 +337,7 @@ class Figure7(Answers):
 class Figure8(Answers):
     """Gowalla."""
 
+    title = "Figure 8. Queries on Gowalla: noisy answers and acceptance"
     name = "figure8"
     experiments = ("brdp_gowalla",)
     caption = (
@@ -348,6 +356,7 @@ GAIN = 1e-3
 class RecyclingMap(PaperFigure):
     """Gain of the best recycler over the best plain noise."""
 
+    title = "Where recycling pays: gain over the best plain noise"
     name = "recycling_map"
     caption = (
         "Acceptance of the best recycled noise over that of the best plain noise (Gaussian or Laplace) when all T "
@@ -390,6 +399,7 @@ class RecyclingMap(PaperFigure):
 class Frontier(PaperFigure):
     """Acceptance against the number of releases at one budget."""
 
+    title = "Acceptance against the number of releases at one total budget"
     name = "frontier"
     caption = (
         "Largest acceptance of each release when all T together keep (epsilon = 1, delta = 1e-5), bound = sensitivity: "
@@ -416,6 +426,7 @@ class Frontier(PaperFigure):
 class RecycledAudit(PaperFigure):
     """Confidence intervals of delta from draws of the loop."""
 
+    title = "Audit of Algorithm 1 by draws"
     name = "audit"
     caption = (
         "Delta of Algorithm 1's parameters from draws of the literal loop on two neighbours (Clopper-Pearson "

@@ -21,6 +21,7 @@ RATIOS = {"BRDP/DP, lap": ("lap_br", "lap_dp"), "BRDP/DP, gau": ("gau_br", "gau_
 class Table1(Table):
     """Composed epsilon of the six methods, by the paper's accountants and exactly."""
 
+    title = "Table I. Privacy after 1000 releases"
     name = "table1"
     caption = (
         "Epsilon after 1000 releases for epsilon = 0.1 each: stated, by Theorem 3 (Gaussian kernels in closed form, "
@@ -59,6 +60,7 @@ def quotients(times: pd.DataFrame) -> pd.DataFrame:
 class Table1Times(Table):
     """Clock times of choosing parameters and of composing."""
 
+    title = "Table I. Run times of the accounting"
     name = "table1_times"
     timed = True
     caption = (
@@ -79,6 +81,7 @@ class Table1Times(Table):
 class Statements(Table):
     """Single cases of the paper's statements, claimed and true."""
 
+    title = "Statements in single cases, claimed and true"
     name = "statements"
     caption = (
         "Statements in single cases, claimed (stated) and true (rigorous): T1 mean, E exp(-loss), which is 1 for every "

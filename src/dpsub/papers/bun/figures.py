@@ -35,6 +35,7 @@ class Figure1(Artefact):
     """Auxiliary data set the design, the design draws the sample, the mechanism sees the sample only."""
 
     kind = "figure"
+    title = "Figure 1. A data-dependent sampling scheme"
     name = "figure1"
     caption = (
         "Data-dependent sampling: auxiliary data H set the sampling scheme C(H), which draws the sample S from the "
@@ -73,6 +74,7 @@ class Figure2(Artefact):
     """Bounds of the loss against the standard deviation of the sample's size."""
 
     kind = "figure"
+    title = "Figure 2. Bounds of Theorem 3.1 for a random sample size"
     name = "figure2"
     caption = (
         "Loss under substitution when the sample's size is a truncated Gaussian with mean n/2 (n = 10,000) and the "
@@ -99,6 +101,7 @@ class FigureE1(Artefact):
     """Change of the allocation, class by class."""
 
     kind = "figure"
+    title = "Appendix E.1. Neyman allocation when one establishment grows"
     name = "figureE1"
     caption = (
         "Change of each class's Neyman allocation (m = 10,000) when the smallest establishment is raised to the top "

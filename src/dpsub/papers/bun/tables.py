@@ -17,6 +17,7 @@ TOLERANCE = 2e-6
 class TableA(Table):
     """Every formula in its variants; `rigorous` is the exact value."""
 
+    title = "Formulas as printed, as corrected, and the exact worst loss"
     name = "tableA"
     caption = (
         "Formulas of Bun et al. on a grid, in nats: as printed, as corrected, and the exact worst loss over all "
@@ -63,6 +64,7 @@ def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
 class TableB(Table):
     """How far a bound lies from the exact loss."""
 
+    title = "Each bound over the exact worst loss"
     name = "tableB"
     caption = (
         "Bound over exact worst loss: smallest and largest ratio over all cases in which the loss is finite and above "
@@ -76,6 +78,7 @@ class TableB(Table):
 class TableE(TableB):
     """Which statements agree, are loose, or err."""
 
+    title = "How often each statement is right, and tight"
     name = "tableE"
     caption = (
         "Share of cases in which each statement is right, and in which it is tight (within 2e-6 nats of the exact "
@@ -87,6 +90,7 @@ class TableE(TableB):
 class TableC(Table):
     """Advantage of the best private test of two sizes, next to its limits and a noisy count."""
 
+    title = "Telling two sample sizes apart"
     name = "tableC"
     caption = (
         "Two sizes a number apart: the largest advantage of an epsilon-DP test of the size, that of a threshold on the "
@@ -111,6 +115,7 @@ def change(frame: pd.DataFrame) -> pd.Series:
 class TableD(Table):
     """Allocations class by class before and after one establishment is raised to the top code."""
 
+    title = "Appendix E.1. Neyman allocations by size class"
     name = "tableD"
     caption = (
         "Neyman allocation by size class before and after the smallest establishment is raised to the top code: the "
@@ -140,6 +145,7 @@ def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 class TableAdvice(Table):
     """What each design gives: epsilon', the law of the sample's size, variances with and without noise."""
 
+    title = "Design advisor on a simulated frame"
     name = "advice"
     caption = (
         "Design advisor on a simulated frame. advice: end-to-end loss of a mechanism with this epsilon on the sample "

@@ -62,6 +62,7 @@ class FairFigure(Artefact):
 class Pareto(FairFigure):
     """Front of epsilon, loss and cost, at proved privacy."""
 
+    title = "Loss against cost at one proved privacy"
     name = "figure_pareto"
     caption = (
         "Loss against the expected number of distinct gradients a step, at proved privacy; one line a target, from "
@@ -140,6 +141,7 @@ def _side_by_side(part: pd.DataFrame) -> pd.DataFrame:
 class Rankings(FairFigure):
     """Paired differences from Poisson in the three variants, a panel a data set."""
 
+    title = "Loss compared with Poisson, under three notions of equal privacy"
     name = "figure_rankings"
     caption = (
         "Paired difference of the loss from Poisson, in percent of Poisson's, at each data set's smallest target, with "
@@ -190,6 +192,7 @@ def _differences(axes: Axes, part: pd.DataFrame) -> None:
 class NoiseSizes(FairFigure):
     """What sizes cost in noise at fixed privacy."""
 
+    title = "Noise that one privacy target takes, by size of batch and first stage"
     name = "figure_noise"
     caption = (
         "Noise multiplier that one target takes, (a) against the size b of the first stage, where levels are samplers "

@@ -39,6 +39,7 @@ class Table(tables.Table):
 class Winners(Table):
     """Which sampler gives the smallest loss at the same privacy, and which are not told apart from it."""
 
+    title = "Which sampler is best at one proved privacy"
     name = "winners"
     caption = (
         "Samplers at one target for all steps together, noise by the proved bound under substitution (rigorous) and by "
@@ -83,6 +84,7 @@ def coverage(group: pd.DataFrame) -> Estimate:
 class Measures(Table):
     """Utility, cost and privacy of every sampler on every task."""
 
+    title = "Utility, cost and proved privacy of every sampler"
     name = "measures"
     caption = (
         "Utility on the test part of each seed's split (linear model: error of coefficients; bootstrap: error, width "
@@ -114,6 +116,7 @@ class Measures(Table):
 class Noise(Table):
     """Noise multipliers at fixed privacy, with what is proved and refuted about them."""
 
+    title = "Noise for one target, proved and by the papers' pair"
     name = "noise"
     caption = (
         "Noise multipliers (scale of the noise on the sum over the norm bound C of one record) for one target of all "
@@ -141,6 +144,7 @@ class Noise(Table):
 class Rankings(Table):
     """Ranks with ties, and how many pairs of samplers change their order."""
 
+    title = "Ranks of the samplers under three notions of equal privacy"
     name = "rankings"
     caption = (
         "Rank of each sampler: 1 plus the number of samplers that are shown to be better by Holm's procedure over all "
@@ -172,6 +176,7 @@ def _rankings(group: Group, proved: dict[tuple[str, str], bool]) -> Iterator[Row
 class Times(Table):
     """Microseconds a step, by sampler."""
 
+    title = "Clock time of a training step"
     name = "times"
     caption = (
         "Clock time of one step of training, batch, gradients and noise together, on this machine (microseconds, one "

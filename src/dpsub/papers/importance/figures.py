@@ -34,6 +34,7 @@ class _Figure(Artefact):
 
 
 class Figure1(OnData, _Figure):
+    title = "Figure 1. Three sampling strategies for k-means on Song"
     name = "figure1"
     caption = (
         "One sample of each sampler in the first two principal components of all rows; the area of a marker grows "
@@ -68,6 +69,7 @@ class Figure1(OnData, _Figure):
 
 
 class Figure2(Table):
+    title = "Figure 2. Sampling strategies for the Laplace sum mechanism"
     name = "figure2"
     kind = "figure"
     caption = (
@@ -217,11 +219,13 @@ def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
 
 
 class Figure3(_CostFigure):
+    title = "Figure 3. Cost of private k-means against ε, first four data sets"
     name = "figure3"
     datasets = labels.MAIN
 
 
 class Figure6(_CostFigure):
+    title = "Figure 6. Cost of private k-means against ε, last four data sets"
     name = "figure6"
     datasets = labels.APPENDIX
 
@@ -234,16 +238,19 @@ class _SizeFigure(_CostFigure):
 
 
 class Figure4(_SizeFigure):
+    title = "Figure 4. Cost of private k-means against sample size, first four data sets"
     name = "figure4"
     datasets = labels.MAIN
 
 
 class Figure7(_SizeFigure):
+    title = "Figure 7. Cost of private k-means against sample size, last four data sets"
     name = "figure7"
     datasets = labels.APPENDIX
 
 
 class Figure5(OnData, _Figure):
+    title = "Figure 5. Relative computation times and subset sizes"
     name = "figure5"
     timed = True
     experiments = (TIMES,)
@@ -290,6 +297,7 @@ def _bars(axes: Axes, part: pd.DataFrame) -> None:
 
 
 class Losses(OnData, _Figure):
+    title = "Who gets which privacy: distribution of the losses"
     name = "losses"
     caption = (
         "Share of the records with at most a loss (nats) at one target, by sampler, for two named groups of records: "
@@ -329,6 +337,7 @@ def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
 
 
 class Profiles(_Figure):
+    title = "Loss after sampling against the inclusion probability"
     name = "profiles"
     caption = (
         "First panels: loss after sampling over the loss without, for losses c w^p at weight w, against the inclusion "
@@ -364,6 +373,7 @@ class Profiles(_Figure):
 
 
 class Pareto(_Figure):
+    title = "Loss and error of the best inclusion probabilities"
     name = "pareto"
     caption = (
         "Sums with Laplace noise of one scale, against the expected size. Left: largest loss of the inclusion "
@@ -398,6 +408,7 @@ class Pareto(_Figure):
 
 
 class NoiseAtlas(OnData, _Figure):
+    title = "Noise by data set, size and target"
     name = "noise_atlas"
     caption = (
         "Scale of the noise on sums over the radius (decimal logarithm), calibrated as in the text, by data set and "

@@ -46,6 +46,7 @@ class _SaidAbove(OnData, _SaidByRow):
 
 
 class Table1(_SaidByRow):
+    title = "Table 1. The data sets"
     name = "table1"
     caption = (
         "Data sets: rows before and after the outermost 2.5 % are removed, columns, largest norm and mean squared "
@@ -109,11 +110,13 @@ def times(datasets: tuple[str, ...]) -> tuple[Part]:
 
 
 class Table2(_Times):
+    title = "Table 2. Computation times, first four data sets"
     name = "table2"
     parts = times(MAIN)
 
 
 class Table3(_Times):
+    title = "Table 3. Computation times, last four data sets"
     name = "table3"
     parts = times(APPENDIX)
 
@@ -126,6 +129,7 @@ def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class NoiseScales(_SaidByRow):
+    title = "Noise scales of weighted DP-Lloyd"
     name = "noise_scales"
     caption = (
         "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
@@ -164,6 +168,7 @@ def failures(group: pd.DataFrame) -> str:
 
 
 class Costs(_SaidAbove):
+    title = "Cost of private k-means"
     name = "costs"
     caption = (
         "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
@@ -181,6 +186,7 @@ class Costs(_SaidAbove):
 
 
 class Coreset(_SaidAbove):
+    title = "Cost of core-set samples without privacy"
     name = "coreset"
     caption = (
         "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
@@ -207,6 +213,7 @@ def quantile(share: float) -> Column:
 
 
 class GroupLosses(_SaidAbove):
+    title = "Privacy loss by group of records"
     name = "group_losses"
     caption = (
         "Losses after sampling by group of records at one target: quantiles (nats), mean inclusion probability, and "
@@ -223,6 +230,7 @@ class GroupLosses(_SaidAbove):
 
 
 class Gain(_SaidByRow):
+    title = "What a positive δ saves"
     name = "gain"
     caption = (
         "Proved epsilon at the configured delta of noise that was set for pure privacy (upper bounds, first centres "
@@ -249,6 +257,7 @@ def hits(group: pd.DataFrame) -> str:
 
 
 class CanaryAuditTable(Table):
+    title = "Audit by canaries: loss promised and loss shown by draws"
     name = "audit"
     caption = (
         "Canaries against weighted DP-Lloyd: the loss that is promised, and a lower bound of the true one from draws "

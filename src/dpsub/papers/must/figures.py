@@ -54,6 +54,7 @@ QUADRANTS = (
 
 
 class Figure1(MustFigure):
+    title = "Figure 1. The general multistage procedure"
     name = "figure1"
     caption = (
         "Multistage sampling in general: each subset is sampled again, with (WR) or without (WOR) replacement, so that "
@@ -80,6 +81,7 @@ class Figure1(MustFigure):
 
 
 class Figure2(MustFigure):
+    title = "Figure 2. Two-stage procedures"
     name = "figure2"
     caption = (
         "Two-stage sampling: (a) s subsets of size b, each sampled r times into subsets of size m; (b) the special "
@@ -133,6 +135,7 @@ def _diagram(axes: Axes, boxes: list[Box], arrows: list[tuple[Box, Box]], left_o
 class Figure3(MustFigure):
     """Definition 5 as the caption of the figure means it."""
 
+    title = "Figure 3. Kinds of privacy amplification"
     name = "figure3"
     caption = (
         "What sampling can do to the privacy of a base mechanism: strong amplification lowers both parameters, weak "
@@ -165,6 +168,7 @@ DELTA_PANELS = (
 
 
 class Figure4(MustFigure):
+    title = "Figure 4. Aligned privacy profiles"
     name = "figure4"
     caption = (
         "Aligned privacy profiles: delta' - delta against epsilon' / epsilon as the base epsilon grows, for the "
@@ -200,6 +204,7 @@ class Figure4(MustFigure):
 
 
 class FigureS3(MustFigure):
+    title = "Figure S3. Amplified against base parameters"
     name = "figureS3"
     caption = (
         "Amplified against base parameters: (a) epsilon (nats), for any mechanism, (b) to (e) delta for the Laplace "
@@ -258,6 +263,7 @@ def rises(quantity: str, direction: int) -> Callable[[pd.DataFrame], float]:
 
 
 class Figure5(MustFigure):
+    title = "Figure 5. Contours of η and δ′ − δ over the sizes of the stages"
     name = "figure5"
     caption = (
         "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
@@ -305,6 +311,7 @@ class Figure5(MustFigure):
 
 
 class FigureS1(Figure5):
+    title = "Figure S1. Surfaces of η and δ′ − δ over the sizes of the stages"
     name = "figureS1"
     caption = (
         "The surfaces of Figure 5: eta and delta' - delta at epsilon = 1 over the sizes m and b of the two stages; "
@@ -365,6 +372,7 @@ def second_half(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Figure6(MustFigure):
+    title = "Figure 6. Experiment 2: training loss of linear regression"
     name = "figure6"
     caption = (
         "Mean squared error on the full data after each iteration of experiment 2, one run, at two levels of epsilon' "
@@ -399,6 +407,7 @@ def largest_gap(frame: pd.DataFrame) -> float:
 
 
 class FigureS4(MustFigure):
+    title = "Figure S4. Experiment 3: training loss of logistic regression on Adult"
     name = "figureS4"
     caption = (
         "Cross-entropy on the training part after each iteration of experiment 3, one run a sampler, in every variant "
@@ -447,6 +456,7 @@ def band(frame: pd.DataFrame, x: str, ends: tuple[str, str], by: str | Sequence[
 
 
 class FigureS2(MustFigure):
+    title = "Figure S2. Bounds of δ after k compositions"
     name = "figureS2"
     caption = (
         "delta at epsilon = 1 after k compositions of the subsampled Gaussian mechanism (noise multiplier 4). Bars: "
@@ -528,6 +538,7 @@ class BandFigure(MustFigure):
 
 
 class PrivacyBySteps(BandFigure):
+    title = "Privacy of each sampler at equal noise, by number of steps"
     name = "privacy_by_steps"
     caption = (
         "epsilon at delta = 1e-5 after k steps in the sizes of Figure S2, with the same noise on the sum for every "
@@ -543,6 +554,7 @@ class PrivacyBySteps(BandFigure):
 
 
 class NoiseByTarget(BandFigure):
+    title = "Noise of each sampler against the privacy target"
     name = "noise_by_target"
     caption = (
         f"{NoiseAtEqualPrivacy.setting}: each band spans from refuted (thin line, attack) to proved noise (line with "

@@ -54,6 +54,7 @@ def departure(group: pd.DataFrame) -> float:
 
 
 class Table2(MustTable):
+    title = "Table 2. Amplification formulas of the six samplers"
     name = "table2"
     caption = (
         "Inclusion probability eta and amplified delta' of each sampler, with epsilon' = log(1 + eta (exp(epsilon) - "
@@ -73,6 +74,7 @@ class Table2(MustTable):
 
 
 class Table3(MustTable):
+    title = "Table 3. Amplification of the Laplace and Gaussian mechanisms"
     name = "table3"
     caption = (
         "Base and amplified privacy parameters (epsilon in nats) of the Laplace and Gaussian mechanisms under each "
@@ -96,6 +98,7 @@ def outside_the_rule(group: pd.DataFrame) -> str:
 
 
 class Table4(MustTable):
+    title = "Table 4. Experiment 1: noise and δ′ of one query"
     name = "table4"
     caption = (
         "Scale of the Gaussian noise for the mean and the variance (in the units of each statistic) and the delta' of "
@@ -119,6 +122,7 @@ def expected_variance(group: pd.DataFrame) -> Estimate:
 
 
 class Table5(MustTable):
+    title = "Table 5. Experiment 1: estimates of mean and variance"
     name = "table5"
     caption = (
         "Mean and standard deviation, over repeated data sets, of the released mean and variance in experiment 1 "
@@ -133,6 +137,7 @@ class Table5(MustTable):
 
 
 class Table6(MustTable):
+    title = "Table 6. Experiment 2: noise, δ′ and prediction error of linear regression"
     name = "table6"
     caption = (
         "Scale of the Gaussian noise on the mean gradient, delta' of one query, and mean and standard deviation over "
@@ -147,6 +152,7 @@ class Table6(MustTable):
 
 
 class Table7(MustTable):
+    title = "Table 7. Experiment 2: bias and error of the regression coefficients"
     name = "table7"
     caption = (
         "Bias and root mean squared error of the three regression coefficients in experiment 2 over repeated data "
@@ -204,6 +210,7 @@ def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
 class Table8(MustTable):
     """Beyond what is printed: deviations over seeds, paired differences, the converged solver, scikit-learn's fit."""
 
+    title = "Table 8. Experiment 3: logistic regression on Adult"
     name = "table8"
     caption = (
         "Noise of the summed gradient, metrics on the test part and delta after all iterations at epsilon = 2 in "
@@ -236,6 +243,7 @@ class Table8(MustTable):
 
 
 class Table9(MustTable):
+    title = "Table 9. Number of distinct records in a subset"
     name = "table9"
     caption = (
         "Smallest, mean and largest number of distinct records over the drawn subsets, in the sizes of the three "
@@ -277,6 +285,7 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Table10(MustTable):
+    title = "Table 10. Time to draw a subset, compared with WOR"
     name = "table10"
     caption = (
         "Increase of the time to draw one subset over sampling without replacement, in percent, on this machine. "
@@ -297,6 +306,7 @@ class Table10(MustTable):
 
 
 class ThresholdsS8(MustTable):
+    title = "Section S8. Thresholds and crossovers of δ′"
     name = "thresholds_s8"
     caption = (
         "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
@@ -333,6 +343,7 @@ def over_proved_wor(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class NoiseAtEqualPrivacy(MustTable):
+    title = "Noise of each sampler at equal proved privacy"
     name = "noise_at_equal_privacy"
     setting = (
         "Noise multiplier (noise on the sum over the norm bound C of one record) for a target epsilon at delta = 1e-5 "
@@ -370,6 +381,7 @@ def with_widths(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class PeerBoundsTable(MustTable):
+    title = "Privacy at equal noise, by this package and by other accountants"
     name = "peer_bounds"
     caption = (
         "epsilon at delta = 1e-5 by this package and by other accountants: a bracket of one number for Poisson, attack "
@@ -388,6 +400,7 @@ class PeerBoundsTable(MustTable):
 
 
 class PeerTimesTable(MustTable):
+    title = "Run times of this package and of other accountants"
     name = "peer_times"
     caption = (
         "Processor time of each answer on this machine, in seconds, and in units of the time that this package takes "
