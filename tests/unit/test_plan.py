@@ -50,6 +50,8 @@ def test_verdicts_are_expected_of_what_is_made_at_published_settings(plan: Plan)
     assert smaller.remark.startswith(f"{len(plan.published) - len(smaller.published)} of {len(plan.published)} tables")
     fewer = Plan(configuration.validate({"experiments": {"adult_logistic": {"variants": ["stated"]}}}))
     assert fewer.published == smaller.published
+    other = Plan({**WHOLE, "seed": 1})
+    assert other.published == [] and "got 1: verdicts are shown, not enforced" in other.remark
     noise = Plan(configuration.validate({"experiments": {"importance_noise": {"variants": ["stated"]}}}))
     assert "importance/figure3" not in noise.published  # the clustering reads its records
 

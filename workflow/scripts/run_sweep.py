@@ -28,7 +28,8 @@ def main(arguments: list[str]) -> None:
     )
     # no more jobs at a time than this machine has memory for; what a cluster gives to a job is not counted here
     room = int(max([plan.memory_limit, *(job.memory for job in plan.jobs.values())]))
-    limit = [] if "--workflow-profile" in arguments else ["--resources", f"mem_mb={room}"]
+    elsewhere = {"--executor", "--profile", "--workflow-profile"}.intersection(arguments)
+    limit = [] if elsewhere else ["--resources", f"mem_mb={room}"]
     os.execv(sys.executable, [
         sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow/sweep.smk"),
         "--configfile", str(plan.manifest_file), *limit, *arguments[at + 1 :],

@@ -33,6 +33,9 @@ from dpsub.reproduce.settings import (
     read,
 )
 
+SEED = 20231220
+"""The root seed of which the verdicts are known."""
+
 
 def load(paths: Iterable[Path]) -> dict[str, Any]:
     """Return the configuration in the files `paths`, later ones over earlier ones, as :func:`validate` does.
@@ -167,7 +170,7 @@ def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
 def _head_fields() -> dict[str, Any]:
     paper = Annotated[str, known("paper", papers)]
     return {
-        "seed": (Seed, 20231220),
+        "seed": (Seed, SEED),
         "results_dir": (
             FolderName,
             Field("results", description="Folder of everything that is made; relative to the working one."),

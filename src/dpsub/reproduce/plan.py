@@ -109,7 +109,9 @@ class Plan:
 
     @cached_property
     def published(self) -> list[str]:
-        """Artefacts of which all records are made at published settings, as identifiers."""
+        """Artefacts of which all records are made at published settings and with the seed of the known verdicts."""
+        if self.config["seed"] != configuration.SEED:
+            return []
         needs = {name: {name, *experiments.REGISTRY.get(name).needs_records} for name in self.experiments}
         kept = {name for name, read in needs.items() if read.isdisjoint(self.changed)}
         return [one.artefact.identifier for one in self.products if kept.issuperset(one.artefact.experiments)]
@@ -120,6 +122,11 @@ class Plan:
         rest = len(self.products) - len(self.published)
         if not rest:
             return ""
+        if self.config["seed"] != configuration.SEED:
+            return (
+                f"the verdicts that are known are those of the seed {configuration.SEED}, got {self.config['seed']}: "
+                "verdicts are shown, not enforced; one on random draws may differ by chance."
+            )
         more = f" and {len(self.changed) - 3} more" if len(self.changed) > 3 else ""
         return (
             f"{rest} of {len(self.products)} tables, figures and lists of claims are not made at published settings "
