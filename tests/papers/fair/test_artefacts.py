@@ -165,10 +165,17 @@ def test_the_front_holds_what_nothing_beats(rigorous: pd.DataFrame) -> None:
 def test_every_sign_of_the_noise_figure_has_a_key(records: Frames) -> None:
     with styled():
         figure, _ = NoiseSizes().draw(records)
-    (legend,) = figure.legends
+    (legend,) = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     texts = [text.get_text() for text in legend.get_texts()]
-    assert len(texts) == len(set(texts))
-    assert texts[-2:] == ["papers' pair, no guarantee", "from attack up to proof"]
+    assert texts[:3] == ["proved", "from attack up to proof", "papers' pair, no guarantee"]
+
+
+def test_no_mark_of_the_noise_figure_hides_another(records: Frames) -> None:
+    with styled():
+        figure, _ = NoiseSizes().draw(records)
+    for axes in filter(lambda axes: axes.has_data(), figure.axes):
+        marks = [(*line.get_xdata(), *line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 1]
+        assert len(marks) == len(set(marks)) == 2 * len(axes.get_yticks())
 
 
 def test_sections_of_the_noise_hold_one_size_fixed(records: Frames) -> None:

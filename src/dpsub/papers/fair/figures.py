@@ -1,20 +1,23 @@
-"""Figures: loss against cost, the papers' ranking against the fair one, and what sizes cost in noise."""
+"""Figures: loss by sampler at proved privacy, the ranking of the papers and the fair one, and what sizes cost."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of, with_interval
+from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, with_interval
 from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.papers.fair.tables import COMPARED
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, sampler_style, where
-from dpsub.reproduce.figures.panels import Layer
+from dpsub.reproduce.figures import Panel, draw_panels, line, sampler_style, where
+from dpsub.reproduce.labels import sampler_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,22 +31,33 @@ MEASURES = {
     "log_loss": "test log loss (nats)", "coefficient_error": "error of coefficients",
     "estimate_error": "error of the mean",
 }  # fmt: skip
-VARIANTS = {
-    "stated": ("as the paper", "s", "#999999"),
-    "consistent": ("papers' pair, no guarantee", "o", "#0072B2"),
-    "rigorous": ("proved", "D", "#D55E00"),
+VARIANTS: dict[str, dict[str, Any]] = {
+    "stated": {"label": "as in the paper", "marker": "o", "color": "#999999", "markerfacecolor": "white"},
+    "consistent": {"label": "papers' pair, no guarantee", "marker": "x", "color": "#666666"},
+    "rigorous": {"label": "proved", "marker": "D", "color": "black"},
 }
-"""Name, marker and colour."""
+"""How the variants are drawn where all have one colour, which is no sampler's."""
 
 DASHES = ("-", "--", "-.", (0, (1, 1)))
-PAIR: dict[str, Any] = {"linestyle": ":", "linewidth": 0.8, "marker": "x", "markersize": 4}
-BAR: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 9, "markeredgewidth": 0.8}
+NEUTRAL = "#595959"
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 
 
 def style_of(sampler: str) -> dict[str, Any]:
     """Return how a sampler is drawn; a chain looks like a multistage sampler and is labelled by its stages."""
-    return sampler_style("multistage") | {"label": sampler} if ":" in sampler else sampler_style(sampler)
+    if ":" not in sampler:
+        return sampler_style(sampler)
+    stages = (stage.split(":") for stage in sampler.split(","))
+    return sampler_style("multistage") | {"label": "\n".join(f"{sampler_label(kind)} {size}" for kind, size in stages)}
+
+
+def _rows(axes: Axes, labels: Iterable[str]) -> None:
+    """Label the rows from the top down; a label of several lines is written smaller."""
+    texts = list(labels)
+    axes.set_yticks(range(len(texts)), texts)
+    for tick in axes.get_yticklabels():
+        tick.set_fontsize(5.5 if tick.get_text().count("\n") > 1 else 7)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
 
 
 def title(dataset: str, frame: pd.DataFrame) -> str:
@@ -60,15 +74,15 @@ class FairFigure(Artefact):
 
 
 class Pareto(FairFigure):
-    """Front of epsilon, loss and cost, at proved privacy."""
+    """Loss by sampler, from the cheapest to the costliest, at proved privacy."""
 
-    title = "Loss against cost at one proved privacy"
+    title = "Loss and cost at equal proved privacy"
     name = "figure_pareto"
     caption = (
-        "Loss against the expected number of distinct gradients a step, at proved privacy; one line a target, from "
-        "cheap to costly ones, and the loss without privacy as a dotted level. Bars are 95 % Student intervals over "
-        "seeds. Filled: on the front of epsilon, loss and cost; hollow: another sampler at no more epsilon and cost "
-        "has a smaller loss, beyond the 95 % interval of the paired difference."
+        "Loss at proved privacy. Samplers are sorted by the expected number of distinct gradients per step, which "
+        "follows each name; a line joins the samplers of one target. Bars: 95 % Student intervals over seeds. A hollow "
+        "mark is off the front: another sampler, at no more ε and no more gradients, has a smaller loss, beyond the "
+        "95 % interval of the paired difference."
     )
     keys = ("dataset", "epsilon", "sampler")
 
@@ -80,27 +94,41 @@ class Pareto(FairFigure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARED[0], variants=("rigorous",))
         found = points(frame)
-        # a filled mark on the front, a hollow one off it
-        styles = {(name, front): style_of(name) | ({} if front else {"markerfacecolor": "white"})
-                  for name in found["sampler"].unique() for front in (True, False)}  # fmt: skip
-        dashes = {epsilon: {"linestyle": dash, "color": "#777777", "label": f"ε = {epsilon:g}"}
+        dashes = {epsilon: {"linestyle": dash, "color": NEUTRAL, "linewidth": 0.8, "label": f"ε = {epsilon:g}"}
                   for epsilon, dash in zip(sorted(found["epsilon"].unique()), DASHES, strict=False)}  # fmt: skip
-        # keys of all samplers and targets in their order, also of those that the first panel lacks
-        keys = [line([], [], **style_of(name) | {"linestyle": "none"}) for name in found["sampler"].unique()]
-        keys += [line([], [], linewidth=0.8, **style) for style in dashes.values()]
-        panels: list[Panel | None] = []
+        # keys for all panels, also of targets that the first lacks
+        keys = [line([], [], color=NEUTRAL, marker="o", linestyle="none", label="on the front"),
+                line([], [], color=NEUTRAL, marker="o", linestyle="none", markerfacecolor="white",
+                     label="off the front")]  # fmt: skip
+        keys += [line([], [], **look) for look in dashes.values()]
+        panels: list[Panel] = []
         for dataset in found["dataset"].unique():
-            measure, here = TASKS[dataset].measure, _side_by_side(where(found, dataset=dataset))
-            layers: list[Layer] = [
-                *(() if panels else keys),
-                curves(here, "at", "loss", by=("sampler", "on_front"), styles=styles, bars=("lower", "upper"),
-                       linestyle="none", markersize=4.5, zorder=3, label="_"),
-                curves(here, "at", "loss", by="epsilon", styles=dashes, linewidth=0.8, zorder=1, label="_"),
-            ]  # fmt: skip
+            measure = TASKS[dataset].measure
             without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure]
-            layers += [level(without.mean(), linestyle=":")] if len(without) else []
-            panels.append(Panel(title(dataset, frame), layers, {"ylabel": MEASURES[measure]}))
-        return draw_panels(panels, xlabel="distinct gradients a step", labels=self.labels(records)), found
+            layers = [] if panels else keys
+            panels.append(Panel(
+                title(dataset, frame),
+                [*layers, partial(_losses, part=where(found, dataset=dataset), dashes=dashes, without=without.mean())],
+                {"xlabel": MEASURES[measure]},
+            ))  # fmt: skip
+        return draw_panels(panels, labels=self.labels(records)), found
+
+
+def _losses(axes: Axes, part: pd.DataFrame, dashes: Mapping[float, dict[str, Any]], without: float) -> None:
+    """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss without privacy."""
+    cost = part.drop_duplicates("sampler").set_index("sampler")["gradients"].sort_values(kind="stable")
+    rows = {name: place for place, name in enumerate(cost.index)}
+    part = part.assign(row=part["sampler"].map(rows)).sort_values("row")
+    for epsilon, points_ in part.groupby("epsilon"):
+        axes.plot(points_["loss"], points_["row"], **dashes[float(epsilon)], zorder=1)
+    for one in part.itertuples():
+        look = style_of(str(one.sampler))
+        axes.errorbar(one.loss, one.row, xerr=[[one.loss - one.lower], [one.upper - one.loss]], color=look["color"],
+                      marker=look["marker"], markersize=4.5, markerfacecolor=look["color"] if one.on_front else "white",
+                      elinewidth=0.8)  # fmt: skip
+    if not math.isnan(without):
+        axes.axvline(without, color="black", linestyle=":", linewidth=0.9, label="without privacy")
+    _rows(axes, (f"{style_of(name)['label']}  {count:.3g}" for name, count in cost.items()))
 
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:
@@ -129,26 +157,17 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).drop(columns="values")
 
 
-def _side_by_side(part: pd.DataFrame) -> pd.DataFrame:
-    """Return the points with their place `at`: those at one cost next to each other, so that all can be seen."""
-    width = float(part["gradients"].max() - part["gradients"].min()) or 1.0
-    same = part.drop_duplicates("sampler").sort_values("gradients", kind="stable").set_index("sampler")["gradients"]
-    rounded = (same / width).round(3)
-    order = rounded.groupby(rounded).cumcount() - (rounded.groupby(rounded).transform("size") - 1) / 2
-    return part.assign(at=part["gradients"] + 0.025 * width * part["sampler"].map(order))
-
-
 class Rankings(FairFigure):
     """Paired differences from Poisson in the three variants, a panel a data set."""
 
     title = "Loss compared with Poisson, under three notions of equal privacy"
     name = "figure_rankings"
     caption = (
-        "Paired difference of the loss from Poisson, in percent of Poisson's, at each data set's smallest target, with "
-        "95 % Student intervals over seeds; left of the line is better than Poisson. Squares: the main paper's own "
-        "comparison at equal epsilon' a query; circles: noise for which the papers' pair meets the target, no "
-        "guarantee (for Poisson a pair of data sets that differ by one record more, for the others by a shift both "
-        "ways, which needs more noise); diamonds: noise for which the target is proved."
+        "Paired difference of the loss from that of Poisson, in percent of the latter, at each data set's smallest "
+        "target, with 95 % Student intervals over seeds; left of the line is better than Poisson. Circles: the main "
+        "paper's own comparison, at equal ε′ a query. Crosses: noise for which the papers' pair meets the target, no "
+        "guarantee; for Poisson that pair is about adding a record, for the other samplers about a shift in both "
+        "directions, which takes more noise. Diamonds: noise for which the target is proved."
     )
     experiments = COMPARED
 
@@ -174,19 +193,16 @@ def _relative(group: Group) -> list[dict[str, Any]]:
 
 
 def _differences(axes: Axes, part: pd.DataFrame) -> None:
-    """Draw points with intervals across, a line a sampler, the variants one below the other."""
+    """Draw points with intervals, a row a sampler, the variants one below the other."""
     order = list(part["sampler"].unique())
-    for place, (variant, (label, marker, colour)) in enumerate(VARIANTS.items()):
-        chosen = where(part, variant=variant)
-        at = [order.index(name) + 0.22 * (place - 1) for name in chosen["sampler"]]
-        errors = [chosen["percent"] - chosen["lower"], chosen["upper"] - chosen["percent"]]
-        axes.errorbar(chosen["percent"], at, xerr=errors, fmt=marker, color=colour, markersize=3.5, elinewidth=0.8,
-                      capsize=1.5, label=label)  # fmt: skip
     axes.axvline(0, color="black", linewidth=0.7)
-    axes.set_yticks(range(len(order)), [label_of(name).replace(",", ",\n") for name in order])
-    for text, name in zip(axes.get_yticklabels(), order, strict=True):
-        text.set_fontsize(5 if ":" in name else 7)
-    axes.invert_yaxis()
+    for place, (variant, look) in enumerate(VARIANTS.items()):
+        chosen = where(part, variant=variant)
+        rows = [order.index(name) + 0.22 * (place - 1) for name in chosen["sampler"]]
+        ends = [chosen["percent"] - chosen["lower"], chosen["upper"] - chosen["percent"]]
+        axes.errorbar(chosen["percent"], rows, xerr=ends, linestyle="none", markersize=3.5, elinewidth=0.8,
+                      capsize=1.5, **look)  # fmt: skip
+    _rows(axes, (style_of(name)["label"] for name in order))
 
 
 class NoiseSizes(FairFigure):
@@ -195,24 +211,27 @@ class NoiseSizes(FairFigure):
     title = "Noise that one privacy target takes, by size of batch and first stage"
     name = "figure_noise"
     caption = (
-        "Noise multiplier that one target takes, (a) against the size b of the first stage, where levels are samplers "
-        "with one stage, (b) against the batch size m. Markers on lines: proved under substitution; the bar below each "
-        "reaches down to the noise with which an attack exceeds the target, so the best proof lies on it. "
-        "Crosses: noise for which the papers' pair meets the target, no guarantee."
+        "Noise multiplier that each sampler needs for one target: for several sizes b of the first stage at one batch "
+        "size m, then for several m at one b (samplers of one stage have no b). A bar leads from the largest noise at "
+        "which an attack exceeds the target up to the noise with which the target is proved under substitution; the "
+        "least sufficient noise lies on it. Crosses: noise for which the papers' pair meets the target, no guarantee."
     )
     experiments = ("fair_noise",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         along_b, along_m, fixed = sections(self.needed(records, "fair_noise"))
-        privacy = f"n = {fixed['n']}, {fixed['steps']} steps, ε = {fixed['target_epsilon']:g}"
-        # what is drawn alike for every sampler has a key in no sampler's colour
-        keys = [line([], [], color="0.35", label=VARIANTS["consistent"][0], **PAIR),
-                line([], [], color="0.35", label="from attack up to proof", **BAR)]  # fmt: skip
-        panels = [
-            Panel(f"m = {fixed['m']}; {privacy}", _layers(along_b, "b"), {"xlabel": "b"}),
-            Panel(f"b = {fixed['b']}; {privacy}", [*_layers(along_m, "m"), *keys], {"xlabel": "m"}),
-        ]
-        figure = draw_panels(panels, height=2.7, yscale="log", ylabel="noise multiplier", labels=self.labels(records))
+        # the panels of one m share their axis
+        sizes = [(along_b, b) for b in sorted(along_b.loc[along_b["b"] > 0, "b"].unique())]
+        sizes += [(part, fixed["b"]) for m, part in along_m.groupby("m") if m != fixed["m"]]
+        panels = []
+        for cells, b in sizes:
+            noise = cells["noise_multiplier"]
+            panels.append(Panel(f"m = {cells['m'].iloc[0]}, b = {b}",
+                                [partial(_needed_noise, cells=cells[cells["b"].isin((0, b))])],
+                                {"xlim": (0.9 * noise.min(), 1.04 * noise.max())}))  # fmt: skip
+        setting = f"{fixed['steps']} steps, n = {fixed['n']}, ε = {fixed['target_epsilon']:g}"
+        panels[0] = replace(panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=setting)])
+        figure = draw_panels([*panels, None], height=1.9, xlabel="noise multiplier", labels=self.labels(records))
         numbers = pd.concat([along_b.assign(section="b"), along_m.assign(section="m")], ignore_index=True)
         return figure, numbers.drop(columns=["data", "replicate", "surface"])
 
@@ -236,18 +255,17 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
     return along_b, along_m, {**{str(name): setting[name] for name in SETTING}, "m": m, "b": b}
 
 
-def _layers(cells: pd.DataFrame, size: str) -> list[Layer]:
-    """Return lines with bars along a size; along b, a sampler of one stage is a level. A lone point is no line."""
-    by_sampler = cells.groupby("sampler")
-    one_stage = (by_sampler["b"].transform("max") == 0) & (size == "b")
-    lone = (by_sampler[size].transform("nunique") == 1) & (cells[size].nunique() > 1)
-    levels = where(cells[one_stage], variant="rigorous")
-    proved, pairs = (where(cells[~one_stage & ~lone], variant=name) for name in ("rigorous", "consistent"))
-    refuted = proved["necessary"].where(proved["necessary"] > 0, proved["noise_multiplier"])
-    return [
-        *(level(noise, **style_of(name) | {"marker": "", "linewidth": 1.0})
-          for name, noise in zip(levels["sampler"], levels["noise_multiplier"], strict=True)),
-        curves(proved.assign(attack=refuted), size, "noise_multiplier", styles=style_of, nested=0.6, linestyle="-",
-               bars=("attack", "noise_multiplier"), linewidth=1.0),
-        curves(pairs, size, "noise_multiplier", styles=style_of, nested=0.6, zorder=5, **PAIR, label="_"),
-    ]  # fmt: skip
+def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
+    """Draw a row a sampler: the bar from attack to proof, and the noise of the papers' pair."""
+    order = list(cells["sampler"].unique())
+    bar = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
+    for one in cells.itertuples():
+        look, row, proved = style_of(str(one.sampler)), order.index(one.sampler), one.variant == "rigorous"
+        axes.plot(one.noise_multiplier, row, color=look["color"], marker=look["marker"] if proved else "x")
+        if one.necessary > 0:
+            axes.plot([one.necessary, one.noise_multiplier], [row, row], color=look["color"], **bar)
+    # what is drawn alike for every sampler has a key in no sampler's colour
+    for label, look in (("proved", {"marker": "o", "linestyle": "none"}), ("from attack up to proof", bar),
+                        ("papers' pair, no guarantee", {"marker": "x", "linestyle": "none"})):  # fmt: skip
+        axes.plot([], [], color=NEUTRAL, label=label, **look)
+    _rows(axes, (style_of(name)["label"] for name in order))
