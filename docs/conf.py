@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import version as installed
+from pathlib import Path
+from textwrap import indent
 from typing import Any
+
+from dpsub.cli import COMMANDS, parser_of
 
 project = "dpsub"
 author = "the dpsub authors"
@@ -21,36 +25,66 @@ suppress_warnings = [
     "ref.python",  # the words of a type, such as n in "shape (n,)", are not references
 ]
 
-# The reference: what a program may call; a new package is in it.  What only makes tables and pages is left out.
-LEFT_OUT = (
-    "__main__ artefacts cli comparison datasets experiments expected figures lock plan procedures provenance published "
-    "records report settings sweeps verdicts"
-)
+# The reference: what a program may call; a new package is in it.  The papers are read in their folders.
+LEFT_OUT = ["__main__", "cli", "papers", "reproduce/report"]
 apidoc_modules = [
     {
         "path": "../src/dpsub",
         "destination": "api",
         "max_depth": 1,
         "module_first": True,
-        "exclude_patterns": [f"../src/dpsub/{name}{end}" for name in LEFT_OUT.split() for end in ("", ".py")],
+        "exclude_patterns": [f"../src/dpsub/{name}{end}" for name in LEFT_OUT for end in ("", ".py")],
     }
 ]
 autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
 autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
 napoleon_google_docstring = False
-napoleon_custom_sections = [("Class attributes", "params_style")]
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style"), ("Class attributes", "params_style")]
 napoleon_use_rtype = False
 default_role = "code"
 smartquotes = False  # a prime is no quotation mark
 
+ABOUT_COMMANDS = """\
+``dpsub COMMAND [options]`` asks for one number, ``dpsub help COMMAND`` lists the options, ``--json`` answers in
+one line of JSON.  In a clone the command is ``.venv/bin/dpsub``; after ``pip install .`` it is ``dpsub``."""
 SECTION = re.compile(r"-{3,}\s*")
 EMPHASIS = re.compile(r"(?<![\w*])\*[^\W_][^*]*\w\*(?![\w*])")
 
 
 def setup(app: Any) -> None:
-    """Read docstrings before napoleon (500) does."""
+    """Read docstrings before napoleon (500) does; write the page of commands after apidoc has cleared the folder."""
     app.connect("autodoc-process-docstring", formulas_as_written, priority=400)
+    app.connect("autodoc-process-signature", aliases_by_name)
+    app.connect("builder-inited", commands, priority=900)
+
+
+def aliases_by_name(*event: Any) -> tuple[str | None, str | None]:
+    """Write a type alias by its name where it is one of several types, too."""
+    arguments, returned = event[-2:]
+    return (arguments and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", arguments), returned)
+
+
+def commands(app: Any) -> None:
+    """Write the reference of the command line from the parsers of the commands."""
+    listed = [f"* ``dpsub {name}``: {literally(summary)}" for name, summary in COMMANDS.items()]
+    page = ["Command line", "============", "", ABOUT_COMMANDS, "", *listed, ""]
+    page += [line for name in COMMANDS for line in command(name)]
+    Path(app.srcdir, "api/command-line.rst").write_text("\n".join(page), encoding="utf-8")
+
+
+def command(name: str) -> list[str]:
+    """Return the section of one command: what it answers, its usage and its options."""
+    parser = parser_of(name)
+    summary, _, rest = literally(str(parser.description)).partition("\n\n")
+    lines = [parser.prog, "-" * len(parser.prog), "", summary, "", "::", "", indent(parser.format_usage(), "    ")]
+    lines += [rest, "", f".. program:: {parser.prog}", ""]
+    for action in parser._actions:
+        if action.dest == "help":
+            continue
+        value = f" {action.metavar}" if action.metavar and action.option_strings else ""
+        names = [f"{option}{value}" for option in action.option_strings] or [action.metavar]
+        lines += [f".. option:: {', '.join(names)}", "", f"   {literally(str(action.help))}", ""]
+    return lines
 
 
 def formulas_as_written(_app: Any, _what: str, _name: str, _subject: Any, _options: Any, lines: list[str]) -> None:
@@ -64,7 +98,8 @@ def formulas_as_written(_app: Any, _what: str, _name: str, _subject: Any, _optio
         if begins and not shown:
             found += ["::", ""]
         shown = begins or (shown and (line.startswith("    ") or not line.strip()))
-        found.append(line if shown else literally(line))
+        example = line.lstrip().startswith((">>> ", "... "))
+        found.append(line if shown or example else literally(line))
     lines[:] = found
 
 

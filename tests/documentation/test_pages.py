@@ -112,6 +112,11 @@ def test_a_broken_link_is_found() -> None:
     assert broken_links(DOCS / "notation.md", text) == ["nowhere.md", "pictures/none.png", "#none"]
 
 
+def test_the_reference_opens_the_whole_front_door() -> None:
+    page = (DOCS / "reference.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\.\. auto\w+:: dpsub\.(\w+)$", page, flags=re.M)) == sorted(dpsub.__all__)
+
+
 def test_the_configuration_that_is_shown_is_one(tmp_path: Path) -> None:
     (shown,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "config/README.md").read_text(encoding="utf-8"), re.M | re.S)
     mine = tmp_path / "mine.yaml"

@@ -76,10 +76,7 @@ def _run(command: str, words: list[str]) -> int:
     if not command:
         return _without_command(words)
     module = importlib.import_module(f"dpsub.cli.{command}")
-    parser = Parser(prog=f"dpsub {command}", description=module.__doc__, renamed=getattr(module, "RENAMED", {}))
-    module.add_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="one line of JSON instead of text")
-    arguments = parser.parse_args(words[1:])
+    arguments = parser_of(command).parse_args(words[1:])
     with warnings.catch_warnings(), _progress(command), _time_limit(getattr(arguments, "time_limit", None)):
         warnings.simplefilter("ignore")  # what is uncertain is in the ends of the answer
         questions = [arguments] if getattr(module, "TAKES_SEVERAL", False) else _questions(arguments)
@@ -90,6 +87,15 @@ def _run(command: str, words: list[str]) -> int:
         print("\n\n".join(answer.text() for answer in answers))
     sys.stdout.flush()
     return EXIT_OK
+
+
+def parser_of(command: str) -> Parser:
+    """The parser of one command, from which `dpsub help` and the reference are made, too."""
+    module = importlib.import_module(f"dpsub.cli.{command}")
+    parser = Parser(prog=f"dpsub {command}", description=module.__doc__, renamed=getattr(module, "RENAMED", {}))
+    module.add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="one line of JSON instead of text")
+    return parser
 
 
 def _questions(arguments: Namespace) -> Iterator[Namespace]:
