@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpsub.papers.brdp.releases import METHODS, SHORT
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, level, remark, where
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, where
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Looks = Mapping[Any, Mapping[str, Any]]
 
 OURS = "Set by us, as the paper does not state it: "
 GAUSSIAN, LAPLACE = "#0072B2", "#D55E00"
-DASHED, DOTTED, BROKEN = (0, (5, 1.5)), (0, (1, 1)), (0, (3, 1, 1, 1))
+DASHED, DOTTED, BROKEN = (0, (4, 1.5)), (0, (1, 1)), (0, (3, 1, 1, 1))
 
 
 def style(label: str, color: str, linestyle: object, marker: str = "") -> dict[str, Any]:
@@ -35,43 +35,39 @@ def style(label: str, color: str, linestyle: object, marker: str = "") -> dict[s
     return {"label": label, "color": color, "linestyle": linestyle, "marker": marker}
 
 
-# one colour a kernel, one dash pattern a way to choose
+# one hue a kernel, darker from plain noise over the paper's recycler to the best one
 STYLES = {
-    "gau_dp": style("Gaussian", GAUSSIAN, ":", "o"),
+    "ceiling": style("ceiling (any noise)", "#BBBBBB", "-"),
+    "gau_dp": style("Gaussian", "#8DBFE2", "-", "o"),
+    "lap_dp": style("Laplace", "#F5B58A", "-", "o"),
     "gau_br": style("recycled Gaussian, paper", GAUSSIAN, "-", "s"),
-    "gau_best": style("recycled Gaussian, exact", GAUSSIAN, DASHED, "D"),
-    "gau_smp": style("sampled Gaussian, paper", "#56B4E9", BROKEN, "^"),
-    "lap_dp": style("Laplace", LAPLACE, ":", "o"),
     "lap_br": style("recycled Laplace, paper", LAPLACE, "-", "s"),
-    "lap_best": style("recycled Laplace, exact", LAPLACE, DASHED, "D"),
+    "gau_smp": style("sampled Gaussian, paper", "#56B4E9", BROKEN, "^"),
     "lap_smp": style("sampled Laplace, paper", "#E69F00", BROKEN, "^"),
-    "ceiling": style("ceiling (any noise)", "black", DOTTED),
+    "gau_best": style("recycled Gaussian, exact", "#00304D", DASHED, "D"),
+    "lap_best": style("recycled Laplace, exact", "#5C2800", DASHED, "D"),
 }
-NOISES = {"gau_dp": style("Gaussian", "#777777", (0, (4, 1.5))), "gau_br": {**STYLES["gau_br"], "marker": ""}}
-RATES = {"baseline": style("Theorem 2", "#999999", ":"), "algorithm1": style("Algorithm 1", GAUSSIAN, "-"),
-         "exact": style("exact", "black", (0, (4, 1.5)))}  # fmt: skip
+NOISES = {"gau_dp": style("Gaussian", "#777777", DASHED), "gau_br": {**STYLES["gau_br"], "marker": ""}}
+RATES = {"baseline": style("Theorem 2", "#BBBBBB", "-"), "algorithm1": style("Algorithm 1", GAUSSIAN, "-"),
+         "exact": style("exact", "black", DASHED)}  # fmt: skip
 KERNELS = {"gau": ("Gaussian kernel", GAUSSIAN), "lap": ("Laplace kernel", LAPLACE)}
 COMPOSED = {
+    ("rigorous", "dp"): style("plain noise, exact", "#999999", "-"),
     ("stated", "br"): style("recycled, Theorem 3", "#CC79A7", "-"),
-    ("rigorous", "dp"): style("plain noise, exact", "black", ":"),
-    ("rigorous", "br"): style("recycled, exact", GAUSSIAN, (0, (4, 1.5))),
     ("rigorous", "best"): style("best for one release, exact", "#009E73", DOTTED),
+    ("rigorous", "br"): style("recycled, exact", "black", DASHED),
 }
-QUERIES = {"sum": ("sum", GAUSSIAN, "o"), "avg": ("average", "#009E73", "s"), "cnt": ("count", LAPLACE, "^")}
-SAMPLED = {
-    (rule, query): {**style(f"{name}, {text}", colour, dashes, marker), "markerfacecolor": face or colour}
-    for rule, text, dashes, face in (("swapped", "paper", "-", ""), ("corrected", "corrected", ":", "white"))
-    for query, (name, colour, marker) in QUERIES.items()
-}
+QUERIES = {"sum": "sum", "avg": "average", "cnt": "count"}
+SAMPLED = {"swapped": style("paper", GAUSSIAN, "-", "o"), "corrected": style("corrected", LAPLACE, DASHED, "D")}
 
 
 def scientific(value: float) -> str:
-    """Return a number with two digits as "1.9·10⁻⁶", or plain between 0.001 and 1000."""
+    """Return a number with two digits as "1.9·10⁻⁶" or "10⁻⁵", or plain between 0.001 and 1000."""
     if value == 0 or not math.isfinite(value) or 1e-3 <= abs(value) < 1e3:
         return f"{value:.2g}"
     mantissa, exponent = f"{value:.1e}".split("e")
     digits = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa}·10{digits}"
+    return f"10{digits}" if mantissa == "1.0" else f"{mantissa}·10{digits}"
 
 
 class PaperFigure(Artefact):
@@ -94,13 +90,13 @@ class Figure1(PaperFigure):
     title = "Figure 1. The recycling framework"
     name = "figure1"
     caption = (
-        "Budget recycling: the kernel adds noise N to the answer y; the recycler tests N, not the release, against "
-        "public bounds and lets it pass if it lies inside, else with probability 1 - q. What is sent back is drawn "
-        "again."
+        "Budget recycling. The kernel draws noise N for the answer y. The recycler tests the noise, not the release, "
+        "against a public bound θ: noise within the bound passes, other noise passes with probability 1 - q and is "
+        "otherwise drawn again."
     )
 
     def draw(self, records: Records) -> Drawn:
-        figure, (axes,) = canvas(6.4, 2.0)
+        figure, (axes,) = canvas(6.4, 1.8)
         shape = {"width": 0.17, "height": 0.26}
         texts = ("answer $y$", "kernel\n$N \\sim k$", "$|N| \\leq \\theta$ ?", "release\n$y + N$")
         boxes = [Box(x, 0.62, text, place, **shape)
@@ -110,10 +106,10 @@ class Figure1(PaperFigure):
             caption(axes, box.x, 0.85, text)
         for start, end in itertools.pairwise(boxes):
             arrow(axes, start, end)
-        caption(axes, 0.75, 0.73, "yes, or\n$1-q$")
+        caption(axes, 0.75, 0.74, "yes, or no\nwith $1-q$")
         low = 0.62 - shape["height"] / 2
         arc(axes, (boxes[2].x, low), (boxes[1].x, low), bend=-0.45)
-        caption(axes, 0.49, 0.16, "no: with probability $q$ the draw is recycled")
+        caption(axes, 0.49, 0.14, "no: drawn again with probability $q$")
         return figure, pd.DataFrame({
             "from": ["answer", "kernel", "recycler", "recycler"], "to": ["kernel", "recycler", "release", "kernel"],
             "probability": ["1", "1", "1 inside, 1 - q outside", "0 inside, q outside"],
@@ -133,9 +129,10 @@ class Figure2(PaperFigure):
     title = "Figure 2. Density of recycled noise"
     name = "figure2"
     caption = (
-        "(a) Density of recycled Gaussian noise and of the Gaussian mechanism with the same stated budget. (b) 100,000 "
-        "draws of the literal loop, by bins, and the law (lines). The exact delta of the recycled noise at the stated "
-        f"epsilon stands in the panel. {OURS}sensitivity 1."
+        "(a) Density of the recycled Gaussian noise and of the Gaussian mechanism with the same stated budget. (b) "
+        "Histogram of draws from the literal loop (shaded) and the density in each bin (lines). The panel gives, for "
+        "each, the probability of lying within the bound θ and the standard deviation, and the exact δ of the recycled "
+        f"noise at the stated ε. {OURS}sensitivity 1."
     )
     experiments = ("brdp_noise",)
 
@@ -143,48 +140,59 @@ class Figure2(PaperFigure):
         density, drawn = where(frame, topic="density"), where(frame, topic="histogram")
         summary = where(frame, topic="summary").set_index(["method", "quantity"])
         budget, reach = summary.iloc[0], 3.2 * frame["scale"].max()
-        lines = [f"ε {budget['epsilon']:g}, δ {scientific(budget['delta'])}, θ {budget['bound']:g}"]
+        lines = [f"ε = {budget['epsilon']:g}, δ = {scientific(budget['delta'])}, θ = {budget['bound']:g}"]
         for method, name in (("gau_dp", "Gaussian"), ("gau_br", "recycled")):
             share, sd = (summary["value"][method, quantity] for quantity in ("acceptance", "sd"))
-            lines.append(f"{name}: within θ {share:.3f}, sd {sd:.2f}")
-        lines.append(f"recycled: exact δ {scientific(summary['exact_delta']['gau_br', 'sd'])}")
+            lines.append(f"{name}: {share:.3f} within θ, SD {sd:.2f}")
+        lines.append(f"recycled: exact δ = {scientific(summary['exact_delta']['gau_br', 'sd'])}")
         law = curves(drawn, "x", "law", by="method", styles=NOISES, drawstyle="steps-mid", linewidth=0.9, label="_")
         return draw([
-            Panel(" ", [curves(density, "x", "law", by="method", styles=NOISES)], {"ylabel": "density"}, "upper left"),
-            Panel(" ", [partial(_bars, drawn=drawn), law, remark("\n".join(lines))], {"ylabel": "frequency / width"}),
+            Panel("density", [curves(density, "x", "law", by="method", styles=NOISES), _whole_ticks],
+                  {"ylabel": "density"}, "upper left"),
+            Panel("draws (shaded) and density",
+                  [partial(_bars, drawn=drawn), law, remark("\n".join(lines)), _whole_ticks],
+                  {"ylabel": "share of the draws / width"}),
         ], columns=2, width=6.8, height=2.8, xlabel="noise", xlim=(-reach, reach),
             ylim=(0, 1.45 * density["law"].max())), frame  # fmt: skip
+
+
+def _whole_ticks(axes: Axes) -> None:
+    axes.locator_params(axis="x", nbins=8, integer=True, steps=[1, 2, 5, 10])
 
 
 def _over_ratio(parts: Mapping[str, pd.DataFrame], x: str, y: str, styles: Looks, recycled: Looks,
                 lowest: float) -> list[Panel]:  # fmt: skip
     """Return a panel of each part, and below it the exact delta over the stated one, cut off at `lowest`."""
-    limits = {"yscale": "log", "ylim": (lowest, 1e6), "ylabel": "exact δ / stated δ"}
-    label = {"ylabel": "recycling rate q" if y == "rate" else y}
-    draw = partial(curves, x=x, by="method", marker="")
-    upper = [Panel(name, [draw(part, y=y, styles=styles)], label, "best" if name == next(iter(parts)) else "")
-             for name, part in parts.items()]  # fmt: skip
-    ratios = [part.assign(ratio=(part["exact_delta"] / part["delta"]).clip(lowest)) for part in parts.values()]
-    one = level(1, color="#999999")
-    return [*upper, *(Panel("", [one, draw(part, y="ratio", styles=recycled)], limits) for part in ratios)]
+    label = {"ylabel": "recycling rate q" if y == "rate" else y, "ylim": (0, 1)}
+    limits = {"ylabel": "exact / stated δ", "yscale": "log", "ylim": (lowest, 1e6),
+              "yticks": np.geomspace(lowest, 1, 5)}  # fmt: skip
+    draw = partial(curves, x=x, by="method", marker="", nested=0.5)
+    ratios = [part.assign(ratio=(part["exact_delta"] / part["delta"]).clip(lowest**2)) for part in parts.values()]
+    return [*(Panel(name, [draw(part, y=y, styles=styles)], label) for name, part in parts.items()),
+            *(Panel("exact / stated δ", [_above, draw(part, y="ratio", styles=recycled)], limits) for part in ratios)]
+
+
+def _above(axes: Axes) -> None:
+    axes.axhspan(1, 1e6, color="#B00020", alpha=0.12, linewidth=0, label="more than the stated δ")
 
 
 class Figure3(PaperFigure):
-    """Rate by the kernel's share, and what delta it really gives."""
+    """Recycling rate by the epsilon of the kernel, and the delta that it really gives."""
 
     title = "Figure 3. Recycling rate of the baseline and the optimal approach"
     name = "figure3"
     caption = (
-        "Top: recycling rate q against the epsilon that the Gaussian kernel spends, by Theorem 2, by Algorithm 1, and "
-        "the largest that the exact profile allows. Bottom: exact delta over the stated delta (cut off at 1e-40; a "
-        f"guarantee lies at or below 1). {OURS}the three deltas."
+        "Top: recycling rate q against the ε that the Gaussian kernel spends, by Theorem 2, by Algorithm 1, and the "
+        "largest that the exact privacy profile allows. Bottom: exact δ of the release over the stated δ; the "
+        f"guarantee fails where a curve enters the shaded region. Ratios below 1e-40 are cut. {OURS}the three values "
+        "of δ."
     )
     experiments = ("brdp_rates",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         parts = {f"δ = {scientific(-key)}": part for key, part in frame.groupby(-frame["delta"].astype(float))}
         panels = _over_ratio(parts, "epsilon_y", "rate", RATES, RATES, 1e-40)
-        return draw(panels, columns=len(parts), height=2.1, letters=False, grid={"sharex": True, "sharey": "row"},
+        return draw(panels, columns=len(parts), height=2.0, grid={"sharex": True, "sharey": "row"},
                     xlabel="ε of the kernel, $ε_y$", xlim=(0, frame["epsilon"].iloc[0])), frame  # fmt: skip
 
 
@@ -194,10 +202,11 @@ class Figure4(PaperFigure):
     title = "Figure 4. Acceptance rate of Gaussian noise, plain and recycled"
     name = "figure4"
     caption = (
-        "Top: probability that the noise lies within the bound 1, for sensitivity 1 (a) and 5 (b): plain noise, the "
-        "paper's recyclers, the best recyclers by exact accounting, and the most that any symmetric unimodal noise can "
-        "have (linear programme, certified from above). Bottom: the exact delta of the paper's parameters over the "
-        f"stated one. {OURS}delta and the range of epsilon."
+        "Top: probability that the noise lies within the bound 1 (acceptance), for sensitivity 1 and 5: plain noise, "
+        "the paper's recyclers, the best recyclers by exact accounting, and the most that any symmetric unimodal "
+        "noise can attain (a linear programme, certified from above). Bottom: exact δ of the paper's recyclers over "
+        f"the stated δ; the guarantee fails in the shaded region. Curves that coincide are nested. {OURS}δ and the "
+        "range of ε."
     )
     experiments = ("brdp_acceptance",)
 
@@ -216,10 +225,11 @@ class Figure5(PaperFigure):
     title = "Figure 5. Composed loss of plain and recycled noise"
     name = "figure5"
     caption = (
-        "Epsilon at delta after T releases, each for epsilon = 1 alone, over that of plain noise with the same kernel "
-        "(exact), by Theorem 3 and exactly (both ends are drawn; they are closer than the line is wide, but for "
-        "Laplace noise at few releases). Below 1 recycling leaks less. Dotted: a recycler that spends on one release "
-        f"all that exact accounting allows. {OURS}delta and the range of T."
+        "ε at δ after T releases, over that of plain noise with the same kernel (exact): of recycled noise by Theorem "
+        "3 and exactly, where each release alone has ε = 1, and of the recycler that spends on one release all that "
+        "exact accounting allows. Below 1 recycling leaks less than plain noise. Bands reach from the lower to the "
+        "upper end of exact accounting; most are narrower than the line. For Laplace noise recycling gains nothing in "
+        f"one release, so that no best recycler is drawn. {OURS}δ and the range of T."
     )
     experiments = ("brdp_composition",)
 
@@ -228,13 +238,14 @@ class Figure5(PaperFigure):
         shown = frame.merge(plain.rename(columns={"upper": "plain"}))
         shown = shown.assign(low=shown["lower"] / shown["plain"], high=shown["upper"] / shown["plain"])
         panels, key = [], ("variant", "method")
+        ends = line([], [], color="#999999", alpha=0.3, linewidth=6, label="from lower to upper end")
         for kernel, (name, _) in KERNELS.items():
             part = where(shown, kernel=kernel)
             one = where(part, method="br").iloc[0]
-            said = (f"one release at ε = {one['epsilon']:g}:\nstated δ {scientific(one['delta'])}\n"
-                    f"exact δ {scientific(one['exact_delta'])}")  # fmt: skip
-            line = curves(part, "n_compositions", "high", by=key, styles=COMPOSED, band=("low", "high"))
-            panels.append(Panel(name, [line, remark(said, "upper left")]))
+            said = (f"one release, ε = {one['epsilon']:g}:\nstated δ = {scientific(one['delta'])}\n"
+                    f"exact δ = {scientific(one['exact_delta'])}")  # fmt: skip
+            drawn = curves(part, "n_compositions", "high", by=key, styles=COMPOSED, band=("low", "high"), nested=0.8)
+            panels.append(Panel(name, [drawn, ends, remark(said, "upper left")]))
         return draw(panels, columns=2, height=2.8, xscale="log", xlabel="releases T",
                     ylabel="ε after T releases / that of plain noise"), frame  # fmt: skip
 
@@ -245,22 +256,30 @@ class Figure6(PaperFigure):
     title = "Figure 6. Subsampling under different mechanisms"
     name = "figure6"
     caption = (
-        "Sampling rate of Algorithm 4 (a), acceptance of error and noise together (b), and the exact delta over the "
-        "stated one (c). Filled: as in the paper, calibrated to the sensitivity at p = 1 and maximising Equation 13 (q "
-        "and 1 - q exchanged, as it must be). Open: calibrated to the sensitivity D / p that the statistic has, "
-        "maximising the true acceptance: sampling then never pays. A sigma_x of 10 is more than values in a range "
-        f"of 1 can have; it is the paper's. {OURS}D = 1 (sum, count) and 22 / |X| (average), bounds 3 and 0.3, |X|."
+        "Algorithm 4 for a sum, an average and a count: sampling rate, probability that the error of sampling and "
+        "noise together lies within the bound, and exact δ over the stated one (the guarantee fails in the shaded "
+        "region). Circles: as in the paper, calibrated to the sensitivity at p = 1 and maximising Equation 13, with q "
+        "and 1 - q exchanged, as it must be. Diamonds: calibrated to the sensitivity D / p that the statistic has, "
+        "and maximising the true acceptance; sampling then never pays. The paper's standard deviation of the values, "
+        f"10, is more than values in a range of 1 can have. {OURS}D = 1 (sum, count) and 22 / |X| (average), bounds 3 "
+        "and 0.3, |X|."
     )
     experiments = ("brdp_sampling",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = frame.assign(ratio=frame["exact_delta"] / frame["delta"])
-        line = partial(curves, frame, "n", by=("rule", "query"), styles=SAMPLED, markevery=1)
-        return draw([
-            Panel(" ", [line("sampling_rate")], {"ylabel": "sampling rate p"}),
-            Panel(" ", [line("acceptance")], {"ylabel": "acceptance"}),
-            Panel(" ", [line("ratio"), level(1)], {"ylabel": "exact δ / stated δ", "yscale": "log"}),
-        ], width=7.2, height=2.4, xscale="log", xlabel="records |X|"), frame  # fmt: skip
+        shares = {"ylim": (0, 1)}
+        rows = {"sampling rate": ("sampling_rate", shares), "acceptance": ("acceptance", shares),
+                "exact / stated δ": ("ratio", {"yscale": "log", "ylim": (0.2, 5000)})}  # fmt: skip
+        panels = [
+            Panel(f"{text} of the {query}" if name != "ratio" else f"δ of the {query}", [
+                *([_above] if name == "ratio" else []),
+                curves(where(frame, query=key), "n", name, by="rule", styles=SAMPLED, markevery=1, nested=1.6),
+            ], {"ylabel": text, **limits})
+            for text, (name, limits) in rows.items() for key, query in QUERIES.items()
+        ]  # fmt: skip
+        return draw(panels, width=7.2, height=1.75, xscale="log", xlabel="records |X|",
+                    grid={"sharex": True, "sharey": "row"}), frame  # fmt: skip
 
 
 def _boxes(axes: Axes, part: pd.DataFrame) -> None:
@@ -274,9 +293,12 @@ def _boxes(axes: Axes, part: pd.DataFrame) -> None:
     theta = float(part["bound"].iloc[0])
     for bound in (-theta, theta):
         axes.axhline(bound, color="#B00020", linewidth=0.7, linestyle=(0, (4, 2)))
-    labels = [f"{SHORT[method].replace('SMP-', 'SMP-' + chr(10))}\nA {part['drawn'][method]:.3f}\n"
-              f"δ {scientific(float(part['exact_delta'][method]))}" for method in METHODS]  # fmt: skip
-    axes.set_xticks(range(1, len(METHODS) + 1), labels, fontsize=5.6)
+    labels = [f"{SHORT[method].replace('SMP-', 'SMP-' + chr(10))}" + chr(10) * (not method.endswith("smp"))
+              + f"\n{part['drawn'][method]:.3f}\n{scientific(float(part['exact_delta'][method]))}"
+              for method in METHODS]  # fmt: skip
+    axes.set_xticks(range(1, len(METHODS) + 1), labels, fontsize=6.5)
+    axes.annotate("\n\nwithin θ\nexact δ", (0, 0), xytext=(-4, -5.5), xycoords="axes fraction", fontsize=6.5,
+                  textcoords="offset points", ha="right", va="top", annotation_clip=False)  # fmt: skip
     top = max(1.15 * theta, 1.1 * float(part["high_whisker"].max()))
     # linear within the bound, so that the box of the best and of the worst method can both be seen
     axes.set_yscale("symlog", linthresh=theta)
@@ -293,8 +315,10 @@ def _exceeded(axes: Axes, part: pd.DataFrame) -> None:
     worst = part.groupby("method")["exact_delta"].max()
     named = [method for method in METHODS if worst[method] > 1.01 * part["delta"].iloc[0]]
     for place, method in enumerate(named):
-        axes.text(0.03, 0.92 - 0.07 * place, f"{SHORT[method]}: δ ≤ {scientific(worst[method])}", fontsize=5.6,
-                  color=STYLES[method]["color"], transform=axes.transAxes)  # fmt: skip
+        axes.text(0.03, 0.93 - 0.085 * place, f"{SHORT[method]}: δ up to {scientific(worst[method])}", fontsize=7,
+                  transform=axes.transAxes)  # fmt: skip
+    axes.spines["left"].set_bounds(0, 1)
+    axes.grid(axis="x", visible=False)
 
 
 class Answers(PaperFigure):
@@ -307,14 +331,15 @@ class Answers(PaperFigure):
         panels = []
         for letter, part in frame.groupby("panel"):
             first = part.iloc[0]
-            text = f"({letter}) {QUERIES[first['query']][0]}, D = {first['sensitivity']:g}, θ = {first['bound']:g}"
+            text = f"({letter}) {QUERIES[first['query']]}, D = {first['sensitivity']:g}, θ = {first['bound']:g}"
             if first["view"] == "box":
                 panels.append(Panel(f"{text}, ε = {first['epsilon']:g}", [partial(_boxes, part=part)],
-                                    {"ylabel": "answer less truth"}))  # fmt: skip
+                                    {"ylabel": "error of the answer"}))  # fmt: skip
             else:
-                drawn = curves(part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5)
+                drawn = curves(part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5,
+                               nested=0.6)
                 panels.append(Panel(text, [drawn, partial(_exceeded, part=part)], curve))
-        figure = draw(panels, columns=2, width=7.2, height=2.45, letters=False, grid={"width_ratios": (1.5, 1)})
+        figure = draw(panels, columns=2, width=7.2, height=2.5, letters=False, grid={"width_ratios": (1.5, 1)})
         return figure, frame.drop(columns=["replicate", "data"], errors="ignore")
 
 
@@ -326,11 +351,11 @@ class Figure7(Answers):
     experiments = ("brdp_adult",)
     caption = (
         "Six methods on subsets of 1,000 Adult records (capital gain in 1000 dollars, clipped to [0, 22] or [0, 12]; "
-        "count: gain above 0). Left: 1,000 answers a subset, less the true one; boxes hold 50 %, whiskers 95 %, on an "
-        "axis that is linear within the bound (dashed) and logarithmic beyond; A is the share within the bound, delta "
-        "what the release really has at the stated epsilon. Right: acceptance against epsilon, and the largest exact "
-        "delta on the curve where it exceeds the stated one. Where sampled methods collapse, Equation 13 has sent the "
-        f"sampling rate to its lower end. {OURS}the attribute and the range of epsilon."
+        "count: gain above 0). Left: errors of 1,000 answers for each subset; boxes hold 50 %, whiskers 95 %. The "
+        "axis is linear within the bound θ (dashed) and logarithmic beyond. Below: the share of the answers within "
+        "the bound and the δ that the release really has at the stated ε. Right: acceptance against ε, and the "
+        "largest exact δ along the curve where it exceeds the stated one. Where the acceptance of a sampled method "
+        f"collapses, Equation 13 has sent its sampling rate to the lower end. {OURS}the attribute and the range of ε."
     )
 
 
@@ -342,8 +367,8 @@ class Figure8(Answers):
     experiments = ("brdp_gowalla",)
     caption = (
         "As Figure 7, on check-ins of Gowalla (days from a user's first to last check-in, clipped to [0, 22] or [0, "
-        "12]; count: more than 150 days). Where the full file cannot be obtained, users of one city stand for it (seven"
-        f" subsets of 1,000), labelled so. {OURS}the attribute and the range of epsilon."
+        "12]; count: more than 150 days). Where the full file cannot be obtained, the users of one city stand in for "
+        f"it (seven subsets of 1,000), and the figure says so. {OURS}the attribute and the range of ε."
     )
 
 
@@ -360,10 +385,10 @@ class RecyclingMap(PaperFigure):
     name = "recycling_map"
     caption = (
         "Acceptance of the best recycled noise over that of the best plain noise (Gaussian or Laplace) when all T "
-        "releases together keep (epsilon, delta = 1e-5), by proved accounting, over epsilon and bound / sensitivity. "
-        "Letters: the best of Gaussian (G), Laplace (L), recycled Gaussian (rG), recycled Laplace (rL); a gain below "
-        "0.1 % goes to the plain noise. For one release the last panel has the ceiling of any symmetric unimodal noise "
-        "over the best of these."
+        "releases together satisfy (ε, δ = 1e-5), by proved accounting. Letters name the best: Gaussian (G), Laplace "
+        "(L), recycled Gaussian (rG) or recycled Laplace (rL); where recycling gains less than 0.1 %, the plain noise. "
+        "The last panel has, for one release, the most that any symmetric unimodal noise can attain over the best of "
+        "these four."
     )
     experiments = ("brdp_map",)
 
@@ -384,15 +409,15 @@ class RecyclingMap(PaperFigure):
             image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis", vmin=1, vmax=top)
             for (i, j), value in np.ndenumerate(table.to_numpy()):
                 text, dark = f"{value:.2f}\n{marks[i, j]}".strip(), value < 1 + 0.6 * (top - 1)
-                axes.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
+                axes.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
             for axis, ticks in ((axes.xaxis, table.columns), (axes.yaxis, table.index)):
                 axis.set_ticks(range(len(ticks)), [f"{tick:g}" for tick in ticks])
             axes.grid(visible=False)
             if title == list(maps)[-1]:
-                axes.figure.colorbar(image, ax=axes, label="quotient")
+                axes.figure.colorbar(image, ax=axes, label="ratio of acceptances")
 
         panels = [Panel(title, [partial(heat, title=title)]) for title in maps]
-        return draw(panels, columns=len(maps), width=7.2, height=2.9, letters=False, xlabel="bound / sensitivity",
+        return draw(panels, columns=len(maps), width=7.2, height=2.9, xlabel="bound / sensitivity",
                     ylabel="ε of all releases"), frame  # fmt: skip
 
 
@@ -402,9 +427,9 @@ class Frontier(PaperFigure):
     title = "Acceptance against the number of releases at one total budget"
     name = "frontier"
     caption = (
-        "Largest acceptance of each release when all T together keep (epsilon = 1, delta = 1e-5), bound = sensitivity: "
-        "kernel and recycling rate chosen for the composed budget by proved accounting. Right: recycled over plain "
-        "noise with the same kernel."
+        "(a) Largest acceptance of each release when all T together satisfy (ε = 1, δ = 1e-5) and the bound equals the "
+        "sensitivity; kernel and recycling rate are chosen for the composed budget by proved accounting. (b) Recycled "
+        "over plain noise of the same kernel."
     )
     experiments = ("brdp_map",)
 
@@ -414,12 +439,13 @@ class Frontier(PaperFigure):
         gains = pd.DataFrame({kernel: wide[f"{kernel}_best"] / wide[f"{kernel}_dp"] for kernel in KERNELS})
         gains = gains.reset_index().melt("n_compositions", var_name="kernel", value_name="gain")
         styles = {kernel: style(name, colour, "-", "D") for kernel, (name, colour) in KERNELS.items()}
-        methods = {method: STYLES[method] for method in PLAIN + RECYCLED}
-        accepted = curves(frame, "n_compositions", "acceptance", by="method", styles=methods, markevery=1)
+        accepted = [curves(frame, "n_compositions", "acceptance", by="method", markevery=1, nested=1.6,
+                           styles={method: STYLES[method] for method in pair})
+                    for pair in zip(PLAIN, RECYCLED, strict=True)]  # fmt: skip
         gained = curves(gains, "n_compositions", "gain", by="kernel", styles=styles, markevery=1)
         return draw([
-            Panel(" ", [accepted], {"ylabel": "acceptance", "yscale": "log"}, "best"),
-            Panel(" ", [gained], {"ylabel": "recycled / plain"}, "best"),
+            Panel("acceptance", accepted, {"ylabel": "acceptance", "yscale": "log"}, "best"),
+            Panel("gain by recycling", [gained], {"ylabel": "acceptance, recycled / plain"}, "best"),
         ], columns=2, width=6.8, height=2.9, xscale="log", xlabel="releases T"), frame  # fmt: skip
 
 
@@ -429,9 +455,10 @@ class RecycledAudit(PaperFigure):
     title = "Audit of Algorithm 1 by draws"
     name = "audit"
     caption = (
-        "Delta of Algorithm 1's parameters from draws of the literal loop on two neighbours (Clopper-Pearson "
-        "intervals; each end is missed with a chance of at most 0.1 %), next to the exact delta (line) and the delta "
-        "that was asked for (dashed). A lower end above the dashed line refutes the guarantee by experiment."
+        "δ of recycled noise with the parameters of Algorithm 1, estimated from draws of the literal loop on two "
+        "neighbouring data sets, next to the exact δ and the δ that was asked for. Intervals are Clopper-Pearson's; "
+        "each end is missed with probability at most 0.1 %. A lower end above the stated δ refutes the guarantee by "
+        "experiment."
     )
     experiments = ("brdp_audit",)
 
@@ -439,21 +466,21 @@ class RecycledAudit(PaperFigure):
         refuted, places = frame["lower"] > frame["claimed"], np.arange(len(frame))
         shown = frame.assign(place=places, refuted=refuted, middle=frame["estimate"].clip(1e-12),
                              lower=frame["lower"].clip(1e-12))  # fmt: skip
-        cases = [f"{KERNELS[case['kernel']][0].split()[0]}\nε {case['epsilon']:g}\n$ε_y$ {case['epsilon_y']:g}\n"
-                 f"θ {case['bound']:g}" for case in frame.to_dict("records")]  # fmt: skip
-        colours = {True: {"color": LAPLACE}, False: {"color": GAUSSIAN}}
-        intervals = curves(shown, "place", "middle", by="refuted", styles=colours, bars=("lower", "upper"),
-                           marker="o", linestyle="none", markevery=1)  # fmt: skip
+        cases = [f"{KERNELS[case['kernel']][0].split()[0]}\nε = {case['epsilon']:g}\n$ε_y$ = {case['epsilon_y']:g}\n"
+                 f"θ = {case['bound']:g}" for case in frame.to_dict("records")]  # fmt: skip
+        looks = {True: style("estimate: guarantee refuted", LAPLACE, "none", "o"),
+                 False: style("estimate: not refuted", GAUSSIAN, "none", "s")}  # fmt: skip
+        intervals = curves(shown, "place", "middle", by="refuted", styles=looks, bars=("lower", "upper"), markevery=1)
 
         def deltas(axes: Axes) -> None:
-            axes.hlines(frame["exact"], places - 0.2, places + 0.2, color="black", linewidth=0.9)
+            axes.hlines(frame["exact"], places - 0.2, places + 0.2, color="black", linewidth=0.9, label="exact δ")
             axes.hlines(frame["claimed"], places - 0.35, places + 0.35, color="black", linewidth=0.9,
-                        linestyle=(0, (3, 2)))  # fmt: skip
-            axes.set_xticks(places, cases, fontsize=6)
+                        linestyle=DASHED, label="stated δ")  # fmt: skip
+            axes.set_xticks(places, cases, fontsize=7)
             axes.grid(axis="x", visible=False)
 
-        said = (f"{refuted.sum()} of {len(frame)} guarantees refuted\n{scientific(float(frame['draws'].iloc[0]))} "
-                "draws on each side")  # fmt: skip
+        said = (f"{refuted.sum()} of {len(frame)} guarantees refuted\n"
+                f"{frame['draws'].iloc[0]:,.0f} draws for each data set")  # fmt: skip
         figure = draw([Panel("", [intervals, deltas, remark(said)])], width=5.6, height=2.8, ylabel="δ at ε",
                       xlim=(-0.6, len(frame) - 0.4), yscale="log")  # fmt: skip
         return figure, frame.drop(columns=["data"], errors="ignore")
