@@ -268,15 +268,15 @@ class Figure6(PaperFigure):
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = frame.assign(ratio=frame["exact_delta"] / frame["delta"])
-        shares = {"ylim": (0, 1)}
-        rows = {"sampling rate": ("sampling_rate", shares), "acceptance": ("acceptance", shares),
-                "exact / stated δ": ("ratio", {"yscale": "log", "ylim": (0.2, 5000)})}  # fmt: skip
+        texts = {"sampling_rate": "sampling rate", "acceptance": "acceptance", "ratio": "exact / stated δ"}
+        share: dict[str, Any] = {"ylim": (0, 1)}
+        limits = {"sampling_rate": share, "acceptance": share, "ratio": {"yscale": "log", "ylim": (0.2, 5000)}}
         panels = [
-            Panel(f"{text} of the {query}" if name != "ratio" else f"δ of the {query}", [
-                *([_above] if name == "ratio" else []),
-                curves(where(frame, query=key), "n", name, by="rule", styles=SAMPLED, markevery=1, nested=1.6),
-            ], {"ylabel": text, **limits})
-            for text, (name, limits) in rows.items() for key, query in QUERIES.items()
+            Panel(f"{query}: {text}", [
+                *([_above] if column == "ratio" else []),
+                curves(where(frame, query=key), "n", column, by="rule", styles=SAMPLED, markevery=1, nested=1.6),
+            ], {"ylabel": text, **limits[column]})
+            for column, text in texts.items() for key, query in QUERIES.items()
         ]  # fmt: skip
         return draw(panels, width=7.2, height=1.75, xscale="log", xlabel="records |X|",
                     grid={"sharex": True, "sharey": "row"}), frame  # fmt: skip

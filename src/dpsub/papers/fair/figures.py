@@ -40,6 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 DASHES = ("-", "--", "-.", (0, (1, 1)))
 NEUTRAL = "#595959"
+BAR: dict[str, Any] = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 
 
@@ -114,21 +115,21 @@ class Pareto(FairFigure):
         return draw_panels(panels, labels=self.labels(records)), found
 
 
-def _losses(axes: Axes, part: pd.DataFrame, dashes: Mapping[float, dict[str, Any]], without: float) -> None:
+def _losses(axes: Axes, part: pd.DataFrame, dashes: Mapping[Any, dict[str, Any]], without: float) -> None:
     """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss without privacy."""
     cost = part.drop_duplicates("sampler").set_index("sampler")["gradients"].sort_values(kind="stable")
     rows = {name: place for place, name in enumerate(cost.index)}
     part = part.assign(row=part["sampler"].map(rows)).sort_values("row")
-    for epsilon, points_ in part.groupby("epsilon"):
-        axes.plot(points_["loss"], points_["row"], **dashes[float(epsilon)], zorder=1)
-    for one in part.itertuples():
-        look = style_of(str(one.sampler))
-        axes.errorbar(one.loss, one.row, xerr=[[one.loss - one.lower], [one.upper - one.loss]], color=look["color"],
-                      marker=look["marker"], markersize=4.5, markerfacecolor=look["color"] if one.on_front else "white",
-                      elinewidth=0.8)  # fmt: skip
+    for epsilon, target in part.groupby("epsilon"):
+        axes.plot(target["loss"], target["row"], **dashes[epsilon], zorder=1)
+    for one in part.to_dict("records"):
+        look, loss = style_of(one["sampler"]), one["loss"]
+        axes.errorbar(loss, one["row"], xerr=[[loss - one["lower"]], [one["upper"] - loss]], color=look["color"],
+                      marker=look["marker"], markersize=4.5, elinewidth=0.8,
+                      markerfacecolor=look["color"] if one["on_front"] else "white")  # fmt: skip
     if not math.isnan(without):
         axes.axvline(without, color="black", linestyle=":", linewidth=0.9, label="without privacy")
-    _rows(axes, (f"{style_of(name)['label']}  {count:.3g}" for name, count in cost.items()))
+    _rows(axes, (f"{style_of(str(name))['label']}  {count:.3g}" for name, count in cost.items()))
 
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:
@@ -258,14 +259,14 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
 def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
     """Draw a row a sampler: the bar from attack to proof, and the noise of the papers' pair."""
     order = list(cells["sampler"].unique())
-    bar = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
-    for one in cells.itertuples():
-        look, row, proved = style_of(str(one.sampler)), order.index(one.sampler), one.variant == "rigorous"
-        axes.plot(one.noise_multiplier, row, color=look["color"], marker=look["marker"] if proved else "x")
-        if one.necessary > 0:
-            axes.plot([one.necessary, one.noise_multiplier], [row, row], color=look["color"], **bar)
+    for one in cells.to_dict("records"):
+        look, row, proved = style_of(one["sampler"]), order.index(one["sampler"]), one["variant"] == "rigorous"
+        noise, color = one["noise_multiplier"], look["color"]
+        axes.plot(noise, row, color=color, marker=look["marker"] if proved else "x")
+        if one["necessary"] > 0:
+            axes.plot([one["necessary"], noise], [row, row], color=color, **BAR)
     # what is drawn alike for every sampler has a key in no sampler's colour
-    for label, look in (("proved", {"marker": "o", "linestyle": "none"}), ("from attack up to proof", bar),
-                        ("papers' pair, no guarantee", {"marker": "x", "linestyle": "none"})):  # fmt: skip
-        axes.plot([], [], color=NEUTRAL, label=label, **look)
+    axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
+    axes.plot([], [], color=NEUTRAL, **BAR, label="from attack up to proof")
+    axes.plot([], [], color=NEUTRAL, marker="x", linestyle="none", label="papers' pair, no guarantee")
     _rows(axes, (style_of(name)["label"] for name in order))
