@@ -47,7 +47,7 @@ def test_the_counts_are_those_of_the_cells() -> None:
     overall = cells["stated"].where(~done, cells["as_done"]).fillna(cells["as_done"])
     counts = overall.groupby(level=["paper", "artefact"]).value_counts()
     for (paper, artefact, verdict), count in counts.items():
-        (line,) = re.findall(rf"^\| .* \| `{paper}/{artefact}` \| .*$", PAGE, flags=re.MULTILINE)
+        (line,) = re.findall(rf"^\| .* \(`{paper}/{artefact}`\) \| .*$", PAGE, flags=re.MULTILINE)
         assert re.search(rf"[ |]{count} {verdict.replace('_', ' ')}(,| \|)", line), line
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from dpsub.errors import DataError
+from dpsub.reproduce import published
+from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.verdicts import overall_by_cell, read_expected
@@ -58,23 +60,22 @@ def renewed(page: str, verdicts: pd.DataFrame) -> str:
 
 def tables(verdicts: pd.DataFrame) -> str:
     """Return one section a paper: a line for each table, figure or list of claims that prints numbers, and the sum."""
-    lines: list[str] = []
     by_paper = dict(iter(judged(verdicts).groupby("paper")))
+    anchors = dict(re.findall(r"^\| \[(\w+)\]\((#.*?)\)", (ROOT / "docs/deviations.md").read_text("utf-8"), flags=re.M))
+    lines: list[str] = []
     for key, paper in papers().items():
         if key not in by_paper:
             continue  # it prints nothing
         cells = by_paper[key]
-        lines += ["", f"## {paper.title}", "", "| printed in | name | numbers | verdicts |", "|---|---|---:|---|"]
+        lines += ["", f"## {paper.title}", "", "| printed in | numbers | verdicts | errata |", "|---|---:|---|---|"]
         names = cells.groupby("artefact", sort=False)
-        lines += [f"| {place(str(name))} | `{key}/{name}` {counts(part)}" for name, part in names]
+        for name, part in names:
+            errata = {one for text in published.load(key, str(name))["erratum"] for one in text.split()}
+            links = ", ".join(f"[{one}](deviations.md{anchor})" for one, anchor in anchors.items() if one in errata)
+            lines.append(f"| {REGISTRY.get(f'{key}/{name}').title} (`{key}/{name}`) {counts(part)} {links} |")
         if names.ngroups > 1:
-            lines.append(f"| **all** | {counts(cells)}")
+            lines.append(f"| **all** {counts(cells)} |")
     return "\n".join([*lines, "", ""])
-
-
-def place(name: str) -> str:
-    """Return where the paper prints it, such as "Table 8" for "table8"."""
-    return re.sub(r"^(Table|Figure)(?=\d)", r"\1 ", name.replace("_", " ").capitalize())
 
 
 def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -84,7 +85,7 @@ def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts(part: pd.DataFrame) -> str:
-    """Return the last two cells of a line: how many numbers, and how many of each verdict."""
+    """Return two cells of a line: how many numbers, and how many of each verdict."""
     found = part["verdict"].value_counts()
     listed = ", ".join(f"{count} {str(verdict).replace('_', ' ')}" for verdict, count in found.items())
     return f"| {len(part)} | {listed} |"
