@@ -167,7 +167,7 @@ class TestFigures:
         _, same, solid = drawn("figureS1", records)
         pd.testing.assert_frame_equal(numbers, same)
         assert len(flat) == len(solid.axes) == 6
-        assert [axes.get_xlabel() for axes in flat[3:]] == ["m"] * 3
+        assert [axes.get_xlabel() for axes in flat[3:]] == ["size of the second stage, m"] * 3
         assert (flat[0].get_xlim(), flat[0].get_ylim()) == ((10, 15), (16, 23))
         values = valued("figure5", records)["value"]
         assert values["sampler=must_ow; quantity=eta; mechanism=laplace", "rises_with_m"] == 1
@@ -237,9 +237,10 @@ class TestFigures:
         (band,) = (one for one in axes.collections if to_hex(one.get_facecolor()[0][:3]).upper() == colour)
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == (wor[ends].min().min(), wor[ends].max().max())
-        texts = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert len(texts) == len(set(texts)) == 7
-        assert {"Poisson, add or remove", "Poisson, substitute", "the paper's pair"} <= set(texts)
+        legend = next(one.get_legend() for one in figure.axes if not one.axison)
+        texts = [text.get_text() for text in legend.get_texts()]
+        assert len(texts) == len(set(texts)) == 8
+        assert {"Poisson, add or remove", "Poisson, substitute", "attack (lower)"} <= set(texts)
 
     def test_figures_from_synthetic_data_say_so(self, records: Records) -> None:
         assert [text.get_text() for text in drawn("figureS4", records)[2].texts] == ["synthetic data"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -57,8 +58,9 @@ class Figure1(MustFigure):
     title = "Figure 1. The general multistage procedure"
     name = "figure1"
     caption = (
-        "Multistage sampling in general: each subset is sampled again, with (WR) or without (WOR) replacement, so that "
-        "s1, s2, ... subsets a step multiply; the boxes hold the sizes."
+        "Multistage sampling: every subset is sampled again, with replacement (WR) or without (WOR), into s₁ subsets "
+        "at stage I, s₂ subsets of each of these at stage II, and so on. The number in a box is the size of the data "
+        "set."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -72,7 +74,7 @@ class Figure1(MustFigure):
             dots(axes, 0.777, box.y, "⋯")
             arrow(axes, Box(0.74, box.y, "", 2), end)
         arrows = [*((root, box) for box in first), *((first[i // 2], box) for i, box in enumerate(second))]
-        captions = [(0.07, 0.0, "data"), (0.34, 0.0, "stage I\n$s_1$ subsets"),
+        captions = [(0.07, 0.0, "data\n$n$ records"), (0.34, 0.0, "stage I\n$s_1$ subsets"),
                     (0.61, 0.0, "stage II\n$s_1 s_2$ subsets"),
                     (0.92, 0.0, "stage $J$\n$s_1 s_2 \\cdots s_J$ subsets"),
                     *((x, 0.97, STEP) for x in (0.205, 0.475, 0.777))]  # fmt: skip
@@ -84,8 +86,8 @@ class Figure2(MustFigure):
     title = "Figure 2. Two-stage procedures"
     name = "figure2"
     caption = (
-        "Two-stage sampling: (a) s subsets of size b, each sampled r times into subsets of size m; (b) the special "
-        "case r = 1, one pair of draws for each of s queries."
+        "Two-stage sampling. (a) s subsets of size b are drawn from n records, and r subsets of size m from each of "
+        "these. (b) The special case r = 1, as used for s queries: each query has its own subset at both stages."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -106,8 +108,8 @@ def _two_stages(axes: Axes, shape: tuple[str, tuple[float, ...], tuple[float, ..
     second = [(box, Box(0.87, box.y + offset, "$m$", 2, **size)) for box in first for offset in offsets]
     between = (first[-2].y + first[-1].y) / 2
     left_out = [(0.48, between), (0.87, between)]
-    captions = [(0.09, 0.0, "data"), (0.48, 0.0, f"stage I: {STEP}\n$s$ subsets"),
-                (0.87, 0.0, f"stage II: {STEP}\n{total}")]  # fmt: skip
+    captions = [(0.09, -0.03, "data\n$n$ records"), (0.48, -0.03, f"stage I: {STEP}\n$s$ subsets"),
+                (0.87, -0.03, f"stage II: {STEP}\n{total}")]  # fmt: skip
     if len(offsets) > 1:
         left_out += [(0.87, box.y) for box in first]
         captions += [(0.975, box.y, "$r$") for box in first]
@@ -138,12 +140,12 @@ class Figure3(MustFigure):
     title = "Figure 3. Kinds of privacy amplification"
     name = "figure3"
     caption = (
-        "What sampling can do to the privacy of a base mechanism: strong amplification lowers both parameters, weak "
-        "amplification of type I lowers epsilon only, of type II delta only, dilution raises both."
+        "Kinds of amplification: strong amplification lowers both ε and δ, weak amplification of type I lowers ε "
+        "only, weak amplification of type II lowers δ only, and dilution lowers neither."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        figure, ((axes,),) = new(1, 1, width=3.6, height=3.0)
+        figure, ((axes,),) = new(1, 1, width=4.4, height=3.0)
         for name, condition, x, y, fill in QUADRANTS:
             axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=fill, linewidth=0)
             axes.text(x, y + 0.07, name, ha="center", va="center", fontsize=9)
@@ -152,7 +154,7 @@ class Figure3(MustFigure):
         axes.axhline(0, color="black", linewidth=0.8)
         axes.grid(False)
         axis(axes, x="ε′ / ε", y="δ′ − δ", xlim=(0, 2), ylim=(-1, 1))
-        axes.set(xticks=[1], yticks=[0])
+        axes.set(xticks=[0, 1], yticks=[-1, 0, 1])
         names = ["category", "condition", "epsilon_ratio", "delta_difference"]
         return figure, pd.DataFrame([row[:-1] for row in QUADRANTS], columns=names)
 
@@ -162,18 +164,19 @@ class Figure3(MustFigure):
 RANGES = {0.25: 0.1, 1.0: 0.3}
 """Ratio -> printed range of delta' - delta in Figure 4."""
 DELTA_PANELS = (
-    ("laplace", 1.0, 0.4), ("gaussian", 1.0, 0.4), ("laplace", 0.25, 0.11), ("gaussian", 0.25, 0.09),
+    ("laplace", 1.0, 0.4, 0.1), ("gaussian", 1.0, 0.4, 0.1), ("laplace", 0.25, 0.11, 0.02),
+    ("gaussian", 0.25, 0.09, 0.02),
 )  # fmt: skip
-"""Mechanism, ratio, and printed range of both axes in Figure S3."""
+"""Mechanism, ratio, printed range of both axes in Figure S3, and step of their labels."""
 
 
 class Figure4(MustFigure):
     title = "Figure 4. Aligned privacy profiles"
     name = "figure4"
     caption = (
-        "Aligned privacy profiles: delta' - delta against epsilon' / epsilon as the base epsilon grows, for the "
-        "Laplace and Gaussian mechanisms at two ratios of sensitivity to scale; below the line amplification is "
-        "strong, above it weak. Poisson coincides with WOR, MUST.WO with WR."
+        "δ′ − δ against the ratio ε′ / ε as the base ε grows, for the Laplace and Gaussian mechanisms at two "
+        "ratios of sensitivity to scale. Amplification is strong below the horizontal line and weak above it. The "
+        "curve of Poisson is that of WOR, and the curve of MUST.WO is that of WR."
     )
     keys = ("ratio", "mechanism", "sampler")
     parts = (
@@ -192,7 +195,7 @@ class Figure4(MustFigure):
         panels = [
             Panel(f"{NAMES[mechanism]}, {sensitivity}/σ = {ratio:g}",
                   [level(0), curves(where(frame, mechanism=mechanism, ratio=ratio), "epsilon_ratio", "delta_difference",
-                                    markevery=0.09)],
+                                    nested=0.6, markevery=0.14)],
                   {"ylim": (-RANGES[ratio], RANGES[ratio])} if ratio in RANGES else {})
             for mechanism, sensitivity in (("laplace", "Δ₁"), ("gaussian", "Δ₂"))
             for ratio in sorted(frame["ratio"].unique())
@@ -207,9 +210,9 @@ class FigureS3(MustFigure):
     title = "Figure S3. Amplified against base parameters"
     name = "figureS3"
     caption = (
-        "Amplified against base parameters: (a) epsilon (nats), for any mechanism, (b) to (e) delta for the Laplace "
-        "and Gaussian mechanisms at two ratios of sensitivity to scale; the black line is no amplification. Poisson "
-        "coincides with WOR, MUST.WO with WR."
+        "Amplified against base privacy parameters: (a) ε in nats, for any mechanism; (b) to (e) δ, for the Laplace "
+        "and Gaussian mechanisms at two ratios of sensitivity to scale. On the black line there is no amplification. "
+        "The curve of Poisson is that of WOR, and the curve of MUST.WO is that of WR."
     )
     keys = ("mechanism", "ratio", "sampler")
     parts = (
@@ -222,14 +225,15 @@ class FigureS3(MustFigure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = without_twins(self.needed(records, "amplification_grid"))
         one = where(frame, mechanism=frame["mechanism"].iloc[0], ratio=frame["ratio"].iloc[0])
-        shown = [("any mechanism", one, "epsilon", "ε", float(frame["epsilon"].max()))]
+        shown: list[Any] = [("any mechanism", one, "epsilon", "ε", float(frame["epsilon"].max()), 1.0)]
         shown += [(f"{NAMES[mechanism]}, Δ/σ = {ratio:g}", where(frame, mechanism=mechanism, ratio=ratio), "delta", "δ",
-                   top) for mechanism, ratio, top in DELTA_PANELS]  # fmt: skip
+                   *axis) for mechanism, ratio, *axis in DELTA_PANELS]  # fmt: skip
         panels: list[Panel | None] = [
             Panel(text, [line([0, top], [0, top], color="black", linewidth=0.8, label="no amplification"),
-                         curves(part, name, f"{name}_amplified", markevery=0.1)],
-                  {"xlabel": sign, "ylabel": f"{sign}′", "xlim": (0, top), "ylim": (0, top)})
-            for text, part, name, sign, top in shown
+                         curves(part, name, f"{name}_amplified", markevery=0.2)],
+                  {"xlabel": sign, "ylabel": f"{sign}′", "xlim": (0, top), "ylim": (0, top),
+                   "xticks": np.arange(0, top + 1e-9, step), "yticks": np.arange(0, top + 1e-9, step)})
+            for text, part, name, sign, top, step in shown
         ]  # fmt: skip
         figure = draw_panels([*panels[:3], None, *panels[3:]], labels=self.labels(records))
         kept = ["mechanism", "ratio", "sampler", "epsilon", "delta", "epsilon_amplified", "delta_amplified"]
@@ -266,8 +270,9 @@ class Figure5(MustFigure):
     title = "Figure 5. Contours of η and δ′ − δ over the sizes of the stages"
     name = "figure5"
     caption = (
-        "Contours of the inclusion probability eta and of delta' - delta at epsilon = 1 (ratio of sensitivity to scale "
-        "1) over the sizes of the second stage, m, and of the first, b; one row of panels a sampler."
+        "Inclusion probability η and δ′ − δ at ε = 1 (sensitivity equal to scale) as functions of the sizes m "
+        "and b of the second and the first stage, one row of panels for each sampler. The numbers on the contours "
+        "give the value; the shading, from dark to light, shows it rising."
     )
     keys: ClassVar[tuple[str, ...]] = ("sampler", "quantity", "mechanism")
     together = ("sampler",)
@@ -277,7 +282,8 @@ class Figure5(MustFigure):
         for mechanism, quantity, _ in SURFACES
     )  # fmt: skip
     options: ClassVar[dict[str, Any]] = {
-        "width": 7.2, "grid": {"sharex": True, "sharey": True}, "xlabel": "m", "ylabel": "b"
+        "width": 7.2, "grid": {"sharex": True, "sharey": True}, "xlabel": "size of the second stage, m",
+        "ylabel": "size of the first stage, b",
     }  # fmt: skip
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -290,7 +296,7 @@ class Figure5(MustFigure):
                 levels = {"vmin": float(every[quantity].min()), "vmax": float(every[quantity].max())}
                 layer = partial(self.paint, table=surface(where(every, sampler=sampler), quantity), levels=levels)
                 panels.append(Panel(f"{sampler_label(sampler)}: {label}", [layer]))
-        figure = draw_panels(panels, letters=False, labels=self.labels(records), **self.options)
+        figure = draw_panels(panels, labels=self.labels(records), **self.options)
         kept = ["sampler", "m", "b", "mechanism", "eta", "delta", "delta_amplified", "delta_difference"]
         return figure, frame[kept].reset_index(drop=True)
 
@@ -303,10 +309,11 @@ class Figure5(MustFigure):
                     extent=(m.min(), m.max(), b.min(), b.max()), interpolation="bilinear")  # fmt: skip
         ticks = MaxNLocator(7).tick_values(float(heights.min()), float(heights.max()))
         lines = axes.contour(m, b, heights, levels=ticks, colors="black", linewidths=0.7, negative_linestyles="solid")
+        decimals = max(0, math.ceil(-math.log10(ticks[1] - ticks[0])))
         numbers = axes.clabel(lines, fontsize=6, inline=False, colors="black",
-                              fmt=lambda value: f"{value:.4g}".replace("-", "−"))  # fmt: skip
+                              fmt=lambda value: f"{value:.{decimals}f}".replace("-", "−"))  # fmt: skip
         for text in numbers:
-            text.set_bbox({"facecolor": "white", "alpha": 0.75, "pad": 0.6, "linewidth": 0})
+            text.set(bbox={"facecolor": "white", "alpha": 0.75, "pad": 0.6, "linewidth": 0}, clip_on=False)
         axes.grid(False)
 
 
@@ -314,8 +321,8 @@ class FigureS1(Figure5):
     title = "Figure S1. Surfaces of η and δ′ − δ over the sizes of the stages"
     name = "figureS1"
     caption = (
-        "The surfaces of Figure 5: eta and delta' - delta at epsilon = 1 over the sizes m and b of the two stages; "
-        "one row of panels a sampler."
+        "The functions of Figure 5 as surfaces: inclusion probability η and δ′ − δ at ε = 1 over the sizes m "
+        "and b of the second and the first stage, one row of panels for each sampler."
     )
     experiments = Figure5.experiments
     keys = ()
@@ -329,11 +336,11 @@ class FigureS1(Figure5):
                           alpha=0.9, rstride=rows, cstride=columns)  # fmt: skip
         axes.set_xlabel("m", labelpad=-4)
         axes.set_ylabel("b", labelpad=-4)
-        axes.tick_params(labelsize=5.5, pad=-2)
-        axes.tick_params(axis="z", pad=1)
+        axes.tick_params(labelsize=6.5, pad=-2)
+        axes.tick_params(axis="z", pad=2)
         axes.locator_params(nbins=4)
         axes.view_init(elev=26, azim=-128)
-        axes.set_box_aspect(None, zoom=0.9)
+        axes.set_box_aspect(None, zoom=0.92)
 
 
 def _stride(intervals: int) -> int:
@@ -363,7 +370,7 @@ def trace(frame: pd.DataFrame, value: str) -> Layer:
     by_rank = ordered(frame, ("sampler",), RANKS)
     last = by_rank["sampler"] == "nonprivate"
     return curves(pd.concat([by_rank[~last], by_rank[last]]), "iteration", value, band=("lower", "upper"),
-                  linewidth=0.9, markersize=3.5)  # fmt: skip
+                  linewidth=0.9, markersize=3.5, nested=0.2)  # fmt: skip
 
 
 def second_half(frame: pd.DataFrame) -> pd.DataFrame:
@@ -375,9 +382,9 @@ class Figure6(MustFigure):
     title = "Figure 6. Experiment 2: training loss of linear regression"
     name = "figure6"
     caption = (
-        "Mean squared error on the full data after each iteration of experiment 2, one run, at two levels of epsilon' "
-        "and in every variant; curves may leave the printed range of the axis. Bands, where there are "
-        "replicates, are 95 % Student intervals."
+        "Mean squared error on the full data after each iteration of experiment 2, one run, at two values of ε′ and "
+        "in every variant. The vertical axis is that of the printed figure; some curves leave it. Bands, where there "
+        "are several runs, are 95 % Student intervals."
     )
     keys = ("sampler", "epsilon_amplified")
     order = ()
@@ -410,8 +417,9 @@ class FigureS4(MustFigure):
     title = "Figure S4. Experiment 3: training loss of logistic regression on Adult"
     name = "figureS4"
     caption = (
-        "Cross-entropy on the training part after each iteration of experiment 3, one run a sampler, in every variant "
-        "(nats); bands, where there are replicates, are 95 % Student intervals."
+        "Cross-entropy on the training data (nats) after each iteration of experiment 3, one run for each sampler, "
+        "in every variant. The vertical axis is that of the printed figure. Bands, where there are several runs, are "
+        "95 % Student intervals."
     )
     keys = ("sampler", "quantity")
     order = ()
@@ -436,34 +444,37 @@ class FigureS4(MustFigure):
 
 FLOOR = 1e-12  # round-off of the Fourier transform; what is below says nothing
 PRINTED: dict[str, dict[str, Any]] = {
-    "as_done": {"label": "as done: with the aliasing term", "linestyle": "--", "color": "#777777"},
-    "printed": {"label": "as printed: Algorithm 1", "linestyle": ":", "color": "black"},
+    "as_done": {"label": "Algorithm 1 as done: with the aliasing term", "linestyle": "-", "color": "#BBBBBB"},
+    "printed": {"label": "Algorithm 1 as printed", "linestyle": ":", "color": "black"},
 }
 """Method -> how its upper end is drawn, with a bar down to the lower one."""
-EXACT_PAIR = {"paper_pair": {"label": "the paper's pair, exact: no guarantee", "color": "black", "linewidth": 1.0}}
+EXACT_PAIR = {"paper_pair": {"label": "the paper's pair, exact; no guarantee", "color": "black", "linewidth": 1.0}}
 ENDS = ("attack", "proved")
 BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": ENDS}
 """Method -> columns of its ends in the proved records."""
+GREY = "#606060"  # of what is drawn alike for all samplers, in the legend
 DOTTED: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.0}
+ATTACK = line([], [], color=GREY, linewidth=0.6, label="attack (lower)")
 RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}
 
 
-def band(frame: pd.DataFrame, x: str, ends: tuple[str, str], by: str | Sequence[str], styles: Styles) -> list[Layer]:
+def band(frame: pd.DataFrame, x: str, ends: tuple[str, str], by: str | Sequence[str], styles: Styles,
+         nested: float = 0.0) -> list[Layer]:  # fmt: skip
     """Return the proved end as a line with markers, the refuted end as a thin one, and what lies between."""
     low, high = ends
     thin = curves(frame, x, low, by=by, styles=styles, marker="", linestyle="-", linewidth=0.6, label="_")
-    return [thin, curves(frame, x, high, by=by, styles=styles, band=ends, linestyle="-")]
+    return [thin, curves(frame, x, high, by=by, styles=styles, band=ends, nested=nested)]
 
 
 class FigureS2(MustFigure):
     title = "Figure S2. Bounds of δ after k compositions"
     name = "figureS2"
     caption = (
-        "delta at epsilon = 1 after k compositions of the subsampled Gaussian mechanism (noise multiplier 4). Bars: "
-        "bounds of the paper's pair by the Fourier accountant, as printed and as done; a lower bound under 1e-12, the "
-        "round-off floor, is drawn to the foot of the axis. Black line: the paper's pair itself, bracketed to within "
-        "the line; it is no guarantee. Band: from what explicit data sets attain (thin line, attack) to what is proved "
-        "for clipped sums when one record is substituted (line with markers)."
+        "δ at ε = 1 after k compositions of the subsampled Gaussian mechanism with noise multiplier 4. Lines with "
+        "bars: bounds from the paper's Fourier accountant, as printed and as done; the bar reaches down to the lower "
+        "bound, or to the foot of the axis where that bound is below the round-off of 1e-12. Black line: the exact "
+        "value for the paper's pair, which is no guarantee. Coloured band: from what explicit data sets attain "
+        "(attack) to what is proved for clipped sums when one record is substituted."
     )
     experiments = ("composition", "proved_composition")
     keys = ("sampler", "method", "n_compositions")
@@ -484,15 +495,15 @@ class FigureS2(MustFigure):
         x, ends = "n_compositions", ("delta_lower", "delta_upper")
         panels = []
         for name in ordered(frame, ("sampler",), RANKS)["sampler"].unique():
-            styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}: attack to proof"}}
+            styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}, proved (upper)"}}
             panels.append(Panel(sampler_label(name), [
-                curves(where(bars, sampler=name), x, ends[1], by="method", styles=PRINTED, bars=ends, nested=1.5),
+                curves(where(bars, sampler=name), x, ends[1], by="method", styles=PRINTED, bars=ends, nested=2.5),
                 curves(where(frame, sampler=name), x, ends[1], by="method", styles=EXACT_PAIR),
-                *band(where(frame, sampler=name, method="attack_and_proof"), x, ends, "sampler", styles),
+                ATTACK, *band(where(frame, sampler=name, method="attack_and_proof"), x, ends, "sampler", styles),
             ]))  # fmt: skip
         figure = draw_panels(panels, width=1.2 + 2.6 * len(panels), height=2.9, grid={"sharey": True}, yscale="log",
-                             ylim=(foot, 1), xlabel="number of compositions k", ylabel="δ(1)",
-                             labels=self.labels(records))  # fmt: skip
+                             ylim=(foot, 1), xticks=sorted(frame[x].unique()), xlabel="number of compositions k",
+                             ylabel="δ at ε = 1", labels=self.labels(records))  # fmt: skip
         return figure, frame
 
     def _numbers(self, records: Records) -> pd.DataFrame:
@@ -527,12 +538,13 @@ class BandFigure(MustFigure):
             if several[sampler]:
                 style["label"] = f"{sampler_label(sampler)}, {RELATIONS[adjacency]}"
                 style["markerfacecolor"] = "white" if adjacency == "substitute" else style["color"]
-        pairs = curves(frame, self.x, self.pair, by=by, styles=styles, marker="", label="_", **DOTTED)
-        name = line([], [], color="black", label="the paper's pair", **DOTTED)
-        panel = Panel("", [*band(frame, self.x, self.ends, by, styles), pairs, name])
-        at = f"{frame[self.delta].iloc[0]:g}".replace("e-0", "e-")
-        x, y = (title.format(at) for title in self.titles)
-        figure = draw_panels([panel], width=3.5, height=3.0, xscale="log", yscale="log", labels=self.labels(records),
+        pairs = curves(frame, self.x, self.pair, by=by, styles=styles, nested=0.4, marker="", label="_", **DOTTED)
+        name = line([], [], color=GREY, label="the paper's pair, no guarantee", **DOTTED)
+        panel = Panel("", [*band(frame, self.x, self.ends, by, styles, nested=0.25), ATTACK, pairs, name])
+        exponent = round(math.log10(frame[self.delta].iloc[0]))
+        x, y = (title.format(f"$10^{{{exponent}}}$") for title in self.titles)
+        figure = draw_panels([panel, None], columns=2, width=6.6, height=3.3, grid={"width_ratios": (2, 1)},
+                             xscale="log", yscale="log", labels=self.labels(records), xticks=frame[self.x].unique(),
                              xlabel=x, ylabel=y)  # fmt: skip
         return figure, frame[list(self.kept)].reset_index(drop=True)
 
@@ -541,10 +553,11 @@ class PrivacyBySteps(BandFigure):
     title = "Privacy of each sampler at equal noise, by number of steps"
     name = "privacy_by_steps"
     caption = (
-        "epsilon at delta = 1e-5 after k steps in the sizes of Figure S2, with the same noise on the sum for every "
-        "sampler: each band spans from what explicit data sets attain (thin line, attack) to what is proved for "
+        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2 and with the same noise on the sum for every "
+        "sampler. Each band reaches from what explicit data sets attain (thin line, attack) to what is proved for "
         "clipped sums (line with markers). One record is substituted; Poisson is also shown for one record added or "
-        "removed. Dotted: the paper's pair, which is no guarantee and hardly tells the samplers apart."
+        "removed. Dotted, in the colour of the sampler: the value for the paper's pair, which is no guarantee and "
+        "hardly differs between samplers."
     )
     keys = BandFigure.order
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
@@ -557,9 +570,10 @@ class NoiseByTarget(BandFigure):
     title = "Noise of each sampler against the privacy target"
     name = "noise_by_target"
     caption = (
-        f"{NoiseAtEqualPrivacy.setting}: each band spans from refuted (thin line, attack) to proved noise (line with "
-        "markers). One record is substituted; Poisson is also shown for one record added or removed. Dotted: the "
-        "paper's pair, no guarantee."
+        f"{NoiseAtEqualPrivacy.setting}. Each band reaches from the noise at which an attack still exceeds the target "
+        "(thin line) to the noise for which the target is proved (line with markers). One record is substituted; "
+        "Poisson is also shown for one record added or removed. Dotted, in the colour of the sampler: the noise for "
+        "which the paper's pair meets the target, which is no guarantee."
     )
     keys = NoiseAtEqualPrivacy.keys
     order = NoiseAtEqualPrivacy.order
