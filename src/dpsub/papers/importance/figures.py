@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,13 +15,14 @@ from dpsub.papers.importance.labels import MODES, SAMPLERS, TITLES, OnData, by_d
 from dpsub.papers.importance.tables import TIMES, chosen_noise, medians, summary
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, line, new, panel_letter, remark, where
+from dpsub.reproduce.figures.panels import Layer
 from dpsub.reproduce.tables import Column, Part, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHADES = ("#0072B2", "#009E73", "#E69F00", "#D55E00", "#CC79A7")
+SHADES = ("#0D0887", "#7201A8", "#BD3786", "#ED7953", "#FDB42F")  # from dark to light, as the numbers they stand for
 GREY = "#888888"
 
 
@@ -38,8 +40,8 @@ class Figure1(OnData, _Figure):
     name = "figure1"
     caption = (
         "One sample of each sampler in the first two principal components of all rows; the area of a marker grows "
-        "with the weight of its row, the colour is the loss of the row at weight 1 (nats). Size and target are not "
-        "stated in the text; they are those of the configuration."
+        "with the weight of its row, the colour is the loss of the row at weight 1. Size and target, which the text "
+        "does not state, are those of the configuration."
     )
     experiments = ("importance_losses",)
     keys = ("panel",)
@@ -57,10 +59,14 @@ class Figure1(OnData, _Figure):
             axes.scatter(part["value"], part["second"], s=area, c=part["loss"], cmap="viridis",
                          vmin=frame["loss"].min(), vmax=frame["loss"].max(), alpha=0.75, linewidths=0.2,
                          edgecolors="white")  # fmt: skip
+            top = 10.0 ** np.floor(np.log10(frame["weight"].max()))
+            for weight in (top / 10, top):
+                axes.scatter([], [], s=1.5 + self.largest * weight / frame["weight"].max(), color=GREY, linewidths=0,
+                             label=f"weight {weight:g}")  # fmt: skip
             axes.ticklabel_format(style="plain")
 
         panels = [Panel(SAMPLERS[name]["label"], [partial(marks, sampler=name)]) for name in ("opt", "core", "unif")]
-        figure = draw_panels(panels, height=2.9, letters=False, grid={"sharex": True, "sharey": True},
+        figure = draw_panels(panels, height=2.9, grid={"sharex": True, "sharey": True},
                              xlabel="first component", ylabel="second component")  # fmt: skip
         figure.colorbar(figure.axes[2].collections[0], ax=figure.axes, label="loss at weight 1 (nats)", shrink=0.85)
         if len(frame):
@@ -73,12 +79,12 @@ class Figure2(Table):
     name = "figure2"
     kind = "figure"
     caption = (
-        "Sums of 1,000 normal points with Laplace noise. Left: importance weight of each point, ordered by its l1 "
-        "norm, at an expected size of 19. Right: mean squared error of the sum against the largest loss after "
-        "sampling, one mark a noise scale (bars: 95 % intervals over runs, mostly within the marks; lines: the exact "
-        "error). The text does not state the target of the privacy-constrained weights; rows show three readings. "
-        "water-filling, not in the paper: the least variance at losses no larger than the privacy-optimal ones, at "
-        "twice their size."
+        "Sums of 1,000 normal points with Laplace noise, under three readings of the target of the "
+        "privacy-constrained weights, which the text does not state (rows). Left: importance weight of each point, in "
+        "order of its ℓ₁ norm, at an expected size of 19. Right: mean squared error of the sum against the largest "
+        "loss after sampling, one mark for each noise scale (bars: 95 % intervals over runs, mostly within the "
+        "marks), and the exact error (lines). Water-filling is not in the paper: it has the least variance at losses "
+        "no larger than the privacy-optimal ones, at twice their size."
     )
     keys = ("rule", "sampler", "scale", "panel")
     parts = (
@@ -107,21 +113,26 @@ class Figure2(Table):
                 Panel(text, [
                     curves(weights, "rank", "weight", styles=tried, linestyle="none", markersize=1.6, alpha=0.6,
                            markevery=1, label="_"),
-                ], {"yscale": "log", "xlabel": "rank of the l1 norm", "ylabel": "weight"}),
-                Panel("", [
-                    curves(errors, "max_loss", "mse_exact", styles=tried, marker="", linewidth=0.8, label="_"),
-                    curves(errors, "max_loss", "mse", styles=tried, linestyle="none", markersize=3, markevery=1,
-                           bars=("low", "high")),
+                ], {"yscale": "log", "xlabel": "rank of the ℓ₁ norm", "ylabel": "weight", "xlim": (0, None)}),
+                Panel(text, [
+                    curves(errors, "max_loss", "mse_exact", styles=tried, marker="", linewidth=0.8, label="_",
+                           nested=0.7),
+                    partial(_bars_of_runs, part=errors),
+                    curves(errors, "max_loss", "mse", styles=tried, linestyle="none", markersize=2.2, markevery=1,
+                           nested=1.1),
                 ], {"xscale": "log", "yscale": "log", "xlabel": "largest loss (nats)", "ylabel": "mean squared error"}),
             ]  # fmt: skip
-        return draw_panels(panels, columns=2, height=2.2, letters=False), frame.reset_index(drop=True)
+        return draw_panels(panels, columns=2, height=2.2), frame.reset_index(drop=True)
+
+
+def _bars_of_runs(axes: Axes, part: pd.DataFrame) -> None:
+    axes.vlines(part["max_loss"], part["low"], part["high"], color="black", linewidth=0.8, label="95 % interval")
 
 
 BEYOND = (
     "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
-    "bands: quartiles; grey: the mean squared norm, the cost of one centre at the mean. A data set whose name has "
-    "a label is not the paper's: a stand-in has fewer rows, and samples of the same rates. Costs above four times "
-    "the grey line are cut."
+    "bands: quartiles. A logarithmic axis where costs span more than a factor of eight. A data set whose name has a "
+    "label is not the paper's: a stand-in has fewer rows, and samples of the same rates."
 )
 
 
@@ -133,14 +144,14 @@ class _CostFigure(OnData):
     keys = ("panel",)
     datasets: ClassVar[tuple[str, ...]]
     size: ClassVar[bool] = False  # whether the cost is shown against the sample size, not against epsilon
-    caption = f"Cost of private k-means on all rows against epsilon, three sizes. {BEYOND}"
+    caption = f"Cost of private k-means on all rows against ε, for three sample sizes. {BEYOND}"
 
     def _cells(self, records: Records) -> pd.DataFrame:
         frame = self.needed(records, "importance_clustering")
         return summary(frame[frame["dataset"].isin(self.datasets)])
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return a value a panel and mode: the share of cells in which the core-set's median is below the uniform's."""
+        """Return a value a panel and mode: the share of cells in which the coreset's median is below the uniform's."""
         rows = []
         for (variant, dataset), part in self._cells(records).groupby(["variant", "dataset"], sort=False):
             wide = part.pivot_table(index=["m_paper", "epsilon"], columns="sampler", values="median")
@@ -177,18 +188,24 @@ class _CostFigure(OnData):
 
     def _panel(self, part: pd.DataFrame, place: float, *, first: bool, titled: bool) -> Panel:
         """Return the panel of one data set, mode, and target or size, with medians, quartiles and what has no axis."""
-        top, mode = part["mean_square"].iloc[0], MODES[part["variant"].iloc[0]]
+        power = max(0, int(np.floor(np.log10(part["mean_square"].iloc[0]))))
         fixed, x, name = ("epsilon", "m_paper", "ε") if self.size else ("m_paper", "epsilon", "m")
+        costs = ["lower", "median", "upper", "mean_square"]
         chosen = where(part, **{fixed: place})
+        chosen = chosen.assign(**{column: chosen[column] / 10.0**power for column in costs})
         flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
-        layers = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", styles=DRAWN,
-                         band=("lower", "upper"), markersize=2.5, linewidth=1.0, markevery=1)]  # fmt: skip
+        layers: list[Layer] = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", styles=DRAWN,
+                                      band=("lower", "upper"), markersize=2.2, linewidth=0.9, markevery=1,
+                                      nested=0.5)]  # fmt: skip
         for row in flat.dropna(subset="median").to_dict("records"):
             sampler = "full" if self.size else f"{row['sampler']}_nonprivate"
             layers.append(level(row["median"], **{**SAMPLERS[sampler], "marker": "", "linewidth": 0.9}))
             if self.size:
                 layers.append(partial(_span, low=row["lower"], high=row["upper"]))
-        layers.append(partial(_scaled, top=top, size=self.size, title=title_of(part) if titled else ""))
+        unit = f"\ncost in 10$^{power}$" if power else "\n"
+        layers.append(partial(_scaled, top=chosen["mean_square"].iloc[0], size=self.size,
+                              title=f"{title_of(part)}{unit}" if titled else ""))  # fmt: skip
+        mode = MODES[part["variant"].iloc[0]]
         return Panel(f"{mode}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
 
 
@@ -197,25 +214,21 @@ def _span(axes: Axes, low: float, high: float) -> None:
 
 
 def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
-    """Mark the cost of a single centre if it is near, cut what is far above it, and write costs in its power of ten."""
-    low, high = axes.get_ylim()
-    high = min(high, 4 * top)
+    """Mark the cost `top` of a single centre if it is near, choose the scales, and write the title of a column."""
+    low, high = axes.dataLim.intervaly
     if low < top * 1.05 and high > top * 0.8:
-        level(top, color=GREY)(axes)
-        high = max(high, 1.04 * top)
-    axes.set_ylim(min(low, 0.95 * high), high)
-    axes.tick_params(labelsize=6)
+        level(top, color=GREY, label="one centre at the mean")(axes)
+    if high > 8 * low:
+        axes.set_yscale("log")
+    axes.tick_params(labelsize=6.5)
     if size:
         axes.locator_params(axis="x", nbins=4)
     else:
         axes.set_xscale("log")
-        axes.set(xticks=[0.1, 1, 10, 100, 1000], xlim=(0.1, 1300))
+        axes.set(xticks=[1, 10, 100, 1000], xlim=(0.4, 1250))
         axes.minorticks_off()
-    power = max(0, int(np.floor(np.log10(top))))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 10.0**power:.3g}")
     if title:
-        unit = f"\ncost in 10$^{power}$" if power else "\n"
-        axes.set_title(title + unit, fontsize=7.5, weight="bold", pad=18)
+        axes.set_title(title, fontsize=7.5, weight="bold", pad=18)
 
 
 class Figure3(_CostFigure):
@@ -234,7 +247,7 @@ class _SizeFigure(_CostFigure):
     """Cost of private k-means against the sample size at two targets."""
 
     size = True
-    caption = f"Cost of private k-means on all rows against the expected sample size, two targets. {BEYOND}"
+    caption = f"Cost of private k-means on all rows against the expected sample size, for two targets. {BEYOND}"
 
 
 class Figure4(_SizeFigure):
@@ -256,10 +269,10 @@ class Figure5(OnData, _Figure):
     experiments = (TIMES,)
     keys = ("panel",)
     caption = (
-        "Time of weights, sampling and DP-Lloyd over that of full data against the expected size (percent), by data "
-        "set and sampler; dotted: the share of the records that is drawn. Last panel: parts of the relative time at "
-        "one size. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, so that the "
-        "relative cost of weights and sampling is larger."
+        "Time of weights, sampling and DP-Lloyd over that of full data (medians over turns) against the expected "
+        "sample size, by data set and sampler, and the share of the records that is drawn. Last panel: parts of the "
+        "relative time at one size. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, "
+        "so that the relative cost of weights and sampling is larger."
     )
     shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
     bar_size: ClassVar[float] = 20000.0
@@ -279,31 +292,31 @@ class Figure5(OnData, _Figure):
         ]  # fmt: skip
         bars = next(iter(parts.values()))
         m = self.bar_size if self.bar_size in set(bars["m_paper"]) else bars["m_paper"].max()
-        panels.append(Panel(f"{title_of(bars)}, m = {m:g}", [partial(_bars, part=where(bars, m_paper=m))]))
-        return draw_panels(panels, width=7.2, height=2.1, letters=False, ylabel="relative time (%)"), found
+        panels.append(Panel(f"{title_of(bars)},\nm = {m:g}", [partial(_bars, part=where(bars, m_paper=m))]))
+        return draw_panels(panels, width=7.2, height=2.1, ylabel="relative time (%)", ylim=(0, None)), found
 
 
 def _bars(axes: Axes, part: pd.DataFrame) -> None:
-    """Parts of the relative time."""
+    """Draw the parts of the relative time, in no sampler's colour."""
     below, places = np.zeros(len(part)), np.arange(len(part))
-    for name, colour, label in (("t_dp_lloyd", "#009E73", "DP-Lloyd"), ("t_sampling", "#CC79A7", "sampling"),
-                                ("t_weights", "#0072B2", "weights")):  # fmt: skip
+    for name, colour, label in (("t_dp_lloyd", "#4D4D4D", "DP-Lloyd"), ("t_sampling", "#999999", "sampling"),
+                                ("t_weights", "#D9D9D9", "weights")):  # fmt: skip
         height = (part[name] * part["rel_total_time"] / part["t_total"]).to_numpy()
         axes.bar(places, height, bottom=below, color=colour, label=label, width=0.6)
         below = below + height
-    axes.axhline(part["m_over_n_percent"].iloc[0], color="black", linestyle=":", linewidth=0.9)
-    axes.set_xticks(places, part["sampler"])
-    axes.set_ylim(0, 1.1 * below.max())
+    axes.axhline(part["m_over_n_percent"].iloc[0], color="black", linestyle=":", linewidth=1.2)
+    axes.set_xticks(places, [SAMPLERS[name]["label"].replace("-", "-\n") for name in part["sampler"]])
+    axes.grid(axis="x", visible=False)
 
 
 class Losses(OnData, _Figure):
     title = "Who gets which privacy: distribution of the losses"
     name = "losses"
     caption = (
-        "Share of the records with at most a loss (nats) at one target, by sampler, for two named groups of records: "
+        "Share of the records whose loss is at most a value, at one target, by sampler, for two groups of records: the "
         "classes of the data set, or large and small clusters of a stand-in. The privacy-optimal sampler gives every "
-        "record the target, up to those that are always taken; the others protect records near the mean far better "
-        "than the promise says. Calibrated as in the text."
+        "record the target, except records that are always taken; the others protect records near the mean far better "
+        "than the target. Calibrated as in the text."
     )
     experiments = ("importance_losses",)
 
@@ -313,21 +326,21 @@ class Losses(OnData, _Figure):
         drawn = frame.assign(share=summed).sort_values("group", kind="stable")
         panels = [
             Panel(title_of(part), [curves(part, "place", "share", by=("group", "sampler"), styles=_of_group,
-                                          drawstyle="steps-mid", marker="", linewidth=1.0)])
+                                          drawstyle="steps-mid", marker="")])
             for part in by_dataset(drawn).values()
         ]  # fmt: skip
-        figure = draw_panels(panels, columns=4, width=max(3.6, 1.9 * min(4, len(panels))), height=2.0, letters=False,
+        figure = draw_panels(panels, columns=4, width=max(3.6, 1.9 * min(4, len(panels))), height=2.0, ylim=(0, 1),
                              xlabel="loss (nats)", ylabel="share of the group", grid={"sharey": True})  # fmt: skip
         return figure, frame.reset_index(drop=True)
 
 
 def _of_group(key: tuple[str, str]) -> dict[str, Any]:
-    """Return the style of a sampler's losses in a group: one legend for all panels, the rarer of two groups dashed."""
+    """Return the style of a sampler's losses in a group: the rarer of two is dashed, on the pale line of the other."""
     group, sampler = key
     rare = group in ("positive class", "small clusters")
     kind = group if group == "all" else f"{'positive class or small' if rare else 'negative class or large'} clusters"
-    return {"color": SAMPLERS[sampler]["color"], "linestyle": (0, (2, 1)) if rare else "-",
-            "label": f"{SAMPLERS[sampler]['label']}, {kind}"}  # fmt: skip
+    look = {"linestyle": (0, (2, 1)), "linewidth": 1.0} if rare else {"linewidth": 2.4, "alpha": 0.5}
+    return {"color": SAMPLERS[sampler]["color"], "label": f"{SAMPLERS[sampler]['label']}, {kind}", **look}
 
 
 def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
@@ -340,10 +353,10 @@ class Profiles(_Figure):
     title = "Loss after sampling against the inclusion probability"
     name = "profiles"
     caption = (
-        "First panels: loss after sampling over the loss without, for losses c w^p at weight w, against the inclusion "
-        "probability. A ring marks curves to which Proposition 16 applies (some probability lowers the loss), a cross "
-        "those of Proposition 17 (none does). Last panel: loss of one sample for all of 10 rounds over that of a new "
-        "sample in each round, at equal noise, against the loss without sampling."
+        "(a) to (d) Loss after sampling over the loss without, for losses c wᵖ at weight w, against the inclusion "
+        "probability q. A ring marks curves to which Proposition 16 applies (some probability lowers the loss), a "
+        "cross those of Proposition 17 (none does). (e) Loss of one sample kept for all of 10 rounds over that of a "
+        "new sample in each round, at equal noise, against the loss without sampling."
     )
     experiments = ("importance_profiles",)
 
@@ -356,19 +369,22 @@ class Profiles(_Figure):
             looks = shaded(part["scale"], "c = {:g}")
             for scale, curve in part.groupby("scale"):
                 mark = "o" if curve["helps"].iloc[0] else "x" if curve["never_helps"].iloc[0] else ""
-                looks[scale] |= {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2]}
+                looks[scale] |= {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2],
+                                 "label": f"c = {scale:g}"}
             panels.append(Panel(
                 f"p = {exponent:g}", [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
-                {"xlabel": "inclusion probability", "ylabel": "" if panels else "loss after / without sampling"},
-                legend="" if panels else "best",
+                {"xlabel": "inclusion probability q", "ylabel": "loss after / without sampling"},
             ))  # fmt: skip
         rounds = rounds.assign(ratio=rounds["psi"] / rounds["other"])
         looks = shaded(rounds["q"], "q = {:g}")
+        panels[0] = replace(panels[0], layers=[*panels[0].layers, *(
+            line([], [], color="black", marker=mark, fillstyle="none", markersize=6, linestyle="none", label=label)
+            for mark, label in (("o", "sampling can lower the loss"), ("x", "sampling never does"))
+        )])  # fmt: skip
         panels.append(Panel("one sample / one a round", [
             curves(rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1), level(1, color=GREY),
-        ], {"xlabel": "loss without sampling (nats)"}, legend="best"))  # fmt: skip
-        figure = draw_panels(panels, columns=len(panels), width=1.75 * len(panels), height=2.5, letters=False,
-                             xscale="log", yscale="log")  # fmt: skip
+        ], {"xlabel": "loss without sampling (nats)", "ylabel": "loss, one sample / one a round"}))  # fmt: skip
+        figure = draw_panels([*panels, None], width=7.2, height=2.2, xscale="log", yscale="log")
         return figure, frame.reset_index(drop=True)
 
 
@@ -376,10 +392,9 @@ class Pareto(_Figure):
     title = "Loss and error of the best inclusion probabilities"
     name = "pareto"
     caption = (
-        "Sums with Laplace noise of one scale, against the expected size. Left: largest loss of the inclusion "
-        "probabilities that have the least error among those that keep a target (water-filling, one line a target, "
-        "from the privacy-optimal sampler on), and of uniform sampling (dotted). Right: their mean squared error over "
-        "that of uniform sampling of the same size."
+        "Sums with Laplace noise of one scale, against the expected sample size: (a) largest loss, (b) mean squared "
+        "error over that of uniform sampling of the same size, for the inclusion probabilities of least error among "
+        "those that keep a target (water-filling). Each line begins at the privacy-optimal sampler of its target."
     )
     experiments = ("importance_sums",)
 
@@ -391,16 +406,17 @@ class Pareto(_Figure):
         looks = shaded(water["target"], "target {:.3g} nats")
         first = water.drop_duplicates("target")
         panels = [
-            Panel("", [
+            Panel(text, [
                 base,
-                curves(water, "m", column, by="target", styles=looks, marker=".", markevery=1),
+                curves(water, "m", column, by="target", styles=looks, marker=".", markevery=1, nested=0.5),
                 curves(first, "m", column, by="target", styles=looks, marker=SAMPLERS["opt"]["marker"], markersize=6,
                        linestyle="none", label="_"),
+                line([], [], color=GREY, marker=SAMPLERS["opt"]["marker"], linestyle="none", label="privacy-optimal"),
             ], {"ylabel": text, "yscale": scale})
             for base, column, text, scale in (
                 (line([*uniform.index], [*uniform["max_loss"]], color="black", linestyle=":", label="uniform"),
                  "max_loss", "largest loss (nats)", "log"),
-                (level(1, linestyle=":", linewidth=1.2), "ratio", "error over that of uniform", "linear"),
+                (level(1, linestyle=":", linewidth=1.2), "ratio", "error / that of uniform sampling", "linear"),
             )
         ]  # fmt: skip
         figure = draw_panels(panels, columns=2, width=6.6, height=2.9, xscale="log", xlabel="expected sample size")
@@ -411,14 +427,16 @@ class NoiseAtlas(OnData, _Figure):
     title = "Noise by data set, size and target"
     name = "noise_atlas"
     caption = (
-        "Scale of the noise on sums over the radius (decimal logarithm), calibrated as in the text, by data set and "
-        "expected size (down) and target epsilon (across); right: the scale of uniform over that of core-set "
-        "sampling. Uniform and core-set from Table 1 alone; privacy-optimal from the norms of the data in this run, "
-        "which need not be the paper's. White: no such size meets the target."
+        "Scale of the noise on sums over the radius, calibrated as in the text, by data set and expected sample size "
+        "(rows) and target ε (columns); right: the scale of uniform over that of coreset sampling. Uniform and coreset "
+        "follow from Table 1 alone; privacy-optimal takes the norms of the data in this run, which need not be the "
+        "paper's. White: no noise meets the target at this size."
     )
     experiments = ("importance_noise",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        from matplotlib.ticker import MultipleLocator
+
         frame = chosen_noise(self.needed(records, "importance_noise", variants=("stated",)))
         frame = frame[frame["m_paper"] > 0].assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
         wide = frame.pivot(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative")
@@ -436,12 +454,18 @@ class NoiseAtlas(OnData, _Figure):
             ratio = panel == "ratio"
             marks = axes.imshow(picture, aspect="auto", cmap="magma" if ratio else "viridis",
                                 vmin=1 if ratio else ends[0], vmax=None if ratio else ends[1])  # fmt: skip
-            axes.set_xticks(range(len(targets)), [f"{epsilon:g}" for epsilon in targets], rotation=60, fontsize=6)
+            axes.set_xticks(range(len(targets)), [f"{epsilon:g}" for epsilon in targets], rotation=60, fontsize=7)
             axes.grid(False)
             axes.set_xlabel("ε (nats)")
-            panel_letter(axes, "uniform / coreset" if ratio else SAMPLERS[panel]["label"])
+            letter = "abcd"[[*maps].index(panel)]
+            panel_letter(axes, f"({letter}) {'uniform / coreset' if ratio else SAMPLERS[panel]['label']}")
             if ratio or axes is grid[0, 0]:
                 figure.colorbar(marks, ax=axes if ratio else list(grid[0][:-1]), location="bottom", shrink=0.7,
-                                label="ratio of scales" if ratio else "log10 of the scale over the radius")  # fmt: skip
-        grid[0, 0].set_yticks(range(len(lines)), [f"{TITLES[name]}, {m:g}" for name, m in lines], fontsize=6)
+                                label="ratio of scales" if ratio else "scale / radius",
+                                ticks=MultipleLocator(1), format=None if ratio else _power)  # fmt: skip
+        grid[0, 0].set_yticks(range(len(lines)), [f"{TITLES[name]}, {m:g}" for name, m in lines], fontsize=7)
         return finish(figure), frame.reset_index(drop=True)
+
+
+def _power(exponent: float, _: object = None) -> str:
+    return f"{10.0**exponent:g}"
