@@ -1,5 +1,7 @@
 """Write docs/deviations.md from the errata of the papers: tables of all of them with their verdicts, then the entries.
 
+What docs/found says of errata and verdicts is written again, too.
+
 By hand, after a change to an errata.md, to printed numbers or to expected verdicts:
     python workflow/scripts/tabulate_errata.py
 """
@@ -10,6 +12,7 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
+import write_found
 
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.papers import errata_files, papers
@@ -31,7 +34,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=ROOT / "docs/deviations.md")
     parser.add_argument("--papers", type=Path, default=ROOT / "src/dpsub/papers")
     options = parser.parse_args()
-    replace_file(options.output, document(read_expected(options.papers)).encode())
+    verdicts = read_expected(options.papers)
+    replace_file(options.output, document(verdicts).encode())
+    write_found.renew(verdicts)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ PAPER = Paper(
     title="Zhao and Liu 2023: multistage sampling (MUST)",
     citation=Citation(
         authors=("Xingyuan Zhao", "Fang Liu"),
-        title="Multistage sampling technique (MUST)",
+        title="Enhancing trade-offs in privacy, utility, and computational efficiency through "
+        "multistage sampling technique (MUST)",
         venue="arXiv:2312.13389",
         year=2023,
     ),

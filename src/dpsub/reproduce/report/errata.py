@@ -89,7 +89,7 @@ def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFr
         lines += [f"**{chapter}**\n", "| erratum | about | printed numbers and statements |", "| --- | --- | --- |"]
         for one in listed:
             if one.chapter == chapter:
-                title, place = one.title.replace("|", "\\|"), _anchor(f"{one.name}. {one.title}")
+                title, place = one.title.replace("|", "\\|"), anchor(f"{one.name}. {one.title}")
                 lines.append(f"| [{one.name}](#{place}) | {title} | {_counted(about.get(one.name, Counter()))} |")
         lines.append("")
     chapters = [path.read_text(encoding="utf-8").replace(_FROM_A_PAPER, "](") for path in files]
@@ -111,7 +111,7 @@ def _verdicts_by_erratum(printed: Iterable[Path], verdicts: pd.DataFrame, known:
     return found
 
 
-def _anchor(heading: str) -> str:
+def anchor(heading: str) -> str:
     """Return the anchor that GitHub and the documentation site give to a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 

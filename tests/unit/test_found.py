@@ -1,0 +1,75 @@
+"""The pages of what was found: as committed they are what papers' prose, errata and verdicts say, numbers apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dpsub.reproduce.papers import Paper, papers
+from dpsub.reproduce.verdicts import read_expected
+from tests.gone import needs_all_papers
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs/found"
+VERDICTS = read_expected(ROOT / "src/dpsub/papers")
+EVERY = pytest.mark.parametrize("paper", papers().values(), ids=lambda paper: paper.key)
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "workflow/scripts"))
+        import write_found
+
+        yield write_found
+
+
+def parts(script: ModuleType, paper: Paper) -> tuple[str, str]:
+    """What a page says that needs a run, and the rest."""
+    top, _, end = (PAGES / f"{paper.key}.md").read_text(encoding="utf-8").partition(script.MADE)
+    return top, end
+
+
+@EVERY
+def test_what_needs_no_run_is_current(script: ModuleType, paper: Paper) -> None:
+    top, end = parts(script, paper)
+    assert end == script.tail(paper, VERDICTS), "run workflow/scripts/write_found.py"
+    *fixed, last = script.body(paper, VERDICTS, None).split(script.ANY)
+    pattern = "".join(re.escape(text) + ".+?" for text in fixed) + re.escape(last)
+    assert re.fullmatch(pattern, top, re.DOTALL), "run workflow/scripts/write_found.py --results with those of a run"
+    assert not re.search(r"nan|\{\{|\0", top)
+
+
+@EVERY
+def test_pictures_are_small_and_links_lead_somewhere(script: ModuleType, paper: Paper) -> None:
+    top, end = parts(script, paper)
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", top)
+    assert pictures and all((PAGES / name).stat().st_size < 60_000 for name in pictures)
+    for page in re.findall(r"\]\(([^)#]+\.md)", top + end):
+        assert (PAGES / page).exists(), page
+    headings = {script.errata.anchor(text) for text in re.findall(r"^#+ (.+)$", end, re.MULTILINE)}
+    assert set(re.findall(r"\]\(#([^)]+)\)", top + end)) <= headings
+
+
+@EVERY
+def test_a_verdict_that_changes_shows(script: ModuleType, paper: Paper) -> None:
+    """Else the test above could not fail."""
+    other = VERDICTS.assign(verdict=VERDICTS["verdict"].replace({"fails": "holds", "reproduced": "differs"}))
+    judged = (VERDICTS["paper"] == paper.key).any()
+    assert (script.tail(paper, other) != script.tail(paper, VERDICTS)) == judged
+
+
+@needs_all_papers
+def test_the_list_has_the_first_paragraph_of_each_page(script: ModuleType) -> None:
+    listed = (PAGES / "index.md").read_text(encoding="utf-8")
+    for paper in papers().values():
+        assert f"- [{paper.title}]({paper.key}.md). {script.summary(parts(script, paper)[0])}\n" in listed
+
+
+def test_numbers_are_written_with_powers_of_ten(script: ModuleType) -> None:
+    assert [script.shown(x, 3) for x in (0.5701, 4.0, 120.4, 4.17e-06, 1.234e7)] == [
+        "0.570", "4.00", "120", "4.17 × 10⁻⁶", "1.23 × 10⁷"]  # fmt: skip
