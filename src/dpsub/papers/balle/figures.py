@@ -10,6 +10,7 @@ from dpsub.papers.balle.claims import CURVES, PANELS
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.claims import Claim
 from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style, where
+from dpsub.reproduce.labels import sampler_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 
 STATUS = "structure reproduced, parameters chosen"
 BASES: dict[str, dict[str, Any]] = {
-    "randomised_response": {"label": "rand. response", "color": "#CC79A7", "linestyle": "-"},
+    "randomised_response": {"label": "randomised\nresponse", "color": "#CC79A7", "linestyle": "-"},
     "laplace": {"label": "Laplace", "color": "#0072B2", "linestyle": (0, (4, 1.5))},
     "gaussian": {"label": "Gaussian", "color": "#D55E00", "linestyle": (0, (1, 1.2))},
 }
 SIZES = ("#56B4E9", "#0072B2", "#002B55")  # light to dark with m
 OTHERS: dict[str, tuple[Any, str, str]] = {
-    "wr_no_group": ((0, (1, 1.2)), "with", "without"),
+    "wr_no_group": ((0, (1, 1.2)), "group effect", "without"),
     "wr_black_box": ((0, (4, 1.5)), "white-box", "black-box"),
 }
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -37,10 +38,10 @@ class Figure1(Artefact):
     name = "figure1"
     kind = "figure"
     caption = (
-        "Structure reproduced, parameters chosen: the values in the paper's legends are not part of its text. (a) "
-        "Profiles of three mechanisms with equal delta at epsilon = 0. (b) Gaussian and (c) Laplace mechanism "
-        "subsampled with (WR) and without (WOR) replacement. (d) Laplace under WR with and without the group effect. "
-        "(e) Laplace under WR with white-box and black-box groups."
+        "Privacy profiles. (a) Three mechanisms with equal δ at ε = 0. (b) The Gaussian and (c) the Laplace "
+        "mechanism on samples with (WR) and without (WOR) replacement. (d) The Laplace mechanism under WR, with and "
+        "without the group effect. (e) The same with white-box and black-box groups. The shape of the curves is "
+        "reproduced; their parameters are chosen here, since those of the printed figure stand only in its images."
     )
     experiments = (CURVES,)
     keys = ("panel", "property")
@@ -83,14 +84,15 @@ def _bases(frame: pd.DataFrame) -> list[Any]:
 
 def _sampled(frame: pd.DataFrame) -> list[Any]:
     sizes = frame.groupby("curve")["m"].first()
-    styles = {name: sampler_style(name) | {"label": f"{name.upper()}, m = {sizes[name]}"} for name in ("wor", "wr")}
+    styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}, m = {sizes[name]}"}
+              for name in ("wor", "wr")}  # fmt: skip
     start = where(frame, curve="none")["delta"].max()
 
     def outside(axes: Axes) -> None:  # where both panels have no curve
-        axes.text(0.97, 0.56, f"no sampling: δ(0) = {start:.3f},\noutside the frame", transform=axes.transAxes,
+        axes.text(0.97, 0.48, f"without sampling,\nδ(0) = {start:.3f}:\nabove this axis", transform=axes.transAxes,
                   ha="right", fontsize=6.5, color="#404040")  # fmt: skip
 
-    return [curves(frame, "x", "delta", by="curve", styles=styles), outside]
+    return [curves(frame, "x", "delta", by="curve", styles=styles, nested=1.2), outside]
 
 
 def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
@@ -98,11 +100,11 @@ def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
     dashes, plain, dashed = OTHERS[other]
     styles: dict[Any, dict[str, Any]] = {}
     for colour, m in zip(SIZES, sorted(frame["m"].unique()), strict=False):
-        styles[m, "wr"] = {"color": colour, "linestyle": "-", "label": f"m = {m}"}
+        styles[m, "wr"] = {"color": colour, "alpha": 0.45, "linewidth": 3.0, "label": f"m = {m}"}
         styles[m, other] = {"color": colour, "linestyle": dashes, "label": "_"}
-    names = [line([], [], color="#606060", linestyle=style, label=label)
-             for style, label in (("-", plain), (dashes, dashed))]  # fmt: skip
-    return [curves(frame, "x", "delta", by=("m", "curve"), styles=styles), *names]
+    names = [line([], [], color="#606060", label=label, **style)
+             for style, label in (({"alpha": 0.45, "linewidth": 3.0}, plain), ({"linestyle": dashes}, dashed))]
+    return [curves(frame, "x", "delta", by=("m", "curve"), styles=styles, marker=""), *names]
 
 
 def _parameters(frame: pd.DataFrame) -> Any:
@@ -110,7 +112,8 @@ def _parameters(frame: pd.DataFrame) -> Any:
     sampled = where(frame, curve="wor").iloc[0]
     starts = ", ".join(f"{level:g}" for level in sorted(where(frame, panel="a")["level"].unique()))
     sizes = f"n = {round(sampled['m'] / sampled['eta'])}, Δ/scale = {sampled['level']:g}"
-    text = f"{STATUS}\n\n(a) δ(0) = {starts}\n(b) to (e) {sizes}"
+    status = STATUS.replace(", ", ",\n")
+    text = f"{status}\n\n(a) δ(0) = {starts}\n(b) to (e) {sizes}"
 
     def draw(axes: Axes) -> None:
         axes.axis("off")
@@ -126,10 +129,11 @@ class NoiseEfficiency(Artefact):
     name = "noise_efficiency"
     kind = "figure"
     caption = (
-        "(a) Efficiency of the noise, gamma lambda / epsilon with lambda = log(1 + (exp(epsilon) - 1)/gamma): the "
-        "noise of a total of all records over that of a total of a Poisson sample scaled by 1/gamma, at equal epsilon. "
-        "(b) Standard deviation of the estimated total of n values spread over [0, 1], by source; the sampling error "
-        "does not depend on epsilon. Sampling never pays for itself in noise."
+        "What Poisson sampling at rate γ costs at equal ε. (a) Efficiency γλ/ε with λ = log(1 + (exp(ε) − 1)/γ): the "
+        "noise of a total of all records, divided by the noise of a total of the sample scaled by 1/γ. (b) Standard "
+        "deviation of the estimated total of n values spread over [0, 1], from noise, from sampling, and in total; "
+        "the sampling error does not depend on ε. Both errors fall as γ rises: sampling never pays for itself in "
+        "noise."
     )
     experiments = ("balle_noise",)
     keys = ("epsilon",)
@@ -151,20 +155,20 @@ class NoiseEfficiency(Artefact):
         styles = {epsilon: {"color": colour, "label": f"ε = {epsilon:g}"}
                   for colour, epsilon in zip(COLOURS, frame["epsilon"].unique(), strict=False)}  # fmt: skip
         sampling = frame[(frame["epsilon"] == frame["epsilon"].min()) & (frame["sampling_error"] > 0)]
-        errors = [curves(frame, "rate", name, by="epsilon", styles=styles, label="_", linestyle=PARTS[name])
-                  for name in ("total_error", "noise_error")]  # fmt: skip
+        errors = [curves(frame, "rate", name, by="epsilon", styles=styles, label="_", linestyle=PARTS[name],
+                         nested=0.6 * (name == "total_error")) for name in ("total_error", "noise_error")]  # fmt: skip
         names = [line([], [], color="#606060", linestyle=PARTS[f"{name}_error"], label=name)
                  for name in ("total", "noise")]  # fmt: skip
         names.append(line(sampling["rate"], sampling["sampling_error"], color="black",
                           linestyle=PARTS["sampling_error"], label="sampling"))  # fmt: skip
         panels = [
-            Panel("noise of all records over noise with sampling",
+            Panel("noise without over noise with sampling",
                   [curves(frame, "rate", "efficiency", by="epsilon", styles=styles)],
-                  {"ylabel": "efficiency γλ / ε", "ylim": (0, 1.03)}, "upper left"),
-            Panel("error of the estimated total, colours as in (a)", [*errors, *names],
+                  {"ylabel": "efficiency γλ / ε", "ylim": (0, 1)}, "upper left"),
+            Panel("error of the total, colours as in (a)", [*errors, *names],
                   {"yscale": "log", "ylabel": f"standard deviation, n = {frame['n'].iloc[0]}"}, "upper right"),
         ]  # fmt: skip
         figure = draw_panels(panels, columns=2, width=6.6, height=2.7, labels=self.labels(records),
-                             xlabel="sampling rate γ", xscale="log")  # fmt: skip
+                             xlabel="sampling rate γ", xscale="log", xlim=(frame["rate"].min(), 1))  # fmt: skip
         kept = ["n", "epsilon", "rate", "base_epsilon", "efficiency", *PARTS]
         return figure, frame[kept].reset_index(drop=True)

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CURVES: dict[tuple[str, str], dict[str, Any]] = {
-    ("stated", "upper"): {"label": "upper, as printed", "color": "#D55E00", "linestyle": "-"},
-    ("stated", "lower"): {"label": "lower, as printed", "color": "#D55E00", "linestyle": ":"},
-    ("consistent", "upper"): {"label": "upper, corrected", "color": "#0072B2", "linestyle": "-"},
-    ("consistent", "lower"): {"label": "lower, corrected", "color": "#0072B2", "linestyle": ":"},
+    ("stated", "upper"): {"label": "upper bound, as printed", "color": "#F5C6A0", "linewidth": 5.0},
+    ("stated", "lower"): {"label": "lower bound, as printed", "color": "#D55E00", "linewidth": 2.5},
+    ("consistent", "upper"): {"label": "upper bound, corrected", "color": "#A6CDE8", "linewidth": 5.0},
+    ("consistent", "lower"): {"label": "lower bound, corrected", "color": "#0072B2", "linewidth": 2.5},
     ("rigorous", "upper"): {"label": "exact worst loss", "color": "black", "linestyle": (0, (4, 2))},
 }
+"""Variant and side -> style; bounds that all but coincide lie on each other, wide to narrow."""
 TOPICS = {
     "printed": {"label": "as printed", "color": "#D55E00", "marker": "o"},
-    "uniform": {"label": "uniform", "color": "#0072B2", "marker": "s"},
-    "log_uniform": {"label": "log-uniform", "color": "#009E73", "marker": "^"},
-    "vertex": {"label": "at the class limits", "color": "#CC79A7", "marker": "D"},
-    "piled": {"label": "piled at the lower limits", "color": "#666666", "marker": "v"},
+    "uniform": {"label": "synthetic, uniform", "color": "#0072B2", "marker": "s"},
+    "log_uniform": {"label": "synthetic, log-uniform", "color": "#009E73", "marker": "^"},
+    "vertex": {"label": "synthetic, at the class limits", "color": "#CC79A7", "marker": "D"},
+    "piled": {"label": "synthetic, piled at the lower limits", "color": "#666666", "marker": "v"},
 }
 
 
@@ -38,9 +39,9 @@ class Figure1(Artefact):
     title = "Figure 1. A data-dependent sampling scheme"
     name = "figure1"
     caption = (
-        "Data-dependent sampling: auxiliary data H set the sampling scheme C(H), which draws the sample S from the "
-        "population P, on which the epsilon-DP mechanism M runs. What is promised to the population is the privacy of "
-        "the whole, M_C."
+        "Data-dependent sampling. Auxiliary data H determine the sampling scheme C(H), which draws the sample S from "
+        "the population P; an ε-DP mechanism M runs on S. Privacy is measured end to end, for the mechanism M_C that "
+        "maps H and P to the release."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -77,9 +78,10 @@ class Figure2(Artefact):
     title = "Figure 2. Bounds of Theorem 3.1 for a random sample size"
     name = "figure2"
     caption = (
-        "Loss under substitution when the sample's size is a truncated Gaussian with mean n/2 (n = 10,000) and the "
-        "mechanism is 0.01-DP under add_remove. The printed upper curve lies below the exact loss: it holds only for "
-        "mechanisms that are 0.01-DP under substitution as well. Left: sigma on a linear axis; right: logarithmic."
+        "Privacy loss under substitution when the size of the sample is a truncated Gaussian with mean n/2 (n = "
+        "10,000) and the mechanism is 0.01-DP when a record is added or removed, with σ on (a) a linear and (b) a "
+        "logarithmic axis. The exact loss exceeds the printed upper bound, which holds only for mechanisms that are "
+        "0.01-DP under substitution as well."
     )
     experiments = ("bun_random_size",)
 
@@ -89,7 +91,9 @@ class Figure2(Artefact):
         sides = frame.melt(["variant", "sigma"], ["upper", "lower"], "side", "loss")
         layers = [curves(sides, "sigma", "loss", by=("variant", "side"), styles=CURVES),
                   *named_level(epsilon, "ε"), *named_level(2 * epsilon, "2ε")]  # fmt: skip
-        panels = [Panel(f"{scale} axis", layers, {"xscale": scale}) for scale in ("linear", "log")]
+        least, largest = frame["sigma"].min(), frame["sigma"].max()
+        panels = [Panel(f"{name} axis", layers, {"xscale": scale, "xlim": (low, largest)})
+                  for name, scale, low in (("linear", "linear", 0), ("logarithmic", "log", least))]  # fmt: skip
         figure = draw_panels(
             panels, columns=2, width=6.8, height=3.0, labels=self.labels(records), grid={"sharey": True},
             xlabel="standard deviation σ of the size", ylabel="ε′ (nats)", ylim=(0.4 * epsilon, 2.1 * epsilon),
@@ -104,24 +108,26 @@ class FigureE1(Artefact):
     title = "Appendix E.1. Neyman allocation when one establishment grows"
     name = "figureE1"
     caption = (
-        "Change of each class's Neyman allocation (m = 10,000) when the smallest establishment is raised to the top "
-        "code: as printed, and for synthetic populations (made-up class counts) with four ways to fill the classes. "
-        "Only classes whose top one is piled up at its lower limit come near the printed change."
+        "Change of the Neyman allocation (m = 10,000), class by class, when the smallest establishment is raised to "
+        "the top code: as printed, and for synthetic populations with made-up class counts and four ways of filling "
+        "the classes. Only populations whose top class is piled up at its lower limit come near the printed change."
     )
     experiments = ("bun_neyman",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "bun_neyman", variants=("consistent",)).assign(change=change)
-        frame = frame.assign(low_end=frame["change"].clip(upper=0), high_end=frame["change"].clip(lower=0))
         classes = frame[frame["topic"] == "printed"]
-        places = frame["topic"].map({topic: 0.14 * (place - 2) for place, topic in enumerate(TOPICS)})
+        shown = frame[frame["topic"].isin(TOPICS)]
+        beside = shown["topic"].map({topic: 0.14 * (place - 2) for place, topic in enumerate(TOPICS)})
+        shown = shown.assign(at=shown["stratum"] + beside)
         layers = [
             level(0, linewidth=0.6), lambda axes: axes.grid(axis="x", visible=False),
-            curves(frame.assign(at=frame["stratum"] + places), "at", "change", by="topic", styles=TOPICS,
-                   bars=("low_end", "high_end"), linestyle="none", markevery=1),
+            lambda axes: axes.vlines(shown["at"], 0, shown["change"], linewidth=0.8,
+                                     colors=[TOPICS[topic]["color"] for topic in shown["topic"]]),
+            curves(shown, "at", "change", by="topic", styles=TOPICS, linestyle="none", markevery=1),
         ]  # fmt: skip
         panel = Panel("", layers, {
-            "xlabel": "employees of the establishment", "ylabel": "change of the allocation",
+            "xlabel": "class of establishments, by employees", "ylabel": "change of the allocation (establishments)",
             "xticks": classes["stratum"],
             "xticklabels": [f"{low}–\n{high}" for low, high in zip(classes["low"], classes["high"], strict=True)],
         }, "upper left")  # fmt: skip
