@@ -2,7 +2,7 @@
 
 *Canaries.*  The code in use is played with and without a canary: an event chosen on one half of the draws has exact
 intervals (Clopper and Pearson) on the other half; the log of lower end with over upper end without is below the loss.
-*Core-sets.*  Theorem 15: |cost of all - cost of sample| <= (e/2)(cost of all at C + at the mean) for all C of at most k
+*Coresets.*  Theorem 15: |cost of all - cost of sample| <= (e/2)(cost of all at C + at the mean) for all C of at most k
 centres at once, for independent draws.  `coreset_deviation` is the least e for one C, for any weighted sample.
 """
 
@@ -132,7 +132,7 @@ def audit_first_centres(mode: str, rng: np.random.Generator, *, n: int = 60, d: 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
     """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1; ArgumentError if all rows are alike.
 
-    Theorem 15: lightweight core-sets of Bachem et al. 2018, whose distances are squared."""
+    Theorem 15: lightweight coresets of Bachem et al. 2018, whose distances are squared."""
     rows = checked_points(points)
     squares = ((rows - rows.mean(axis=0, dtype=float)) ** 2).sum(axis=1, dtype=float)
     total = float(squares.sum())

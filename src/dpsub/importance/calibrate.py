@@ -2,7 +2,7 @@
 
 With s = T / beta_sum, offset = beta_sum / beta_count a record of norm z has the unsampled loss s (z + offset), and at
 inclusion probability q at most eps* iff s <= f(z) = q log(1 + E/q) / (z + offset), E = e^{eps*} - 1.  Full and uniform
-sampling have the least f at the radius.  For core-sets, q(z) = A + B z^2, it is proved for all norms by halving cells:
+sampling have the least f at the radius.  For coresets, q(z) = A + B z^2, it is proved for all norms by halving cells:
 f'/f = e(u) q'/q - 1 / (z + offset), e(u) = 1 - (u / (1 + u)) / log(1 + u), u = E/q (docs/importance.md, section 4).
 """
 
@@ -162,9 +162,9 @@ def calibrate(sampler: str, facts: DataFacts, *, target: float, m: float | None 
     target : eps* from 1e-30 to 1e30; infinite for no noise (not for `opt`, whose probabilities come from the target)
     m : expected sample size from 1e-6 to n; not for `full`
     mode : {"released", "stated", "repaired"}
-        `released`: core-sets' least on a grid of 100, weights of `opt` as midpoints; `repaired`: a split that scales.
+        `released`: coresets' least on a grid of 100, weights of `opt` as midpoints; `repaired`: a split that scales.
     norms : needed by `opt` only, whose size depends on all of them, shape (n,)
-    mixing : of the core-set sampler, from 1e-9 to 1
+    mixing : of the coreset sampler, from 1e-9 to 1
     centre_norm : of the repaired split, see :func:`count_offset`
     """
     checks.one_of("sampler", sampler, SAMPLERS)

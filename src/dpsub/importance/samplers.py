@@ -95,7 +95,7 @@ def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mix
     ----------
     m : expected sample size over all n records; refused, not clipped, where a probability would exceed 1
     mean_square : mean of z^2 over the n records, above 0
-    mixing : in [0, 1]; 1 is uniform.  importance, Section 4, after the core-sets of Bachem et al. 2018
+    mixing : in [0, 1]; 1 is uniform.  importance, Section 4, after the coresets of Bachem et al. 2018
     """
     z, moment = checked_lengths("norms", norms), checks.real("mean_square", mean_square, above=0, at_least=1e-60)
     size, share = expected_size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)

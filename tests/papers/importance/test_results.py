@@ -179,7 +179,7 @@ def test_the_report_has_a_sentence_from_each_table(records: Frames, tmp_path: Pa
         artefact = REGISTRY.get(f"importance/{name}")()
         cells[name] = read_cells(build(artefact, records, printed_rows(artefact), OutputDirs.under(tmp_path))["csv"])
     text = " ".join(TAKEAWAYS.sentences(Tables(cells)))
-    for words in ("2 fail as printed", "Canaries", "released code (", "times the noise of core-set", "Song", "Delta."):
+    for words in ("2 fail as printed", "Canaries", "released code (", "times the noise of coreset", "Song", "Delta."):
         assert words in text
     assert TAKEAWAYS.sentences(Tables({})) == []
 

@@ -69,7 +69,7 @@ def error_and_loss(frames: Frames) -> Finding:
 
 
 def size_limit(frames: Frames) -> Finding:
-    """Section 4: no core-set probabilities beyond m = n x/r^2, "necessary"; it is, if the true limit is no larger."""
+    """Section 4: no coreset probabilities beyond m = n x/r^2, "necessary"; it is, if the true limit is no larger."""
     frame = pick(frames[NOISE], data_label="table1", sampler="core").drop_duplicates("dataset").set_index("dataset")
     limit = frame["n"] * frame["mean_square"] / frame["radius"] ** 2
     ratio = frame["m_max"] / limit

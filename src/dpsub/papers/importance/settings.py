@@ -17,7 +17,7 @@ Dimension = Annotated[int, Field(ge=1, le=100_000, description="Number of column
 Factor = Annotated[float, Field(ge=1)]
 Clusters = Annotated[int, Field(ge=1, le=10_000, description="Number of clusters.")]
 Rounds = Annotated[int, Field(ge=1, le=1_000, description="Rounds of DP-Lloyd.")]
-Mixing = Annotated[float, Field(gt=0, le=1, description="Uniform share of the core-set sampler.")]
+Mixing = Annotated[float, Field(gt=0, le=1, description="Uniform share of the coreset sampler.")]
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """Of the losses of a group of records."""

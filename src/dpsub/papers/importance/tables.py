@@ -1,4 +1,4 @@
-"""Tables of Fay et al., and beyond: noise, costs, canaries, core-sets, losses of groups, what a delta buys."""
+"""Tables of Fay et al., and beyond: noise, costs, canaries, coresets, losses of groups, what a delta buys."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class NoiseScales(_SaidByRow):
     caption = (
         "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
         "counts, the loss psi that results (as done: of the released weights and grid, which may exceed the target), "
-        "and the largest size that meets the target. Full data, uniform and core-set sampling follow from the "
+        "and the largest size that meets the target. Full data, uniform and coreset sampling follow from the "
         "radius and mean square of Table 1; the privacy-optimal sampler needs all norms, here those of the data "
         "named. Empty: no such size meets the target."
     )
@@ -186,12 +186,12 @@ class Costs(_SaidAbove):
 
 
 class Coreset(_SaidAbove):
-    title = "Cost of core-set samples without privacy"
+    title = "Cost of coreset samples without privacy"
     name = "coreset"
     caption = (
         "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
         "centres, random rows and centres fitted to the sample (mean over repeats, with its error): lower bounds of "
-        "the epsilon of a lightweight core-set. independent: draws of the theorem; poisson: the sampler that is used, "
+        "the epsilon of a lightweight coreset. independent: draws of the theorem; poisson: the sampler that is used, "
         "of which the theorem does not speak. deviation_times_root: times the root of the size, which the theorem has "
         "constant."
     )

@@ -25,7 +25,7 @@ def canaries(tables: Tables) -> str:
 
 
 def savings(tables: Tables) -> str:
-    """Say how much noise the core-set sampler saves on Table 1's numbers."""
+    """Say how much noise the coreset sampler saves on Table 1's numbers."""
     key = ["dataset", "m", "epsilon"]
     fields = dict.fromkeys(key, "*")
     unif, core = (tables.rows("noise_scales", "beta_sum", sampler=name, **fields) for name in ("unif", "core"))
@@ -35,7 +35,7 @@ def savings(tables: Tables) -> str:
     ratio = (both["stated_unif"] / both["stated_core"]).dropna()
     return (
         f"**Noise.** At equal target and expected size uniform sampling needs {ratio.min():.3g} to {ratio.max():.3g} "
-        f"times the noise of core-set sampling, over {len(ratio)} cells that follow from Table 1, without data."
+        f"times the noise of coreset sampling, over {len(ratio)} cells that follow from Table 1, without data."
     )
 
 

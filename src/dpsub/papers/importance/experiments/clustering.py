@@ -51,7 +51,7 @@ class ImportanceData(OnPointSets):
 class ImportanceNoise(OnPointSets):
     """Scales of the noise, proved loss and attainable size; s is NaN where a size cannot be obtained at a target.
 
-    Rows with the data label "table1" (not as_done) need no data: full data, uniform and core-set sampling at the
+    Rows with the data label "table1" (not as_done) need no data: full data, uniform and coreset sampling at the
     paper's radius and mean square. Variants: as_done is the calibration of the released code, stated that of the text,
     consistent has a split between sums and counts that scales with the data.
     """

@@ -1,4 +1,4 @@
-"""Record by record: proved losses, what canaries and core-sets show of them, and what a delta buys (Fay et al.)."""
+"""Record by record: proved losses, what canaries and coresets show of them, and what a delta buys (Fay et al.)."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class ImportanceCoreset(OnPointSets):
 class ImportanceGain(Experiment):
     """Proved epsilons at one delta of noise that was set for pure privacy; first centres do not depend on the data.
 
-    Topics: "lloyd", counts and sums at the radius and mean square of Table 1, for full data, uniform and core-set
+    Topics: "lloyd", counts and sums at the radius and mean square of Table 1, for full data, uniform and coreset
     sampling; "sums", sums only, by dimension; "gaussian", the largest weight of a record whose noise is Gaussian, by
     its shift mu at weight 1 (`proved` is the weight).
     """
