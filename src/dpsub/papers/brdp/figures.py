@@ -268,9 +268,11 @@ class Figure6(PaperFigure):
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = frame.assign(ratio=frame["exact_delta"] / frame["delta"])
+        ratios = frame.loc[frame["rule"].isin([*SAMPLED]), "ratio"].clip(0.1)
         texts = {"sampling_rate": "sampling rate", "acceptance": "acceptance", "ratio": "exact / stated δ"}
         share: dict[str, Any] = {"ylim": (0, 1)}
-        limits = {"sampling_rate": share, "acceptance": share, "ratio": {"yscale": "log", "ylim": (0.2, 5000)}}
+        limits = {"sampling_rate": share, "acceptance": share,
+                  "ratio": {"yscale": "log", "ylim": (0.5 * ratios.min(), 3 * ratios.max())}}  # fmt: skip
         panels = [
             Panel(f"{query}: {text}", [
                 *([_above] if column == "ratio" else []),
