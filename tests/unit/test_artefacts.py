@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ from scipy import stats
 from dpsub.errors import ArgumentError
 from dpsub.reproduce import artefacts, published, statistics
 from dpsub.reproduce.artefacts import values_frame
-from dpsub.reproduce.labels import display, escape_latex, escape_markdown, like, usual, with_error
+from dpsub.reproduce.digits import as_printed, form_of, written
+from dpsub.reproduce.labels import display, escape_latex, escape_markdown, in_symbols
 from dpsub.reproduce.layout import Layout, blocks, latex, markdown, table_cells
 from dpsub.reproduce.verdicts import compare, overall
 
@@ -83,24 +85,50 @@ def test_one_replicate_has_no_error_and_bad_input_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "template", "text"),
+    ("value", "form", "text"),
     [
-        (0.0123456, "0.976", "0.012"), (2.87e-5, "0.095", "2.87e-05"), (4.172e-6, "4.17e-06", "4.17e-06"),
-        (0.0, "0.095", "0"), (math.nan, "0.095", ""), (28.25, "29", "28"), (1.5, "", "1.5"),
-        (1e-15, "0", "1e-15"), (math.inf, "0.1", "inf"), (-0.0042, "0.0029", "-0.0042"),
+        (0.0123456, "0.976", "0.012"), (2.87e-5, "0.095", "2.87 × 10⁻⁵"), (4.172e-6, "4.17e-06", "4.17 × 10⁻⁶"),
+        (0.0, "0.095", "0"), (math.nan, "0.095", ""), (28.25, "29", "28"), (1.5, "", "1.500"), (0.95548, "1e-06", "1"),
+        (1e-15, "", "1.000 × 10⁻¹⁵"), (9.99996e-5, "", "1.000 × 10⁻⁴"), (math.inf, "0.1", "∞"), (8000.0, "1", "8000"),
+        (-0.0042, "0.0029", "−0.0042"), (-0.0004, "0.00", "−4.00 × 10⁻⁴"), (7031359.55, "1.00", "7031359.55"),
     ],
 )  # fmt: skip
-def test_numbers_take_the_digits_of_the_printed_one(value: float, template: str, text: str) -> None:
-    assert like(value, template) == text
+def test_numbers_take_the_digits_of_the_printed_one(value: float, form: str, text: str) -> None:
+    assert written(value, form) == text
 
 
-def test_a_value_with_an_error_gets_one_digit_more() -> None:
-    assert with_error(0.99712, 0.00163, math.nan, math.nan, "0.997") == "0.9971 ± 0.0016"
-    assert with_error(0.5, 0.3, math.nan, math.nan, "0.997") == "0.5000 ± 0.3000"
-    assert with_error(28.6056, 0.0112, math.nan, math.nan, "29") == "28.606 ± 0.011"
-    assert with_error(15, math.nan, 13, 17, "15") == "15 [13, 17]"
-    assert with_error(math.nan, 1.0, 0.0, 2.0, "15") == ""
-    assert usual(["0.1", "0.22", "0.33", "NA"]) == "0.22"
+@pytest.mark.parametrize(
+    ("value", "about", "text"),
+    [
+        (0.74748, {"error": 4e-5}, "0.747480 ± 0.000040"), (0.0774, {"error": 2.1e-4}, "0.07740 ± 0.00021"),
+        (0.00047, {"error": 0.01212}, "0.000 ± 0.012"), (28.6056, {"error": 0.0112}, "28.606 ± 0.011"),
+        (6.53e-5, {"error": 7.8e-7}, "(6.530 ± 0.078) × 10⁻⁵"), (123456, {"error": 789}, "(1.2346 ± 0.0079) × 10⁵"),
+        (0.4125, {"error": 3.9e-17}, "0.412"),
+        (0.0069, {"error": 0.003, "lower": 0.00089, "upper": 0.01287}, "0.0069 ± 0.0030 [0.0008, 0.0129]"),
+        (0.413504, {"lower": 0.413461, "upper": 0.413549}, "0.41350 [0.41346, 0.41355]"),
+        (6926123, {"lower": 6897000, "upper": 6945000}, "6.93 × 10⁶ [6.89, 6.95] × 10⁶"),
+        (100, {"lower": 100, "upper": 100}, "100.000"),
+        (0.57011, {"side": "upper"}, "0.571"), (0.40139, {"side": "lower"}, "0.401"), (0.3, {"side": "upper"}, "0.300"),
+    ],
+)  # fmt: skip
+def test_a_number_has_the_digits_that_its_error_allows(value: float, about: dict[str, Any], text: str) -> None:
+    assert written(value, "0.976", **about) == text
+
+
+def test_a_count_stays_whole_and_a_column_has_one_form() -> None:
+    assert written(15, "15", lower=13, upper=17) == "15 [13, 17]"
+    assert form_of(["0.1", "0.22", "0.33", "NA"], []) == "1.00" and form_of(["2e-5", "4.17e-06"], []) == "1.00e+00"
+    assert (form_of(["", "0"], [3.0, math.nan]), form_of([], [3.0, 0.5])) == ("1", "")
+
+
+def test_powers_of_ten_are_written_as_such() -> None:
+    printed = {"4.17e-06": "4.17 × 10⁻⁶", "1e-05": "10⁻⁵", "-0.0038": "−0.0038", "0": "0", "NA": "NA"}
+    assert {text: as_printed(text) for text in printed} == printed
+    prose = "delta' of eps at delta=1e-05, for T1.eps.1e-5 and must_eta; eta <= 1"
+    assert in_symbols(prose) == "δ′ of ε at δ=10⁻⁵, for T1.eps.1e-5 and must_eta; η ≤ 1"
+    for text, tex in {"3 × 10⁻⁵": r"$3 \times 10^{-5}$", "(6.5 ± 0.1) × 10⁻⁵": r"(6.5 $\pm$ 0.1)${}\times 10^{-5}$",
+                      "−0.2 ≠": r"$-0.2$ $\neq$", "ε′ ≤ β₀": r"$\epsilon'$ $\leq$ $\beta_0$"}.items():  # fmt: skip
+        assert escape_latex(text) == tex
 
 
 def cells_of(printed: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
@@ -118,9 +146,9 @@ def test_hostile_text_is_escaped_and_stays_in_its_cell() -> None:
     values = values_frame([{"sampler": HOSTILE, "column": "sigma", "variant": "stated", "value": 1.0, "note": "x|y"}])
     cells = cells_of(pd.DataFrame(columns=["paper", "artefact", "sampler", *published.FIELDS]), values)
     for layout in (Layout(), None):
-        lines = [line for line in markdown(HOSTILE, layout, cells, HOSTILE).splitlines() if line.startswith("|")]
+        lines = [line for line in markdown(HOSTILE, layout, cells).splitlines() if line.startswith("|")]
         assert len({line.replace(r"\|", "").count("|") for line in lines}) == 1
-        tex = latex(HOSTILE, layout, cells, HOSTILE)
+        tex = latex(HOSTILE, layout, cells)
         assert tex.count(r"\end{table}") + tex.count(r"\end{longtable}") == 1
         assert r"\textbackslash{}end" in tex
 

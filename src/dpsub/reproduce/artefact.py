@@ -16,7 +16,7 @@ from dpsub.reproduce.layout import Layout, latex, markdown, table_cells
 from dpsub.reproduce.papers import of_module
 from dpsub.reproduce.published import key_text
 from dpsub.reproduce.records import replace_file
-from dpsub.reproduce.verdicts import COLUMNS, VALUE_COLUMNS, compare
+from dpsub.reproduce.verdicts import COLUMNS, VALUE_COLUMNS, VARIANTS, compare, stand_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,6 +117,10 @@ class Artefact:
         By default their names decide; an artefact whose names say less, or something else, says it here.
         """
         return number_kind(column, variant)
+
+    def stand_in(self, cell: Mapping[str, str], variant: str) -> str:
+        """Return the label of the data behind a number where they are not the paper's, as its note says; else ""."""
+        return stand_in(cell["note"])
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         """Return the figure and the numbers plotted in it (figures only); call it within `figures.styled`."""
@@ -256,15 +260,31 @@ def build(
     else:
         beside = [pd.DataFrame(artefact.formulas()), pd.DataFrame() if quoted is None else quoted]
         cells = table_cells(artefact.keys, printed, values, comparison, *beside)
-        shown = ", ".join(label for label in labels if label != "real")
         content["csv"] = csv_bytes(cells)
-        layout = None if artefact.kind == "claims" else artefact.layout
-        content["md"] = markdown(artefact.caption, layout, cells, shown).encode()
-        content["tex"] = latex(artefact.caption, layout, cells, shown).encode()
+        layout, shown = None if artefact.kind == "claims" else artefact.layout, annotated(artefact, cells, printed)
+        content["md"] = markdown(artefact.caption, layout, shown).encode()
+        content["tex"] = latex(artefact.caption, layout, shown).encode()
     files = dirs.files(artefact)
     for role, path in files.items():
         replace_file(path, content[role])
     return files
+
+
+def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
+    """Return cells of a table with what decides how they are shown.
+
+    Added are the `printed_kind`, and for each variant `<variant>_side`, the side on which a number bounds
+    the privacy loss, and `<variant>_data`, the label of data that stand in for the paper's.
+    """
+    found, place = cells, [name for name in [*artefact.keys, "column"] if name in cells]
+    if len(printed):
+        found = cells.merge(printed[[*place, "kind"]].rename(columns={"kind": "printed_kind"}), "left", place)
+    rows = [{str(name): value for name, value in row.items()} for row in found.to_dict("records")]
+    more = {}
+    for name in (name for name in VARIANTS if name in cells):
+        more[f"{name}_side"] = [artefact.number_kind(row["column"], name) for row in rows]
+        more[f"{name}_data"] = [artefact.stand_in(row, name) if pd.notna(row[name]) else "" for row in rows]
+    return found.assign(**more)
 
 
 def all_values(

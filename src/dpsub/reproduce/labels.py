@@ -1,13 +1,11 @@
-"""How names and numbers are shown: plain, in Markdown and in LaTeX; digits; kinds of privacy numbers."""
+"""How names are shown: plain, in Markdown and in LaTeX; kinds of privacy numbers."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable
 
 from dpsub.errors import ArgumentError
+from dpsub.reproduce.digits import as_printed
 from dpsub.sampling import REGISTRY
 
 NONPRIVATE_LABEL = "non-private"
@@ -48,16 +46,35 @@ _LATEX = {
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }  # fmt: skip
-_FORMULAS = re.compile("[βγδεησ]([₀₁₂′]| m| = 1/n)?")
-_SYMBOLS = str.maketrans({
-    "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\epsilon", "η": r"\eta", "σ": r"\sigma", "′": "'",
-    "₀": "_0", "₁": "_1", "₂": "_2",
-})  # fmt: skip
+_GREEK = {"epsilon": "ε", "eps": "ε", **{name: sign for sign, name in zip(
+    "αβγδηθμσψ", ("alpha", "beta", "gamma", "delta", "eta", "theta", "mu", "sigma", "psi"), strict=True)}}  # fmt: skip
+# not in names such as T1.eps, must_eta, eta-trick
+_NAMES = re.compile(rf"(?<![\w.\-])({'|'.join(_GREEK)})(?![A-Za-z\-])('?)")
+_POWERS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]?\d+(?![\w.])")
+_SIGNS = {
+    **{sign: rf"\{name}" for name, sign in _GREEK.items()}, "ε": r"\epsilon", "′": "'", "−": "-", "±": r"\pm ",
+    "×": r"\times ", "≠": r"\neq ", "≈": r"\approx ", "≤": r"\leq ", "≥": r"\geq ", "∞": r"\infty ", "†": r"\dagger ",
+    "√": r"\surd ",
+}  # fmt: skip
+_LOW, _RAISED = "₀₁₂", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+_DOWN = str.maketrans(_RAISED, "-0123456789")
+_POWER = rf"10[{_RAISED}]+"
+_FORMULAS = re.compile(
+    rf"−?\d[\d.]* × {_POWER}| × {_POWER}|−?{_POWER}|−\d[\d.]*|"
+    rf"[{''.join(_SIGNS)}][′{_LOW}]*(?: m\b| = 1/n\b)?"
+)
 
 
 def sampler_label(sampler: str) -> str:
     """Return the display name of a sampler, "non-private" for the baseline."""
     return NONPRIVATE_LABEL if sampler == "nonprivate" else REGISTRY.get(sampler).label
+
+
+def in_symbols(text: str) -> str:
+    """Return prose with the symbols of the field: delta' as δ′, 1e-05 as 10⁻⁵, <= as ≤."""
+    text = _NAMES.sub(lambda found: _GREEK[found[1]] + "′" * len(found[2]), text)
+    text = text.replace("<=", "≤").replace(">=", "≥")
+    return _POWERS.sub(lambda found: as_printed(found[0]), text)
 
 
 def escape_markdown(text: str) -> str:
@@ -67,7 +84,16 @@ def escape_markdown(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """Return `text` such that LaTeX prints it as it is, on one line."""
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+    plain = "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+    return _FORMULAS.sub(lambda found: _math(found[0]), plain)
+
+
+def _math(text: str) -> str:
+    """Return signs, and powers of ten with their factor, as a formula in LaTeX."""
+    text = re.sub(f"[{_LOW}]", lambda sign: f"_{_LOW.index(sign[0])}", text)
+    text = re.sub(f"[{_RAISED}]+", lambda signs: f"^{{{signs[0].translate(_DOWN)}}}", text)
+    shown = re.sub(f"[{''.join(_SIGNS)}]", lambda sign: _SIGNS[sign[0]], text).replace("  ", " ")
+    return f"${'{}' if shown.startswith(' ') else ''}{shown.strip()}$"
 
 
 def display(field: str, value: str, *, latex: bool = False, plain: bool = False) -> str:
@@ -77,18 +103,12 @@ def display(field: str, value: str, *, latex: bool = False, plain: bool = False)
         return ""
     if field in ("sampler", "other") and value not in WORDS:
         return escape(_sampler(value))
-    if value in QUANTITIES and field in SELF_EXPLAINING:
-        return _quantity(value, latex)
-    shown = escape(WORDS.get(value, value.replace("_", " ") if field in SELF_EXPLAINING else value))
     if field in SELF_EXPLAINING:
-        return shown
-    name = _quantity(field, latex) if field in QUANTITIES else escape(field.replace("_", " "))
-    return f"{name} {shown}" if field == "experiment" else f"{name} = {shown}"
-
-
-def _quantity(name: str, latex: bool) -> str:
-    shown = QUANTITIES[name]
-    return _FORMULAS.sub(lambda found: f"${found[0].translate(_SYMBOLS)}$", escape_latex(shown)) if latex else shown
+        known = QUANTITIES if value in QUANTITIES else WORDS
+        words = value.replace("_", " ")
+        return escape(known.get(value, words if field == "claim" else in_symbols(words)))
+    name, shown = QUANTITIES.get(field, field.replace("_", " ")), WORDS.get(value, as_printed(value))
+    return escape(f"{name} {shown}" if field == "experiment" else f"{name} = {shown}")
 
 
 def _sampler(name: str) -> str:
@@ -96,60 +116,6 @@ def _sampler(name: str) -> str:
         return sampler_label(name)
     except ArgumentError:
         return name.replace("_", " ")
-
-
-def like(value: float, template: str, *, more: int = 0) -> str:
-    """Return `value` in the form of `template` ("0.976", "4.17e-06"), with `more` digits; "" for NaN.
-
-    A value that the template's decimals would show as zero, or as a bare integer where it is not one, gets three
-    significant digits instead.
-    """
-    if math.isnan(value):
-        return ""
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if value == 0:
-        return "0"
-    found = re.fullmatch(r"[+-]?\d+(?:\.(\d+))?([eE][+-]?\d+)?", template)
-    if not found or (template.strip("+-") == "0" and not more):
-        return f"{value:.4g}"
-    decimals = len(found[1] or "") + more
-    if found[2]:
-        return f"{value:.{decimals}e}"
-    return f"{value:.2e}" if abs(value) < 10.0**-decimals else f"{value:.{decimals}f}"
-
-
-def usual(templates: Iterable[str]) -> str:
-    """Return the printed text whose number of decimals is the most frequent, "" if there is none."""
-    plain = [text for text in templates if re.fullmatch(r"[+-]?\d+\.\d+([eE][+-]?\d+)?", text)]
-    shapes = [(_decimals(text), "e" in text) for text in plain]
-    return plain[shapes.index(Counter(shapes).most_common(1)[0][0])] if plain else ""
-
-
-def with_error(value: float, error: float, lower: float, upper: float, template: str) -> str:
-    """Return "value ± standard error [lower, upper]", leaving out what is not given.
-
-    With an error, the value gets one digit more than the template, or, where the template has no decimals, as many as
-    two significant digits of the error need.
-    """
-    if math.isnan(value):
-        return ""
-    known = math.isfinite(error) and error > 0
-    more = int(known and "." in template)
-    text = like(value, template)
-    if more:
-        small = error < 10.0 ** -(_decimals(template) + 1)
-        text = f"{like(value, template, more=1)} ± {f'{error:.1e}' if small else like(error, template, more=1)}"
-    elif known:
-        decimals = max(0, 1 - math.floor(math.log10(error)))
-        text = f"{value:.{decimals}f} ± {error:.{decimals}f}" if decimals < 8 else f"{value:.4g} ± {error:.2g}"
-    if math.isfinite(lower) and math.isfinite(upper):
-        text += f" [{like(lower, template, more=more)}, {like(upper, template, more=more)}]"
-    return text
-
-
-def _decimals(text: str) -> int:
-    return len(text.partition("e")[0].partition(".")[2])
 
 
 KINDS = {

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from dpsub.reproduce.labels import VARIANT_LABELS, display, escape_latex, escape_markdown, usual, with_error
+from dpsub.reproduce.digits import as_printed, form_of, written
+from dpsub.reproduce.labels import VARIANT_LABELS, display, escape_latex, escape_markdown, in_symbols
 from dpsub.reproduce.published import key_names, row_text
 from dpsub.reproduce.verdicts import AS_DONE, VARIANTS, overall_by_cell
 
@@ -18,8 +19,12 @@ PRINTED = "printed"
 SOURCES = {PRINTED: PRINTED, **VARIANT_LABELS}
 """What stands in the lines of a table, one above the other, and how it is called."""
 BAD = ("differs", "fails")
-LEGEND = "≠ differs from the printed number; ≈ agrees only as done."
-SIGNS = {"differs": "≠", "as_done": "≈"}
+YES_OR_NO = {1.0: "yes", 0.0: "no"}
+SIGNS = {"differs": "≠", "as_done": "≈", "stand_in": "†"}
+LEGENDS = {
+    "differs": "differs from the printed number", "as_done": "agrees only as done",
+    "stand_in": "from other data than the paper's ({}), so that no printed number stands next to it",
+}  # fmt: skip
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # shrink wide tables to the text width
 
 
@@ -109,11 +114,14 @@ class Block(NamedTuple):
 
 
 def cells_of(table: pd.DataFrame) -> list[Cell]:
-    """Return cells as records; `row` is the text of the key, `form` the printed number in whose form ours are shown."""
-    keys, form = key_names(table), {name: usual(part[PRINTED]) for name, part in table.groupby("column")}
+    """Return cells as records; `row` is the text of the key, `form` a number in whose form ours are shown."""
+    keys, form = key_names(table), {
+        name: form_of(part[PRINTED], part[[name for name in VARIANTS if name in part]].to_numpy().ravel())
+        for name, part in table.groupby("column")
+    }  # fmt: skip
     return [
         {**{str(name): value for name, value in cell.items()}, "row": row_text({key: cell[key] for key in keys}),
-         "form": cell[PRINTED] or form[cell["column"]]}
+         "form": cell[PRINTED] if cell[PRINTED].strip("+-0") else form[cell["column"]]}
         for cell in table.to_dict("records")
     ]  # fmt: skip
 
@@ -155,28 +163,46 @@ def blocks(layout: Layout, table: pd.DataFrame, show: Callable[[str, str], str],
 
 
 def number(cell: Cell, variant: str) -> str:
-    """Return our number with what is known of its error, in the form of the printed one."""
+    """Return our number with what is known of its error, "yes" or "no" where it answers a claim."""
     value, error, lower, upper = (
         float(cell.get(name, "nan")) for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
     )
-    return with_error(value, error, lower, upper, cell["form"])
+    if cell.get("printed_kind") == "claim":
+        return YES_OR_NO.get(value, "")
+    side = cell.get(f"{variant}_side", "")
+    return written(value, cell["form"], error=error, lower=lower, upper=upper, side=side)
+
+
+def stand_ins(cell: Cell) -> list[str]:
+    """Return the labels of data that stand in for the paper's behind our numbers."""
+    return [cell[name] for variant in VARIANTS if cell.get(name := f"{variant}_data")]
 
 
 def mark(cell: Cell, variant: str) -> str:
-    """Return "differs" or "as_done" where a judged value is not simply the printed one."""
+    """Return a key of `SIGNS` where a value of ours is not simply the printed one."""
     verdict = str(cell["verdict"])
+    if cell.get(f"{variant}_data"):
+        return "stand_in"
     if variant == "stated" and (verdict in BAD or verdict.endswith(AS_DONE)):
         return "differs"
     return "as_done" if variant == "as_done" and verdict.endswith(AS_DONE) else ""
 
 
-def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame, data_label: str = "") -> str:
-    """Return a table in Markdown, in the given layout or one line a cell; `data_label` stands above if not empty."""
-    lines = [f"**{escape_markdown(data_label)} data**", ""] if data_label else []
-    lines += [escape_markdown(caption), ""]
+def legend(table: pd.DataFrame) -> str:
+    """Return what the signs in a table mean, "" if none stands there."""
+    cells = cells_of(table)
+    found = {mark(cell, variant) for cell in cells for variant in VARIANTS if number(cell, variant)}
+    labels = ", ".join(sorted({label for cell in cells for label in stand_ins(cell)}))
+    said = (f"{SIGNS[name]} {words.format(labels)}" for name, words in LEGENDS.items() if name in found)
+    return "; ".join(said)
+
+
+def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
+    """Return a table in Markdown, in the given layout or one line a cell."""
+    lines = [escape_markdown(caption), ""]
     if layout is None:
         heads, listed = _listed(cells, latex=False)
-        notes = [escape_markdown(str(note)) for note in cells["note"]]
+        notes = [escape_markdown(in_symbols(str(note))) for note in cells["note"]]
         lines += [_row([*heads, "note"]), _row(["---"] * (len(heads) + 1))]
         return "\n".join([*lines, *(_row([*line, note]) for line, note in zip(listed, notes, strict=True)), ""])
     for block in blocks(layout, cells, display, _writer(latex=False)):
@@ -186,16 +212,17 @@ def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame, data_labe
         lines += [_row(heads), _row(["---"] * len(heads))]
         lines += [_row(line) for group in block.groups for line in _lines(group)]
         lines.append("")
-    return "\n".join([*lines, LEGEND, ""])
+    signs = legend(cells)
+    return "\n".join([*lines, f"{signs}.", ""] if signs else lines)
 
 
-def latex(caption: str, layout: Layout | None, cells: pd.DataFrame, data_label: str = "") -> str:
+def latex(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
     """Return a table in LaTeX, in the given layout or as a long list; packages booktabs, graphicx, longtable."""
-    note = f" \\textbf{{{escape_latex(data_label)} data.}}" if data_label else ""
     if layout is None:
-        return _long_latex(rf"\caption{{{escape_latex(caption)}{note}}}", cells)
-    legend = _symbols(LEGEND)
-    lines = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(caption)} {legend}{note}}}"]
+        return _long_latex(rf"\caption{{{escape_latex(caption)}}}", cells)
+    signs = legend(cells)
+    words = escape_latex(f"{caption} {signs}." if signs else caption)
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{words}}}"]
     for block in blocks(layout, cells, partial(display, latex=True), _writer(latex=True)):
         if block.title:
             lines += [rf"\par\medskip\textit{{{block.title}}}\par\smallskip"]
@@ -218,8 +245,11 @@ def _long_latex(caption: str, cells: pd.DataFrame) -> str:
 
 
 def _listed(cells: pd.DataFrame, *, latex: bool) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and lines of a list: one line a cell, printed and ours side by side, then the verdict."""
-    fields, sources, write = key_names(cells), sources_of(cells), _writer(latex=latex, marks=False)
+    """Return the heads and lines of a list: one line a cell, printed and ours side by side, then the verdict.
+
+    A number of ours from a stand-in for the paper's data is left out: the list is one of printed numbers.
+    """
+    fields, sources, write = key_names(cells), sources_of(cells), _writer(latex=latex, listed=True)
     escape = escape_latex if latex else escape_markdown
     lines = []
     for cell in cells_of(cells):
@@ -241,22 +271,27 @@ def _lines(group: Group) -> Iterable[list[str]]:
         yield [*labels, SOURCES[row.source], *(entry or "" for entry in row.entries)]
 
 
-def _writer(*, latex: bool, marks: bool = True) -> Write:
+def shown(printed: str) -> str:
+    """Return a printed number or statement in the symbols of the field."""
+    return in_symbols(as_printed(printed))
+
+
+def _writer(*, latex: bool, listed: bool = False) -> Write:
     escape = escape_latex if latex else escape_markdown
 
     def write(cell: Cell, source: str) -> str:
+        if source == PRINTED and cell["column"].endswith("_formula"):
+            return f"${cell[PRINTED]}$"
         if source == PRINTED:
-            return f"${cell[PRINTED]}$" if cell["column"].endswith("_formula") else escape(cell[PRINTED])
-        text = number(cell, source)
-        if marks and text and (found := mark(cell, source)):
-            text = " ".join(filter(None, (text, SIGNS[found], cell["erratum"])))
-        return _symbols(text) if latex else text
+            return escape("" if stand_ins(cell) and not listed else shown(cell[PRINTED]))
+        text, found = number(cell, source), mark(cell, source)
+        if listed:
+            return "" if found == "stand_in" else escape(text)
+        if text and found:
+            text = " ".join(filter(None, (text, SIGNS[found], "" if found == "stand_in" else cell["erratum"])))
+        return escape(text) if latex else text
 
     return write
-
-
-def _symbols(text: str) -> str:
-    return text.replace("±", r"$\pm$").replace("≠", r"$\neq$").replace("≈", r"$\approx$")
 
 
 def _row(cells: list[str]) -> str:

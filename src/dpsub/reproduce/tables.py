@@ -14,7 +14,7 @@ from dpsub.errors import ArgumentError, DataError, PlanError
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.statistics import Estimate, estimate_row
-from dpsub.reproduce.verdicts import VARIANTS
+from dpsub.reproduce.verdicts import VARIANTS, not_real
 
 Row = dict[str, Any]
 Record = Mapping[str, Any]
@@ -159,6 +159,8 @@ class Table(Artefact):
     """Key fields whose rows are brought together at the end: ranked fields by rank, others as they first appear."""
     absent: ClassVar[Mapping[str, object]] = {}
     """Key field -> the value that says that a row has no such field ({"b": 0}); "" and NaN always say so."""
+    of_the_paper: ClassVar[tuple[str, ...]] = ("", "real", "simulated")
+    """Labels of data, of a record or else of its file, that do not stand in for the paper's."""
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {}
     """Key field -> {value in the records: value in the rows}."""
 
@@ -190,6 +192,7 @@ class Table(Artefact):
             for more, columns in _each(part.each):
                 here = group.assign(**{field: group[source] for field, source in columns.items()})
                 first = {str(key): value for key, value in here.iloc[0].items()}
+                source = not_real(_labels(here) - {*self.of_the_paper})
                 for quantity, column in part.quantities:
                     partner = None
                     if column.reference:
@@ -210,6 +213,7 @@ class Table(Artefact):
                         )
                     note = part.note if column.note is None else column.note
                     text = note.format_map(first) if isinstance(note, str) else note(here)
+                    text = "; ".join(filter(None, (source, text)))
                     variant = part.variant or str(found["variant"])
                     row = estimate_row(key, quantity.format_map(first), variant, estimate, text)
                     named = {name: getattr(column, name) for name in ("lower", "upper", "standard_error", "replicates")}
@@ -301,6 +305,12 @@ def _estimate(column: Column, group: pd.DataFrame, partner: pd.DataFrame | None)
     if column.statistic is not None:
         return column.statistic(values.to_numpy()) if len(values) else Estimate(math.nan, math.nan, 0)
     return Estimate(float(values.iloc[0]), math.nan, 0)
+
+
+def _labels(records: pd.DataFrame) -> set[str]:
+    """Return the labels of data: each record's, or else its file's."""
+    named = [name for name in ("data_label", "data") if name in records]
+    return set(records[named[0]]) if named else set()
 
 
 def _missing(value: object, absent: object) -> bool:

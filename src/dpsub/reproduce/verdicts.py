@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -43,6 +44,17 @@ NOT_REAL = "not the real data"  # begins the note of what is not compared becaus
 TIMINGS = "clock times are in the run's folder of timings"
 REDUCED = "no value in this run, which may be of reduced size"
 NO_SETTING = "this run has no setting of ours for it: the number shown is the printed one"
+
+
+def not_real(labels: Collection[str]) -> str:
+    """Return the note of a number that is made from other data than the paper's, "" if no label says so."""
+    return f"{NOT_REAL} but {', '.join(sorted(labels))}" if labels else ""
+
+
+def stand_in(note: str) -> str:
+    """Return the label of the data that such a note names, "" if there is none."""
+    found = re.search(rf"(?:^|; ){NOT_REAL}(?: but|:.*? is) ([^;]+)", note)
+    return found[1] if found else ""
 
 
 def rounds_into(value: float, printed: Printed, zero: float = 0.0) -> bool:
@@ -142,7 +154,7 @@ def compare(
         raise DataError(f"each value must come once, got {', '.join(row[[*place, 'variant']])} twice; remove one")
     if published.empty:
         return pd.DataFrame(columns=list(dict.fromkeys([*COLUMNS, *keys])))
-    stand_in = ", ".join(sorted(label for label in data_labels if label and label != "real"))
+    not_the_papers = not_real({*data_labels} - {"", "real"})
     printed = published.assign(row=row_texts(published, keys), number=range(len(published)))
     ours = values.rename(columns={"note": "our_note", "replicates": "our_replicates"})
     ours = ours.assign(configured=values.get("configured", False))
@@ -152,7 +164,8 @@ def compare(
     table = pd.concat([lacking, found], ignore_index=True).reindex(columns=found.columns)
     table["rank"] = table["variant"].map(VARIANTS.index)
     table = table.sort_values(["number", "rank"], ignore_index=True)
-    cells = [_judge({str(name): value for name, value in row.items()}, stand_in) for row in table.to_dict("records")]
+    rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
+    cells = [_judge(row, not_the_papers) for row in rows]
     answers = pd.DataFrame(cells, columns=["value", "lower", "upper", "verdict", "agrees", "p_value", "words"])
     answers = answers.astype({"verdict": object, "agrees": object})
     for variant in JUDGED:
@@ -172,15 +185,15 @@ def compare(
     return pd.concat([kept, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
 
 
-def _judge(row: Mapping[str, Any], stand_in: str) -> dict[str, Any]:
+def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
     """Return what follows from a printed number and ours alone: Monte Carlo numbers get a p-value, others a verdict."""
     kind, note = row["kind"], "" if pd.isna(row["our_note"]) else str(row["our_note"])
     value, lower, upper = (float(row[name]) for name in ("value", "lower", "upper"))
     answer: dict[str, Any] = {"value": value, "lower": lower, "upper": upper, "words": note}
     if kind == "timing":
         return {"verdict": UNJUDGED[kind], "words": note or TIMINGS}
-    if kind == "real_data" and stand_in:
-        answer["words"] = "; ".join(filter(None, (f"{NOT_REAL} but {stand_in}", note)))
+    if kind == "real_data" and not_the_papers and not stand_in(note):
+        answer["words"] = "; ".join(filter(None, (not_the_papers, note)))
     if kind == "structure":
         return {**answer, "verdict": UNJUDGED[kind]}
     if math.isnan(value):

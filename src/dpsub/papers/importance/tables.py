@@ -9,21 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.importance.labels import APPENDIX, MAIN, TITLES, OnData, not_real
+from dpsub.papers.importance.labels import APPENDIX, MAIN, OF_THE_PAPER, TITLES
 from dpsub.papers.importance.settings import QUANTILES
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
-from dpsub.reproduce.tables import Column, Part, Table, chosen, mean, shared
+from dpsub.reproduce.tables import Column, Part, Table, mean, shared
 
 TIMES = "importance_times"
 PARTS = ("t_calibration", "t_weights", "t_sampling", "t_dp_lloyd")
 PAPERS = PARTS[1:]  # what the paper's totals hold
-
-
-def source(group: pd.DataFrame) -> str:
-    """Return the note that says whether the data are the paper's."""
-    return not_real(str(group["data_label"].iloc[0]))
 
 
 def of_the_file(name: str) -> Column:
@@ -31,21 +26,18 @@ def of_the_file(name: str) -> Column:
     return Column(lambda group: Estimate(float(group[name].iloc[0]), 0.0, 1))
 
 
-class _SaidByRow(Table):
-    """A table of data sets, whose rows say themselves, in notes, which of them are not the paper's."""
+class _OfDataSets(Table):
+    """A table of data sets."""
 
+    of_the_paper = ("", *OF_THE_PAPER)
     words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
     absent: ClassVar[Mapping[str, object]] = {"m": 0, "d": 0, "epsilon": math.inf, "backend": "vectorised"}
 
     def labels(self, records: Records) -> tuple[str, ...]:
-        return ()
+        return ()  # each row says itself on what data it is made
 
 
-class _SaidAbove(OnData, _SaidByRow):
-    """A table of data sets that also names, above its rows, what is not the paper's."""
-
-
-class Table1(_SaidByRow):
+class Table1(_OfDataSets):
     title = "Table 1. The data sets"
     name = "table1"
     caption = (
@@ -57,8 +49,7 @@ class Table1(_SaidByRow):
     keys = ("dataset",)
     layout = Layout(stub=("dataset",))
     parts = (
-        Part("importance_data", {n: of_the_file(n) for n in ("n_original", "n", "d", "radius", "mean_square")},
-             note=source),
+        Part("importance_data", {n: of_the_file(n) for n in ("n_original", "n", "d", "radius", "mean_square")}),
     )  # fmt: skip
 
 
@@ -81,7 +72,7 @@ def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-class _Times(_SaidAbove):
+class _Times(_OfDataSets):
     """Times of some data sets, in the paper's layout."""
 
     experiments = (TIMES,)
@@ -96,17 +87,12 @@ class _Times(_SaidAbove):
     keys = ("dataset", "sampler", "m", "backend")
     layout = Layout(panels=("dataset", "backend"), stub=("sampler", "m"))
 
-    def labels(self, records: Records) -> tuple[str, ...]:
-        """Return the labels of the data sets that stand in the table."""
-        return super().labels({name: chosen(frame, self.parts[0].where) for name, frame in records.items()
-                               if name == TIMES})  # fmt: skip
-
 
 def times(datasets: tuple[str, ...]) -> tuple[Part]:
     """Return the rows of some data sets."""
     columns = (*PARTS, "t_total", "rel_total_time", "m_over_n_percent")
     return (Part(TIMES, dict(zip(columns, columns, strict=True)), where={"dataset": datasets}, keys={"m": "m_paper"},
-                 prepare=tabulated, note="{data_label}"),)  # fmt: skip
+                 prepare=tabulated),)  # fmt: skip
 
 
 class Table2(_Times):
@@ -128,7 +114,7 @@ def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
     return noisy[(noisy["data_label"] == "table1") != on_data]
 
 
-class NoiseScales(_SaidByRow):
+class NoiseScales(_OfDataSets):
     title = "Noise scales of weighted DP-Lloyd"
     name = "noise_scales"
     caption = (
@@ -140,9 +126,13 @@ class NoiseScales(_SaidByRow):
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset",), stub=("sampler", "m", "epsilon"))
+
+    def stand_in(self, cell: Mapping[str, str], variant: str) -> str:
+        return super().stand_in(cell, variant) if cell["sampler"] == "opt" or variant == "as_done" else ""
+
     parts = (
         Part("importance_noise", {n: Column(n, empty=True) for n in ("beta_sum", "beta_count", "psi", "m_max")},
-             keys={"m": "m_paper"}, prepare=chosen_noise, note=source),
+             keys={"m": "m_paper"}, prepare=chosen_noise),
     )  # fmt: skip
 
 
@@ -164,10 +154,10 @@ def named(frame: pd.DataFrame) -> pd.DataFrame:
 def failures(group: pd.DataFrame) -> str:
     """Return the note of a median cost."""
     failed, repeats = group[["failed", "repeats"]].iloc[0]
-    return "; ".join(filter(None, (source(group), f"{failed} of {repeats} runs without a result" if failed else "")))
+    return f"{failed} of {repeats} runs without a result" if failed else ""
 
 
-class Costs(_SaidAbove):
+class Costs(_OfDataSets):
     title = "Cost of private k-means"
     name = "costs"
     caption = (
@@ -185,7 +175,7 @@ class Costs(_SaidAbove):
     )  # fmt: skip
 
 
-class Coreset(_SaidAbove):
+class Coreset(_OfDataSets):
     title = "Cost of coreset samples without privacy"
     name = "coreset"
     caption = (
@@ -203,7 +193,7 @@ class Coreset(_SaidAbove):
             "deviation_times_root": lambda group: float(
                 (group[["random", "fitted"]].max(axis=1) * np.sqrt(group["m"])).mean()
             ),
-        }, note=source),
+        }),
     )  # fmt: skip
 
 
@@ -212,7 +202,7 @@ def quantile(share: float) -> Column:
     return Column(lambda group: float(group.loc[group["place"] == share, "value"].iloc[0]))
 
 
-class GroupLosses(_SaidAbove):
+class GroupLosses(_OfDataSets):
     title = "Privacy loss by group of records"
     name = "group_losses"
     caption = (
@@ -225,11 +215,11 @@ class GroupLosses(_SaidAbove):
         Part("importance_losses", {
             **{f"quantile_{100 * share:g}": quantile(share) for share in QUANTILES},
             "mean_rate": shared("weight"), "near_largest": shared("loss"),
-        }, where={"topic": "group"}, note=source),
+        }, where={"topic": "group"}),
     )  # fmt: skip
 
 
-class Gain(_SaidByRow):
+class Gain(_OfDataSets):
     title = "What a positive δ saves"
     name = "gain"
     caption = (

@@ -15,11 +15,12 @@ import pandas as pd
 from latex2mathml.converter import convert
 from markupsafe import Markup
 
-from dpsub.reproduce.artefact import Artefact, printed_rows
-from dpsub.reproduce.labels import display, with_error
-from dpsub.reproduce.layout import PRINTED, Block, Cell, Layout, blocks, mark, number
+from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
+from dpsub.reproduce.digits import written
+from dpsub.reproduce.labels import display, in_symbols
+from dpsub.reproduce.layout import PRINTED, YES_OR_NO, Block, Cell, Layout, blocks, mark, number, shown, stand_ins
 from dpsub.reproduce.published import row_texts
-from dpsub.reproduce.verdicts import CELL, VARIANTS, overall, overall_by_cell
+from dpsub.reproduce.verdicts import CELL, VARIANTS, overall, overall_by_cell, stand_in
 
 MEANINGS = {
     "reproduced": "our number rounds to the printed one",
@@ -47,7 +48,6 @@ CHECKS = {
 }
 """What is done with a printed number of each kind: its name, and the question that is asked."""
 GOOD = ("reproduced", "within_error", "holds")
-YES_OR_NO = {1.0: "yes", 0.0: "no"}
 
 
 def address(paper: str, artefact: str, row: str, column: str) -> str:
@@ -118,10 +118,10 @@ def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: 
     """Return the printed numbers of a comparison in its order.
 
     The artefacts know what kind of privacy number each is; `data_labels` are the labels of the data behind them by
-    identifier, "simulated" where not given.
+    identifier, "simulated" where not given. A number from data that stand in for the paper's is left out.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
-    shown = {(name, row): text for name, artefact in known.items() for row, text in _shown(artefact)}
+    words = {(name, row): text for name, artefact in known.items() for row, text in _rows(artefact)}
     found = []
     for _, cell in comparison.groupby(list(CELL), sort=False):
         judged = [{str(field): value for field, value in one.items()} for one in cell.to_dict("records")]
@@ -132,16 +132,19 @@ def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: 
         artefact = known.get(place) if first["kind"] != "setting" else None
         values = {one["variant"]: _value(one, artefact) for one in judged}
         verdict = overall({one["variant"]: one["verdict"] for one in judged})
-        notes = [part for one in judged for part in str(one["note"]).split("; ") if part]
+        notes = dict.fromkeys(part for one in judged for part in str(one["note"]).split("; ") if part)
+        behind = next(filter(None, (stand_in(one["note"]) for one in judged)), "")
+        known_data = data_labels.get(place, "simulated")
         order = pd.to_numeric(first["printed"], errors="coerce")
         kind = artefact.number_kind(column, PRINTED) if artefact else ""
         found.append(Line(
-            place=place, cell=shown.get((place, row), row), quantity=display("column", column, plain=True),
-            printed=Value(first["printed"], "" if math.isnan(order) else repr(float(order)), kind),
+            place=place, cell=words.get((place, row), row), quantity=display("column", column, plain=True),
+            printed=Value(shown(first["printed"]), "" if math.isnan(order) else repr(float(order)), kind),
             values={variant: values[variant] for variant in VARIANTS if variant in values and values[variant].text},
-            kind=first["kind"], errata=tuple(first["erratum"].split()), note="; ".join(dict.fromkeys(notes)),
+            kind=first["kind"], errata=tuple(first["erratum"].split()), note=in_symbols("; ".join(notes)),
             verdicts=(verdict, "shown") if any(one["verdict"] == "shown" for one in judged) else (verdict,),
-            anchor=address(paper, name, row, column), data=data_labels.get(place, "simulated"),
+            anchor=address(paper, name, row, column),
+            data=behind or (known_data if known_data == "real" else "simulated"),
         ))  # fmt: skip
     return found
 
@@ -152,7 +155,7 @@ def counts(found: Iterable[Line]) -> dict[str, int]:
     return {name: every[name] for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
 
 
-def _shown(artefact: Artefact) -> Iterator[tuple[str, str]]:
+def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
     """Yield the rows that the paper prints, each with the words in which its key fields are shown."""
     keys = printed_rows(artefact)[list(artefact.keys)].drop_duplicates()
     for row, fields in zip(row_texts(keys, artefact.keys), keys.to_dict("records"), strict=True):
@@ -161,15 +164,19 @@ def _shown(artefact: Artefact) -> Iterator[tuple[str, str]]:
 
 def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
     order = "" if math.isnan(row["value"]) else repr(row["value"])
+    if stand_in(row["note"]):
+        return Value("", "", "")
     if row["kind"] == "claim":
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
-    text = with_error(row["value"], math.nan, row["lower"], row["upper"], row["printed"])
-    return Value(text, order, artefact.number_kind(row["column"], row["variant"]) if artefact and text else "")
+    kind = artefact.number_kind(row["column"], row["variant"]) if artefact else ""
+    form = row["printed"] if row["printed"].strip("+-0") else ""
+    text = written(row["value"], form, lower=row["lower"], upper=row["upper"], side=kind)
+    return Value(text, order, kind if text else "")
 
 
 class Entry(NamedTuple):
-    """What stands at one place of a table: number or formula, the kind of privacy number it is, "differs" or "as_done"
-    with errata, and the address of its cell, given once a cell."""
+    """What stands at one place of a table: number or formula, the kind of privacy number it is, a key of `SIGNS` with
+    errata, and the address of its cell, given once a cell."""
 
     text: str
     kind: str
@@ -180,25 +187,25 @@ class Entry(NamedTuple):
 
 def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
     """Return the panels of a table of cells; claims, which have no layout in the paper, come one a line."""
-    anchored = set()
+    anchored, listed = set(), artefact.kind == "claims"
 
     def write(cell: Cell, source: str) -> Entry | None:
         column, anchor = cell["column"], address(artefact.paper, artefact.name, cell["row"], cell["column"])
-        if source == PRINTED:
-            text = formula(cell[PRINTED]) if column.endswith("_formula") and cell[PRINTED] else cell[PRINTED]
-        elif artefact.kind == "claims" and column == "holds":
-            text = YES_OR_NO.get(cell[source], "")
+        if source != PRINTED:
+            text = "" if listed and mark(cell, source) == "stand_in" else number(cell, source)
+        elif column.endswith("_formula") and cell[PRINTED]:
+            text = formula(cell[PRINTED])
         else:
-            text = number(cell, source)
+            text = "" if stand_ins(cell) and not listed else shown(cell[PRINTED])
         if not text:
             return None
         kind, found = "" if cell["verdict"] == "used" else artefact.number_kind(column, source), mark(cell, source)
         once = "" if anchor in anchored else anchor
         anchored.add(anchor)
-        return Entry(text, kind, found, cell["erratum"].split() if found else [], once)
+        return Entry(text, kind, found, cell["erratum"].split() if found in ("differs", "as_done") else [], once)
 
-    layout = Layout(stub=("claim", "column"), heads=()) if artefact.kind == "claims" else artefact.layout
-    return blocks(layout, table, partial(display, plain=True), write)
+    layout = Layout(stub=("claim", "column"), heads=()) if listed else artefact.layout
+    return blocks(layout, annotated(artefact, table, printed_rows(artefact)), partial(display, plain=True), write)
 
 
 def formula(text: str) -> Markup:
