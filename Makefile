@@ -67,4 +67,4 @@ $(VENV)/.complete: requirements.lock pyproject.toml
 	@touch $@
 
 clean:  ## what runs have made; the environment, downloads and sweeps stay
-	rm -rf results results-smoke results-importance data/interim .snakemake site docs/api
+	rm -rf results results-smoke results-importance data/interim .snakemake site docs/api docs/worked

@@ -17,8 +17,9 @@ html_title = f"dpsub {release}"
 html_theme = "furo"
 html_show_copyright = False
 
-extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["api/modules.rst"]
+extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon",
+              "sphinx_gallery.gen_gallery"]  # fmt: skip
+exclude_patterns = ["api/modules.rst", "notebooks"]
 myst_heading_anchors = 4
 suppress_warnings = [
     "myst.header",  # the errata of a paper stand three levels deep whether or not they are grouped
@@ -43,6 +44,13 @@ napoleon_custom_sections = [("Attributes", "params_style"), ("Class attributes",
 napoleon_use_rtype = False
 default_role = "code"
 smartquotes = False  # a prime is no quotation mark
+
+# The notebooks are run whenever the site is built, and what they print and draw is put into their pages.
+sphinx_gallery_conf = {
+    "examples_dirs": "notebooks", "gallery_dirs": "worked", "filename_pattern": r"\.py$", "run_stale_examples": True,
+    "abort_on_example_error": True, "download_all_examples": False, "show_signature": False,
+    "write_computation_times": False, "min_reported_time": float("inf"),
+}  # fmt: skip
 
 ABOUT_COMMANDS = """\
 ``dpsub COMMAND [options]`` asks for one number, ``dpsub help COMMAND`` lists the options, ``--json`` answers in
