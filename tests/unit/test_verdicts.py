@@ -217,6 +217,43 @@ def test_a_claim_without_value_gives_its_reason() -> None:
     assert frame[["verdict", "note"]].iloc[0].tolist() == ["not_compared", "no records of it; Section 4"]
 
 
+@pytest.mark.parametrize(
+    ("formula", "truth", "verdict", "said"),
+    [
+        (1.0, [ours(1.0, "rigorous")], "proved", ""),
+        (1.0, [ours(0.0, "rigorous")], "refuted", "holds by the paper's formula, refuted"),
+        (1.0, [ours(math.nan, "rigorous")], "open", "holds by the paper's formula, open"),
+        (1.0, [], "open", "holds by the paper's formula, open"),
+        (0.0, [ours(1.0, "rigorous")], "proved", "fails by the paper's formula, proved"),
+        (0.0, [ours(0.0, "rigorous")], "refuted", ""),
+        (0.0, [ours(math.nan, "rigorous")], "fails", ""),
+    ],
+)
+def test_a_statement_about_privacy_is_judged_by_what_is_true(
+    formula: float, truth: list[dict[str, Any]], verdict: str, said: str
+) -> None:
+    frame = compare([printed("delta is below 1/n", "privacy")], [ours(formula), ours(formula, "as_done"), *truth])
+    judged = frame.set_index("variant")
+    for variant in ("stated", "as_done"):
+        assert judged.loc[variant, ["value", "verdict", "note"]].tolist() == [formula, verdict, said]
+    if truth and verdict != "fails":
+        assert judged.loc["rigorous", "verdict"] == verdict
+    assert list(verdicts.overall_by_cell(frame).values()) == [verdict]
+
+
+def test_a_statement_about_privacy_without_records_is_not_compared() -> None:
+    found = compare([printed("delta is below 1/n", "privacy")], [ours(math.nan, note="no records")])
+    assert found["verdict"].tolist() == ["not_compared"]
+
+
+def test_every_verdict_of_a_statement_agrees_fails_or_is_neither() -> None:
+    assert not set(verdicts.AGREEING) & set(verdicts.FAILING)
+    assert {agree for agree, *_ in verdicts.WORDS.values()} <= set(verdicts.AGREEING)
+    assert {differ for *_, differ in verdicts.WORDS.values()} <= set(verdicts.FAILING)
+    neither = {verdicts.OPEN, *(only for _, only, _ in verdicts.WORDS.values()), *verdicts.UNJUDGED.values()}
+    assert not neither & {*verdicts.AGREEING, *verdicts.FAILING}
+
+
 def test_numbers_on_real_data_are_judged_on_real_data_only() -> None:
     number = printed("0.979", "real_data", column="accuracy", replicates=1)
     near, far = (ours(x, column="accuracy", standard_error=0.0002, replicates=100) for x in (0.977, 0.764))

@@ -25,12 +25,11 @@ from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.labels import escape_markdown
-from dpsub.reproduce.layout import BAD
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import errata
 from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells
-from dpsub.reproduce.verdicts import overall_by_cell, read_expected
+from dpsub.reproduce.verdicts import FAILING, overall_by_cell, read_expected
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = ROOT / "docs/found"
@@ -154,10 +153,11 @@ def failing(paper: Paper, verdicts: pd.DataFrame) -> str:
     """Return a table of the statements that fail as printed."""
     judged, links, lines = overall_by_cell(verdicts), anchors(paper), ""
     for name in published.artefacts(paper.key):
-        claims = published.load(paper.key, name).query("kind == 'claim'")
+        claims = published.load(paper.key, name)
+        claims = claims[claims["kind"].isin(published.STATEMENTS)]
         rows = published.row_texts(claims, published.key_names(claims))
         for row, claim in zip(rows, claims.itertuples(), strict=True):
-            if judged.get((paper.key, name, row, claim.column)) in BAD:
+            if judged.get((paper.key, name, row, claim.column)) in FAILING:
                 why = ", ".join(f"[{one}]({links[one]})" for one in claim.erratum.split())
                 lines += f"| {escape_markdown(claim.printed)} | {why or escape_markdown(claim.note)} |\n"
     return f"## Statements that fail as printed\n\n| statement | why |\n| --- | --- |\n{lines}" if lines else ""

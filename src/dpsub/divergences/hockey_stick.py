@@ -262,7 +262,7 @@ def _growth(power: float, step: np.ndarray) -> np.ndarray:
 class WorstMechanism(NamedTuple):
     """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples."""
     divergence: float
-    dual: float  # value of the dual program, which certifies it from above
+    dual: float  # an upper end for all mechanisms, by weak duality
     event: np.ndarray  # probability of 1 on each sample, of a mechanism of one bit that attains the divergence
 
 
@@ -300,6 +300,8 @@ def worst_mechanism(
     limits = np.repeat([gap, growth - 1 + gap], len(pairs))
     table = np.concatenate([bound, -bound])
     found = _solved(c=order * other - one, A_ub=table, b_ub=limits, bounds=(0, 1))
-    dual = -float(limits @ found.ineqlin.marginals + found.upper.marginals.sum())
+    # weak duality, whatever the solver's accuracy: what its multipliers leave over is paid where f = 1
+    multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
+    dual = float(limits @ multipliers + np.maximum(one - order * other - multipliers @ table, 0.0).sum())
     event = np.asarray(found.x)
     return WorstMechanism(max(0.0, float((one - order * other) @ event)), max(0.0, dual), event)

@@ -45,6 +45,24 @@ class Finding:
     upper: float = math.nan
 
 
+def truth(proved: Iterable[bool], refuted: Iterable[bool], note: str) -> Finding:
+    """Return what is true of a statement about privacy: 1 proved, 0 refuted, NaN open.
+
+    Parameters
+    ----------
+    proved : iterable of bool
+        Of each case, whether certified ends give the statement: where it is a guarantee, an upper end of the loss.
+    refuted : iterable of bool
+        Of each case, whether a certified end contradicts it: where it is a guarantee, a lower end, an attack. One case
+        suffices.
+    note : str
+        What decides.
+    """
+    if any(refuted):
+        return Finding(0.0, note)
+    return Finding(1.0 if all(proved) else math.nan, note)
+
+
 Answer = Finding | Estimate | float
 Ask = Callable[[Frames], Answer]
 
@@ -339,6 +357,17 @@ class Claim:
                 yield {**base, **asdict(answer)}
             else:
                 yield {**base, "value": float(answer)}
+
+
+def with_truth(*claims: Claim) -> tuple[Claim, ...]:
+    """Return statements about privacy that are put to exact losses, each with its rigorous side.
+
+    The question is the same: where the printed formula keeps to the exact losses it is proved, else refuted. So its
+    tolerance must exceed what is unknown of them.
+    """
+    exact = [replace(one, experiments=(), variants=RIGOROUS, shared={**{name: (name, "stated") for name in one.needs},
+                                                                     **one.shared}) for one in claims]  # fmt: skip
+    return (*claims, *exact)
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ import pandas as pd
 
 from dpsub.reproduce.digits import as_printed, form_of, written
 from dpsub.reproduce.labels import VARIANT_LABELS, display, escape_latex, escape_markdown, in_symbols
-from dpsub.reproduce.published import key_names, row_text
-from dpsub.reproduce.verdicts import AS_DONE, VARIANTS, overall_by_cell
+from dpsub.reproduce.published import STATEMENTS, key_names, row_text
+from dpsub.reproduce.verdicts import AS_DONE, FAILING, VARIANTS, overall_by_cell
 
 EXTRAS = ("standard_error", "lower", "upper")
 PRINTED = "printed"
 SOURCES = {PRINTED: PRINTED, **VARIANT_LABELS}
 """What stands in the lines of a table, one above the other, and how it is called."""
-BAD = ("differs", "fails")
 YES_OR_NO = {1.0: "yes", 0.0: "no"}
 SIGNS = {"differs": "≠", "as_done": "≈", "stand_in": "†"}
 LEGENDS = {
@@ -167,7 +166,7 @@ def number(cell: Cell, variant: str) -> str:
     value, error, lower, upper = (
         float(cell.get(name, "nan")) for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
     )
-    if cell.get("printed_kind") == "claim":
+    if cell.get("printed_kind") in STATEMENTS:
         return YES_OR_NO.get(value, "")
     side = cell.get(f"{variant}_side", "")
     return written(value, cell["form"], error=error, lower=lower, upper=upper, side=side)
@@ -183,7 +182,7 @@ def mark(cell: Cell, variant: str) -> str:
     verdict = str(cell["verdict"])
     if cell.get(f"{variant}_data"):
         return "stand_in"
-    if variant == "stated" and (verdict in BAD or verdict.endswith(AS_DONE)):
+    if variant == "stated" and (verdict in FAILING or verdict.endswith(AS_DONE)):
         return "differs"
     return "as_done" if variant == "as_done" and verdict.endswith(AS_DONE) else ""
 

@@ -15,9 +15,10 @@ import pandas as pd
 from dpsub.errors import ArgumentError, DataError
 
 FIELDS = ("column", "printed", "kind", "replicates", "spread", "status", "erratum", "note")
-KINDS = ("exact", "monte_carlo", "extreme", "claim", "real_data", "timing", "setting", "structure")
+KINDS = ("exact", "monte_carlo", "extreme", "claim", "privacy", "real_data", "timing", "setting", "structure")
 STATUSES = ("as_printed", "suspect")
-WORDED_KINDS = ("claim", "timing", "structure")  # these may print a statement instead of a number
+STATEMENTS = ("claim", "privacy")
+WORDED_KINDS = (*STATEMENTS, "timing", "structure")  # these may print a statement instead of a number
 _ERRATUM = re.compile(r"([A-Z]{1,2}[1-9]\d*( [A-Z]{1,2}[1-9]\d*)*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 

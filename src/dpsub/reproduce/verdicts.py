@@ -15,7 +15,7 @@ from scipy import special
 
 from dpsub import checks
 from dpsub.errors import ArgumentError, DataError
-from dpsub.reproduce.published import Printed, parse_printed, read_csv, row_texts
+from dpsub.reproduce.published import STATEMENTS, Printed, parse_printed, read_csv, row_texts
 
 VARIANTS = ("stated", "as_done", "consistent", "rigorous")
 JUDGED = ("stated", "as_done")
@@ -38,7 +38,13 @@ WORDS = {
     "real_data": ("within_error", "within_error_as_done", "differs"),
     "extreme": ("within_error", "within_error_as_done", "differs"),
     "claim": ("holds", "reproduced_as_done", "fails"),
+    "privacy": ("holds", "reproduced_as_done", "fails"),  # by the paper's formula; see TRUTH
 }
+TRUTH = {1.0: "proved", 0.0: "refuted"}  # of a statement about privacy, by its rigorous value; else it is open
+OPEN = "open"
+AGREEING = ("reproduced", "within_error", "holds", "proved")
+FAILING = ("differs", "fails", "refuted")
+"""All other verdicts neither confirm nor contradict what the paper prints as it stands."""
 UNJUDGED = {"timing": "reported", "structure": "structure_only"}
 NOT_REAL = "not the real data"  # begins the note of what is not compared because a stand-in was used
 TIMINGS = "clock times are in the run's folder of timings"
@@ -126,6 +132,10 @@ def compare(
     at 1 % over the artefact; an extreme must lie in the interval that our row gives from the exact law; a claim must
     have the value 1; a setting must be the one that we use. `stated` and `as_done` are judged, others are shown.
 
+    A statement about privacy is judged by what is true of the mechanism, in its `rigorous` row: proved (value 1),
+    refuted (0) or open (NaN, or no such row). That verdict stands for what the paper's formula gives as well, whose
+    answer stays in the value and, where the two disagree, in the note; but what fails by the formula and is open fails.
+
     Parameters
     ----------
     published, keys : DataFrame, sequence of str
@@ -178,11 +188,27 @@ def compare(
         verdict if pd.isna(agree) else WORDS[kind][int(only) if agree else 2]
         for verdict, agree, kind, only in zip(answers["verdict"], agrees, table["kind"], alone, strict=True)
     ]
+    _put_truth_first(table, answers)
     last = answers["verdict"] == "not_compared"  # there the reason comes first
     pairs = zip(table["note"].where(~last, answers["words"]), answers["words"].where(~last, table["note"]), strict=True)
     answers["note"] = ["; ".join(filter(None, pair)) for pair in pairs]
     kept = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
     return pd.concat([kept, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
+
+
+def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
+    """Give what the paper's formula says of privacy the verdict of the rigorous row."""
+    privacy, rigorous = table["kind"] == "privacy", table["variant"] == "rigorous"
+    truth = dict(zip(table.loc[privacy & rigorous, "number"], answers.loc[privacy & rigorous, "verdict"], strict=True))
+    by_formula = privacy & table["variant"].isin(JUDGED) & (answers["verdict"] != "not_compared")
+    for place in table.index[by_formula]:
+        verdict, holds = truth.get(table.loc[place, "number"], OPEN), answers.loc[place, "value"] == 1
+        if verdict == OPEN and not holds:
+            continue
+        answers.loc[place, "verdict"] = verdict
+        if verdict != TRUTH[float(holds)]:
+            said = f"{'holds' if holds else 'fails'} by the paper's formula, {verdict}"
+            answers.loc[place, "words"] = "; ".join(filter(None, (said, answers.loc[place, "words"])))
 
 
 def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
@@ -196,6 +222,8 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
         answer["words"] = "; ".join(filter(None, (not_the_papers, note)))
     if kind == "structure":
         return {**answer, "verdict": UNJUDGED[kind]}
+    if kind == "privacy" and row["variant"] == "rigorous":
+        return {**answer, "verdict": TRUTH.get(value, OPEN)}
     if math.isnan(value):
         if kind == "setting" and not row["computed"]:
             printed = float(parse_printed(row["printed"]).value)
@@ -210,7 +238,7 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
         return _weigh(row, answer)
     if row["variant"] not in JUDGED:
         return {**answer, "verdict": "shown"}
-    if kind == "claim":
+    if kind in STATEMENTS:
         return {**answer, "agrees": value == 1}
     number = parse_printed(row["printed"])
     if kind == "extreme":

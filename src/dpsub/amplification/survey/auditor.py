@@ -78,7 +78,7 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
 
 
 def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, relation: str = "add_remove") -> float:
-    """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, at most one step of the relation each.
+    """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, rounded up by weak duality.
 
     The states must hold every sample on the shortest paths between possible ones, also with probability 0: an event and
     its complement both change by at most one step's factor at each. `at` is the epsilon' at which delta' is asked for;
@@ -92,10 +92,12 @@ def hockey_stick(p: Law, q: Law, epsilon: float, *, at: float, delta: float, rel
     half = _constraints(epsilon * apart, apart <= 1)
     # f <= e^eps f' + delta, and the same of 1 - f: -f + e^eps f' <= e^eps - 1 + delta
     right = np.concatenate([np.full(half.shape[0], delta), delta - np.asarray(half.sum(axis=1)).ravel()])
-    found = _solved(-gain, sparse.vstack([half, -half]), right, (0, 1))
+    rows = sparse.vstack([half, -half])
+    found = _solved(-gain, rows, right, (0, 1))
     if found.status != 0:
         raise NumericalError(f"the linear programme must reach an optimum, got {found.message!r}")
-    return max(0.0, -float(found.fun))
+    multipliers = np.maximum(-found.ineqlin.marginals, 0.0)  # weak duality, as in `_certified`
+    return max(0.0, float(right @ multipliers + np.maximum(gain - rows.T @ multipliers, 0.0).sum()))
 
 
 def _solved(

@@ -170,10 +170,12 @@ def bounds_contain(frames: Frames) -> Finding:
 
 
 def bounds_cover_the_mechanism(frames: Frames) -> Finding:
-    """MUST.OW: the upper bounds of Algorithm 1 against what explicit data sets attain."""
+    """MUST.OW: the bounds of Algorithm 1 against what explicit data sets attain and what is proved."""
     both = of_both(frames, "printed", PROVED)
-    least, covered = (both["attack"] / both["delta_upper"]).min(), (both["attack"] <= both["delta_upper"]).all()
-    return Finding(bool(covered), f"the attack is at least {least:.3g} times the upper bound of Algorithm 1")
+    within = (both["delta_lower"] <= both["attack"]) & (both["proved"] <= both["delta_upper"])
+    outside = (both["attack"] > both["delta_upper"]) | (both["proved"] < both["delta_lower"])
+    least = (both["attack"] / both["delta_upper"]).min()
+    return ask.truth(within, outside, f"the attack is at least {least:.3g} times the upper bound of Algorithm 1")
 
 
 def proved_below(frames: Frames) -> Finding:
@@ -184,16 +186,21 @@ def proved_below(frames: Frames) -> Finding:
     over, none = as_run.index[as_run["attack"] > limit], ", ".join(as_run.index[as_run["proved"].isna()])
     attacks, proofs = (ask.per_sampler(as_run[end], ".3g") for end in ("attack", "proved"))
     note = f"refuted for {', '.join(over) or 'none'}; attacks (lower) {attacks}; proved (upper) {proofs}"
-    return Finding(bool((as_run["proved"] < limit).all()), note + (f"; nothing is proved for {none}" if none else ""))
+    note += f"; nothing is proved for {none}" if none else ""
+    return ask.truth(as_run["proved"] < limit, as_run["attack"] >= limit, note)
 
 
 def proved_increases(frames: Frames) -> Finding:
-    """MUST.OW: both ends of the mechanism's own delta."""
+    """MUST.OW: both ends of the mechanism's own delta, against those at the smallest number.
+
+    From one number to the next delta cannot fall, as fewer releases are a part of more.
+    """
     band = curve(frames, PROVED, "must_ow")[["attack", "proved"]]
     if len(band) < 2:
         raise LackingError("this run has one number of compositions only")
-    note = "attack to proof from [{:.3g}, {:.3g}] to [{:.3g}, {:.3g}]"
-    return Finding(bool((np.diff(band, axis=0) > 0).all()), note.format(*band.iloc[0], *band.iloc[-1]))
+    first, later = band.iloc[0], band.iloc[1:]
+    note = "attack to proof from [{:.3g}, {:.3g}] to [{:.3g}, {:.3g}]".format(*first, *band.iloc[-1])
+    return ask.truth(later["attack"] > first["proved"], later["proved"] <= first["attack"], note)
 
 
 # Utility and distinct records

@@ -19,17 +19,20 @@ from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import display, in_symbols
 from dpsub.reproduce.layout import PRINTED, YES_OR_NO, Block, Cell, Layout, blocks, mark, number, shown, stand_ins
-from dpsub.reproduce.published import row_texts
+from dpsub.reproduce.published import STATEMENTS, row_texts
 from dpsub.reproduce.verdicts import CELL, VARIANTS, overall, overall_by_cell, stand_in
 
 MEANINGS = {
     "reproduced": "our number rounds to the printed one",
     "within_error": "as close as Monte Carlo error and rounding allow",
     "holds": "the statement is true of our numbers",
+    "proved": "a statement about privacy that certified upper ends give, in every case that it is put to",
     "reproduced_as_done": "only what was done, not what is stated, gives the printed number",
     "within_error_as_done": "as close as error allows, but only as done",
     "differs": "our number is another one",
     "fails": "the statement is not true of our numbers",
+    "refuted": "a statement about privacy that an attack contradicts, whatever the paper's formula gives",
+    "open": "a statement about privacy that the paper's formula gives, and that is neither proved nor refuted",
     "reported": "clock times, shown and not judged",
     "used": "a setting of the paper, used here",
     "not_compared": "no comparable number in this run",
@@ -42,12 +45,12 @@ CHECKS = {
     "extreme": ("computed extreme of draws", "does the printed one lie in the interval that the exact law gives?"),
     "real_data": ("computed number on data", "do the two agree within the error over our seeds, on the real data?"),
     "claim": ("statement", "is a predicate, which stands in code, true of our numbers?"),
+    "privacy": ("statement about privacy", "is it proved, or does an attack refute it, whatever the formula gives?"),
     "setting": ("setting", "what the paper fixed, compared with the configuration of this run"),
     "timing": ("clock time", "shown side by side, never judged"),
     "structure": ("structure only", "a figure without printed numbers: are the named properties there?"),
 }
 """What is done with a printed number of each kind: its name, and the question that is asked."""
-GOOD = ("reproduced", "within_error", "holds")
 
 
 def address(paper: str, artefact: str, row: str, column: str) -> str:
@@ -166,7 +169,7 @@ def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
     order = "" if math.isnan(row["value"]) else repr(row["value"])
     if stand_in(row["note"]):
         return Value("", "", "")
-    if row["kind"] == "claim":
+    if row["kind"] in STATEMENTS:
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
     kind = artefact.number_kind(row["column"], row["variant"]) if artefact else ""
     form = row["printed"] if row["printed"].strip("+-0") else ""

@@ -22,13 +22,13 @@ from dpsub.errors import DataError
 from dpsub.reproduce import experiments
 from dpsub.reproduce.artefact import Artefact, OutputDirs
 from dpsub.reproduce.labels import KINDS
-from dpsub.reproduce.layout import BAD, SOURCES
+from dpsub.reproduce.layout import SOURCES
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import errata, numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells
-from dpsub.reproduce.verdicts import VARIANTS
+from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS
 
 OPEN_LINES = 60  # a longer table is closed until it is asked for
 LIBRARY = "html/dt_bundle.js"  # DataTables and what it needs, as the package itables ships them
@@ -96,7 +96,7 @@ def write_report(output: Path, run: Run) -> None:
         "described": [_flat(found) for found in run.data],
         "stand_ins": [name for name, label in run.labels.items() if label == "synthetic"],
         "parts": [name for name, label in run.labels.items() if label not in ("real", "synthetic")],
-        "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": numbers.GOOD, "bad": BAD,
+        "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": AGREEING, "bad": FAILING,
         "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "sources": SOURCES, "kinds": KINDS,
         "filtered": numbers.filtered,
         "run": run, "stages": stages(run.timings) if run.timings else [],
