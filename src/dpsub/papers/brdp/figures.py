@@ -14,6 +14,7 @@ import pandas as pd
 
 from dpsub.papers.brdp.releases import METHODS, SHORT
 from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.digits import as_printed
 from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, where
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 
@@ -62,12 +63,8 @@ SAMPLED = {"swapped": style("paper", GAUSSIAN, "-", "o"), "corrected": style("co
 
 
 def scientific(value: float) -> str:
-    """Return a number with two digits as "1.9·10⁻⁶" or "10⁻⁵", or plain between 0.001 and 1000."""
-    if value == 0 or not math.isfinite(value) or 1e-3 <= abs(value) < 1e3:
-        return f"{value:.2g}"
-    mantissa, exponent = f"{value:.1e}".split("e")
-    digits = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{digits}" if mantissa == "1.0" else f"{mantissa}·10{digits}"
+    """Return a number with two digits: "0.019", "1.9 × 10⁻⁶", "10⁻⁵"."""
+    return as_printed(f"{value:.2g}")
 
 
 class PaperFigure(Artefact):
