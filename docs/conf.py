@@ -64,6 +64,14 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", formulas_as_written, priority=400)
     app.connect("autodoc-process-signature", aliases_by_name)
     app.connect("builder-inited", commands, priority=900)
+    app.connect("html-page-context", for_all_readers, priority=900)
+
+
+def for_all_readers(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Let the keyboard scroll code that is wider than the page, and tell screen readers the level of the captions."""
+    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
 
 
 def aliases_by_name(*event: Any) -> tuple[str | None, str | None]:

@@ -67,13 +67,18 @@ def tables(verdicts: pd.DataFrame) -> str:
         if key not in by_paper:
             continue  # it prints nothing
         cells = by_paper[key]
-        lines += ["", f"## {paper.title}", "", "| printed in | numbers | verdicts | errata |", "|---|---:|---|---|"]
-        names = cells.groupby("artefact", sort=False)
-        for name, part in names:
-            errata = {one for text in published.load(key, str(name))["erratum"] for one in text.split()}
+        names = {str(name): part for name, part in cells.groupby("artefact", sort=False)}
+        titles = {name: REGISTRY.get(f"{key}/{name}").title for name in names}
+        numbered = [f"! {found[0]}" for title in titles.values() if (found := re.match(r"(Table|Figure) \d+", title))]
+        lines += ["", f"## {paper.title}", ""]
+        if numbered:  # what a search on the site finds first
+            lines += [f"```{{index}} {', '.join(numbered)}", "```", ""]
+        lines += ["| printed in | numbers | verdicts | errata |", "|---|---:|---|---|"]
+        for name, part in names.items():
+            errata = {one for text in published.load(key, name)["erratum"] for one in text.split()}
             links = ", ".join(f"[{one}](deviations.md{anchor})" for one, anchor in anchors.items() if one in errata)
-            lines.append(f"| {REGISTRY.get(f'{key}/{name}').title} (`{key}/{name}`) {counts(part)} {links} |")
-        if names.ngroups > 1:
+            lines.append(f"| {titles[name]} (`{key}/{name}`) {counts(part)} {links} |")
+        if len(names) > 1:
             lines.append(f"| **all** {counts(cells)} |")
     return "\n".join([*lines, "", ""])
 
