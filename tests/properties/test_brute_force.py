@@ -20,7 +20,7 @@ import dpsub
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.relations import Relation
-from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.streams import stream
 from tests.tiny_mechanisms import cell_masses, sample_counts, slot_chain, stages, two_steps
 
@@ -110,6 +110,42 @@ def test_no_bound_of_two_steps_is_below_the_truth(sampler: Sampler, n: int, chai
             # two inclusions are told apart almost surely: the truth is near 1 - (1 - q)^2, and so is the bound
             assert value > 0.745
             assert answer.upper < 0.752
+
+
+def with_and_without(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """All data sets in {-1, 0, 1} of n records, with one record more in front and without it."""
+    rest = list(itertools.combinations_with_replacement((-1.0, 0.0, 1.0), n))
+    found = [((v, *others), others) for v in (-1.0, 0.0, 1.0) for others in rest]
+    return np.array([one for one, _ in found]), np.array([other for _, other in found])
+
+
+@pytest.mark.parametrize("scale", [0.06, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("sampler", "n", "chain"),
+    [(Wor(2), 3, "wor:2"), (Wr(2), 2, "wr:2"), (MustOW(2, 2), 3, "wor:2,wr:2"), (MustWW(2, 2), 2, "wr:2,wr:2"),
+     (Multistage.of_text("wor:2,poisson:0.5"), 3, "wor:2,poisson:0.5")],
+)  # fmt: skip
+def test_no_bound_of_a_record_more_or_less_is_below_the_truth(
+    sampler: Sampler, n: int, chain: str, scale: float
+) -> None:
+    epsilons, width = (0.0, 0.5, 2.0), 0.05 if scale < 0.2 else 0.02
+    both = with_and_without(n)
+    p, q = (
+        cell_masses(*sample_counts(data.shape[1], stages(chain)), data, data, scale, width)[0] for data in both
+    )
+    asked = {"noise_multiplier": scale, "adjacency": "add_remove", "width": 1e-3}
+    for place, epsilon in enumerate(epsilons):
+        once = max(float(np.maximum(a - math.exp(epsilon) * b, 0.0).sum(axis=1).max()) for a, b in ((p, q), (q, p)))
+        truth = max(two_steps(p, q, epsilons)[place], two_steps(q, p, epsilons)[place])
+        for steps, value in ((1, once), (2, truth)):
+            answer = dpsub.account(sampler, n, steps=steps, epsilon=epsilon, **asked)
+            assert value <= answer.upper + 1e-12
+            assert answer.lower <= value * (1 + 1e-2) + 1e-9  # the worst data sets are on the grid
+            assert (answer.kind == "exact") == (len(stages(chain)) == 1)
+            if answer.kind == "exact" and scale >= 1 and value > 1e-3:
+                # planted fault: an occurrence moves the sum by C only, as if the sample became larger
+                less = {**asked, "noise_multiplier": 2 * scale}
+                assert dpsub.account(sampler, n, steps=steps, epsilon=epsilon, **less).upper < value
 
 
 def test_two_steps_by_hand() -> None:

@@ -222,7 +222,6 @@ def test_errors_are_one_sentence(capsys: Captured, words: str, reason: str) -> N
         ("acount", "argument"),
         (f"account wor --rate .02 {RELEASES} --delta 1e-5", "argument"),
         (f"account shuffle {RELEASES} --delta 1e-5", "unsupported"),
-        (f"account {WOR} {RELEASES} --delta 1e-5 --adjacency add_remove", "unsupported"),
         ("advise nowhere.csv --epsilon 1 --rate 0.1", "data"),
         ("plan nowhere.yaml", "plan"),
     ],

@@ -39,6 +39,8 @@ _GENERAL = (
     "the number of records and all sizes or rates are public",
     "real arithmetic and exact sampling are assumed",
 )
+SIZES = "one data set has n records and the other, with one record more, n + 1; the sample's size is the same for both"
+"""Under which guarantees for add_remove hold where the sample's size is fixed; added to the conditions."""
 CONDITIONS = (
     "each record enters by a vector of norm at most C that depends on that record and on past releases only",
     "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number fixed in advance",
@@ -152,7 +154,7 @@ def account(
     sampler : Sampler
         Who is in each sample, drawn anew at every step.
     n : int, optional
-        Number of records; Poisson sampling alone needs none.
+        Number of records; Poisson sampling alone needs none.  Under add_remove it is that of the smaller data set.
     noise_multiplier : float
         Scale of the noise on the sum over the norm bound of one record, from 0.05 to 1e9.
     steps : int
@@ -406,19 +408,22 @@ def _relation(chains: Sequence[SlotChain], adjacency: str | None) -> Relation:
     poisson = all(chain.kinds == ("poisson",) for chain in chains)
     if adjacency is None:
         return Relation.ADD_REMOVE if poisson else Relation.SUBSTITUTE
-    relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
-    if relation is Relation.ADD_REMOVE and not poisson:
-        raise UnsupportedError(
-            "adding or removing a record changes n, on which samplers of fixed size depend, and no bound covers that; "
-            "use adjacency substitute"
-        )
-    return relation
+    return Relation(checks.one_of("adjacency", adjacency, list(Relation)))
 
 
 def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
+    added = relation is Relation.ADD_REMOVE and chain.kinds != ("poisson",)
+    if added:
+        chain = replace(chain, n=chain.n + 1)  # of the data set with the record
+    conditions = (SIZES,) if added else ()
     if release.mechanism == "laplace":
-        return _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
-    s = release.noise_multiplier
+        case = _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
+    else:
+        case = _gaussian_case(release.noise_multiplier, chain, relation)
+    return replace(case, conditions=(*case.conditions, *conditions))
+
+
+def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
     if chain.kinds == ("poisson",):
         q = chain.stages[0].rate
         if relation is Relation.ADD_REMOVE:
@@ -427,6 +432,8 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
         pair = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
         return _Case(PairEvent(WorPair(q, s)), pair, pair, "one occurrence replaced moves the sum by up to 2 C")
     law = law_of(chain)
+    if relation is Relation.ADD_REMOVE:
+        return _added_case(s, chain, law)
     sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
     profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
     if chain.kinds == ("without",):
@@ -442,3 +449,21 @@ def _case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
     filler = FillerPair(law, s / 2)
     event = DominatedEvent(profile, filler, attained=chain.kinds == ("without",))
     return _Case(event, proved, attack, sensitivity, filler)
+
+
+def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:
+    """A record more in `chain`, of the data set that has it: it takes the places of others, so that one occurrence
+    moves the sum by up to 2 C (docs/accounting.md, Theorems 9 and 10)."""
+    sensitivity = "one occurrence takes another record's place and moves the sum by up to 2 C, l of them by up to 2 l C"
+    attack = "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
+    if len(chain.kinds) == 1:
+        p = "Bernoulli(m / (n + 1))" if chain.kinds == ("without",) else "Binomial(m, 1 / (n + 1))"
+        pair = f"sum_l p_l N(2 l, s^2) against N(0, s^2), p = {p}, both directions"
+        return _Case(PairEvent(FillerPair(law, s / 2)), pair, attack, sensitivity)
+    shift = 2.0
+    if chain.kinds[-1] == "poisson":  # whose random size would blur what fillers at -C add
+        shift, attack = 1.0, "a record +C more among zero records, both directions"
+    profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)),
+                                  RememberedProfile(ChainProfile(chain, s, tail).removed)))
+    proved = "group lemma at the last stage, the stages before it revealed, with and without the record"
+    return _Case(DominatedEvent(profile, FillerPair(law, s / shift)), proved, attack, sensitivity)

@@ -6,7 +6,7 @@ sampler itself, sums the records, adds noise, and counts how often the likelihoo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,6 +74,11 @@ def attack_of(release: Release, relation: Relation) -> Attack:
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
         # where no record is left, one of value 0 in its place adds as little
         return Attack((1.0, None), 0.0, (n, max(1, n - 1)), PoissonPair(chain.stages[0].rate, s), 0.0, 1.0, s)
+    if relation is Relation.ADD_REMOVE:
+        law = pairs.capped(law_of(replace(chain, n=n + 1)), _TRIMMED)
+        if chain.kinds[-1] == "poisson":
+            return Attack((1.0, None), 0.0, (n + 1, n), FillerPair(law, s), 0.0, 1.0, s)
+        return Attack((1.0, None), -1.0, (n + 1, n), FillerPair(law, s / 2), -float(chain.stages[-1].size), 2.0, s)
     law = pairs.capped(law_of(chain), _TRIMMED)
     if chain.kinds[-1] == "poisson":
         rate = chain.stages[0].rate

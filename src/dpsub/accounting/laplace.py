@@ -255,6 +255,14 @@ def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceC
     if chain.kinds == ("without",):
         q = chain.stages[0].size / chain.n
         pair, forward = LaplacePair(q, 2 / scale), included_once(q, 2 / scale)
+        if relation is Relation.ADD_REMOVE:
+            return LaplaceCase(
+                LaplaceEvent(pair, forward, removed_once(q, 2 / scale), attained=True),
+                "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both directions, scalar query",
+                "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions",
+                "the record takes another's place and moves the sum by up to 2 C",
+                None,
+            )
         return LaplaceCase(
             LaplaceEvent(pair, forward, forward, attained=False),
             "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query",

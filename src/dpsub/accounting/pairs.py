@@ -252,7 +252,7 @@ class MixturePair(_LawPair):
     def _table(self, largest: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Points from 0 to the first rung with a loss of at least `largest`, the loss and its slope there; kept."""
         points, losses = self._rungs
-        rung = int(np.argmax(losses >= largest))
+        rung = int(np.argmax((losses >= largest) & (losses > 0)))
         if rung not in self._tables:
             nodes = np.linspace(0.0, points[rung], _NODES + 1)
             self._tables[rung] = (nodes, *self._loss_and_slope(nodes))

@@ -381,6 +381,22 @@ class ChainProfile:
             bound = np.minimum(bound, self._lifted_sum(x, self.chain.multiplicity, 1.0))
         return np.minimum(bound * (1 + _LAW_ERROR), 1.0)
 
+    def removed(self, log_order: np.ndarray) -> np.ndarray:
+        """Upper bounds at the given ln a >= 0, increasing, shape (n,), of H_a(Q || P) where P has a record more than Q:
+        with eta the probability that the first stage draws it, (1 - a (1 - eta)) / eta times what H_a'(P || Q) is
+        bounded by at a' = 1 + eta (a - 1) / (1 - a (1 - eta)), and 0 from a = 1 / (1 - eta) on."""
+        x = np.asarray(log_order, dtype=float)
+        law = self.chain.stages[0].count_law(self.chain.n, 1)
+        eta = 1.0 if law[0] == 0 else min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR))
+        left = eta - np.expm1(x) * (1 - eta)  # 1 - a (1 - eta)
+        inside, bound = left > 0, np.zeros_like(x)
+        if not inside.any():
+            return bound
+        order = np.log1p(eta * np.expm1(x[inside]) / left[inside])
+        found = self._bound(order * (1 - _LAW_ERROR), self.chain.n, 1, self.chain.stages, 1.0)
+        bound[inside] = left[inside] / eta * found * (1 + _LAW_ERROR)
+        return np.minimum(bound * (1 + _LAW_ERROR), 1.0)
+
     def _lifted_sum(self, x: np.ndarray, law: np.ndarray, weight: float) -> np.ndarray:
         """sum_l p_l G(lift(a, eta), 2 l / s)."""
         kept = np.flatnonzero(law[1:] * weight > self.tail) + 1

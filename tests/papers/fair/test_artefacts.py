@@ -50,7 +50,7 @@ def noise_by_rule(cell: Cell) -> Calibrated:
     share, proof = (1.0, 1.0) if cell.variant == "rigorous" else (0.6, 3.0)
     noise = share * NOISE[cell.sampler] * (cell.m / 100) ** 0.5 * (1 + 20 / (cell.b or math.inf)) / cell.target_epsilon
     known = (noise, 0.9 * noise if share == 1 else 0.0, 0.9 * proof * cell.target_epsilon, proof * cell.target_epsilon)
-    return Calibrated(*known, *((cell.target_epsilon / 2, noise / 2) if cell.sampler == "poisson" else ()))
+    return Calibrated(*known, *((cell.target_epsilon / 2, noise / 2) if len(cell.drawn.stages) == 1 else ()))
 
 
 def planted(frame: pd.DataFrame, worse: Mapping[str, float]) -> pd.DataFrame:

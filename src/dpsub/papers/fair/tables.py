@@ -122,8 +122,9 @@ class Noise(Table):
         "Noise multipliers (scale of the noise on the sum over the norm bound C of one record) for one target of all "
         "steps together. Rigorous: the upper bound under substitution meets the target; with the necessary noise or "
         "less an attack exceeds it. Consistent: the papers' pair meets the target, and the two epsilon columns say "
-        "what is attained and proved with this noise; it is no guarantee. For Poisson the last two columns give what "
-        "is proved of the same noise when a record is added or removed, and the noise that this weaker relation needs."
+        "what is attained and proved with this noise; it is no guarantee. For samplers of one stage the last "
+        "two columns give what is proved of the same noise when a record is added or removed, and the noise that this "
+        "weaker relation needs."
     )
     keys = ("dataset", "epsilon", "steps", "sampler", "m", "b")
     layout = Layout(panels=("dataset", "epsilon", "steps"), stub=("sampler", "m", "b"), heads=("column",))

@@ -173,16 +173,21 @@ def reversals(tables: Tables) -> Said:
 
 
 def adjacency(tables: Tables) -> Said:
-    """Say what Poisson would need if a record were added or removed instead of replaced."""
-    other, own = (cells(tables, "noise", column, steps="*", sampler=REFERENCE, m="*")
-                  for column in ("noise_add_remove", "noise_multiplier"))  # fmt: skip
-    ratio = other["value"].to_numpy() / own["value"].to_numpy()  # both stand in every row of Poisson
+    """Say what noise is needed if a record is added or removed instead of replaced."""
+    used, share = [], {}
+    for sampler in (REFERENCE, "wor"):
+        other, own = (cells(tables, "noise", column, steps="*", sampler=sampler, m="*")
+                      for column in ("noise_add_remove", "noise_multiplier"))  # fmt: skip
+        ratio = other["value"].to_numpy() / own["value"].to_numpy()  # both stand in every row
+        share[sampler] = f"{ratio.min():.2f} to {ratio.max():.2f}"
+        used += [shown(other), shown(own)]
     text = (
-        "Poisson is compared here under substitution, like the others. If it is enough to hide that a record was added "
-        f"or removed, its noise falls to {ratio.min():.2f} to {ratio.max():.2f} of that; for samplers of fixed size no "
-        "such bound exists, and the two relations must not be mixed in one comparison."
+        "The samplers are compared here under substitution. If it is enough to hide that a record was added or "
+        f"removed, the noise of Poisson falls to {share[REFERENCE]} of that, the noise of sampling without "
+        f"replacement only to {share['wor']}, since there a record that is drawn takes another one's place. Two "
+        "relations must not be mixed in one comparison."
     )
-    return text, [shown(other), shown(own)]
+    return text, used
 
 
 def coverage(tables: Tables) -> Said:

@@ -173,7 +173,7 @@ class Calibrated:
     necessary: float = 0.0  # with so much noise or less an attack exceeds the target (rigorous); 0 where none is known
     epsilon_lower: float = math.nan  # attained by an attack
     epsilon_upper: float = math.nan  # proved
-    epsilon_add_remove: float = math.nan  # proved of the same noise under add_remove; NaN where no bound covers that
+    epsilon_add_remove: float = math.nan  # of the same noise under add_remove; NaN for several stages
     noise_add_remove: float = math.nan  # what add_remove would need for the target; NaN likewise
 
 
@@ -203,7 +203,7 @@ def _calibrate(cell: Cell) -> Calibrated:
         noise, necessary = papers_noise(cell), 0.0
         bounds = cell.bounds(noise)
     known = Calibrated(noise, necessary, bounds.lower, bounds.upper)
-    if cell.sampler != "poisson":
+    if len(cell.drawn.stages) > 1:
         return known
     weaker = cell.bounds(noise, "add_remove").upper
     return replace(known, epsilon_add_remove=weaker, noise_add_remove=needed(Relation.ADD_REMOVE).noise_multiplier)
