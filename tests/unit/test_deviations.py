@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dpsub.errors import DataError
@@ -76,3 +78,15 @@ def test_faults_of_the_errata_are_told(tmp_path: Path) -> None:
     path.write_text(first.replace(f"### {other}. ", "### "), encoding="utf-8")
     with pytest.raises(DataError, match=rf"must have an entry in errata\.md, got none for {other}"):
         errata.document([path, *FILES[1:]], PRINTED, VERDICTS)
+
+
+@needs_all_papers
+def test_an_erratum_is_shown_with_cells_that_have_no_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = dict.fromkeys(verdicts.COLUMNS, "") | {"row": "poisson_time", "verdict": "reported", "erratum": "E10 E18"}
+    pd.DataFrame([cell]).to_csv(path := tmp_path / "comparison.csv", index=False)
+    monkeypatch.setattr("sys.argv", ["show_erratum.py", "E18", "--comparison", str(path)])
+    runpy.run_path(str(ROOT / "workflow/scripts/show_erratum.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    assert said.startswith("E18. ") and said.splitlines()[-1].split() == ["poisson_time", "reported"]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.errors import DataError
+from dpsub.reproduce import verdicts
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.papers import errata_files
 from dpsub.reproduce.report import errata
@@ -26,13 +27,13 @@ def main() -> None:
     print(f"{entry.name}. {entry.title}\n\n{entry.text}\n")
     if not arguments.comparison.is_file():
         raise DataError(f"its cells need a run, got no {arguments.comparison}; run `make reproduce` first")
-    table = pd.read_csv(arguments.comparison, dtype={"erratum": str})
-    about = table[[entry.name in str(names).split() for names in table["erratum"]]]
+    table = verdicts.read(arguments.comparison)
+    about = table[[entry.name in names.split() for names in table["erratum"]]]
     if about.empty:
         print(f"No compared cell carries {entry.name}; {entry.commands[-1]} shows it.")
         return
     with pd.option_context("display.max_rows", None, "display.max_colwidth", 70, "display.width", 250):
-        print(about[SHOWN].fillna("").to_string(index=False))
+        print(about[SHOWN].to_string(index=False, na_rep=""))
 
 
 if __name__ == "__main__":
