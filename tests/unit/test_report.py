@@ -14,10 +14,11 @@ import pytest
 from dpsub.errors import DataError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefacts import OutputDirs
+from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import KINDS, number_kind
 from dpsub.reproduce.report import Run, numbers, page
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
-from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.report.takeaways import Tables, read_cells, without_stand_ins
 from dpsub.reproduce.verdicts import COLUMNS, VARIANTS
 from tests import report_run
 from tests.papers.cells import cells
@@ -126,6 +127,28 @@ def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
     assert {name for entry in entries for name in entry.errata} == set(" ".join(found["erratum"]).split())
 
 
+def test_no_printed_number_stands_next_to_one_of_a_stand_in(made: Made) -> None:
+    (table8,) = [one for one in made.run.artefacts if one.identifier == "must/table8"]
+    files = made.run.dirs.files(table8)
+    table = read_cells(files["csv"])
+    groups = [group for block in numbers.blocks_of(table8, table) for group in block.groups]
+    columns = [column for group in groups for column in zip(*(row.entries for row in group.rows), strict=True)]
+    synthetic = [{entry.mark for entry in column if entry} >= {"stand_in"} for column in columns]
+    printed = [group.rows[0].source == "printed" for group in groups for _ in group.rows[0].entries]
+    assert any(synthetic) and any(there and column[0] for column, there in zip(columns, printed, strict=True))
+    assert not any(odd and there and column[0] for column, odd, there in zip(columns, synthetic, printed, strict=True))
+    text = files["md"].read_text(encoding="utf-8")
+    assert "† from other data than the paper's (synthetic)" in text and "0.976" not in text and "| 2.654 |" in text
+    known, kept = Tables({"table8": table}), Tables({"table8": without_stand_ins(table8, table)})
+    for tables, finite in ((known, [True, True]), (kept, [True, False])):
+        found = [tables.number("table8", name, "stated", sampler="poisson") for name in ("sigma_times_m", "accuracy")]
+        assert [math.isfinite(number) for number in found] == finite
+    lines = [line for line in numbers.lines(made.run.comparison, [table8], {}) if line.place == "must/table8"]
+    found = {quantity: {(line.data, bool(line.values)) for line in lines if line.quantity == quantity}
+             for quantity in ("accuracy", "σ m")}  # fmt: skip
+    assert found == {"accuracy": {("synthetic", False)}, "σ m": {("simulated", True)}}
+
+
 def test_privacy_numbers_say_what_they_are(text: str) -> None:
     table8 = section(text, "must/table8")
     assert set(re.findall(r'class="kind (\w+)"', table8)) >= {"paper", "lower", "upper"}
@@ -212,7 +235,7 @@ def test_numbers_of_the_takeaways_come_from_the_tables(made: Made, text: str) ->
     where = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
     value = found.number("table6", "rmse_mean", "consistent", **where)
     error = found.number("table6", "rmse_mean", "consistent_standard_error", **where)
-    assert f"MUST.OW {value:.4g} ± {error:.2g}" in text
+    assert f"MUST.OW {written(value, error=error)}" in text
 
 
 def test_look_up_needs_exactly_one_cell() -> None:

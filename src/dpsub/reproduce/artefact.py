@@ -283,7 +283,7 @@ def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) ->
     more = {}
     for name in (name for name in VARIANTS if name in cells):
         more[f"{name}_side"] = [artefact.number_kind(row["column"], name) for row in rows]
-        more[f"{name}_data"] = [artefact.stand_in(row, name) if pd.notna(row[name]) else "" for row in rows]
+        more[f"{name}_data"] = [artefact.stand_in(row, name) for row in rows]
     return found.assign(**more)
 
 

@@ -50,7 +50,7 @@ _GREEK = {"epsilon": "ε", "eps": "ε", **{name: sign for sign, name in zip(
     "αβγδηθμσψ", ("alpha", "beta", "gamma", "delta", "eta", "theta", "mu", "sigma", "psi"), strict=True)}}  # fmt: skip
 # not in names such as T1.eps, must_eta, eta-trick
 _NAMES = re.compile(rf"(?<![\w.\-])({'|'.join(_GREEK)})(?![A-Za-z\-])('?)")
-_POWERS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]?\d+(?![\w.])")
+_POWERS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]?\d+(?!\w|\.\d)")
 _SIGNS = {
     **{sign: rf"\{name}" for name, sign in _GREEK.items()}, "ε": r"\epsilon", "′": "'", "−": "-", "±": r"\pm ",
     "×": r"\times ", "≠": r"\neq ", "≈": r"\approx ", "≤": r"\leq ", "≥": r"\geq ", "∞": r"\infty ", "†": r"\dagger ",

@@ -171,8 +171,8 @@ def test_artefacts_are_built_and_the_report_speaks_of_them(records: Frames, tmp_
         cells[artefact.name] = read_cells(made["csv"]) if artefact.kind != "figure" else pd.read_csv(made["csv"])
         assert len(cells[artefact.name])
     text = " ".join(TAKEAWAYS.sentences(Tables(cells)))
-    assert "2 of 2 budgets given to its algorithms are exceeded, by up to 4.09 times delta" in text
-    assert "epsilon 4.779 by the paper's theorem and 4.511 exactly, plain Gaussian noise 4.522" in text
+    assert "2 of 2 budgets given to its algorithms are exceeded, by up to 4.09 times δ" in text
+    assert "ε = 4.779 by the paper's theorem and 4.511 exactly, and plain Gaussian noise 4.522" in text
     assert "Algorithm 4 finds rates below 1" in text
 
 

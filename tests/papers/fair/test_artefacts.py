@@ -208,7 +208,7 @@ def test_the_words_follow_from_the_numbers(made: Tables, records: Frames, tables
 
 
 def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:
-    sentences, evidence = TAKEAWAYS.sentences(made), TAKEAWAYS.evidence(made)
+    sentences, evidence = TAKEAWAYS.sentences(made), TAKEAWAYS.grounds(made)
     assert len(sentences) == 9 and list(evidence) == sentences and TAKEAWAYS.sentences(Tables({})) == []
     for cell in pd.concat(evidence.values()).to_dict("records"):
         table = cell["table"].removeprefix("fair/")

@@ -67,13 +67,13 @@ class Table1(Table):
     name = "table1"
     caption = (
         "Privacy amplification by subsampling: the relation between samples of the base profile, the relation between "
-        "data sets of the result, eta in epsilon' = log(1 + eta (exp(epsilon) - 1)), and delta'. First as formulas, "
-        "with the largest share of delta' that an exact loss reaches on universes of 5 records: of membership, of "
-        "other mechanisms, and of all at epsilon > 0. "
-        "Then evaluated at n = 1000, m = gamma n and ratio 1; groups white-box or black-box. Two rows are ours: on "
-        "triples gamma (beta delta_2(epsilon) + (1 - beta) delta(epsilon)) for a base profile under adding and "
-        "removing, and given the size gamma times the sum over k of gamma_k delta(log(alpha' + (alpha - alpha') gamma "
-        "(n/k - 1)/(1 - gamma))), the tight form of Theorem 14."
+        "data sets of the result, η in ε′ = log(1 + η (exp(ε) - 1)), and δ′. First as formulas, "
+        "with the largest share of δ′ that an exact loss reaches on universes of 5 records: of membership, of "
+        "other mechanisms, and of all at ε > 0. "
+        "Then evaluated at n = 1000, m = γ n and ratio 1; groups white-box or black-box. Two rows are ours: on "
+        "triples γ (β δ₂(ε) + (1 - β) δ(ε)) for a base profile under adding and "
+        "removing, and given the size γ times the sum over k of γ_k δ(log(α′ + (α - α′) γ "
+        "(n/k - 1)/(1 - γ))), the tight form of Theorem 14."
     )
     keys: ClassVar[tuple[str, ...]] = (*RELATED, "sampling_rate", "mechanism", "groups", "epsilon_amplified")
     layout = Layout(
@@ -113,9 +113,9 @@ class Optimum(Table):
     title = "Each bound against the largest loss of any mechanism"
     name = "optimum"
     caption = (
-        "Bounds for all (epsilon0, delta0)-DP base mechanisms on designs of n = 4 records next to the largest loss of "
+        "Bounds for all (ε₀, δ₀)-DP base mechanisms on designs of n = 4 records next to the largest loss of "
         "any such mechanism, a linear program in one event whose dual gives the same value; the ratio is 1 where the "
-        "bound is tight for the design. Evaluated at base epsilon 0, epsilon0/2 and epsilon0. Empty: both are 0."
+        "bound is tight for the design. Evaluated at base ε 0, ε₀/2 and ε₀. Empty: both are 0."
     )
     keys = ("theorem", "n", "rate", "epsilon0", "delta0", "epsilon", "m")
     layout = Layout(panels=("epsilon0", "delta0"), stub=("theorem", "n", "rate", "m"), heads=("epsilon", "column"))

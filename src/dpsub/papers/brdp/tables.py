@@ -24,12 +24,12 @@ class Table1(Table):
     title = "Table I. Privacy after 1000 releases"
     name = "table1"
     caption = (
-        "Epsilon after 1000 releases for epsilon = 0.1 each: stated, by Theorem 3 (Gaussian kernels in closed form, "
+        "Epsilon after 1000 releases for ε = 0.1 each: stated, by Theorem 3 (Gaussian kernels in closed form, "
         "Laplace ones by Renyi divergences in two conversions); rigorous, both ends of the exact value. SMP methods "
         "compose at the inner budget and are amplified once, which is valid only if all queries use one sample; they "
         "have no exact value. The line of low split is Laplace noise that spends 0.09 on its kernel: it meets the "
         "printed numbers, and accepts less than plain Laplace noise. Set by us, as the paper does not state it: "
-        "sensitivity 1, bound 3, delta 1e-5 of a query, and a count over 1,000 records for the sampling rate."
+        "sensitivity 1, bound 3, δ 10⁻⁵ of a query, and a count over 1,000 records for the sampling rate."
     )
     keys = ("method", "accountant", "delta")
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
@@ -64,7 +64,7 @@ class Table1Times(Table):
     name = "table1_times"
     timed = True
     caption = (
-        "Seconds of choosing a release's parameters, of epsilon by Theorem 3, and of both ends of the exact epsilon, "
+        "Seconds of choosing a release's parameters, of ε by Theorem 3, and of both ends of the exact ε, "
         "by method and number of releases; slope of the logarithms of time and T; and the quotients of whole runtimes "
         "at T = 1000 that stand next to the printed 5.14, 5.74, 63.8 and 66.6 (unit not stated)."
     )
@@ -85,10 +85,10 @@ class Statements(Table):
     name = "statements"
     caption = (
         "Statements in single cases, claimed (stated) and true (rigorous): T1 mean, E exp(-loss), which is 1 for every "
-        "privacy loss; T1 weight, chance of the shifted loss; P3 and T2, delta of what Algorithm 2 (or 1, where a "
-        "scale is given) and Theorem 2 promise; degenerate, delta as the kernel's epsilon goes to 0; q, delta of one "
+        "privacy loss; T1 weight, chance of the shifted loss; P3 and T2, δ of what Algorithm 2 (or 1, where a "
+        "scale is given) and Theorem 2 promise; degenerate, δ as the kernel's ε goes to 0; q, δ of one "
         "kernel by rate (stated: without recycling); (10), the printed objective's acceptance; A3, the printed loop; "
-        "R5, terms of Theorem 3, and those above 1e-20; P6, P7, sampling error and acceptance on a sample, against "
+        "R5, terms of Theorem 3, and those above 10⁻²⁰; P6, P7, sampling error and acceptance on a sample, against "
         "draws."
     )
     keys = ("statement", "case")

@@ -34,8 +34,8 @@ def composition(tables: Tables) -> str:
     if math.isnan(stated + exact + plain):
         return ""
     return (
-        f"**Many releases.** After all releases of Table I recycled Gaussian noise has epsilon {stated:.4g} by the "
-        f"paper's theorem and {exact:.4g} exactly, plain Gaussian noise {plain:.4g}: composition is no reason to "
+        f"**Many releases.** After all releases of Table I, recycled Gaussian noise has epsilon = {stated:.4g} by the "
+        f"paper's theorem and {exact:.4g} exactly, and plain Gaussian noise {plain:.4g}: composition is no reason to "
         "recycle, and parameters that are best for one release must not be used for many (figure 5)."
     )
 

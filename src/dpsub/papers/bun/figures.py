@@ -134,6 +134,3 @@ class FigureE1(Artefact):
         figure = draw_panels([panel], columns=1, width=6.4, height=3.2, labels=self.labels(records))
         kept = ["topic", "stratum", "low", "high", "before", "after", "change"]
         return figure, frame[kept].reset_index(drop=True)
-
-    def labels(self, records: Records) -> tuple[str, ...]:
-        return ("synthetic",)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from dpsub.papers.bun.experiments.designs import NUMBERS
-from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Column, Part, Table
 
@@ -81,7 +80,7 @@ class TableE(TableB):
     title = "How often each statement is right, and tight"
     name = "tableE"
     caption = (
-        "Share of cases in which each statement is right, and in which it is tight (within 2e-6 nats of the exact "
+        "Share of cases in which each statement is right, and in which it is tight (within 2 × 10⁻⁶ nats of the exact "
         "loss). right = 1 and tight = 1: agrees; right = 1: holds, but is loose; right below 1: an erratum."
     )
     parts = of_cases(right=("right", "mean"), tight=("tight", "mean"))
@@ -128,9 +127,6 @@ class TableD(Table):
     parts = (Part("bun_neyman", {name: name for name in ("before", "after", "change")},
                   prepare=lambda frame: frame.assign(change=change)),)  # fmt: skip
 
-    def labels(self, records: Records) -> tuple[str, ...]:
-        return ("synthetic",)
-
 
 def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the advice with NaN for what is unknown or infinite, with totals, and with the relation in its notes."""
@@ -148,9 +144,9 @@ class TableAdvice(Table):
     title = "Design advisor on a simulated frame"
     name = "advice"
     caption = (
-        "Design advisor on a simulated frame. advice: end-to-end loss of a mechanism with this epsilon on the sample "
+        "Design advisor on a simulated frame. advice: end-to-end loss of a mechanism with this ε on the sample "
         "(lower, upper, exact), records drawn, variance of the estimated total without and with the mechanism's noise; "
-        "base: epsilon on the sample if the promise is epsilon, with the variance that follows. menu: allocation "
+        "base: ε on the sample if the promise is ε, with the variance that follows. menu: allocation "
         "rules for a mean at one promise, the worst of three populations. Empty: unknown, or none."
     )
     keys = ("topic", "epsilon", "design")

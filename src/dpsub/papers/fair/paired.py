@@ -16,7 +16,7 @@ from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.reproduce import statistics
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.statistics import Estimate
-from dpsub.reproduce.verdicts import holm
+from dpsub.reproduce.verdicts import holm, not_real
 
 LEVEL = 0.05
 """Family-wise error of the tests within one data set, target and variant (Holm's procedure)."""
@@ -45,6 +45,11 @@ class Group:
     def place(self) -> dict[str, object]:
         """The group's key fields in tables."""
         return {"dataset": self.dataset, "epsilon": self.epsilon}
+
+    @property
+    def source(self) -> str:
+        """The note that says that the data stand in for those that the data set is named after, "" otherwise."""
+        return not_real(set(self.frame["data_label"]) - {"real", "simulated"})
 
     @property
     def samplers(self) -> list[str]:

@@ -58,12 +58,13 @@ class Winners(Table):
 def _winners(group: Group) -> Iterator[Row]:
     best = [name for name, rank in group.ranks.items() if rank == 1]
     tie = f"the best: {listed(map(label_of, best))}" + (", not told apart" if len(best) > 1 else "")
+    said, tie = group.source, "; ".join(filter(None, (group.source, tie)))
     for sampler, rank in group.ranks.items():
         row = {**group.place, "sampler": sampler}
-        measure = TASKS[group.dataset].measure.replace("_", " ")
+        measure = "; ".join(filter(None, (said, TASKS[group.dataset].measure.replace("_", " "))))
         yield estimate_row(row, "loss", group.variant, with_interval(group.losses[sampler].to_numpy()), measure)
         if sampler != REFERENCE and REFERENCE in group.samplers:
-            yield estimate_row(row, "difference_to_poisson", group.variant, group.difference(sampler))
+            yield estimate_row(row, "difference_to_poisson", group.variant, group.difference(sampler), said)
         yield {**row, "column": "among_the_best", "variant": group.variant, "value": float(rank == 1), "note": tie}
 
 
@@ -90,10 +91,10 @@ class Measures(Table):
         "Utility on the test part of each seed's split (linear model: error of coefficients; bootstrap: error, width "
         "and coverage of 95 % intervals for the population mean), distinct gradients evaluated a step as observed and "
         "as expected, the noise multiplier (scale of the noise on the sum over the norm bound), and at this noise the "
-        "epsilon that an attack attains (lower) and that is proved (upper) at delta of the target under substitution. "
+        "ε that an attack attains (lower) and that is proved (upper) at δ of the target under substitution. "
         "Means over seeds with standard errors and 95 % intervals (Student's; of coverage Clopper and Pearson's). "
         "The non-private rows clip but add no noise. The papers' pair (consistent) is no guarantee: its "
-        "upper epsilon says what its noise is worth."
+        "upper ε says what its noise is worth."
     )
     keys = ("dataset", "sampler", "epsilon")
     parts = (
@@ -121,7 +122,7 @@ class Noise(Table):
     caption = (
         "Noise multipliers (scale of the noise on the sum over the norm bound C of one record) for one target of all "
         "steps together. Rigorous: the upper bound under substitution meets the target; with the necessary noise or "
-        "less an attack exceeds it. Consistent: the papers' pair meets the target, and the two epsilon columns say "
+        "less an attack exceeds it. Consistent: the papers' pair meets the target, and the two ε columns say "
         "what is attained and proved with this noise; it is no guarantee. For samplers of one stage the last "
         "two columns give what is proved of the same noise when a record is added or removed, and the noise that this "
         "weaker relation needs."
@@ -150,7 +151,7 @@ class Rankings(Table):
     caption = (
         "Rank of each sampler: 1 plus the number of samplers that are shown to be better by Holm's procedure over all "
         "pairs at 5 %, so that what is not told apart shares a rank. Stated: the main paper's experiment, equal "
-        "epsilon' a query (the same for all targets; linear model and Adult). Consistent: noise for which the papers' "
+        "ε′ a query (the same for all targets; linear model and Adult). Consistent: noise for which the papers' "
         "pair meets the target. Rigorous: noise for which the target is proved. Pairs separated: how many pairs of "
         "samplers are told apart; pairs reversed: how many of these the rigorous comparison tells apart the other way."
     )
@@ -164,13 +165,14 @@ class Rankings(Table):
 
 def _rankings(group: Group, proved: dict[tuple[str, str], bool]) -> Iterator[Row]:
     for sampler, rank in group.ranks.items():
-        yield {**group.place, "sampler": sampler, "column": "rank", "variant": group.variant, "value": rank}
-    row = {**group.place, "variant": group.variant}
+        yield {**group.place, "sampler": sampler, "column": "rank", "variant": group.variant, "value": rank,
+               "note": group.source}
+    row = {**group.place, "variant": group.variant, "note": group.source}
     yield {**row, "column": "pairs_separated", "value": sum(group.better.values())}
     if group.variant != "rigorous" and proved:
         turned = [(a, b) for a, b in itertools.permutations(group.samplers, 2)
                   if group.better[a, b] and proved.get((b, a), False)]  # fmt: skip
-        note = "; ".join(f"{label_of(b)} now before {label_of(a)}" for a, b in turned)
+        note = "; ".join(filter(None, [group.source, *(f"{label_of(b)} now before {label_of(a)}" for a, b in turned)]))
         yield {**row, "column": "pairs_reversed", "value": len(turned), "note": note}
 
 

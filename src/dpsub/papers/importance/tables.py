@@ -78,7 +78,7 @@ class _Times(_OfDataSets):
     experiments = (TIMES,)
     caption = (
         "Seconds of processor time of one evaluation of the weights, of sampling, and of DP-Lloyd on the sample at "
-        "epsilon = 3 (medians over turns), their total, the total over that of full data, and the share of the records "
+        "ε = 3 (medians over turns), their total, the total over that of full data, and the share of the records "
         "drawn, in percent. t_calibration, which the paper leaves out of its totals, is the search for the noise. "
         "loop: a plain loop over rows, as opposed to matrix products over blocks of rows. Stand-ins have fewer rows "
         "than the paper's data."
@@ -118,8 +118,8 @@ class NoiseScales(_OfDataSets):
     title = "Noise scales of weighted DP-Lloyd"
     name = "noise_scales"
     caption = (
-        "Noise of weighted DP-Lloyd at a target epsilon and an expected size m: scales of the noise on sums and on "
-        "counts, the loss psi that results (as done: of the released weights and grid, which may exceed the target), "
+        "Noise of weighted DP-Lloyd at a target ε and an expected size m: scales of the noise on sums and on "
+        "counts, the loss ψ that results (as done: of the released weights and grid, which may exceed the target), "
         "and the largest size that meets the target. Full data, uniform and coreset sampling follow from the "
         "radius and mean square of Table 1; the privacy-optimal sampler needs all norms, here those of the data "
         "named. Empty: no such size meets the target."
@@ -163,8 +163,8 @@ class Costs(_OfDataSets):
     caption = (
         "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
         "a sample, with quartiles (lower, upper), by data set, expected size m (as in the paper; samples of stand-ins "
-        "have the same rates), target epsilon and sampler. As done: the released code; as stated: the text; "
-        "consistent: the repaired algorithm. Without epsilon: no noise. Empty: no such size meets the target."
+        "have the same rates), target ε and sampler. As done: the released code; as stated: the text; "
+        "consistent: the repaired algorithm. Without ε: no noise. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
@@ -181,7 +181,7 @@ class Coreset(_OfDataSets):
     caption = (
         "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
         "centres, random rows and centres fitted to the sample (mean over repeats, with its error): lower bounds of "
-        "the epsilon of a lightweight coreset. independent: draws of the theorem; poisson: the sampler that is used, "
+        "the ε of a lightweight coreset. independent: draws of the theorem; poisson: the sampler that is used, "
         "of which the theorem does not speak. deviation_times_root: times the root of the size, which the theorem has "
         "constant."
     )
@@ -223,10 +223,10 @@ class Gain(_OfDataSets):
     title = "What a positive δ saves"
     name = "gain"
     caption = (
-        "Proved epsilon at the configured delta of noise that was set for pure privacy (upper bounds, first centres "
+        "Proved ε at the configured δ of noise that was set for pure privacy (upper bounds, first centres "
         "fixed independently of the data), and the pure target over it. lloyd: counts and sums of 10 rounds at the "
-        "radius and mean square of Table 1; sums: sums alone, by dimension; gaussian: the largest weight at epsilon = "
-        "1 of a record whose Gaussian noise has the shift mu at weight 1."
+        "radius and mean square of Table 1; sums: sums alone, by dimension; gaussian: the largest weight at ε = "
+        "1 of a record whose Gaussian noise has the shift μ at weight 1."
     )
     keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))

@@ -46,11 +46,10 @@ def modes(tables: Tables) -> str:
         return ""
     ratios = (cells["consistent"] / cells["stated"]).set_axis(cells["dataset"]).dropna()
     return (
-        "**Budget split.** Median cost on full data at epsilon = 100 of the repaired algorithm (a split between sums "
-        "and counts that scales with the data, centres kept in the ball) over that of the text: "
-        f"{', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios.items())}. Some data may be stand-ins, as the "
-        "figures say."
-    )
+        "**Budget split.** The repaired algorithm scales the split between sums and counts with the data, and keeps "
+        "centres in the ball. Its median cost on full data at epsilon = 100, as a multiple of the text's: "
+        f"{', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios.items())}."
+    ) if len(ratios) else ""
 
 
 def delta(tables: Tables) -> str:

@@ -57,9 +57,9 @@ class Table2(MustTable):
     title = "Table 2. Amplification formulas of the six samplers"
     name = "table2"
     caption = (
-        "Inclusion probability eta and amplified delta' of each sampler, with epsilon' = log(1 + eta (exp(epsilon) - "
-        "1)) for all; P_j is the Binomial(b, 1/n) probability of j copies after the first stage, delta_u the profile "
-        "of a group of u. eta is evaluated at the configured sizes; the departure is the largest |epsilon' - formula| "
+        "Inclusion probability η and amplified δ′ of each sampler, with ε′ = log(1 + η (exp(ε) - "
+        "1)) for all; P_j is the Binomial(b, 1/n) probability of j copies after the first stage, δ_u the profile "
+        "of a group of u. η is evaluated at the configured sizes; the departure is the largest |ε′ - formula| "
         "over the recorded grid, in nats."
     )
     keys = ("sampler",)
@@ -77,7 +77,7 @@ class Table3(MustTable):
     title = "Table 3. Amplification of the Laplace and Gaussian mechanisms"
     name = "table3"
     caption = (
-        "Base and amplified privacy parameters (epsilon in nats) of the Laplace and Gaussian mechanisms under each "
+        "Base and amplified privacy parameters (ε in nats) of the Laplace and Gaussian mechanisms under each "
         "sampler, at six base epsilons; exact values, no intervals."
     )
     keys = ("ratio", "mechanism", "sampler", "epsilon")
@@ -101,7 +101,7 @@ class Table4(MustTable):
     title = "Table 4. Experiment 1: noise and δ′ of one query"
     name = "table4"
     caption = (
-        "Scale of the Gaussian noise for the mean and the variance (in the units of each statistic) and the delta' of "
+        "Scale of the Gaussian noise for the mean and the variance (in the units of each statistic) and the δ′ of "
         "one query in experiment 1, by sampler and first-stage size b; exact values, no intervals."
     )
     keys = ("sampler", "b")
@@ -140,7 +140,7 @@ class Table6(MustTable):
     title = "Table 6. Experiment 2: noise, δ′ and prediction error of linear regression"
     name = "table6"
     caption = (
-        "Scale of the Gaussian noise on the mean gradient, delta' of one query, and mean and standard deviation over "
+        "Scale of the Gaussian noise on the mean gradient, δ′ of one query, and mean and standard deviation over "
         "repeated data sets of the root mean squared error of the predictions in experiment 2, with standard errors."
     )
     keys = ("epsilon_amplified", "sampler")
@@ -213,9 +213,9 @@ class Table8(MustTable):
     title = "Table 8. Experiment 3: logistic regression on Adult"
     name = "table8"
     caption = (
-        "Noise of the summed gradient, metrics on the test part and delta after all iterations at epsilon = 2 in "
+        "Noise of the summed gradient, metrics on the test part and δ after all iterations at ε = 2 in "
         "experiment 3; metrics are means over seeds with standard errors, and the differences from Poisson are paired "
-        "by seed, with 95 % Student intervals. The bounds of delta in the consistent rows are those of the noise as "
+        "by seed, with 95 % Student intervals. The bounds of δ in the consistent rows are those of the noise as "
         "stated, in units of the clipping bound; those of the larger consistent noise stand below. In the rigorous "
         "rows the lower number is attained by explicit data sets (attack), the upper one is proved for clipped sums "
         "when one record is substituted (Poisson: added or removed), for experiment 3 as it was run; for Poisson "
@@ -309,8 +309,8 @@ class ThresholdsS8(MustTable):
     title = "Section S8. Thresholds and crossovers of δ′"
     name = "thresholds_s8"
     caption = (
-        "Thresholds: the delta above which delta' < delta; crossovers: the (delta, delta') at which two samplers have "
-        "the same delta', for all pairs. as stated: exact roots; as done: the last points of a grid of epsilon."
+        "Thresholds: the δ above which δ′ < δ; crossovers: the (δ, δ′) at which two samplers have "
+        "the same δ′, for all pairs. as stated: exact roots; as done: the last points of a grid of ε."
     )
     keys = ("mechanism", "kind", "sampler", "other")
     layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
@@ -384,7 +384,7 @@ class PeerBoundsTable(MustTable):
     title = "Privacy at equal noise, by this package and by other accountants"
     name = "peer_bounds"
     caption = (
-        "epsilon at delta = 1e-5 by this package and by other accountants: a bracket of one number for Poisson, attack "
+        "ε at δ = 10⁻⁵ by this package and by other accountants: a bracket of one number for Poisson, attack "
         "and proof for samplers whose exact privacy is open. The Rényi accountant of dp-accounting for sampling "
         "without replacement is given the noise in units of C, the norm bound of one record, and of 2 C, by which "
         "replacing a record moves the sum. An upper value below the attack does not cover this release, and its note "

@@ -6,6 +6,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from dpsub.papers.must.settings import FIVE, MUST
+from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import sampler_label as label
 from dpsub.reproduce.report.takeaways import Tables, Takeaways
 
@@ -69,7 +70,7 @@ def proved_privacy(tables: Tables) -> str:
         nothing = f"at least {low} (nothing is proved: its sums are divided by the realised size)"
         ends.append(f"{label(name)} {f'{low} to {high}' if proved < 1 else nothing}")
     return (
-        f"**What can be proved.** The paper's pair is not the worst one. For experiment 3 as it was run delta at "
+        f"**What can be proved.** The paper's pair is not the worst one. For experiment 3 as it was run, delta at "
         f"epsilon = 2 lies between what explicit data sets attain and what is proved for clipped sums when one record "
         f"is substituted (Poisson: added or removed): {', '.join(ends)}. No guarantee below the first numbers can hold "
         f"for these samplers, this noise and this clipping; a given data set may leak less."
@@ -130,13 +131,13 @@ def equal_epsilon(tables: Tables) -> str:
     if not (error and margin):
         return ""
     best = min((name for name in error if name != REFERENCE), key=error.__getitem__)
-    listed = ", ".join(f"{label(name)} {error[name]:.4g} ± {margin[name]:.2g}" for name in error)
+    listed = ", ".join(f"{label(name)} {written(error[name], error=margin[name])}" for name in error)
     text = (
         f"**Samplers at one epsilon' per query.** With noise that fits the sensitivity of the released mean "
-        f"(*consistent*), the root mean squared error of experiment 2 at epsilon' = {at['epsilon_amplified']} is "
-        f"{listed} (standard errors). Among those calibrated for substituting a record {label(best)} has the smallest. "
-        f"Poisson is calibrated for adding or removing one, which moves a gradient sum by C and not by up to 2C a "
-        f"copy, so it gets half the noise by definition. Nor is this a ranking at equal privacy: delta', and the "
+        f"(*consistent*), the root mean squared error of experiment 2 at epsilon' = {at['epsilon_amplified']} is, "
+        f"with its standard error, {listed}. Among those calibrated for substituting a record {label(best)} has the "
+        f"smallest. Poisson is calibrated for adding or removing one, which moves a gradient sum by C and not by up to "
+        f"2C a copy, so it gets half the noise by definition. Nor is this a ranking at equal privacy: delta', and the "
         f"privacy of all steps together, differ between samplers."
     )
     found = []
@@ -188,8 +189,8 @@ def bias(tables: Tables) -> str:
     )
     return "" if unknown(exact, got, error) else (
         f"**Bias of variances.** Sampling with replacement from b records lowers a variance by exactly 1/b: at b = {b} "
-        f"{label('must_ow')} expects {exact:.4g} where 1 is true, and gave {got:.3f} ± {error:.1g}. Multiply by "
-        f"b / (b - 1) to remove it."
+        f"{label('must_ow')} expects {exact:.4g} where 1 is true, and {written(got, error=error)} was obtained. "
+        f"Multiply by b / (b - 1) to remove it."
     )  # fmt: skip
 
 

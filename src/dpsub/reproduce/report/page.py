@@ -27,7 +27,7 @@ from dpsub.reproduce.papers import papers
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import errata, numbers
 from dpsub.reproduce.report.numbers import Line
-from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells
+from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells, without_stand_ins
 from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS
 
 OPEN_LINES = 60  # a longer table is closed until it is asked for
@@ -152,10 +152,10 @@ def _paper(run: Run, key: str, lines: Sequence[Line], here: Path) -> dict[str, A
     takeaways = of_paper(paper) if paper and made else None
     if takeaways:
         known = Tables({
-            artefact.name: read_cells(run.dirs.files(artefact)["csv"])
+            artefact.name: without_stand_ins(artefact, read_cells(run.dirs.files(artefact)["csv"]))
             for artefact in made if artefact.kind != "figure" and not artefact.timed
         })  # fmt: skip
-        evidence = takeaways.evidence(known)
+        evidence = takeaways.grounds(known)
         sentences = [{"text": inline(text), "evidence": evidence.get(text)} for text in takeaways.sentences(known)]
     return {
         "key": key, "title": paper.title if paper else key, "totals": numbers.counts(lines), "count": len(lines),

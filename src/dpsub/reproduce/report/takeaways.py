@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
+from dpsub.reproduce.artefact import Artefact
+from dpsub.reproduce.labels import in_symbols
 from dpsub.reproduce.layout import EXTRAS
 from dpsub.reproduce.papers import PACKAGE, Paper
 from dpsub.reproduce.published import key_names, read_csv
@@ -27,6 +29,17 @@ def read_cells(path: Path) -> pd.DataFrame:
         raise DataError(f"{path.name} must be a table of cells, got the columns {have}; build it again")
     floats = {name: [float(text) if text else np.nan for text in frame[name]] for name in frame if name in NUMBERS}
     return frame.assign(**floats)
+
+
+def without_stand_ins(artefact: Artefact, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of a table without numbers of data that stand in for the paper's: nothing follows from them."""
+    rows = [{str(name): value for name, value in row.items()} for row in cells.to_dict("records")]
+    blank = {name: [bool(artefact.stand_in(row, name)) for row in rows] for name in VARIANTS if name in cells}
+    numbers = {
+        column: cells[column].mask(blank[name])
+        for name in blank for column in (name, *(f"{name}_{extra}" for extra in EXTRAS)) if column in cells
+    }  # fmt: skip
+    return cells.assign(**numbers)
 
 
 class Tables:
@@ -67,9 +80,14 @@ class Takeaways:
     """Returns by paragraph a table of the numbers that it rests on; none by default."""
 
     def sentences(self, tables: Tables) -> list[str]:
-        """Return the paragraphs for which this run has the numbers."""
+        """Return the paragraphs for which this run has the numbers, with the symbols of the field."""
         written = [part(tables) for part in self.parts]
-        return [text for found in written for text in ([found] if isinstance(found, str) else found) if text]
+        texts = (text for found in written for text in ([found] if isinstance(found, str) else found))
+        return [in_symbols(text) for text in texts if text]
+
+    def grounds(self, tables: Tables) -> Mapping[str, pd.DataFrame]:
+        """Return `evidence` by the paragraphs as `sentences` has them."""
+        return {in_symbols(text): table for text, table in self.evidence(tables).items()}
 
 
 def of_paper(paper: Paper) -> Takeaways | None:
