@@ -68,8 +68,3 @@ def test_the_list_has_the_first_paragraph_of_each_page(script: ModuleType) -> No
     listed = (PAGES / "index.md").read_text(encoding="utf-8")
     for paper in papers().values():
         assert f"- [{paper.title}]({paper.key}.md). {script.summary(parts(script, paper)[0])}\n" in listed
-
-
-def test_numbers_are_written_with_powers_of_ten(script: ModuleType) -> None:
-    assert [script.shown(x, 3) for x in (0.5701, 4.0, 120.4, 4.17e-06, 1.234e7)] == [
-        "0.570", "4.00", "120", "4.17 × 10⁻⁶", "1.23 × 10⁷"]  # fmt: skip

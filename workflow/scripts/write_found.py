@@ -23,8 +23,9 @@ from PIL import Image
 from dpsub.errors import DataError
 from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.artefact import Artefact
+from dpsub.reproduce.digits import as_printed, written
 from dpsub.reproduce.job import in_one_sentence
-from dpsub.reproduce.labels import escape_markdown
+from dpsub.reproduce.labels import escape_markdown, in_symbols
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.records import replace_file
 from dpsub.reproduce.report import errata
@@ -36,7 +37,7 @@ FOUND = ROOT / "docs/found"
 MADE = "<!-- from here on made by workflow/scripts/write_found.py -->\n"
 ANY = "\0"
 """What stands in a page for what only a run knows."""
-SCALE, COLOURS = 2 / 3, 128
+SCALE, COLOURS = 2 / 3, 256
 """Of a figure's pixels from side to side, and its colours: what a page shows, in a few tens of kilobytes."""
 WEIGHTY = "Errors that change conclusions"
 
@@ -87,7 +88,8 @@ def body(paper: Paper, verdicts: pd.DataFrame, results: Path | None) -> str:
             raise DataError(
                 f"found.md of {paper.key} asks for a number, got none in {table}: {column}, {source}, {fields}"
             )
-        return shown(found, digits)
+        kind = artefacts.REGISTRY.get(f"{paper.key}/{table}")().number_kind(column, source)
+        return written(found, f"{1:.{digits - 1}e}", side=kind)
 
     def takeaway(heading: str) -> str:
         if tables is not None and heading not in said:
@@ -103,7 +105,7 @@ def body(paper: Paper, verdicts: pd.DataFrame, results: Path | None) -> str:
         cells = published.load(paper.key, artefact)
         for name, wanted in {"column": column, **fields}.items():
             cells = cells[cells[name] == wanted]
-        return powers(str(cells["printed"].item()))
+        return as_printed(str(cells["printed"].item()))
 
     def counted(artefact: str) -> str:
         judged = overall_by_cell(verdicts[(verdicts["paper"] == paper.key) & (verdicts["artefact"] == artefact)])
@@ -116,17 +118,6 @@ def body(paper: Paper, verdicts: pd.DataFrame, results: Path | None) -> str:
     return f"# {paper.title}\n\n" + template.render(
         number=number, takeaway=takeaway, picture=picture, printed=printed, verdicts=counted, cited=cited.strip()
     )
-
-
-def shown(number: float, digits: int) -> str:
-    """Return a number with so many significant digits, small and large ones with a power of ten."""
-    return powers(f"{number:#.{digits}g}".replace(".e", "e").rstrip("."))
-
-
-def powers(text: str) -> str:
-    """Return "4.17e-06" as "4.17 × 10⁻⁶"."""
-    mantissa, _, power = text.partition("e")
-    return f"{mantissa} × 10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}" if power else text
 
 
 def small(figure: Path, target: Path) -> None:
@@ -159,7 +150,7 @@ def failing(paper: Paper, verdicts: pd.DataFrame) -> str:
         for row, claim in zip(rows, claims.itertuples(), strict=True):
             if judged.get((paper.key, name, row, claim.column)) in FAILING:
                 why = ", ".join(f"[{one}]({links[one]})" for one in claim.erratum.split())
-                lines += f"| {escape_markdown(claim.printed)} | {why or escape_markdown(claim.note)} |\n"
+                lines += f"| {escape_markdown(in_symbols(claim.printed))} | {why or escape_markdown(claim.note)} |\n"
     return f"## Statements that fail as printed\n\n| statement | why |\n| --- | --- |\n{lines}" if lines else ""
 
 
