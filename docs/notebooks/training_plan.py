@@ -101,13 +101,18 @@ for name in plan:
 # The first two lines are one and the same training run. Under ``add_remove`` neighbouring data sets differ
 # by one record more or less, which moves the sum by C; under ``substitute`` one record is replaced, which
 # moves it by up to 2 C. The second is the stronger promise. Neither is wrong, but a number without its
-# adjacency means nothing, and numbers of two samplers may be compared only under the same one. A sample of
-# fixed size has only the second: adding a record changes the rate at which all others are drawn.
-#
+# adjacency means nothing, and numbers of two samplers may be compared only under the same one. Nor does
+# ``add_remove`` rescue batches of fixed size: a record that is added takes another one's place there.
+
+question = {"noise_multiplier": multiplier, "steps": steps}
+found = dpsub.account(wor, records, **question, delta=delta, adjacency="add_remove")
+ends = f"[{found.lower:.3f}, {found.upper:.3f}]"
+print(f"fixed size, fresh: epsilon in {ends}, {found.adjacency}")
+
+# %%
 # One more line of code decides: what is the sum divided by? The expected size of the batch is a public
 # constant, and all of the above holds. The size that was drawn is not, and there is no bound to report:
 
-question = {"noise_multiplier": multiplier, "steps": steps}
 try:
     dpsub.account(poisson, **question, delta=delta, denominator="realised")
 except dpsub.UnsupportedError as reason:
