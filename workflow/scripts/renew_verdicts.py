@@ -71,6 +71,8 @@ def tables(verdicts: pd.DataFrame) -> str:
         titles = {name: REGISTRY.get(f"{key}/{name}").title for name in names}
         numbered = [f"! {found[0]}" for title in titles.values() if (found := re.match(r"(Table|Figure) \d+", title))]
         lines += ["", f"## {paper.title}", ""]
+        if (ROOT / f"docs/found/{key}.md").is_file():
+            lines += [f"[What stands, and what does not](found/{key}.md)", ""]
         if numbered:  # what a search on the site finds first
             lines += [f"```{{index}} {', '.join(numbered)}", "```", ""]
         lines += ["| printed in | numbers | verdicts | errata |", "|---|---:|---|---|"]
