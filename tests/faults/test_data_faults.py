@@ -123,6 +123,10 @@ def test_the_data_set_of_the_manual_is_known_by_its_file_alone(tmp_path, monkeyp
     (tmp_path / "salaries.py").write_text(code)
     monkeypatch.setattr(dpsub.data, "__path__", [*dpsub.data.__path__, str(tmp_path)])
     kind = Registry("dpsub.data", dataset.DataSet, "data set").get("salaries")
+    (line,) = re.findall(r"```text\n# data/SOURCES\.csv\n(.*\n)```", page)
+    (tmp_path / "SOURCES.csv").write_text((ROOT / "data/SOURCES.csv").read_text(encoding="utf-8") + line)
+    last = fetch.read_sources(tmp_path / "SOURCES.csv")[-1]
+    assert {"real": (last.file,)} == kind.files and last.dataset == "salaries"
     (tmp_path / "salaries.csv").write_text("40.5\n61\n")
     for obtained, rows in (
         (Obtained({}, "synthetic", reason="no file"), 500),
