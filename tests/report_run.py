@@ -19,7 +19,7 @@ from dpsub.reproduce.report import Run, write_report
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
 ADULT = {"dataset": "adult", "label": "synthetic", "rows": 41292}
-LEFT_OUT = ("proved_noise", "proved_steps", "peer_bounds", "peer_times")  # slow, and of no table that is shown
+LEFT_OUT = ("proved_noise", "peer_bounds", "peer_times")  # slow, and of no table that is shown
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,14 @@ class Made:
     run: Run
 
     @property
-    def page(self) -> Path:
-        return self.results / "report" / "index.html"
+    def folder(self) -> Path:
+        """Where the pages are."""
+        return self.results / "report"
 
-    def write(self, **changes: Any) -> str:
-        """Write the page with some fields of the run changed, and return its text."""
-        write_report(self.page, replace(self.run, **changes))
-        return self.page.read_text(encoding="utf-8")
+    def write(self, **changes: Any) -> dict[str, str]:
+        """Write the pages with some fields of the run changed, and return their texts by name ("index", "must")."""
+        write_report(self.folder, replace(self.run, **changes))
+        return {path.stem: path.read_text(encoding="utf-8") for path in sorted(self.folder.glob("*.html"))}
 
 
 def records(folder: Path) -> dict[str, pd.DataFrame]:

@@ -74,6 +74,10 @@ rule write_report:
         data=[str(Path(path).with_suffix(".json")) for path in DATA.values()],
     output:
         report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
+        [
+            report(f"{RESULTS}/report/{name}.html", caption="../report/report.rst", category="Report")
+            for name in (*dict.fromkeys(product.artefact.paper for product in PLAN.products), "numbers")
+        ],
     log:
         f"{RESULTS}/logs/write_report.log",
     localrule: True

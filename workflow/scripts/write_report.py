@@ -1,4 +1,4 @@
-"""Write the report of a run."""
+"""Write the pages of the report of a run."""
 
 import json
 from pathlib import Path
@@ -13,9 +13,9 @@ def json_of(path):
 
 
 with logged(snakemake.log[0]):
-    output, environment = Path(snakemake.output[0]), json_of(snakemake.input.environment)
+    index, environment = Path(snakemake.output[0]), json_of(snakemake.input.environment)
     configuration = Path(snakemake.input.config)
-    results, described = output.parents[1], settings.read(configuration)["experiments"].values()
+    results, described = index.parents[1], settings.read(configuration)["experiments"].values()
     run = report.Run(
         artefacts=[artefacts.REGISTRY.get(name)() for name in snakemake.params.artefacts],
         dirs=OutputDirs.under(results),
@@ -33,4 +33,4 @@ with logged(snakemake.log[0]):
         twins=sorted({name for one in described for name in one.get("sets", {}).get("twins", ())}),
         remarks=snakemake.params.remarks,
     )
-    report.write_report(output, run)
+    report.write_report(index.parent, run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from dpsub.reproduce.report.findings import Finding
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims, listed
 
 TABLE1 = {"B016": "8", "B018": "9", "B020": "10", "B022": "11", "B024": "14"}
@@ -80,4 +81,28 @@ def _theorems(numbers: list[str]) -> str:
     return f"Theorem{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
 
 
-TAKEAWAYS = Takeaways(parts=(counted_claims, bounds, attained, tight, poisson_substitution))
+def worst(tables: Tables) -> Finding | None:
+    """The bound that lies highest above the largest loss."""
+    least = _least_ratio(tables)
+    printed = least[[name in {f"Theorem {number}" for number in TABLE1.values()} for name in least.index]]
+    if not (printed < WHOLE).any():
+        return None
+    name, ratio = printed.idxmin(), printed.min()
+    return Finding(
+        f"{name} holds, but can be {1 / ratio:.3g} times the largest loss of any mechanism.",
+        "optimum", ("BL7",), {str(one): (1.0, float(value)) for one, value in printed.items()},
+        ("bound", "largest loss over bound"),
+    )  # fmt: skip
+
+
+def best(tables: Tables) -> Finding | None:
+    """The bounds that no mechanism exceeds, and that some mechanism attains."""
+    holding = [number for row, number in TABLE1.items() if tables.number("claims", "holds", "stated", claim=row) == 1]
+    good, judged = tables.agreement("claims")
+    return None if not holding else Finding(
+        f"{_theorems(holding)} of Table 1: no mechanism tried exceeds them. {good} of {judged} statements hold.",
+        "table1",
+    )  # fmt: skip
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, bounds, attained, tight, poisson_substitution), worst=worst, best=best)

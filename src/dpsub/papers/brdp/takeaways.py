@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dpsub.reproduce.report.findings import Finding
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims
 
 
@@ -51,4 +52,33 @@ def sampling(tables: Tables) -> str:
     )
 
 
-TAKEAWAYS = Takeaways(parts=(counted_claims, guarantees, composition, sampling))
+def worst(tables: Tables) -> Finding | None:
+    """The budgets that Algorithm 1 exceeds."""
+    cells = tables.rows("statements", "value", statement="P3", case="*")
+    if cells.empty or "rigorous" not in cells.columns:
+        return None
+    above = cells[cells["rigorous"] > cells["stated"] * (1 + 1e-9)]
+    if above.empty:
+        return None
+    names = above["case"].str.partition(",")[0].replace({"gau": "Gaussian", "lap": "Laplace"}, regex=True)
+    return Finding(
+        f"Algorithm 1 exceeds δ in {len(above)} of {len(cells)} budgets, by up to "
+        f"{(above['rigorous'] / above['stated']).max():,.0f} times.",
+        "statements", ("BR2",),
+        {name: pair for name, *pair in zip(names, above["stated"], above["rigorous"], strict=True)},
+        ("δ, promised", "δ, exact"),
+    )  # fmt: skip
+
+
+def best(tables: Tables) -> Finding | None:
+    """What the paper's own accounting gives again."""
+    cells = tables.rows("claims", "holds", claim="*")
+    printed = cells[cells["claim"].str.match(r"T1\..*\.eps\.")] if len(cells) else cells
+    return None if printed.empty else Finding(
+        f"Table I: {int((printed['stated'] == 1).sum())} of {len(printed)} printed ε after 1000 releases follow from "
+        "the paper's theorems.",
+        "claims", ("BR19",),
+    )  # fmt: skip
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, guarantees, composition, sampling), worst=worst, best=best)

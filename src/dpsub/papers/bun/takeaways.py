@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dpsub.reproduce.report.findings import Finding
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims, listed
 
 HELD = 1 - 1e-9
@@ -82,4 +83,35 @@ def allocations(tables: Tables) -> str:
     ) if parts else ""  # fmt: skip
 
 
-TAKEAWAYS = Takeaways(parts=(counted_claims, random_sizes, loose, designs, allocations))
+def worst(tables: Tables) -> Finding | None:
+    """The upper bound that is none."""
+    ratios = {
+        f"{end} ratio": tuple(tables.number("tableB", f"{end}_ratio", variant, statement="T3.1 upper")
+                              for variant in ("stated", "consistent"))
+        for end in ("smallest", "largest")
+    }  # fmt: skip
+    least = ratios["smallest ratio"][0]
+    if not least < HELD:
+        return None
+    return Finding(
+        f"The upper bound of Theorem 3.1 falls to {least:.2g} of the exact worst loss: it is no bound for mechanisms "
+        "that are private under addition and removal.",
+        "tableB", ("BN1",), {name: (printed, mended) for name, (printed, mended) in ratios.items()},
+        ("bound / loss, printed", "corrected"),
+    )  # fmt: skip
+
+
+def best(tables: Tables) -> Finding | None:
+    """The statements that hold."""
+    good, judged = tables.agreement("claims")
+    least, most = (
+        tables.number("tableB", f"{end}_ratio", "stated", statement="T5.2") for end in ("smallest", "largest")
+    )
+    return None if not good or not least >= HELD else Finding(
+        f"The bound for cluster samples (Theorem 5.2) holds and is at most {most:.3g} times the exact loss. "
+        f"{good} of {judged} statements and numbers are confirmed.",
+        "tableB", ("BN6",),
+    )  # fmt: skip
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, random_sizes, loose, designs, allocations), worst=worst, best=best)

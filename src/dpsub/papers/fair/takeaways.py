@@ -14,7 +14,9 @@ import pandas as pd
 from dpsub.papers.fair.paired import REFERENCE, label_of
 from dpsub.reproduce.claims import LackingError
 from dpsub.reproduce.labels import escape_markdown
+from dpsub.reproduce.report.findings import Finding
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, listed
+from dpsub.sampling import REGISTRY
 
 SAME_LAW = ("wor", "must_oo")
 BLOCK = ["dataset", "epsilon"]
@@ -231,6 +233,33 @@ def evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
     return found
 
 
+def worst(tables: Tables) -> Finding | None:
+    """What noise by the papers' pair is worth."""
+    with suppress(LackingError):
+        attained = cells(tables, "measures", "epsilon_lower", "consistent")
+        attained = there(attained[attained["sampler"] != REFERENCE])
+        targets = attained["epsilon"].astype(float)
+        excess = attained["value"] / targets
+        most = attained.loc[attained.assign(excess=excess).groupby("sampler", sort=False)["excess"].idxmax()]
+        return Finding(
+            f"Noise calibrated by the papers' pair breaks its promise in {(excess > 1).sum()} of {len(attained)} "
+            f"cases: an attack attains up to {excess.max():.3g} times the target ε.",
+            "measures", (),
+            {label_of(name): (float(target), value)
+             for name, target, value in most[["sampler", "epsilon", "value"]].itertuples(index=False)
+             if name in REGISTRY.names()},
+            ("ε, target", "ε of an attack"),
+        )  # fmt: skip
+    return None
+
+
+def best(tables: Tables) -> Finding | None:
+    """What to use."""
+    with suppress(LackingError):
+        return Finding(recommendation(tables)[0].partition(" Among the best in:")[0], "winners", heading="What to use")
+    return None
+
+
 TAKEAWAYS = Takeaways(
     parts=(lambda tables: list(evidence(tables)),),
     introduction=(
@@ -239,4 +268,6 @@ TAKEAWAYS = Takeaways(
         "step sizes and seeds of this run, and say nothing beyond them; step sizes are the same for all samplers."
     ),
     evidence=evidence,
+    worst=worst,
+    best=best,
 )

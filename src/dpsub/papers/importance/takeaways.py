@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
+from dpsub.reproduce.report.findings import Finding
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims, listed
 
 CODE = {"as_done": "the released code", "stated": "the algorithm as stated", "consistent": "the repaired algorithm"}
@@ -26,14 +29,8 @@ def canaries(tables: Tables) -> str:
 
 def savings(tables: Tables) -> str:
     """Say how much noise the coreset sampler saves on Table 1's numbers."""
-    key = ["dataset", "m", "epsilon"]
-    fields = dict.fromkeys(key, "*")
-    unif, core = (tables.rows("noise_scales", "beta_sum", sampler=name, **fields) for name in ("unif", "core"))
-    if unif.empty or core.empty:
-        return ""
-    both = unif.merge(core, on=key, suffixes=("_unif", "_core"))
-    ratio = (both["stated_unif"] / both["stated_core"]).dropna()
-    return (
+    ratio = _uniform_over_core(tables)
+    return "" if ratio.empty else (
         f"**Noise.** At equal target and expected size uniform sampling needs {ratio.min():.3g} to {ratio.max():.3g} "
         f"times the noise of coreset sampling, over {len(ratio)} cells that follow from Table 1, without data."
     )
@@ -62,4 +59,43 @@ def delta(tables: Tables) -> str:
     return f"**Delta.** Proved epsilons of noisy sums of 10 rounds, at the configured delta, are {listed(parts)}."
 
 
-TAKEAWAYS = Takeaways(parts=(counted_claims, canaries, savings, modes, delta))
+def worst(tables: Tables) -> Finding | None:
+    """The promise that draws refute most."""
+    names = tables.rows("audit", "flagged", attack="*")
+    pairs = {
+        str(name): tuple(tables.number("audit", column, "as_done", attack=name) for column in ("promised", "shown"))
+        for name in names.get("attack", ())
+    }
+    if not any(shown > promised for promised, shown in pairs.values()):
+        return None
+    promised, shown = max(pairs.values(), key=lambda pair: pair[1] / pair[0])
+    return Finding(
+        f"The released code promises a loss of {promised:.2g} nats where draws show {shown:.2g}.",
+        "audit", ("IM15", "IM7"), {name.replace("_", " "): (low, high) for name, (low, high) in pairs.items()},
+        ("loss, promised", "loss, shown by draws"),
+    )  # fmt: skip
+
+
+def best(tables: Tables) -> Finding | None:
+    """That sampling by importance saves noise."""
+    ratio = _uniform_over_core(tables)
+    return None if ratio.empty else Finding(
+        f"Importance sampling saves noise: uniform samples of the same size need {ratio.min():.3g} to "
+        f"{ratio.max():.3g} times the noise of core-set samples.",
+        "noise_scales",
+    )  # fmt: skip
+
+
+def _uniform_over_core(tables: Tables) -> pd.Series:
+    """The noise of uniform sampling over that of core-set sampling at equal target and expected size."""
+    key = ["dataset", "m", "epsilon"]
+    unif, core = (
+        tables.rows("noise_scales", "beta_sum", sampler=name, **dict.fromkeys(key, "*")) for name in ("unif", "core")
+    )
+    if unif.empty or core.empty:
+        return pd.Series(dtype=float)
+    both = unif.merge(core, on=key, suffixes=("_unif", "_core"))
+    return (both["stated_unif"] / both["stated_core"]).dropna()
+
+
+TAKEAWAYS = Takeaways(parts=(counted_claims, canaries, savings, modes, delta), worst=worst, best=best)

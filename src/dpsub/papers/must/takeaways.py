@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from dpsub.papers.must.settings import FIVE, MUST
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import sampler_label as label
+from dpsub.reproduce.report.findings import Finding
 from dpsub.reproduce.report.takeaways import Tables, Takeaways
 
 REFERENCE = "poisson"
@@ -194,6 +195,31 @@ def bias(tables: Tables) -> str:
     )  # fmt: skip
 
 
+def worst(tables: Tables) -> Finding | None:
+    """Composed privacy: what the paper prints against what an attack attains."""
+    printed = by_sampler(tables, "table8", "delta_c_upper", "printed")
+    attained = by_sampler(tables, "table8", "delta_c_lower", "rigorous")
+    limit = tables.number("claims", "one_over_n", "stated", claim="adult_inv_n")
+    if not (printed and attained) or unknown(limit):
+        return None
+    return Finding(
+        f"Table 8 states δ below 1/n = {limit:.2g} for all steps together; with the noise that was used an attack "
+        f"attains {min(attained.values()):.2g} to {max(attained.values()):.2g}.",
+        "table8", ("E2",),
+        {label(name): (printed[name], attained[name]) for name in printed},
+        ("δ, printed bound", "δ of an attack"),
+    )  # fmt: skip
+
+
+def best(tables: Tables) -> Finding | None:
+    """The amplification of one query."""
+    good, judged = tables.agreement("table3")
+    return None if not good else Finding(
+        f"Table 3: {good} of {judged} printed parameters of an amplified query come out in every digit.",
+        "table3", ("E9",),
+    )  # fmt: skip
+
+
 TAKEAWAYS = Takeaways(parts=(
     composed_privacy, proved_privacy, noise_for_equal_privacy, prediction, equal_epsilon, per_query_delta, cost, bias,
-))  # fmt: skip
+), worst=worst, best=best)  # fmt: skip

@@ -42,6 +42,8 @@ class Erratum:
     text: str
     chapter: str
     commands: tuple[str, ...]
+    paper: str
+    """The folder in which its file lies."""
 
 
 def read(paths: Iterable[Path]) -> list[Erratum]:
@@ -57,14 +59,14 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise DataError(f"the report needs the errata of each paper, got no {path}; restore it") from None
-        for one in _entries(text):
+        for one in _entries(text, path.parent.name):
             if one.name in found:
                 raise DataError(f"each erratum must stand once, got {one.name} twice, at last in {path}; remove one")
             found[one.name] = one
     return list(found.values())
 
 
-def _entries(text: str) -> Iterator[Erratum]:
+def _entries(text: str, paper: str) -> Iterator[Erratum]:
     example, (before, *entries) = _TEST.search(text), _ENTRY.split(text)
     for letters, number, title, rest in zip(*[iter(entries)] * 4, strict=True):
         body = _HEADING.split(rest)[0].strip()
@@ -74,7 +76,7 @@ def _entries(text: str) -> Iterator[Erratum]:
             width = len(example[3]) if example[3].startswith("0") else 1
             commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
         chapter = before.partition("# ")[2].partition("\n")[0]
-        yield Erratum(letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands))
+        yield Erratum(letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands), paper)
 
 
 def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFrame) -> str:

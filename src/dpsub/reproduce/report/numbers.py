@@ -18,7 +18,7 @@ from markupsafe import Markup
 from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import display, in_symbols
-from dpsub.reproduce.layout import PRINTED, YES_OR_NO, Block, Cell, Layout, blocks, mark, number, shown, stand_ins
+from dpsub.reproduce.layout import PRINTED, YES_OR_NO, Block, Cell, blocks, mark, number, shown, stand_ins
 from dpsub.reproduce.published import STATEMENTS, row_texts
 from dpsub.reproduce.verdicts import CELL, VARIANTS, overall, overall_by_cell, stand_in
 
@@ -63,7 +63,7 @@ def address(paper: str, artefact: str, row: str, column: str) -> str:
 
 def filtered(**chosen: str) -> str:
     """Return the address of the list of printed numbers, reduced to those that have these properties."""
-    return f"numbers?{urlencode(chosen)}"
+    return f"numbers.html#{urlencode(chosen)}"
 
 
 class Value(NamedTuple):
@@ -179,7 +179,7 @@ def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
 
 class Entry(NamedTuple):
     """What stands at one place of a table: number or formula, the kind of privacy number it is, a key of `SIGNS` with
-    errata, and the address of its cell, given once a cell."""
+    errata, and the address of its cell, given once a printed number."""
 
     text: str
     kind: str
@@ -189,26 +189,26 @@ class Entry(NamedTuple):
 
 
 def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
-    """Return the panels of a table of cells; claims, which have no layout in the paper, come one a line."""
-    anchored, listed = set(), artefact.kind == "claims"
+    """Return the panels of a table of cells."""
+    anchored = set()
 
     def write(cell: Cell, source: str) -> Entry | None:
         column, anchor = cell["column"], address(artefact.paper, artefact.name, cell["row"], cell["column"])
         if source != PRINTED:
-            text = "" if listed and mark(cell, source) == "stand_in" else number(cell, source)
+            text = number(cell, source)
         elif column.endswith("_formula") and cell[PRINTED]:
             text = formula(cell[PRINTED])
         else:
-            text = "" if stand_ins(cell) and not listed else shown(cell[PRINTED])
+            text = "" if stand_ins(cell) else shown(cell[PRINTED])
         if not text:
             return None
         kind, found = "" if cell["verdict"] == "used" else artefact.number_kind(column, source), mark(cell, source)
-        once = "" if anchor in anchored else anchor
+        once = "" if anchor in anchored or not cell[PRINTED] else anchor
         anchored.add(anchor)
         return Entry(text, kind, found, cell["erratum"].split() if found in ("differs", "as_done") else [], once)
 
-    layout = Layout(stub=("claim", "column"), heads=()) if listed else artefact.layout
-    return blocks(layout, annotated(artefact, table, printed_rows(artefact)), partial(display, plain=True), write)
+    cells = annotated(artefact, table, printed_rows(artefact))
+    return blocks(artefact.layout, cells, partial(display, plain=True), write)
 
 
 def formula(text: str) -> Markup:

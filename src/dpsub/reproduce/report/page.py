@@ -1,37 +1,28 @@
-"""The report of a run, one page in HTML that needs no network: text, tables, pictures, styles and programs."""
+"""The pages of a report in HTML: they lie in one folder and need no network."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pandas as pd
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from dpsub.errors import DataError
-from dpsub.reproduce import experiments
-from dpsub.reproduce.artefact import Artefact, OutputDirs
 from dpsub.reproduce.labels import KINDS
-from dpsub.reproduce.layout import SOURCES
-from dpsub.reproduce.papers import papers
+from dpsub.reproduce.layout import SIGNS, SOURCES
+from dpsub.reproduce.published import STATEMENTS
 from dpsub.reproduce.records import replace_file
-from dpsub.reproduce.report import errata, numbers
+from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.numbers import Line
-from dpsub.reproduce.report.takeaways import Tables, of_paper, read_cells, without_stand_ins
-from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS
+from dpsub.reproduce.report.paper import content, warnings
+from dpsub.reproduce.report.run import Run
+from dpsub.reproduce.verdicts import AGREEING, AS_DONE, FAILING, VARIANTS
 
-OPEN_LINES = 60  # a longer table is closed until it is asked for
-LIBRARY = "html/dt_bundle.js"  # DataTables and what it needs, as the package itables ships them
 VARIANT_MEANINGS = {
     "stated": "what the paper's text says",
     "as_done": "what made the printed number, where that differs and is known",
@@ -40,72 +31,29 @@ VARIANT_MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Run:
-    """What the report is about."""
-
-    artefacts: Sequence[Artefact]
-    """What the run has made, in the order of the report."""
-    dirs: OutputDirs
-    comparison: pd.DataFrame
-    """All printed numbers next to ours, as in ``results/comparison.csv``."""
-    data: Sequence[Mapping[str, Any]]
-    """Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...)."""
-    errata: Sequence[Path]
-    provenance: Mapping[str, str]
-    """For the foot of the page: seed, commit, digests."""
-    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """`versions` and `installed`, from describe_run.py."""
-    configuration: str = ""
-    timings: Path | None = None
-    """Folder of what Snakemake measured of the jobs of experiments."""
-    twins: Sequence[str] = ()
-    """Data sets for which experiments make synthetic twins from the paper's own table of its data."""
-    remarks: Sequence[str] = ()
-    """What a reader must know first, such as that the run is of reduced size."""
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Label of each data set."""
-        return {str(found["dataset"]): str(found["label"]) for found in self.data}
-
-    def data_label(self, artefact: Artefact) -> str:
-        """Return what the data behind an artefact are: "simulated", "real", or what they stand in for the real ones."""
-        names = {name for one in artefact.experiments for name in experiments.REGISTRY.get(one).needs_data}
-        found = {self.labels[name] for name in names & set(self.labels)}
-        return ", ".join(sorted(found - {"real"})) or ("real" if found else "simulated")
-
-
-def write_report(output: Path, run: Run) -> None:
-    """Write the report of a run as one page in HTML; the same run gives the same bytes."""
-    data_labels = {artefact.identifier: run.data_label(artefact) for artefact in run.artefacts}
-    lines = numbers.lines(run.comparison, run.artefacts, data_labels)
-    listed = errata.read(run.errata)
-    keys = dict.fromkeys([*(artefact.paper for artefact in run.artefacts), *(line.paper for line in lines)])
-    content = {
-        "papers": [_paper(run, key, [line for line in lines if line.paper == key], output.parent) for key in keys],
-        "lines": lines,
-        "facets": _facets(lines),
-        "totals": numbers.counts(lines),
-        "errata": {
-            chapter: [_erratum(one, lines) for one in listed if one.chapter == chapter]
-            for chapter in dict.fromkeys(one.chapter for one in listed)
-        },
-        "known_errata": {one.name for one in listed},
-        "labels": run.labels,
-        "described": [_flat(found) for found in run.data],
-        "stand_ins": [name for name, label in run.labels.items() if label == "synthetic"],
-        "parts": [name for name, label in run.labels.items() if label not in ("real", "synthetic")],
+def write_report(folder: Path, run: Run) -> None:
+    """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives the same bytes."""
+    shown = [content(run, key, folder) for key in run.papers]
+    links = {anchor: f"{paper['key']}.html#{anchor}" for paper in shown for anchor in paper["anchors"]}
+    common = {
+        "papers": shown, "run": run, "lines": run.lines, "totals": numbers.counts(run.lines),
+        "links": {line.anchor: links.get(line.anchor) or links.get(line.place) or "" for line in run.lines},
+        "erratum_links": {one.name: f"{one.paper}.html#{one.name}" for one in run.listed},
+        "places": [place for paper in shown for place in paper["places"]],
+        "facets": _facets(run.lines), "warnings": warnings(run, run.artefacts), "judged": _judged(run.lines),
+        "described": [_flat(found) for found in run.data], "stages": stages(run.timings) if run.timings else [],
         "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": AGREEING, "bad": FAILING,
-        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "sources": SOURCES, "kinds": KINDS,
-        "filtered": numbers.filtered,
-        "run": run, "stages": stages(run.timings) if run.timings else [],
+        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "sources": SOURCES, "signs": SIGNS, "kinds": KINDS,
+        "filtered": numbers.filtered, "statements": STATEMENTS,
     }  # fmt: skip
-    replace_file(output, _rendered(content))
+    pages = {"index": _rendered("index", common), "numbers": _rendered("numbers", common)}
+    pages |= {paper["key"]: _rendered("paper", common | {"paper": paper}) for paper in shown}
+    for name, page in pages.items():
+        replace_file(folder / f"{name}.html", page)
 
 
-def _rendered(content: Mapping[str, Any]) -> bytes:
-    """Return the page made of what the template ``templates/body.html.j2`` asks for.
+def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
+    """Return the page made of what the template ``templates/<name>.html.j2`` asks for.
 
     Every value goes through Jinja's escaping. The page forbids the browser to load anything, and to run any program but
     its own, which it knows by the digest of all that is shown.
@@ -115,81 +63,25 @@ def _rendered(content: Mapping[str, Any]) -> bytes:
         loader=jinja2.PackageLoader("dpsub.reproduce.report"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    body = environment.get_template("body.html.j2").render(content)
-    whole = environment.get_template("index.html.j2").render(
-        body=Markup(body),
+    body = environment.get_template(f"{name}.html.j2").render(given)
+    whole = environment.get_template("page.html.j2").render(
+        body=Markup(body), name=name, paper=given.get("paper"), papers=given["papers"], places=given["places"],
         nonce=hashlib.sha256(body.encode()).hexdigest()[:32],
-        library=_data_uri((resources.files("itables") / LIBRARY).read_bytes(), "text/javascript"),
         style=Markup((own / "page.css").read_text(encoding="utf-8")),
-        program=Markup((own / "page.js").read_text(encoding="utf-8")),
-    )
+        programs=[Markup((own / f"{part}.js").read_text(encoding="utf-8"))
+                  for part in ("page", "numbers") if part in ("page", name)],
+    )  # fmt: skip
     return whole.encode()
 
 
-def _data_uri(content: bytes, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-
-
-@cache
-def _reader() -> MarkdownIt:
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    return reader.disable(["image", "link", "autolink", "html_block", "html_inline", "reference"])
-
-
-def html(text: str) -> Markup:
-    """Return Markdown as HTML: paragraphs, lists, tables; HTML in it is shown and not obeyed, and nothing is loaded."""
-    return Markup(_reader().render(text))
-
-
-def inline(text: str) -> Markup:
-    """Return one line of Markdown as HTML without a paragraph around it."""
-    return Markup(_reader().renderInline(text))
-
-
-def _paper(run: Run, key: str, lines: Sequence[Line], here: Path) -> dict[str, Any]:
-    made = [artefact for artefact in run.artefacts if artefact.paper == key]
-    paper, sentences = papers().get(key), []
-    takeaways = of_paper(paper) if paper and made else None
-    if takeaways:
-        known = Tables({
-            artefact.name: without_stand_ins(artefact, read_cells(run.dirs.files(artefact)["csv"]))
-            for artefact in made if artefact.kind != "figure" and not artefact.timed
-        })  # fmt: skip
-        evidence = takeaways.grounds(known)
-        sentences = [{"text": inline(text), "evidence": evidence.get(text)} for text in takeaways.sentences(known)]
+def _judged(lines: Iterable[Line]) -> dict[str, int]:
+    """Return how many of the printed numbers are confirmed, come out only as done, and fail."""
+    verdicts = [line.verdict for line in lines]
     return {
-        "key": key, "title": paper.title if paper else key, "totals": numbers.counts(lines), "count": len(lines),
-        "introduction": takeaways.introduction if takeaways else "", "sentences": sentences,
-        "artefacts": [
-            _artefact(run, artefact, [line for line in lines if line.place == artefact.identifier], here)
-            for artefact in made
-        ],
-    }  # fmt: skip
-
-
-def _artefact(run: Run, artefact: Artefact, lines: Sequence[Line], here: Path) -> dict[str, Any]:
-    files = run.dirs.files(artefact)
-    if missing := [path for path in files.values() if not path.exists()]:
-        raise DataError(f"the report needs every file of {artefact.identifier}, got no {missing[0]}; build it first")
-    found = {
-        "made": artefact, "data": run.data_label(artefact), "totals": numbers.counts(lines),
-        "files": {role: Path(os.path.relpath(path, here)).as_posix() for role, path in files.items()},
-    }  # fmt: skip
-    if artefact.kind == "figure":
-        return found | {"picture": _data_uri(files["png"].read_bytes(), "image/png"), "blocks": []}
-    cells = read_cells(files["csv"])
-    blocks = numbers.blocks_of(artefact, cells)
-    count = sum(len(group.rows) for block in blocks for group in block.groups)
-    return found | {"picture": "", "blocks": blocks, "cells": len(cells), "open": count <= OPEN_LINES}
-
-
-def _erratum(one: errata.Erratum, lines: Sequence[Line]) -> dict[str, Any]:
-    touched = [line for line in lines if one.name in line.errata]
-    seen = touched or len(one.commands) == 1  # the first command shows compared cells, where there are any
-    return {
-        "name": one.name, "title": inline(one.title), "text": html(one.text), "totals": numbers.counts(touched),
-        "commands": one.commands if seen else one.commands[1:],
-    }  # fmt: skip
+        "good": sum(name in AGREEING for name in verdicts),
+        "done": sum(name.endswith(AS_DONE) for name in verdicts),
+        "bad": sum(name in FAILING for name in verdicts),
+    }
 
 
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:

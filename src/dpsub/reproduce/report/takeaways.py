@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from dpsub.reproduce.labels import in_symbols
 from dpsub.reproduce.layout import EXTRAS
 from dpsub.reproduce.papers import PACKAGE, Paper
 from dpsub.reproduce.published import key_names, read_csv
-from dpsub.reproduce.verdicts import VARIANTS
+from dpsub.reproduce.report.findings import Finding
+from dpsub.reproduce.verdicts import AGREEING, AS_DONE, FAILING, VARIANTS
 
 NUMBERS = {name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))}
 
@@ -34,7 +36,7 @@ def read_cells(path: Path) -> pd.DataFrame:
 def without_stand_ins(artefact: Artefact, cells: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of a table without numbers of data that stand in for the paper's: nothing follows from them."""
     rows = [{str(name): value for name, value in row.items()} for row in cells.to_dict("records")]
-    blank = {name: [bool(artefact.stand_in(row, name)) for row in rows] for name in VARIANTS if name in cells}
+    blank = {name: np.array([bool(artefact.stand_in(row, name)) for row in rows]) for name in VARIANTS if name in cells}
     numbers = {
         column: cells[column].mask(blank[name])
         for name in blank for column in (name, *(f"{name}_{extra}" for extra in EXTRAS)) if column in cells
@@ -67,6 +69,13 @@ class Tables:
             return float("nan")
         return float(pd.to_numeric(rows[source], errors="coerce").iloc[0])
 
+    def agreement(self, table: str) -> tuple[int, int]:
+        """Return how many printed numbers of a table are confirmed, and how many are judged; 0 and 0 without it."""
+        cells = self._cells.get(table)
+        found = Counter(cells["verdict"]) if cells is not None else Counter()
+        good, bad = (sum(found[name] for name in names) for names in (AGREEING, FAILING))
+        return good, good + bad + sum(count for name, count in found.items() if name.endswith(AS_DONE))
+
 
 @dataclass(frozen=True)
 class Takeaways:
@@ -78,6 +87,10 @@ class Takeaways:
     """What must be known before reading them."""
     evidence: Callable[[Tables], Mapping[str, pd.DataFrame]] = lambda tables: {}
     """Returns by paragraph a table of the numbers that it rests on; none by default."""
+    worst: Callable[[Tables], Finding | None] | None = None
+    """Returns the finding that a user of the paper must know, None if this run lacks its numbers."""
+    best: Callable[[Tables], Finding | None] | None = None
+    """Returns what is confirmed best."""
 
     def sentences(self, tables: Tables) -> list[str]:
         """Return the paragraphs for which this run has the numbers, with the symbols of the field."""

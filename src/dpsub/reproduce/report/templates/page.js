@@ -1,75 +1,71 @@
-import DataTable from "datatables";
+const root = document.documentElement;
+const theme = document.getElementById("theme");
+const search = document.getElementById("search");
+const found = document.getElementById("found");
 
-const form = document.getElementById("filters");
-const list = document.getElementById("list");
-
-function paint(theme) {
-  document.documentElement.dataset.theme = theme;
-  const button = document.getElementById("theme");
-  button.hidden = false;
-  button.textContent = theme === "dark" ? "Light colours" : "Dark colours";
+function paint(name) {
+  root.dataset.theme = name;
+  theme.textContent = name === "dark" ? "Light colours" : "Dark colours";
 }
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 paint(system.matches ? "dark" : "light");
 system.addEventListener("change", (event) => paint(event.matches ? "dark" : "light"));
-document.getElementById("theme").addEventListener("click", () => {
-  paint(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+theme.addEventListener("click", () => paint(root.dataset.theme === "dark" ? "light" : "dark"));
+
+// Search: what has the most of the asked words in its heading, then in its text, comes first, before that what is asked
+// for by its number ("Table 8"); the last word may be a beginning.
+const symbols = { "ε": "epsilon", "δ": "delta", "η": "eta", "σ": "sigma" };
+const split = (text) => text.toLowerCase().replace(/[εδησ]/g, (sign) => symbols[sign]).match(/[\p{L}\p{N}]+/gu) ?? [];
+const places = JSON.parse(document.getElementById("places").textContent).map(([title, link, paper, text]) => (
+  { title, link, paper, heading: split(title), text: new Set(split(`${paper} ${text}`)) }));
+
+function worth(place, asked) {
+  let sum = 0;
+  asked.forEach((word, position) => {
+    const last = position === asked.length - 1 && word.length > 1;
+    if (place.heading.includes(word)) sum += 4;
+    else if (last && place.heading.some((one) => one.startsWith(word))) sum += 2;
+    else if (place.text.has(word)) sum += 1;
+  });
+  const number = place.heading.findIndex((word) => /\d/.test(word)) + 1;
+  return number && ` ${asked.join(" ")} `.includes(` ${place.heading.slice(0, number).join(" ")} `) ? sum + 9 : sum;
+}
+
+function lookUp() {
+  const asked = split(search.value);
+  const best = places.map((place) => [worth(place, asked), place]).filter(([sum]) => sum > 0)
+    .sort((one, other) => other[0] - one[0]).slice(0, 12);
+  found.replaceChildren(...best.map(([, place]) => {
+    const item = document.createElement("li");
+    const link = item.appendChild(document.createElement("a"));
+    link.href = place.link;
+    link.textContent = place.title;
+    link.append(Object.assign(document.createElement("span"), { className: "quiet", textContent: ` ${place.paper}` }));
+    return item;
+  }));
+  found.hidden = best.length === 0;
+  document.getElementById("count").textContent = asked.length === 0 ? "" : `${best.length} places found`;
+}
+
+search.addEventListener("input", lookUp);
+search.addEventListener("focus", lookUp);
+addEventListener("click", (event) => { if (!event.target.closest("[role=search]") || event.target.closest("a")) found.hidden = true; });
+addEventListener("keydown", (event) => {
+  const links = [...found.querySelectorAll("a")];
+  const at = links.indexOf(document.activeElement);
+  if (event.key === "/" && !document.activeElement.matches("input, select, textarea")) {
+    event.preventDefault();
+    search.focus();
+  } else if (found.hidden || !event.target.closest("[role=search]")) return;
+  else if (event.key === "Escape") found.hidden = true;
+  else if (event.key === "Enter" && at < 0) links[0].click();
+  else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    event.preventDefault();
+    (links[at + (event.key === "ArrowDown" ? 1 : -1)] ?? search).focus();
+  }
 });
-
-const table = list && new DataTable(list, {
-  autoWidth: false,
-  order: [],
-  pageLength: 25,
-  lengthMenu: [25, 100, { label: "all", value: -1 }],
-  columnDefs: [{ targets: ".number", type: "num" }],
-  layout: { topStart: "search", topEnd: "pageLength", bottomStart: "info", bottomEnd: "paging" },
-  language: { search: "Search", lengthMenu: "_MENU_ a page", info: "_START_ to _END_ of _TOTAL_",
-    infoFiltered: "(of _MAX_ in all)", infoEmpty: "none", emptyTable: "none", zeroRecords: "Nothing fits." },
-});
-
-const search = document.querySelector(".dt-search input");
-
-// A row is shown if it has one of the chosen values of every property of which any is chosen.
-function chosen() {
-  const found = new Map();
-  for (const [name, value] of new FormData(form)) {
-    if (value) found.set(name, [...(found.get(name) ?? []), value]);
-  }
-  return found;
-}
-
-function draw() {
-  const wanted = [...chosen()];
-  const more = wanted.filter(([name]) => name !== "verdict");
-  const names = more.flatMap(([, values]) => values).join(", ").replaceAll("_", " ");
-  document.getElementById("active").textContent = names && `: ${names}`;
-  table.search.fixed("filters", wanted.length === 0 ? null : (text, data, index) => {
-    const has = table.row(index).node().dataset;
-    return wanted.every(([name, values]) => has[name].split(" ").some((value) => values.includes(value)));
-  }).draw();
-}
-
-function choose(parameters) {
-  for (const field of form.elements) {
-    if (field.type === "checkbox") field.checked = false;
-    else if (field.matches("select")) field.value = "";
-  }
-  table.search(parameters.get("search") ?? "");
-  for (const [name, value] of parameters) {
-    for (const field of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
-      if (field.type !== "checkbox") field.value = value;
-      else if (field.value === value) field.checked = true;
-    }
-  }
-  draw();
-}
-
-function remember() {
-  const parameters = new URLSearchParams([...chosen()].flatMap(([name, values]) => values.map((value) => [name, value])));
-  if (search.value) parameters.set("search", search.value);
-  history.replaceState(null, "", `#numbers${parameters.size ? `?${parameters}` : ""}`);
-}
+document.getElementById("tools").hidden = false;
 
 function show(element) {
   for (const old of document.querySelectorAll(".found")) old.classList.remove("found");
@@ -83,31 +79,21 @@ function show(element) {
   element.scrollIntoView({ block: cell ? "center" : "start", inline: "center" });
 }
 
-// The line of a printed number that stands in no table of the page, such as a figure's.
-function showLine(address) {
-  const row = table.rows().nodes().toArray().find((one) => one.dataset.cell === address);
-  if (!row) return;
-  choose(new URLSearchParams());
-  const place = table.rows({ search: "applied" }).nodes().toArray().indexOf(row);
-  const size = table.page.len();
-  table.page(size > 0 ? Math.floor(place / size) : 0).draw("page");
-  show(row);
-}
-
+// An address without a place of its own, such as a number of a figure, leads to what it is part of.
 function go() {
-  const address = location.hash.slice(1);
-  const [section, query] = address.split("?");
-  const element = document.getElementById(address) ?? document.getElementById(section);
-  if (element?.id === "numbers" && query !== undefined && table) choose(new URLSearchParams(query));
-  if (element) show(element);
-  else if (address && table) showLine(address);
+  for (let address = location.hash.slice(1); address; address = address.slice(0, Math.max(address.lastIndexOf("/"), 0))) {
+    const element = document.getElementById(address);
+    if (element) return show(element);
+  }
 }
 
-if (table) {
-  form.hidden = false;
-  form.addEventListener("change", () => { draw(); remember(); });
-  form.addEventListener("reset", () => setTimeout(() => { draw(); remember(); }));
-  search.addEventListener("input", remember);
-}
 addEventListener("hashchange", go);
 go();
+
+// For browsers that cannot print what is folded by style alone.
+const folded = [];
+addEventListener("beforeprint", () => {
+  folded.push(...document.querySelectorAll("details:not([open])"));
+  for (const one of folded) one.open = true;
+});
+addEventListener("afterprint", () => { for (const one of folded.splice(0)) one.open = false; });

@@ -1,0 +1,57 @@
+"""What a reader should know first of a paper: its worst finding and its best confirmation, each one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line, made from the numbers of a run."""
+
+    text: str
+    """A sentence in Markdown with its numbers."""
+    artefact: str
+    """Name of the table that has them: "table8"."""
+    errata: tuple[str, ...] = ()
+    shown: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """What is drawn next to it: label -> (as claimed, as found)."""
+    words: tuple[str, str] = ("claimed", "found")
+    """What the two are called in the legend."""
+    heading: str = ""
+    """What stands before it; by default "Worst finding" or "Best confirmation"."""
+
+
+def picture(finding: Finding) -> dict[str, Any]:
+    """Return what a template needs to draw the pairs of a finding: a line a pair, places in percent of the axis.
+
+    The axis is logarithmic where all numbers are positive and span more than a factor of 30.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator  # slow to load
+
+    every = [number for pair in finding.shown.values() for number in pair]
+    low, high = min(every), max(every)
+    logarithmic = low > 0 and high > 30 * low
+    locator = LogLocator(numticks=5) if logarithmic else MaxNLocator(4)
+    around = [float(tick) for tick in locator.tick_values(low, high)]
+    ticks = [tick for tick, after in zip(around, [*around[1:], math.inf], strict=True) if after > low]
+    ticks = [tick for tick, before in zip(ticks, [-math.inf, *ticks[:-1]], strict=True) if before < high]
+    scale = math.log if logarithmic else float
+    first, last = scale(ticks[0]), scale(ticks[-1])
+
+    def place(number: float) -> float:
+        return round(100 * (scale(number) - first) / (last - first), 2)
+
+    def written(tick: float) -> str:
+        return f"10{str(round(math.log10(tick))).translate(_SUPERSCRIPTS)}" if logarithmic else f"{tick:g}"
+
+    return {
+        "words": finding.words,
+        "ticks": [(place(tick), written(tick)) for tick in ticks],
+        "rows": [(label, place(claimed), place(found)) for label, (claimed, found) in finding.shown.items()],
+    }

@@ -1,0 +1,71 @@
+"""What the report is about: a run with its artefacts, comparison, data and errata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpsub.reproduce import experiments
+from dpsub.reproduce.artefact import Artefact, OutputDirs
+from dpsub.reproduce.report import errata, numbers
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the report is about."""
+
+    artefacts: Sequence[Artefact]
+    """What the run has made."""
+    dirs: OutputDirs
+    comparison: pd.DataFrame
+    """All printed numbers next to ours, as in ``results/comparison.csv``."""
+    data: Sequence[Mapping[str, Any]]
+    """Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...)."""
+    errata: Sequence[Path]
+    provenance: Mapping[str, str]
+    """For the foot of the page: seed, commit, digests."""
+    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """`versions` and `installed`, from describe_run.py."""
+    configuration: str = ""
+    timings: Path | None = None
+    """Folder of what Snakemake measured of the jobs of experiments."""
+    twins: Sequence[str] = ()
+    """Data sets for which experiments make synthetic twins from the paper's own table of its data."""
+    remarks: Sequence[str] = ()
+    """What a reader must know first, such as that the run is of reduced size."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Label of each data set."""
+        return {str(found["dataset"]): str(found["label"]) for found in self.data}
+
+    def data_sets(self, artefact: Artefact) -> set[str]:
+        """Return the data sets behind an artefact."""
+        names = {name for one in artefact.experiments for name in experiments.REGISTRY.get(one).needs_data}
+        return names & set(self.labels)
+
+    def data_label(self, artefact: Artefact) -> str:
+        """Return what the data behind an artefact are: "simulated", "real", or what they stand in for the real ones."""
+        found = {self.labels[name] for name in self.data_sets(artefact)}
+        return ", ".join(sorted(found - {"real"})) or ("real" if found else "simulated")
+
+    @cached_property
+    def lines(self) -> list[numbers.Line]:
+        """Every printed number."""
+        labels = {artefact.identifier: self.data_label(artefact) for artefact in self.artefacts}
+        return numbers.lines(self.comparison, self.artefacts, labels)
+
+    @cached_property
+    def listed(self) -> list[errata.Erratum]:
+        """The errata of its papers."""
+        return [one for one in errata.read(self.errata) if one.paper in self.papers]
+
+    @property
+    def papers(self) -> list[str]:
+        """Keys of the papers, each of which has a page."""
+        return list(dict.fromkeys([*(one.paper for one in self.artefacts), *(line.paper for line in self.lines)]))

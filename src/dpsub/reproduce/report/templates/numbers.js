@@ -1,0 +1,70 @@
+const form = document.getElementById("filters");
+const list = document.getElementById("list");
+const rows = [...list?.tBodies[0].rows ?? []];
+const texts = [];
+
+// A row is shown if it has one of the chosen values of every property of which any is chosen, and all words asked for.
+function narrow() {
+  const chosen = new FormData(form);
+  const asked = chosen.get("search").toLowerCase().split(/\s+/);
+  chosen.delete("search");
+  const wanted = [...new Set(chosen.keys())].map((name) => [name, chosen.getAll(name).filter(Boolean)])
+    .filter(([, values]) => values.length > 0);
+  if (texts.length === 0 && asked.some(Boolean)) {
+    texts.push(...rows.map((row) => `${row.textContent} ${row.querySelector("a")?.hash ?? ""}`.toLowerCase()));
+  }
+  let count = 0;
+  rows.forEach((row, position) => {
+    const of = (name) => (name === "paper" ? row.dataset.artefact.split("/")[0] : row.dataset[name] ?? "").split(" ");
+    row.hidden = !wanted.every(([name, values]) => of(name).some((value) => values.includes(value))) ||
+      !asked.every((word) => word === "" || texts[position].includes(word));
+    count += !row.hidden;
+  });
+  const more = wanted.filter(([name]) => name !== "verdict").flatMap(([, values]) => values).join(", ");
+  document.getElementById("active").textContent = more && `: ${more.replaceAll("_", " ")}`;
+  document.getElementById("shown").textContent = `${count} of ${rows.length}`;
+}
+
+function follow() {
+  form.reset();
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+    for (const field of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
+      if (field.type !== "checkbox") field.value = value;
+      else if (field.value === value) field.checked = true;
+    }
+  }
+  narrow();
+}
+
+function remember() {
+  narrow();
+  const given = [...new FormData(form)].filter(([, value]) => value);
+  history.replaceState(null, "", `#${new URLSearchParams(given)}`);
+}
+
+function sort(head, column) {
+  const up = head.getAttribute("aria-sort") !== "ascending";
+  for (const one of head.parentElement.cells) one.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  const key = (row) => row.cells[column].dataset.order ?? row.cells[column].textContent;
+  const order = (one, other) => one - other || (Number.isNaN(one - other) ? one.localeCompare(other, "en", { numeric: true }) : 0);
+  const empty = (text) => Number(text.trim() === "");
+  list.tBodies[0].append(...rows.toSorted((one, other) => (
+    empty(key(one)) - empty(key(other)) || (up ? 1 : -1) * order(key(one), key(other)))));
+}
+
+if (list) {
+  form.hidden = false;
+  form.addEventListener("input", remember);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", (event) => { if (event.isTrusted) setTimeout(remember); });
+  [...list.tHead.rows[0].cells].forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    button.addEventListener("click", () => sort(head, column));
+    head.append(button);
+  });
+  addEventListener("hashchange", follow);
+  follow();
+}
