@@ -26,7 +26,9 @@ def test_a_theorem_that_fails_is_named() -> None:
     assert "Theorems 8, 10, 11 and 14. Some mechanism exceeds that of Theorem 9 as printed." in said(1, 0, 1, 1, 1)
 
 
-@pytest.mark.parametrize(("ratio", "words"), [(1.0, "attains Theorem 8 and Theorem 14."), (0.9, "(90.0 %)")])
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(1.0, "attains the bound of Theorem 8 and Theorem 14."), (0.9, "Theorem 14 (90.0 % of it)")]
+)
 def test_attained_bounds(ratio: float, words: str) -> None:
     rows = [(theorem, "poisson", "a", "a", "attained_at_positive_epsilon", value)
             for theorem, value in (("Theorem 8", 1.0), ("Theorem 14", ratio))]  # fmt: skip
@@ -36,8 +38,8 @@ def test_attained_bounds(ratio: float, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("by_size", "printed", "words", "loose"),
-    [(1.0, 0.8, "is the optimum of these designs, where Theorem 14 is up to 1.25 times", "Theorem 14 (down to 0.80"),
-     (0.9, 0.8, "at most 1.11 times the optimum", "Theorem 2 given the size (down to 0.90"),
+    [(1.0, 0.8, "equals the largest loss on these designs, whereas that of Theorem 14", "Theorem 14 (down to 0.80"),
+     (0.9, 0.8, "at most 1.11 times the largest loss", "Theorem 2 given the size (down to 0.90"),
      (0.8, 0.9, "", "0.90 of it")],
 )  # fmt: skip
 def test_the_optimum_decides_which_bound_is_tight(by_size: float, printed: float, words: str, loose: str) -> None:

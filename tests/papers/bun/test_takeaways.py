@@ -30,19 +30,19 @@ TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (sizes(0.5, 0.9), ["falls to 0.5 of", "covers it, by at most a factor of 1.9"]),
-        (sizes(1.0, 1.2, (0.7, 1.9)), ["3.1 covers the exact worst loss", "it still falls to 0.7 of"]),
+        (sizes(0.5, 0.9), ["falls to 0.5 of", "covers that loss and is at most 1.9 times as large"]),
+        (sizes(1.0, 1.2, (0.7, 1.9)), ["3.1 covers the exact worst-case loss", "it still falls to 0.7 of that loss"]),
         # a bound that is exceeded is not called loose
         (summary.loose(Tables({"tableB": pd.concat([ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))])})),
-         ["at most T4.3 5.7 times it"]),
+         ["by factors of up to 5.7 (T4.3)."]),
         (summary.designs(advice("advice", lower={"PPS": 1.2}, upper={"PPS": 1.3})),
          ["can lose more than epsilon with: PPS (1.2)."]),
         (summary.designs(advice("advice", lower={"PPS": 0.1}, upper={"PPS": 0.4})), ["at most half of it with: PPS."]),
         (summary.designs(advice("advice", lower={"PPS": 0.7}, upper={"PPS": 0.9})), ["at most epsilon as far as is"]),
         (summary.allocations(advice("menu", total_at_target=TOTALS)),
-         ["*even, public* has the smallest error (2), the best rule that needs no public allocation, *rounded*, 2.5"]),
+         ["*even, public* has the smallest variance (2);", "public allocation, *rounded*, is 2.5"]),
         (summary.allocations(advice("menu", total_at_target={**TOTALS, "rounded": 1.0})),
-         ["*rounded* has the smallest error (1). The relation"]),
+         ["*rounded* has the smallest variance (1). The relation"]),
     ],
 )  # fmt: skip
 def test_sentences_follow_the_tables(text: str, words: list[str]) -> None:

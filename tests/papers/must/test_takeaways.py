@@ -16,16 +16,16 @@ def test_takeaways_leave_out_what_a_run_lacks() -> None:
         ("wor", "law_mean", 300.0), ("must_ww", "law_mean", 225.0))))  # fmt: skip
     (only,) = TAKEAWAYS.sentences(Tables({"table9": means}))
     assert only == (
-        "**Fewer gradients.** In the sizes of experiment 3 a subset drawn by MUST.WW has 225.0 distinct records on "
-        "average where WOR has 300: 25 % fewer gradients to evaluate."
+        "**Fewer gradients.** At the sizes of experiment 3, a subset drawn by MUST.WW has 225.0 distinct records on "
+        "average, compared with 300 for WOR: 25 % fewer gradients to evaluate."
     )
 
 
 @pytest.mark.parametrize(
     ("upper", "judged"),
     [
-        (1e-4, "Even by that measure MUST.WW pays for the smaller noise with privacy."),
-        (0.45, "The brackets of MUST.WW and Poisson do not separate the two."),
+        (1e-4, "Even by this measure MUST.WW pays for the smaller noise with privacy."),
+        (0.45, "These ranges do not show that MUST.WW is less private than Poisson."),
     ],
 )
 def test_composed_privacy_is_judged_by_its_brackets(upper: float, judged: str) -> None:
@@ -64,4 +64,4 @@ def test_noise_is_compared_at_equal_proved_privacy() -> None:
     ]
     table = cells("target_epsilon sampler adjacency column rigorous", *rows)
     (text,) = TAKEAWAYS.sentences(Tables({"noise_at_equal_privacy": table}))
-    assert "that of MUST.OW is 1.4 to 2.9 times and that of MUST.WW is 1.7 to 1.7 times that of WOR" in text
+    assert "MUST.OW needs 1.4 to 2.9 times and MUST.WW needs 1.7 to 1.7 times the noise of WOR" in text

@@ -9,7 +9,7 @@ from dpsub.reproduce.report.takeaways import Tables, Takeaways, counted_claims, 
 
 TABLE1 = {"B016": "8", "B018": "9", "B020": "10", "B022": "11", "B024": "14"}
 WHOLE = 1 - 1e-6
-"""A ratio from here on is 1 up to the tolerance of the linear programme."""
+"""A ratio from here on is 1 up to the tolerance of the linear program."""
 
 
 def bounds(tables: Tables) -> str:
@@ -22,8 +22,8 @@ def bounds(tables: Tables) -> str:
     if wrong:
         text += f"Some mechanism exceeds that of {_theorems(wrong)} as printed. "
     return text and (
-        f"**The bounds.** {text}They hold for one release and the relation each is typed with; that of Theorem 11 for "
-        "one size n."
+        f"**The bounds.** {text}Each holds for one release under the relation stated for it; that of Theorem 11 for "
+        "a fixed size n."
     )
 
 
@@ -34,24 +34,25 @@ def attained(tables: Tables) -> str:
     if cells.empty or "rigorous" not in cells.columns:
         return ""
     whole = cells["rigorous"] >= WHOLE
-    text = f"**Attained.** At a positive epsilon some mechanism attains {listed(cells.loc[whole, 'theorem'])}."
+    best = listed(cells.loc[whole, "theorem"])
+    text = f"**Attained.** At a positive epsilon some mechanism attains the bound of {best}."
     if not whole.all():
-        short = [f"{cell['theorem']} ({100 * cell['rigorous']:.1f} %)" for _, cell in cells[~whole].iterrows()]
-        text += f" The best of those tried falls short of {listed(short)}."
-    return text + " That is tightness for the class of all mechanisms with one profile, not for one with known noise."
+        short = [f"{cell['theorem']} ({100 * cell['rigorous']:.1f} % of it)" for _, cell in cells[~whole].iterrows()]
+        text += f" The best mechanism tried falls short of the bound of {listed(short)}."
+    return f"{text} This is tightness for the class of all mechanisms with a given profile, not for one kind of noise."
 
 
 def tight(tables: Tables) -> str:
-    """Say for which theorems the linear programme finds a bound loose on a design."""
+    """Say for which theorems the linear program finds a bound loose on a design."""
     least = _least_ratio(tables)
     whole, loose = least[least >= WHOLE], least[least < WHOLE].sort_values()
     parts = []
     if len(whole):
-        parts.append(f"a linear programme reaches the bound everywhere for {listed(whole.index)}")
+        parts.append(f"the largest loss equals the bound everywhere for {listed(whole.index)}")
     if len(loose):
         short = [f"{name} (down to {ratio:.2f} of it)" for name, ratio in loose.items()]
         parts.append(f"it stays below the bound at some point for {listed(short)}")
-    start = "**Best possible.** Over all (epsilon, delta)-DP mechanisms on designs of 4 records "
+    start = "**Tightness by design.** Over all (epsilon, delta)-DP mechanisms on designs of 4 records "
     return f"{start}{'; '.join(parts)}." if parts else ""
 
 
@@ -61,11 +62,11 @@ def poisson_substitution(tables: Tables) -> str:
     printed, ours = (least.get(name, float("nan")) for name in ("Theorem 14", "Theorem 2 given the size"))
     if not ours > printed:
         return ""
-    near = "is the optimum of these designs" if ours >= WHOLE else f"is at most {1 / ours:.3g} times the optimum"
+    times = "equals" if ours >= WHOLE else f"is at most {1 / ours:.3g} times"
     return (
         "**Poisson sampling, one record substituted.** The bound that compares samples of each size (*Theorem 2 given "
-        f"the size*) {near}, where Theorem 14 is up to {1 / printed:.3g} times as large; `dpsub translate` uses the "
-        "former."
+        f"the size*) {times} the largest loss on these designs, whereas that of Theorem 14 is up to "
+        f"{1 / printed:.3g} times as large; `dpsub translate` uses the former."
     )
 
 

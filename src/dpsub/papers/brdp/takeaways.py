@@ -15,12 +15,14 @@ def guarantees(tables: Tables) -> str:
         return ""
     ratio = cells["rigorous"] / cells["stated"]
     kept = ratio[ratio <= 1 + 1e-9]
-    text = (f"**Guarantees.** The paper's privacy theorem is not an upper bound: {len(cells) - len(kept)} of "
-            f"{len(cells)} budgets given to its algorithms are exceeded")  # fmt: skip
+    text = (f"**Guarantees.** The paper's privacy theorem is not an upper bound: it is exceeded for "
+            f"{len(cells) - len(kept)} of the {len(cells)} budgets tried")  # fmt: skip
     if len(kept) < len(cells):
-        text += f", by up to {ratio.max():.3g} times delta ({cells['case'].iloc[int(ratio.to_numpy().argmax())]})"
+        worst = cells["case"].iloc[int(ratio.to_numpy().argmax())]
+        text += f", where the exact delta is up to {ratio.max():.3g} times the promised one ({worst})"
     if len(kept):
-        text += f"; where it holds, the exact delta is down to {kept.min():.2g} of it, which exact accounting uses"
+        text += (f"; where it holds, the exact delta is down to {kept.min():.2g} of the promised one, slack that exact "
+                 "accounting recovers")  # fmt: skip
     return f"{text}. Every artefact with the paper's parameters shows the exact delta; `dpsub brdp` gives it for yours."
 
 
@@ -37,7 +39,7 @@ def composition(tables: Tables) -> str:
     return (
         f"**Many releases.** After all releases of Table I, recycled Gaussian noise has epsilon = {stated:.4g} by the "
         f"paper's theorem and {exact:.4g} exactly, and plain Gaussian noise {plain:.4g}: composition is no reason to "
-        "recycle, and parameters that are best for one release must not be used for many (figure 5)."
+        "recycle, and parameters that are best for one release should not be used for many (Figure 5)."
     )
 
 
@@ -47,8 +49,8 @@ def sampling(tables: Tables) -> str:
     if numbers != [1.0, 0.0]:
         return ""
     return (
-        "**Sampling.** Algorithm 4 finds rates below 1 because it uses the sensitivity of all records; with that of "
-        "the rescaled statistic, taking all records is best in every case tried (figure 6)."
+        "**Sampling.** Algorithm 4 finds rates below 1 because it uses the sensitivity on all records; with that of "
+        "the rescaled statistic, using all records is best in every case tried (Figure 6)."
     )
 
 

@@ -16,11 +16,11 @@ TOLERANCE = 2e-6
 class TableA(Table):
     """Every formula in its variants; `rigorous` is the exact value."""
 
-    title = "Formulas as printed, as corrected, and the exact worst loss"
+    title = "Formulas as printed, as corrected, and the exact worst-case loss"
     name = "tableA"
     caption = (
-        "Formulas of Bun et al. on a grid, in nats: as printed, as corrected, and the exact worst loss over all "
-        "epsilon-DP mechanisms (rigorous), certified by a linear programme or equal to one."
+        "Formulas of Bun et al. on a grid, in nats: as stated, as corrected (consistent), and the exact worst-case "
+        "loss over all ε-DP mechanisms (rigorous), computed or certified by a linear program."
     )
     keys = ("statement", "case", "epsilon")
     layout = Layout(panels=("statement",), stub=("case", "epsilon"), heads=("column",))
@@ -63,11 +63,12 @@ def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
 class TableB(Table):
     """How far a bound lies from the exact loss."""
 
-    title = "Each bound over the exact worst loss"
+    title = "Each bound divided by the exact worst-case loss"
     name = "tableB"
     caption = (
-        "Bound over exact worst loss: smallest and largest ratio over all cases in which the loss is finite and above "
-        "0. An upper bound below 1, or a lower one above 1, is no bound."
+        "Ratio of each bound to the exact worst-case loss: the smallest and the largest over all cases in which that "
+        "loss is finite and positive. An upper bound with a ratio below 1, or a lower bound with a ratio above 1, is "
+        "not a bound."
     )
     keys = ("statement",)
     layout = Layout(stub=("statement",), heads=("column",))
@@ -80,8 +81,9 @@ class TableE(TableB):
     title = "How often each statement is right, and tight"
     name = "tableE"
     caption = (
-        "Share of cases in which each statement is right, and in which it is tight (within 2 × 10⁻⁶ nats of the exact "
-        "loss). right = 1 and tight = 1: agrees; right = 1: holds, but is loose; right below 1: an erratum."
+        "Fraction of cases in which each statement is right, and in which it is tight (within 2 × 10⁻⁶ nats of the "
+        "exact loss). Both 1: the statement is exact. Right 1, tight below 1: the statement holds but is loose in "
+        "some cases. Right below 1: the statement is in error."
     )
     parts = of_cases(right=("right", "mean"), tight=("tight", "mean"))
 
@@ -89,12 +91,12 @@ class TableE(TableB):
 class TableC(Table):
     """Advantage of the best private test of two sizes, next to its limits and a noisy count."""
 
-    title = "Telling two sample sizes apart"
+    title = "Distinguishing two sample sizes"
     name = "tableC"
     caption = (
-        "Two sizes a number apart: the largest advantage of an epsilon-DP test of the size, that of a threshold on the "
-        "size plus Laplace noise, and the limit on any test (stated: exp of the loss, less 1; consistent: tanh of half "
-        "the loss; rigorous: the best advantage again)."
+        "Two sample sizes that differ by a given number: the largest advantage of an ε-DP test of the size, the "
+        "advantage of thresholding the size plus Laplace noise, and the limit on any test. The limit is exp(loss) - 1 "
+        "as stated, tanh(loss / 2) in the consistent rows, and the largest advantage in the rigorous ones."
     )
     keys = ("difference", "epsilon")
     layout = Layout(panels=("column",), stub=("difference",), heads=("epsilon",))
@@ -118,9 +120,9 @@ class TableD(Table):
     name = "tableD"
     caption = (
         "Neyman allocation by size class before and after the smallest establishment is raised to the top code: the "
-        "printed vectors, their replay by one growth factor, and synthetic populations with four ways to fill the "
-        "classes (made-up class counts, no real establishments). stated: every class rounded on its own; consistent: "
-        "integers that sum to m."
+        "printed vectors, their reconstruction from a single growth factor, and synthetic populations whose classes "
+        "are filled in four ways (made-up class counts, no real establishments). As stated: each class is rounded on "
+        "its own. Consistent: integers that sum to m."
     )
     keys = ("topic", "stratum")
     layout = Layout(panels=("topic",), stub=("stratum",), heads=("column",))
@@ -144,10 +146,11 @@ class TableAdvice(Table):
     title = "Design advisor on a simulated frame"
     name = "advice"
     caption = (
-        "Design advisor on a simulated frame. advice: end-to-end loss of a mechanism with this ε on the sample "
-        "(lower, upper, exact), records drawn, variance of the estimated total without and with the mechanism's noise; "
-        "base: ε on the sample if the promise is ε, with the variance that follows. menu: allocation "
-        "rules for a mean at one promise, the worst of three populations. Empty: unknown, or none."
+        "Design advisor on a simulated frame. Advice: end-to-end privacy loss of a mechanism that is ε-DP on the "
+        "sample (lower, upper, exact); mean and standard deviation of the sample size; variance of the estimated "
+        "total without noise (sampling) and with it (total); and, where ε is the target for the population, the ε on "
+        "the sample that meets it (base) and the resulting variance. Menu: allocation rules for a mean at the same "
+        "target, worst of three populations. Empty: unknown, or none exists."
     )
     keys = ("topic", "epsilon", "design")
     layout = Layout(panels=("topic", "epsilon"), stub=("design",), heads=("column",))

@@ -19,11 +19,14 @@ def random_sizes(tables: Tables) -> str:
     )  # fmt: skip
     if not all(map(math.isfinite, (printed, least, most))):
         return ""
-    first = "the printed upper bound of Theorem 3.1 covers the exact worst loss" if printed >= 1 else (
-        f"the printed upper bound of Theorem 3.1 falls to {printed:.2g} of the exact worst loss for mechanisms that "
-        "are private under addition and removal only, so that it is no bound for them")  # fmt: skip
-    second = f"covers it, by at most a factor of {most:.2g}" if least >= HELD else f"still falls to {least:.2g} of it"
-    return f"**Random sample sizes.** In the cases tried {first}; with exp(2 epsilon) it {second}."
+    first = "the printed upper bound of Theorem 3.1 covers the exact worst-case loss" if printed >= 1 else (
+        f"the printed upper bound of Theorem 3.1 falls to {printed:.2g} of the exact worst-case loss for mechanisms "
+        "that are private under addition and removal only, so it is not a bound for them")  # fmt: skip
+    second = (
+        f"covers that loss and is at most {most:.2g} times as large" if least >= HELD
+        else f"still falls to {least:.2g} of that loss"
+    )  # fmt: skip
+    return f"**Random sample sizes.** In the cases tried, {first}; with exp(2 epsilon) it {second}."
 
 
 def loose(tables: Tables) -> str:
@@ -31,11 +34,12 @@ def loose(tables: Tables) -> str:
     ends = ("smallest_ratio", "largest_ratio")
     ratios = {name: [tables.number("tableB", end, "stated", statement=name) for end in ends]
               for name in ("T4.3", "T7.2", "T5.2")}  # fmt: skip
-    parts = [f"{name} {most:.2g} times" for name, (least, most) in ratios.items()
+    parts = [f"{most:.2g} ({name})" for name, (least, most) in ratios.items()
              if least >= HELD and math.isfinite(most)]  # fmt: skip
     return (
-        f"**Exact losses.** A bound that holds can be far above the exact worst loss: at most {listed(parts)} it in "
-        "the cases tried. `dpsub advise` shows the exact losses, which cost little, next to the bounds."
+        f"**Exact losses.** A bound that holds can be far above the exact worst-case loss: in the cases tried, by "
+        f"factors of up to {listed(parts)}. `dpsub advise` shows the exact losses, which are cheap to compute, next to "
+        "the bounds."
     ) if parts else ""  # fmt: skip
 
 
@@ -56,8 +60,8 @@ def designs(tables: Tables) -> str:
         "loses at most epsilon as far as is known, and more than half of it as far as is proved, in each design."
     )
     return (
-        f"**Designs.** A mechanism with epsilon = {epsilon} on samples of the simulated frame {said} Each holds under "
-        "the relation that its row names."
+        f"**Designs.** A mechanism with epsilon = {epsilon} on samples of the simulated frame {said} Each statement "
+        "holds under the relation that its row names."
     )  # fmt: skip
 
 
@@ -70,16 +74,16 @@ def allocations(tables: Tables) -> str:
         if totals.empty:
             continue
         best = totals.idxmin()
-        part = f"at epsilon = {epsilon} *{best}* has the smallest error ({totals[best]:.3g})"
+        part = f"at epsilon = {epsilon} *{best}* has the smallest variance ({totals[best]:.3g})"
         # "at best": its sensitivity is known from below only, so that nothing is promised
         private = totals[[not str(name).endswith((", public", ", at best")) for name in totals.index]]
         if len(private) and best not in private:
-            part += (f", the best rule that needs no public allocation, *{private.idxmin()}*, "
-                     f"{private.min() / totals[best]:.2g} times it")  # fmt: skip
+            part += (f"; that of the best rule without a public allocation, *{private.idxmin()}*, is "
+                     f"{private.min() / totals[best]:.2g} times as large")  # fmt: skip
         parts.append(part)
     return (
-        "**Allocations at one promise.** Variance of the estimated mean with the noise that each rule needs, worst of "
-        f"three populations: {'; '.join(parts)}. The relation protected differs between rules."
+        "**Allocations at equal privacy.** Variance of the estimated mean with the noise that each rule needs, worst "
+        f"of three populations: {'; '.join(parts)}. The relation under which privacy holds differs between rules."
     ) if parts else ""  # fmt: skip
 
 

@@ -39,15 +39,15 @@ class Table(tables.Table):
 class Winners(Table):
     """Which sampler gives the smallest loss at the same privacy, and which are not told apart from it."""
 
-    title = "Which sampler is best at one proved privacy"
+    title = "Which sampler is best at equal proved privacy"
     name = "winners"
     caption = (
-        "Samplers at one target for all steps together, noise by the proved bound under substitution (rigorous) and by "
-        "the papers' pair, which is no guarantee (consistent). Loss: test log loss for classification, Euclidean error "
-        "of the coefficients or of the mean otherwise; means over seeds with standard errors and 95 % Student "
-        "intervals. Differences from Poisson are paired by seed; each interval by itself has the level 95 %. A sampler "
-        "is among the best (1) unless another one is shown to be better by Holm's procedure over all pairs of samplers "
-        "of a block at 5 %; more than one 1 in a block is a tie."
+        "Samplers at the same target for all steps together, with noise set by the proved bound under substitution "
+        "(rigorous) and by the papers' pair, which is not a guarantee (consistent). Loss is the test log loss for "
+        "classification and otherwise the Euclidean error of the coefficients or of the mean: means over seeds with "
+        "standard errors and 95 % Student intervals. Differences from Poisson are paired by seed; the level of 95 % "
+        "holds for each interval on its own. A sampler is among the best (1) unless another is shown to be better by "
+        "Holm's procedure over all pairs of samplers in a block at 5 %; more than one 1 in a block is a tie."
     )
     experiments = COMPARED[:1]
 
@@ -88,13 +88,13 @@ class Measures(Table):
     title = "Utility, cost and proved privacy of every sampler"
     name = "measures"
     caption = (
-        "Utility on the test part of each seed's split (linear model: error of coefficients; bootstrap: error, width "
-        "and coverage of 95 % intervals for the population mean), distinct gradients evaluated a step as observed and "
-        "as expected, the noise multiplier (scale of the noise on the sum over the norm bound), and at this noise the "
-        "ε that an attack attains (lower) and that is proved (upper) at δ of the target under substitution. "
-        "Means over seeds with standard errors and 95 % intervals (Student's; of coverage Clopper and Pearson's). "
-        "The non-private rows clip but add no noise. The papers' pair (consistent) is no guarantee: its "
-        "upper ε says what its noise is worth."
+        "Utility on the test part of each seed's split (linear model: error of the coefficients; bootstrap: error, "
+        "and width and coverage of 95 % intervals for the population mean), distinct gradients per step as observed "
+        "and as expected, the noise multiplier (scale of the noise on the sum divided by the norm bound), and, for "
+        "this noise, the ε that an attack attains (lower) and the ε that is proved (upper) at the target's δ under "
+        "substitution. Means over seeds with standard errors and 95 % intervals (Student; Clopper-Pearson for "
+        "coverage). The non-private rows clip but add no noise. The papers' pair (consistent) is not a guarantee: the "
+        "upper ε is what is proved for its noise."
     )
     keys = ("dataset", "sampler", "epsilon")
     parts = (
@@ -120,11 +120,11 @@ class Noise(Table):
     title = "Noise for one target, proved and by the papers' pair"
     name = "noise"
     caption = (
-        "Noise multipliers (scale of the noise on the sum over the norm bound C of one record) for one target of all "
-        "steps together. Rigorous: the upper bound under substitution meets the target; with the necessary noise or "
-        "less an attack exceeds it. Consistent: the papers' pair meets the target, and the two ε columns say "
-        "what is attained and proved with this noise; it is no guarantee. For samplers of one stage the last "
-        "two columns give what is proved of the same noise when a record is added or removed, and the noise that this "
+        "Noise multipliers (scale of the noise on the sum divided by the norm bound C of one record) for one target "
+        "over all steps. Rigorous: the upper bound under substitution meets the target; at the necessary noise or "
+        "less, an attack exceeds it. Consistent: the papers' pair meets the target, which is not a guarantee; the two "
+        "ε columns give what is attained and what is proved with this noise. For samplers of one stage, the last two "
+        "columns give what is proved for the same noise when a record is added or removed, and the noise that this "
         "weaker relation needs."
     )
     keys = ("dataset", "epsilon", "steps", "sampler", "m", "b")
@@ -149,11 +149,11 @@ class Rankings(Table):
     title = "Ranks of the samplers under three notions of equal privacy"
     name = "rankings"
     caption = (
-        "Rank of each sampler: 1 plus the number of samplers that are shown to be better by Holm's procedure over all "
-        "pairs at 5 %, so that what is not told apart shares a rank. Stated: the main paper's experiment, equal "
-        "ε′ a query (the same for all targets; linear model and Adult). Consistent: noise for which the papers' "
-        "pair meets the target. Rigorous: noise for which the target is proved. Pairs separated: how many pairs of "
-        "samplers are told apart; pairs reversed: how many of these the rigorous comparison tells apart the other way."
+        "Rank of each sampler: 1 plus the number of samplers shown to be better by Holm's procedure over all pairs at "
+        "5 %, so that samplers not told apart can share a rank. As stated: the main paper's experiment, equal ε′ per "
+        "query (the same for all targets; linear model and Adult). Consistent: noise for which the papers' pair meets "
+        "the target. Rigorous: noise for which the target is proved. Pairs separated: pairs of samplers that are told "
+        "apart. Pairs reversed: those of them that the rigorous comparison tells apart in the opposite order."
     )
     experiments = COMPARED
 
@@ -182,8 +182,8 @@ class Times(Table):
     title = "Clock time of a training step"
     name = "times"
     caption = (
-        "Clock time of one step of training, batch, gradients and noise together, on this machine (microseconds, one "
-        "seed at a time, median of several runs), next to the distinct gradients that it evaluates."
+        "Clock time of one training step (batch, gradients and noise) on this machine, in microseconds for one seed "
+        "at a time, median of several runs, next to the number of distinct gradients evaluated."
     )
     keys = ("dataset", "sampler")
     layout = Layout(panels=("dataset",), stub=("sampler",), heads=("column",))

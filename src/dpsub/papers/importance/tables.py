@@ -41,10 +41,10 @@ class Table1(_OfDataSets):
     title = "Table 1. The data sets"
     name = "table1"
     caption = (
-        "Data sets: rows before and after the outermost 2.5 % are removed, columns, largest norm and mean squared "
-        "norm of the centred rows. Data that are not the paper's (synthetic: a stand-in of at most the configured "
-        "number of rows, scaled to the printed radius and mean square; subsample, partial: a part of the original "
-        "file) are shown and not compared."
+        "Data sets: rows before and after removing the outermost 2.5 %, columns, and largest and mean squared norm of "
+        "the centred rows. Data other than the paper's are shown and not compared: synthetic means a stand-in of at "
+        "most the configured number of rows, scaled to the printed radius and mean square; subsample and partial mean "
+        "a part of the original file."
     )
     keys = ("dataset",)
     layout = Layout(stub=("dataset",))
@@ -77,11 +77,11 @@ class _Times(_OfDataSets):
 
     experiments = (TIMES,)
     caption = (
-        "Seconds of processor time of one evaluation of the weights, of sampling, and of DP-Lloyd on the sample at "
-        "ε = 3 (medians over turns), their total, the total over that of full data, and the share of the records "
-        "drawn, in percent. t_calibration, which the paper leaves out of its totals, is the search for the noise. "
-        "loop: a plain loop over rows, as opposed to matrix products over blocks of rows. Stand-ins have fewer rows "
-        "than the paper's data."
+        "Processor time in seconds of evaluating the weights once, of drawing the sample, and of DP-Lloyd on the "
+        "sample at ε = 3 (medians over repetitions), with their total, the total relative to full data, and the share "
+        "of records drawn, both in percent. t_calibration is the search for the noise scale, which the paper's totals "
+        "do not include. Loop: a plain loop over rows instead of matrix products over blocks of rows. Stand-ins have "
+        "fewer rows than the paper's data."
     )
     timed = True
     keys = ("dataset", "sampler", "m", "backend")
@@ -118,10 +118,10 @@ class NoiseScales(_OfDataSets):
     title = "Noise scales of weighted DP-Lloyd"
     name = "noise_scales"
     caption = (
-        "Noise of weighted DP-Lloyd at a target ε and an expected size m: scales of the noise on sums and on "
-        "counts, the loss ψ that results (as done: of the released weights and grid, which may exceed the target), "
-        "and the largest size that meets the target. Full data, uniform and coreset sampling follow from the "
-        "radius and mean square of Table 1; the privacy-optimal sampler needs all norms, here those of the data "
+        "Noise of weighted DP-Lloyd at a target ε and an expected sample size m: scale of the noise on sums and on "
+        "counts, the resulting loss ψ (as done: with the weights and the grid of the released code, which may exceed "
+        "the target), and the largest size that meets the target. Full data, uniform and coreset sampling need only "
+        "the radius and mean square of Table 1; the privacy-optimal sampler needs all norms, taken from the data "
         "named. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
@@ -161,10 +161,10 @@ class Costs(_OfDataSets):
     title = "Cost of private k-means"
     name = "costs"
     caption = (
-        "Median over repeats of the mean squared distance of all rows to the centres that weighted DP-Lloyd finds on "
-        "a sample, with quartiles (lower, upper), by data set, expected size m (as in the paper; samples of stand-ins "
-        "have the same rates), target ε and sampler. As done: the released code; as stated: the text; "
-        "consistent: the repaired algorithm. Without ε: no noise. Empty: no such size meets the target."
+        "Mean squared distance of all rows to the centres that weighted DP-Lloyd finds on a sample: median over "
+        "repeats with quartiles (lower, upper), by data set, expected size m (as in the paper; stand-ins are sampled "
+        "at the same rates), target ε and sampler. As done: the released code. As stated: the text. Consistent: the "
+        "repaired algorithm. Rows without ε have no noise. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
@@ -179,11 +179,11 @@ class Coreset(_OfDataSets):
     title = "Cost of coreset samples without privacy"
     name = "coreset"
     caption = (
-        "Largest of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
-        "centres, random rows and centres fitted to the sample (mean over repeats, with its error): lower bounds of "
-        "the ε of a lightweight coreset. independent: draws of the theorem; poisson: the sampler that is used, "
-        "of which the theorem does not speak. deviation_times_root: times the root of the size, which the theorem has "
-        "constant."
+        "Largest value of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
+        "centres, either random rows or centres fitted to the sample (mean over repeats, with standard error). Each "
+        "is a lower bound on the ε of a lightweight coreset. Independent: draws as in the theorem. Poisson: the "
+        "sampler that is used, which the theorem does not cover. deviation_times_root is multiplied by the square "
+        "root of the size; by the theorem it is constant."
     )
     keys = ("dataset", "kind", "m")
     layout = Layout(panels=("dataset",), stub=("kind", "m"))
@@ -206,8 +206,8 @@ class GroupLosses(_OfDataSets):
     title = "Privacy loss by group of records"
     name = "group_losses"
     caption = (
-        "Losses after sampling by group of records at one target: quantiles (nats), mean inclusion probability, and "
-        "the share of the group within 10 % of the largest loss of all records."
+        "Privacy loss after sampling by group of records, at one target: quantiles (nats), mean inclusion "
+        "probability, and the share of the group within 10 % of the largest loss of any record."
     )
     keys = ("dataset", "sampler", "group")
     layout = Layout(panels=("dataset",), stub=("sampler", "group"))
@@ -223,10 +223,10 @@ class Gain(_OfDataSets):
     title = "What a positive δ saves"
     name = "gain"
     caption = (
-        "Proved ε at the configured δ of noise that was set for pure privacy (upper bounds, first centres "
-        "fixed independently of the data), and the pure target over it. lloyd: counts and sums of 10 rounds at the "
-        "radius and mean square of Table 1; sums: sums alone, by dimension; gaussian: the largest weight at ε = "
-        "1 of a record whose Gaussian noise has the shift μ at weight 1."
+        "Proved ε at the configured δ for noise calibrated to pure DP (upper bounds; initial centres are chosen "
+        "independently of the data), and the pure target divided by it. Lloyd: counts and sums of 10 rounds at the "
+        "radius and mean square of Table 1. Sums: sums alone, by dimension. Gaussian: the largest weight at ε = 1 of "
+        "a record whose Gaussian noise has shift μ at weight 1."
     )
     keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))
@@ -247,13 +247,13 @@ def hits(group: pd.DataFrame) -> str:
 
 
 class CanaryAuditTable(Table):
-    title = "Audit by canaries: loss promised and loss shown by draws"
+    title = "Canary audit: promised loss and loss shown by runs of the code"
     name = "audit"
     caption = (
-        "Canaries against weighted DP-Lloyd: the loss that is promised, and a lower bound of the true one from draws "
-        "of the code (exact intervals at the configured confidence). As done: noise radius and first centres of the "
-        "released code; as stated: the density of the text, first centres drawn from the data; consistent: first "
-        "centres that do not depend on the data. flagged = 1: the draws refute the promise."
+        "Canaries against weighted DP-Lloyd: the promised loss, and a lower bound on the true one from runs of the "
+        "code (exact intervals at the configured confidence). As done: noise radius and initial centres of the "
+        "released code. As stated: the noise density of the text, initial centres drawn from the data. Consistent: "
+        "initial centres that do not depend on the data. Flagged 1: the runs refute the promise."
     )
     keys = ("attack",)
     layout = Layout(stub=("attack",))

@@ -21,18 +21,18 @@ def canaries(tables: Tables) -> str:
         bad = [f"{text} ({shown[variant]:.2g} nats)" for variant, text in CODE.items() if cell.get(variant) == 1]
         if bad:
             attack = cell["attack"].replace("_", " ")
-            parts.append(f"{attack}: a promise of {promised:.2g} nats is refuted for {listed(bad)}")
+            parts.append(f"{attack}: at a promise of {promised:.2g} nats, {listed(bad)}")
     if not parts:
-        return "**Canaries.** The draws of this run refute no promise."
-    return f"**Canaries.** Draws prove more loss than was promised: {'; '.join(parts)}."
+        return "**Canaries.** No promise is refuted by this run."
+    return f"**Canaries.** Runs of the code prove a larger loss than was promised. {'; '.join(parts)}."
 
 
 def savings(tables: Tables) -> str:
     """Say how much noise the coreset sampler saves on Table 1's numbers."""
     ratio = _uniform_over_core(tables)
     return "" if ratio.empty else (
-        f"**Noise.** At equal target and expected size uniform sampling needs {ratio.min():.3g} to {ratio.max():.3g} "
-        f"times the noise of coreset sampling, over {len(ratio)} cells that follow from Table 1, without data."
+        f"**Noise.** At equal target and expected size, uniform sampling needs {ratio.min():.3g} to {ratio.max():.3g} "
+        f"times the noise of coreset sampling, over {len(ratio)} cells that follow from Table 1 alone."
     )
 
 
@@ -44,7 +44,7 @@ def modes(tables: Tables) -> str:
     ratios = (cells["consistent"] / cells["stated"]).set_axis(cells["dataset"]).dropna()
     return (
         "**Budget split.** The repaired algorithm scales the split between sums and counts with the data, and keeps "
-        "centres in the ball. Its median cost on full data at epsilon = 100, as a multiple of the text's: "
+        "centres in the ball. Its median cost on full data at epsilon = 100, relative to that of the text: "
         f"{', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios.items())}."
     ) if len(ratios) else ""
 
@@ -52,11 +52,14 @@ def modes(tables: Tables) -> str:
 def delta(tables: Tables) -> str:
     """Say what a delta buys for sums, by dimension."""
     cells = tables.rows("gain", "gain", topic="sums", sampler="full", d="*", epsilon="*")
-    parts = [f"{cell['rigorous']:.3g} times smaller for d = {cell['d']} at a pure epsilon of {cell['epsilon']}"
+    parts = [f"{cell['rigorous']:.3g} (d = {cell['d']}, pure epsilon = {cell['epsilon']})"
              for _, cell in cells.iterrows()]  # fmt: skip
     if not parts:
         return ""
-    return f"**Delta.** Proved epsilons of noisy sums of 10 rounds, at the configured delta, are {listed(parts)}."
+    return (
+        "**Delta.** At the configured delta, the proved epsilon of noisy sums of 10 rounds is smaller than the pure "
+        f"one by factors of {listed(parts)}."
+    )
 
 
 def worst(tables: Tables) -> Finding | None:

@@ -57,9 +57,9 @@ class Table2(MustTable):
     title = "Table 2. Amplification formulas of the six samplers"
     name = "table2"
     caption = (
-        "Inclusion probability η and amplified δ′ of each sampler, with ε′ = log(1 + η (exp(ε) - "
-        "1)) for all; P_j is the Binomial(b, 1/n) probability of j copies after the first stage, δ_u the profile "
-        "of a group of u. η is evaluated at the configured sizes; the departure is the largest |ε′ - formula| "
+        "Inclusion probability η and amplified δ′ of each sampler; ε′ = log(1 + η (exp(ε) - 1)) for all of them. P_j "
+        "is the Binomial(b, 1/n) probability that a record has j copies after the first stage, and δ_u is the group "
+        "profile of u copies. η is evaluated at the configured sizes; the departure is the largest |ε′ - formula| "
         "over the recorded grid, in nats."
     )
     keys = ("sampler",)
@@ -77,8 +77,8 @@ class Table3(MustTable):
     title = "Table 3. Amplification of the Laplace and Gaussian mechanisms"
     name = "table3"
     caption = (
-        "Base and amplified privacy parameters (ε in nats) of the Laplace and Gaussian mechanisms under each "
-        "sampler, at six base epsilons; exact values, no intervals."
+        "Privacy parameters of the Laplace and Gaussian mechanisms before and after subsampling, by sampler and base "
+        "ε (in nats). The values are exact and have no intervals."
     )
     keys = ("ratio", "mechanism", "sampler", "epsilon")
     layout = Layout(panels=("ratio", "mechanism"), stub=("sampler", "column"), heads=("epsilon",))
@@ -101,8 +101,8 @@ class Table4(MustTable):
     title = "Table 4. Experiment 1: noise and δ′ of one query"
     name = "table4"
     caption = (
-        "Scale of the Gaussian noise for the mean and the variance (in the units of each statistic) and the δ′ of "
-        "one query in experiment 1, by sampler and first-stage size b; exact values, no intervals."
+        "Scale of the Gaussian noise on the mean and on the variance (in the units of each statistic) and δ′ of one "
+        "query in experiment 1, by sampler and first-stage size b. The values are exact and have no intervals."
     )
     keys = ("sampler", "b")
     layout = Layout(panels=("column",), stub=("sampler",), heads=("b",))
@@ -140,8 +140,8 @@ class Table6(MustTable):
     title = "Table 6. Experiment 2: noise, δ′ and prediction error of linear regression"
     name = "table6"
     caption = (
-        "Scale of the Gaussian noise on the mean gradient, δ′ of one query, and mean and standard deviation over "
-        "repeated data sets of the root mean squared error of the predictions in experiment 2, with standard errors."
+        "Scale of the Gaussian noise on the mean gradient, δ′ of one query, and root mean squared prediction error in "
+        "experiment 2: mean and standard deviation over repeated data sets, with standard errors."
     )
     keys = ("epsilon_amplified", "sampler")
     layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column",))
@@ -155,7 +155,7 @@ class Table7(MustTable):
     title = "Table 7. Experiment 2: bias and error of the regression coefficients"
     name = "table7"
     caption = (
-        "Bias and root mean squared error of the three regression coefficients in experiment 2 over repeated data "
+        "Bias and root mean squared error of the three regression coefficients in experiment 2, over repeated data "
         "sets, with standard errors."
     )
     keys = ("epsilon_amplified", "sampler", "coefficient")
@@ -213,13 +213,14 @@ class Table8(MustTable):
     title = "Table 8. Experiment 3: logistic regression on Adult"
     name = "table8"
     caption = (
-        "Noise of the summed gradient, metrics on the test part and δ after all iterations at ε = 2 in "
-        "experiment 3; metrics are means over seeds with standard errors, and the differences from Poisson are paired "
-        "by seed, with 95 % Student intervals. The bounds of δ in the consistent rows are those of the noise as "
-        "stated, in units of the clipping bound; those of the larger consistent noise stand below. In the rigorous "
-        "rows the lower number is attained by explicit data sets (attack), the upper one is proved for clipped sums "
-        "when one record is substituted (Poisson: added or removed), for experiment 3 as it was run; for Poisson "
-        "divided by its realised size nothing is proved. The bracket of the paper's pair is no guarantee."
+        "Scale of the noise on the summed gradient, metrics on the test set, and δ after all iterations at ε = 2 in "
+        "experiment 3. Metrics are means over seeds with standard errors; differences from Poisson are paired by "
+        "seed, with 95 % Student intervals. In the consistent rows, the first bounds on δ are for the noise as "
+        "stated, in units of the clipping bound; those for the larger, consistent noise are given separately. In the "
+        "rigorous rows, the lower number is attained by explicit data sets (attack), and the upper one is proved for "
+        "clipped sums when one record is substituted (for Poisson: added or removed), for experiment 3 as it was run. "
+        "Nothing is proved for Poisson when its sums are divided by the realised sample size. The bracket of the "
+        "paper's pair is not a guarantee."
     )
     keys = ("sampler", "solver", "statistic")
     layout = Layout(panels=("solver", "statistic"), stub=("sampler",), heads=("column",), first=("sigma_times_m",))
@@ -246,8 +247,9 @@ class Table9(MustTable):
     title = "Table 9. Number of distinct records in a subset"
     name = "table9"
     caption = (
-        "Smallest, mean and largest number of distinct records over the drawn subsets, in the sizes of the three "
-        "experiments; the intervals of the extremes hold 99.8 % of the exact law, whose mean is the law mean."
+        "Smallest, mean and largest number of distinct records over the subsets drawn, at the sizes of the three "
+        "experiments. The intervals of the smallest and the largest hold 99.8 % of their exact distribution; the law "
+        "mean is the exact expectation."
     )
     keys = ("experiment", "sampler")
     layout = Layout(panels=("experiment",), stub=("column",), heads=("sampler",))
@@ -288,8 +290,9 @@ class Table10(MustTable):
     title = "Table 10. Time to draw a subset, compared with WOR"
     name = "table10"
     caption = (
-        "Increase of the time to draw one subset over sampling without replacement, in percent, on this machine. "
-        "Poisson is drawn by n Bernoulli trials, as the paper says; a sparse draw draws only what is taken."
+        "Increase in the time to draw one subset, relative to sampling without replacement, in percent, on this "
+        "machine. Poisson samples are drawn by n Bernoulli trials, as the paper says; a sparse draw generates only "
+        "the records selected."
     )
     timed = True
     keys = ("experiment", "sampler", "draw")
@@ -309,8 +312,8 @@ class ThresholdsS8(MustTable):
     title = "Section S8. Thresholds and crossovers of δ′"
     name = "thresholds_s8"
     caption = (
-        "Thresholds: the δ above which δ′ < δ; crossovers: the (δ, δ′) at which two samplers have "
-        "the same δ′, for all pairs. as stated: exact roots; as done: the last points of a grid of ε."
+        "Thresholds: the δ above which δ′ < δ. Crossovers: the point (δ, δ′) at which two samplers have the same δ′, "
+        "for every pair. As stated: exact roots. As done: the last points of a grid of ε."
     )
     keys = ("mechanism", "kind", "sampler", "other")
     layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
@@ -346,13 +349,13 @@ class NoiseAtEqualPrivacy(MustTable):
     title = "Noise of each sampler at equal proved privacy"
     name = "noise_at_equal_privacy"
     setting = (
-        "Noise multiplier (noise on the sum over the norm bound C of one record) for a target epsilon at delta = 1e-5 "
-        "after 1000 steps in the sizes of Figure S2"
+        "Noise multiplier (scale of the noise on the sum divided by the norm bound C of one record) for a target ε at "
+        "δ = 10⁻⁵ after 1000 steps, at the sizes of Figure S2"
     )
     caption = (
-        f"{setting}: with the proved noise or more the target is guaranteed for clipped sums under the relation named; "
-        "with the refuted noise or less explicit data sets exceed it; the paper's pair meets it at the last number, "
-        "which is no guarantee. Proved numbers are rounded up, refuted ones down."
+        f"{setting}. The proved noise, or more, guarantees the target for clipped sums under the relation named; at "
+        "the refuted noise, or less, explicit data sets exceed it. The noise of the paper's pair is not a guarantee. "
+        "Proved numbers are rounded up, refuted ones down."
     )
     keys = ("target_epsilon", "sampler", "adjacency")
     layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
@@ -384,11 +387,11 @@ class PeerBoundsTable(MustTable):
     title = "Privacy at equal noise, by this package and by other accountants"
     name = "peer_bounds"
     caption = (
-        "ε at δ = 10⁻⁵ by this package and by other accountants: a bracket of one number for Poisson, attack "
-        "and proof for samplers whose exact privacy is open. The Rényi accountant of dp-accounting for sampling "
-        "without replacement is given the noise in units of C, the norm bound of one record, and of 2 C, by which "
-        "replacing a record moves the sum. An upper value below the attack does not cover this release, and its note "
-        "says so."
+        "ε at δ = 10⁻⁵ as computed by this package and by other accountants. For Poisson, the two ends bracket one "
+        "exact value; for samplers whose exact privacy is not known, they are an attack and a proof. The Rényi "
+        "accountant of dp-accounting for sampling without replacement is given the noise in units of C, the norm "
+        "bound of one record, and of 2 C, the most by which replacing a record moves the sum. An upper value below "
+        "the attack is not a bound for this release, and its note says so."
     )
     keys = (*QUESTION, "tool")
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))
@@ -403,8 +406,8 @@ class PeerTimesTable(MustTable):
     title = "Run times of this package and of other accountants"
     name = "peer_times"
     caption = (
-        "Processor time of each answer on this machine, in seconds, and in units of the time that this package takes "
-        "for both ends of the same question."
+        "Processor time of each answer on this machine, in seconds and as a multiple of the time that this package "
+        "takes for both ends of the same question."
     )
     timed = True
     keys = PeerBoundsTable.keys

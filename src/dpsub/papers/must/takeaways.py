@@ -45,19 +45,19 @@ def composed_privacy(tables: Tables) -> str:
     spans = ", ".join(f"{label(name)} {lower[name]:.2g} to {upper[name]:.2g}" for name in noise)
     text = (
         f"**Noise and composed privacy.** In experiment 3 {label(least)} adds {saved:.0f} % less noise than Poisson "
-        f"for the same stated epsilon' of one query. Over all iterations, with the noise as stated and one occurrence "
-        f"measured in the units of that noise, the paper's own pair has delta at epsilon = 2 between: {spans}. These "
-        f"bracket the pair; they are no guarantee for the samplers. "
+        f"for the same stated epsilon' of one query. Over all iterations, with the noise as stated and the sensitivity "
+        f"to one occurrence in the same units, delta at epsilon = 2 of the paper's own pair lies in these ranges: "
+        f"{spans}. They bracket the pair and are not guarantees for the samplers. "
     )
     text += (
-        f"Even by that measure {label(least)} pays for the smaller noise with privacy."
+        f"Even by this measure {label(least)} pays for the smaller noise with privacy."
         if lower[least] > upper[REFERENCE]
-        else f"The brackets of {label(least)} and Poisson do not separate the two."
+        else f"These ranges do not show that {label(least)} is less private than Poisson."
     )
     limit = tables.number("claims", "one_over_n", "stated", claim="adult_inv_n")
     if math.isfinite(limit):
         below = [label(name) for name in noise if upper[name] < limit]
-        text += f" Upper bounds below 1/n = {limit:.2g}: {', '.join(below) or 'none'}."
+        text += f" Upper ends below 1/n = {limit:.2g}: {', '.join(below) or 'none'}."
     return text
 
 
@@ -71,10 +71,10 @@ def proved_privacy(tables: Tables) -> str:
         nothing = f"at least {low} (nothing is proved: its sums are divided by the realised size)"
         ends.append(f"{label(name)} {f'{low} to {high}' if proved < 1 else nothing}")
     return (
-        f"**What can be proved.** The paper's pair is not the worst one. For experiment 3 as it was run, delta at "
+        f"**What can be proved.** The paper's pair is not the worst case. For experiment 3 as it was run, delta at "
         f"epsilon = 2 lies between what explicit data sets attain and what is proved for clipped sums when one record "
         f"is substituted (Poisson: added or removed): {', '.join(ends)}. No guarantee below the first numbers can hold "
-        f"for these samplers, this noise and this clipping; a given data set may leak less."
+        f"for these samplers with this noise and clipping; a particular data set may leak less."
     )
 
 
@@ -83,11 +83,11 @@ def noise_for_equal_privacy(tables: Tables) -> str:
     if "rigorous" not in cells.columns:
         return ""
     of = {name: cells.loc[cells["sampler"] == name, "rigorous"].dropna() for name in MUST}
-    parts = [f"that of {label(name)} is {ratios.min():.2g} to {ratios.max():.2g} times"
+    parts = [f"{label(name)} needs {ratios.min():.2g} to {ratios.max():.2g} times"
              for name, ratios in of.items() if len(ratios)]  # fmt: skip
     return "" if not parts else (
-        f"**Noise at equal proved privacy.** Of the noise on the sum that is needed for one proved (epsilon, delta), "
-        f"{' and '.join(parts)} that of WOR, over the targets of the table noise_at_equal_privacy."
+        f"**Noise at equal proved privacy.** For the same proved (epsilon, delta), {' and '.join(parts)} the noise of "
+        f"WOR, over the targets of the table noise_at_equal_privacy."
     )  # fmt: skip
 
 
@@ -99,14 +99,14 @@ def prediction(tables: Tables) -> str:
     if unknown(printed, as_done, stated, f1):
         return ""
     text = (
-        f"**Accuracy on Adult.** With income left among the predictors accuracy is {as_done:.3f} (Poisson; printed "
+        f"**Accuracy on Adult.** With income left among the predictors, accuracy is {as_done:.3f} (Poisson; printed "
         f"{printed:.3f}); without it, as the text describes the study, it is {stated:.3f} with an F1 score of {f1:.2f}."
     )
     reference = tables.number("table8", "accuracy", "consistent", sampler="nonprivate", solver="scikit_learn")
     if reference > stated:
         text += (
-            f" The same features reach {reference:.3f} when logistic regression is fitted to convergence without "
-            "privacy, so what limits the stated run is the number and size of its steps, not its sampler."
+            f" With the same features, logistic regression fitted to convergence without privacy reaches "
+            f"{reference:.3f}: the stated run is limited by the number and size of its steps, not by its sampler."
         )
     elif math.isfinite(reference):
         text += f" Logistic regression fitted to convergence without privacy reaches {reference:.3f}."
@@ -114,9 +114,9 @@ def prediction(tables: Tables) -> str:
     without = tables.number("table8", "accuracy", "consistent", sampler="nonprivate", solver="converged")
     if private and math.isfinite(without):
         text += (
-            f" Longer steps come close to convergence without noise ({without:.3f}), but with noise that fits the "
-            f"released mean (*consistent*) they give {min(private):.3f} to {max(private):.3f}: the noise, which the "
-            f"short steps hide, then decides."
+            f" Longer steps come close to convergence without noise ({without:.3f}), but with noise calibrated to the "
+            f"released mean (*consistent*) they give {min(private):.3f} to {max(private):.3f}: the noise, hidden by "
+            f"the short steps, then determines the accuracy."
         )
     return text
 
@@ -134,12 +134,12 @@ def equal_epsilon(tables: Tables) -> str:
     best = min((name for name in error if name != REFERENCE), key=error.__getitem__)
     listed = ", ".join(f"{label(name)} {written(error[name], error=margin[name])}" for name in error)
     text = (
-        f"**Samplers at one epsilon' per query.** With noise that fits the sensitivity of the released mean "
+        f"**Samplers at equal epsilon' per query.** With noise calibrated to the sensitivity of the released mean "
         f"(*consistent*), the root mean squared error of experiment 2 at epsilon' = {at['epsilon_amplified']} is, "
         f"with its standard error, {listed}. Among those calibrated for substituting a record {label(best)} has the "
-        f"smallest. Poisson is calibrated for adding or removing one, which moves a gradient sum by C and not by up to "
-        f"2C a copy, so it gets half the noise by definition. Nor is this a ranking at equal privacy: delta', and the "
-        f"privacy of all steps together, differ between samplers."
+        f"smallest error. Poisson is calibrated for adding or removing one, which moves a gradient sum by at most C "
+        f"instead of 2C per copy, so it gets half the noise by definition. Nor is this a ranking at equal privacy: "
+        f"delta' and the privacy of all steps together differ between samplers."
     )
     found = []
     for name in FIVE:
@@ -151,7 +151,7 @@ def equal_epsilon(tables: Tables) -> str:
             found.append(f"{label(name)} {value:+.4f} [{ends[0]:+.4f}, {ends[1]:+.4f}]")
     return text if not found else (
         f"{text} On Adult, with the same caveat and the steps as stated, accuracy differs from Poisson's by "
-        f"{', '.join(found)} (paired by seed, each interval 95 % on its own)."
+        f"{', '.join(found)} (paired by seed; 95 % intervals, each on its own)."
     )  # fmt: skip
 
 
@@ -163,8 +163,8 @@ def per_query_delta(tables: Tables) -> str:
     shrink = [float(cell["printed"]) / cell["stated"] for _, cell in cells.iterrows() if cell["stated"] > 0]
     return "" if not shrink else (
         f"**delta' of one query.** {len(cells)} printed values of Table 6 divide the clipping bound by a noise that "
-        f"was scaled for C/n; with C/n throughout (as stated, though not what is released: E4), the printed ones are "
-        f"too large by factors of {min(shrink):.2g} to {max(shrink):.2g}."
+        f"was scaled for C/n; compared with C/n throughout (as stated, though not what is released: E4), they are too "
+        f"large by factors of {min(shrink):.2g} to {max(shrink):.2g}."
     )  # fmt: skip
 
 
@@ -173,9 +173,9 @@ def cost(tables: Tables) -> str:
         tables.number("table9", "law_mean", "stated", experiment="3", sampler=name) for name in ("wor", "must_ww")
     )
     return "" if unknown(wor, must) else (
-        f"**Fewer gradients.** In the sizes of experiment 3 a subset drawn by {label('must_ww')} has {must:.1f} "
-        f"distinct records on average where WOR has {wor:.0f}: {100 * (1 - must / wor):.0f} % fewer gradients to "
-        f"evaluate."
+        f"**Fewer gradients.** At the sizes of experiment 3, a subset drawn by {label('must_ww')} has {must:.1f} "
+        f"distinct records on average, compared with {wor:.0f} for WOR: {100 * (1 - must / wor):.0f} % fewer gradients "
+        f"to evaluate."
     )  # fmt: skip
 
 
@@ -189,9 +189,9 @@ def bias(tables: Tables) -> str:
         for column, source in (("expected", "stated"), ("mean", "stated"), ("mean", "stated_standard_error"))
     )
     return "" if unknown(exact, got, error) else (
-        f"**Bias of variances.** Sampling with replacement from b records lowers a variance by exactly 1/b: at b = {b} "
-        f"{label('must_ow')} expects {exact:.4g} where 1 is true, and {written(got, error=error)} was obtained. "
-        f"Multiply by b / (b - 1) to remove it."
+        f"**Bias of the variance.** Sampling with replacement from b records lowers the expected sample variance by "
+        f"the factor 1 - 1/b: at b = {b} it is {exact:.4g} for {label('must_ow')} where the true variance is 1, and "
+        f"{written(got, error=error)} was obtained. Multiplying by b / (b - 1) removes the bias."
     )  # fmt: skip
 
 
