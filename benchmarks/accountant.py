@@ -148,7 +148,7 @@ def one_sided_mixture(board: Lines, *, quick: bool) -> None:
 
 def proved(board: Lines) -> None:
     """Seconds of the proved bounds and attacks of all samplers of fixed size."""
-    for name, most in (("wor", 1.0), ("wr", 5.0), ("must_ow", 5.0), ("must_ww", 5.0)):
+    for name, most in (("wor", 1.0), ("wr", 1.0), ("must_ow", 3.0), ("must_ww", 3.0)):
         sampler = sampling.of_sizes(name, n=N, m=M, b=B)
         for asked in ({"epsilon": 1.0}, {"delta": 1e-5}):
             seconds, found = timed(lambda s=sampler, a=asked: at_s7(s, a), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import dpsub
+from dpsub import threads
 from dpsub.accounting.account import WIDTH_MISSED, Account, Release
 from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame
 from dpsub.accounting.bracket import DominatedEvent, Target
@@ -96,6 +98,17 @@ def test_the_import_loads_nothing_and_is_fast() -> None:
         assert not {"numpy", "scipy", "pandas"} & set(loaded)
         assert [name for name in loaded if name.startswith("dpsub")] == ["dpsub"]
     assert best < 0.05
+
+
+def test_answers_do_not_depend_on_the_number_of_threads() -> None:
+    asked = "dpsub.MustOW(118, 200), 10_000, noise_multiplier=4, steps=1000, epsilon=1"
+    code = f"import dpsub; print(dpsub.account({asked}))"
+    answers = set()
+    for number in ("1", "2"):
+        environment = os.environ | dict.fromkeys(threads.ONE, number)
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        answers.add(run.stdout)
+    assert len(answers) == 1
 
 
 def test_what_is_offered_is_what_is_typed() -> None:

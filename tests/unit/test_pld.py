@@ -410,10 +410,10 @@ def looped(values: np.ndarray, damp: float) -> np.ndarray:
     return result
 
 
-@pytest.mark.parametrize("long", [100, compose._LONG])
+@pytest.mark.parametrize("piece", [100, compose._PIECE])
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 15, 16, 17, 1000])
 @pytest.mark.parametrize("damp", [0.0, 1e-30, 0.5, 0.999, 1 - 1e-6, 1.0])
-def test_damped_sums_are_the_plain_loop(size: int, damp: float, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compose, "_LONG", long)
+def test_damped_sums_are_the_plain_loop(size: int, damp: float, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compose, "_PIECE", piece)
     values = np.random.default_rng(size).exponential(size=size) ** 8
     np.testing.assert_allclose(compose.damped_sums(values, damp), looped(values, damp), rtol=1e-14)

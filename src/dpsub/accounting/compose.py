@@ -105,18 +105,23 @@ def minimum(value: Callable[[float], float], low: float, high: float, accuracy: 
     return (left, at_left) if at_left <= at_right else (right, at_right)
 
 
-_LONG = 2**18  # longer arrays leave the caches: `lfilter` is faster for them, its import takes longer than the others
+_PIECE = 2**17  # longer arrays leave the caches
 
 
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
-    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, by about sqrt(p) blocks that advance side by
-    side.  Of values that are nonnegative each y_j is off by at most a few sqrt(p) roundings of its value."""
-    if values.size == 0:
-        return np.zeros(0)
-    if values.size > _LONG:
-        from scipy.signal import lfilter
+    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, piece by piece.  Of values that are
+    nonnegative each y_j is off by at most a few roundings of its value for each block of `_blockwise`."""
+    sums, before = np.empty(values.size), 0.0
+    for start in range(0, values.size, _PIECE):
+        piece = np.array(values[start : start + _PIECE])
+        piece[0] += damp * before
+        sums[start : start + _PIECE] = _blockwise(piece, damp)
+        before = float(sums[start + piece.size - 1])
+    return sums
 
-        return np.asarray(lfilter([1.0], [1.0, -damp], values))
+
+def _blockwise(values: np.ndarray, damp: float) -> np.ndarray:
+    """`damped_sums` of one piece, by about sqrt(p) blocks of that length that advance side by side."""
     length = math.isqrt(values.size - 1) + 1
     n_blocks = -(-values.size // length)
     padded = np.zeros(n_blocks * length)
@@ -259,7 +264,7 @@ class ComposedLoss:
         """delta of one release, a sum of positive terms."""
         sign, losses = 1 if self.side == "upper" else -1, self.plds[0].losses + self._offset
         rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
-        value = float(self.plds[0].masses @ -np.expm1(np.minimum(epsilon - rounding - losses, 0.0)))
+        value = float(np.einsum("i,i", self.plds[0].masses, -np.expm1(np.minimum(epsilon - rounding - losses, 0.0))))
         return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
 
     def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
@@ -312,8 +317,8 @@ class ComposedLoss:
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product, n=size), -first)
         # a real spectrum stores each conjugate pair once
-        squares = 2 * float(power_error @ power_error) - float(power_error[0]) ** 2
-        norm = math.sqrt(squares / size) + stage_error * float(np.linalg.norm(values))
+        squares = 2 * float(np.einsum("i,i", power_error, power_error)) - float(power_error[0]) ** 2
+        norm = math.sqrt(squares / size) + stage_error * math.sqrt(np.einsum("i,i", values, values))
         return TiltedSum(
             values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
             self.side

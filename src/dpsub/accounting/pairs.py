@@ -59,7 +59,7 @@ def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray
         terms = np.exp(terms, out=terms).T.copy()
         total = terms.sum(axis=1)
         log_sum[block] = largest + np.log(total)
-        mean[block] = (terms @ kept) / total
+        mean[block] = np.einsum("ij,j", terms, kept) / total
     return log_sum, mean
 
 
@@ -139,7 +139,7 @@ class GaussianPair(ABC):
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
         if t.size * counts.size <= _FEW:
-            return np.asarray(tail(np.subtract.outer(t, counts) / self.scale) @ np.exp(log_weights))
+            return np.einsum("...j,j", tail(np.subtract.outer(t, counts) / self.scale), np.exp(log_weights))
         total = np.zeros(t.shape)
         for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
             total += weight * tail((t - count) / self.scale)

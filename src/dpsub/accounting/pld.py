@@ -4,6 +4,9 @@ A PLD, the law of log dP/dQ under P, is here a positive measure on the grid offs
 at -infinity weighs nothing).  delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
 is nondecreasing in every mass and loss, also after composition: every rounding has a safe direction, and total masses
 need not be exactly 1.  From a profile to a pair (connect the dots): docs/accounting.md, section 4.
+
+Sums of products are `np.einsum` here and in `compose`, `pairs` and `proofs`, not `@`: the threads of a BLAS take longer
+to meet than such a sum takes, and its last digits depend on how many there are.
 """
 
 from __future__ import annotations
@@ -85,7 +88,7 @@ class PrivacyLossDistribution:
         """log sum of mass e^{tilt loss} over finite losses, without the offset."""
         exponents = tilt * self.losses
         largest = float(exponents.max())
-        total = float(self.masses @ np.exp(exponents - largest))
+        total = float(np.einsum("i,i", self.masses, np.exp(exponents - largest)))
         if total > 1e-280:
             return largest + float(np.log(total))
         with np.errstate(divide="ignore"):
@@ -97,8 +100,8 @@ class PrivacyLossDistribution:
             exponents = np.log(self.masses) + tilt * self.losses
         weights = np.exp(exponents - exponents.max())
         weights /= weights.sum()
-        mean = float(weights @ self.losses)
-        return mean, float(weights @ (self.losses - mean) ** 2)
+        mean = float(np.einsum("i,i", weights, self.losses))
+        return mean, float(np.einsum("i,i", weights, (self.losses - mean) ** 2))
 
 
 _EPS = float(np.finfo(float).eps)

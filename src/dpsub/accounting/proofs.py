@@ -407,7 +407,7 @@ class ChainProfile:
         sums = []
         for at in range(0, x.size, piece):
             check_time()
-            sums.append(gaussian_profile(lifted[at : at + piece], shifts) @ law[kept])
+            sums.append(np.einsum("ij,j", gaussian_profile(lifted[at : at + piece], shifts), law[kept]))
         return np.concatenate(sums) + lost
 
     def _looked_up(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
