@@ -92,7 +92,7 @@ def worst(tables: Tables) -> Finding | None:
     return Finding(
         f"{name} holds, but can be {1 / ratio:.3g} times the largest loss of any mechanism.",
         "optimum", ("BL7",), {str(one): (1.0, float(value)) for one, value in printed.items()},
-        ("bound", "largest loss over bound"),
+        ("bound, as 1", "largest loss"),
     )  # fmt: skip
 
 

@@ -84,13 +84,13 @@ def best(tables: Tables) -> Finding | None:
     ratio = _uniform_over_core(tables)
     return None if ratio.empty else Finding(
         f"Importance sampling saves noise: uniform samples of the same size need {ratio.min():.3g} to "
-        f"{ratio.max():.3g} times the noise of core-set samples.",
+        f"{ratio.max():.3g} times the noise of coreset samples.",
         "noise_scales",
     )  # fmt: skip
 
 
 def _uniform_over_core(tables: Tables) -> pd.Series:
-    """The noise of uniform sampling over that of core-set sampling at equal target and expected size."""
+    """The noise of uniform sampling over that of coreset sampling at equal target and expected size."""
     key = ["dataset", "m", "epsilon"]
     unif, core = (
         tables.rows("noise_scales", "beta_sum", sampler=name, **dict.fromkeys(key, "*")) for name in ("unif", "core")

@@ -134,7 +134,7 @@ def _artefact(
         drawn = pd.read_csv(files["csv"], nrows=DRAWN_LINES + 1)
         return found | {"picture": _picture(files["png"]), "drawn": drawn if 0 < len(drawn) <= DRAWN_LINES else None}
     if artefact.kind == "claims":
-        shown = sorted(lines, key=lambda line: line.verdict not in FAILING)
+        shown = sorted(lines, key=lambda line: -FAILING.index(line.verdict) if line.verdict in FAILING else 1)
         return found | {"lines": shown, "anchors": {line.anchor for line in lines}}
     cells = read_cells(files["csv"])
     blocks = numbers.blocks_of(artefact, cells)

@@ -15,7 +15,8 @@ function narrow() {
   }
   let count = 0;
   rows.forEach((row, position) => {
-    const of = (name) => (name === "paper" ? row.dataset.artefact.split("/")[0] : row.dataset[name] ?? "").split(" ");
+    const has = { data: "simulated", erratum: "", paper: row.dataset.artefact.split("/")[0], ...row.dataset };
+    const of = (name) => has[name].split(" ");
     row.hidden = !wanted.every(([name, values]) => of(name).some((value) => values.includes(value))) ||
       !asked.every((word) => word === "" || texts[position].includes(word));
     count += !row.hidden;

@@ -70,6 +70,7 @@ document.getElementById("tools").hidden = false;
 function show(element) {
   for (const old of document.querySelectorAll(".found")) old.classList.remove("found");
   for (let part = element.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  element.querySelector(":scope > details.cells")?.setAttribute("open", "");
   const cell = element.matches("td, tr");
   if (cell) {
     element.classList.add("found");
