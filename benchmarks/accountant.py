@@ -45,6 +45,7 @@ def accountant(board: Lines, *, quick: bool = False) -> None:
     mirrored_pair(board, quick=quick)
     one_sided_mixture(board, quick=quick)
     proved(board)
+    tight(board)
     calibration(board)
     growth(board)
     start(board)
@@ -154,6 +155,17 @@ def proved(board: Lines) -> None:
             seconds, found = timed(lambda s=sampler, a=asked: at_s7(s, a), 1)
             tag = f"{name} rigorous, {found.quantity} [{found.lower:.6g}, {found.upper:.6g}]"
             verdict(board, tag, f"{seconds:.2f} s", seconds, most)
+
+
+def tight(board: Lines) -> None:
+    """Seconds and relative widths of the game without replacement."""
+    cases = ((N, M, SCALE, 100, 0.01, 10.0), (N, M, SCALE, STEPS, 0.02, 10.0), (50000, 500, 1.0, 10_000, 0.08, 60.0))
+    for n, m, scale, steps, closest, most in cases:
+        asked = {"noise_multiplier": scale, "steps": steps, "delta": 1e-5, "time_limit": 60.0, "tight": True}
+        seconds, found = timed(lambda n=n, m=m, asked=asked: dpsub.account(sampling.Wor(m), n, **asked), 1)
+        what = f"wor tight, n = {n}, m = {m}, s = {scale:g}, {steps} steps"
+        width(board, what, found.lower, found.upper, at_most=closest, relative=True)
+        verdict(board, what, f"{seconds:.2f} s", seconds, most)
 
 
 def at_s7(sampler: sampling.base.Sampler, asked: dict[str, float]) -> Account:

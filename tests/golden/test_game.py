@@ -40,6 +40,13 @@ def test_both_ends_are_consistent(setting: tuple[int, int, float, int]) -> None:
         assert row["lower"] <= upper, row
 
 
+@pytest.mark.parametrize("steps", [100, 1000])
+def test_a_tight_upper_end_lies_between_both(steps: int) -> None:
+    row = next(row for row in ROWS if row["steps"] == steps and row["noise_multiplier"] == 4.0 and row["delta"] == 1e-5)
+    asked = {"noise_multiplier": 4.0, "steps": steps, "delta": 1e-5, "tight": True, "width": 0.03 * row["lower"]}
+    assert row["lower"] <= dpsub.account(dpsub.Wor(row["m"]), row["n"], **asked).upper <= row["upper"]
+
+
 @pytest.mark.parametrize(("n", "m", "s"), [setting[:3] for setting in game.SETTINGS if setting[3] == 1])
 def test_one_release_is_exact(n: int, m: int, s: float) -> None:
     rate = m / n

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, Target
+from dpsub.accounting.game import FillerGame, GaussianCells
 from dpsub.accounting.laplace import LaplacePair, laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import RememberedProfile, time_limited
@@ -60,6 +61,9 @@ WIDTH_MISSED = (
     "looser"
 )
 """Added to the conditions where `Account.width_met` is false."""
+TIGHT_SECONDS = 30.0
+"""Time limit of a tight answer for which none is given."""
+_TIGHT_SHARE = {"epsilon": 5e-3, "delta": 5e-2}  # how far apart tight ends may be where no width is given, relative
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,7 @@ def account(
     sampler: Sampler, n: int | None = None, *, noise_multiplier: float, steps: int = 1,
     epsilon: ArrayLike | None = None, delta: ArrayLike | None = None, adjacency: str | None = None,
     mechanism: str = "gaussian", denominator: str = "fixed", variant: str = "rigorous", width: float | None = None,
-    time_limit: float | None = None,
+    time_limit: float | None = None, tight: bool = False,
 ) -> Account:  # fmt: skip
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from both sides.
 
@@ -173,6 +177,10 @@ def account(
         Accuracy of each end, absolute for epsilon, relative for delta; 1e-3 where both bracket one number, else 5e-3.
     time_limit : float, optional
         Seconds after which the refinement stops: the ends reached by then are valid, and `width_met` is False.
+    tight : bool
+        Where the ends are not about one number, bring the upper one closer to the lower, in seconds, until they are
+        `width` apart (by default half a percent of epsilon, 5 % of delta) or the time limit, by default 30 s, has
+        passed.  For Gaussian noise on samples without replacement.
 
     Raises
     ------
@@ -199,11 +207,18 @@ def account(
     >>> printed.upper < 0.09 < 0.19 < dpsub.account(dpsub.MustOW(2, 2), 4, **question).lower   # far below an attack
     True
     """
-    deadline = deadline_after(time_limit)
+    limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
+    deadline = deadline_after(limit)
     release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
     proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
+    if not proved and tight:
+        raise ArgumentError("the papers' pair has no tight bound, got tight with variant = paper; drop one of them")
     source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
-    return _answers(source, epsilon, delta, width, deadline)
+    found = _answers(source, epsilon, delta, width, deadline, tight)
+    if not tight or found.width_met:
+        return found
+    missed = f"the time limit of {limit:g} s, or a numerical one, came before the ends were that close: both hold"
+    return replace(found, conditions=(*found.conditions[:-1], missed))
 
 
 class Ledger:
@@ -246,19 +261,27 @@ class Ledger:
 
 
 def _answers(
-    source: Proof | _PaperPair, epsilon: Any, delta: Any, width: float | None, deadline: float | None
-) -> Account:
+    source: Proof | _PaperPair, epsilon: Any, delta: Any, width: float | None, deadline: float | None,
+    tight: bool = False,
+) -> Account:  # fmt: skip
     """The account of one target; of an array of them, with the ends in its shape."""
     asked: dict[str, Any] = {"width": source.width if width is None else width, "deadline": deadline}
+
+    def accounts_of(targets: Sequence[Target]) -> list[Account]:
+        accounts = source.accounts(targets)
+        if not tight or isinstance(source, _PaperPair):
+            return accounts
+        return [source.tightened(found, target, width) for found, target in zip(accounts, targets, strict=True)]
+
     name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
     if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
-        return source.accounts([Target(epsilon, delta, **asked)])[0]
+        return accounts_of([Target(epsilon, delta, **asked)])[0]
     values = checks.finite_array(name, given)
     if not values.size:
         raise ArgumentError(f"an array of {name} must hold at least one value, got none; give one")
     # in order: a grid that suits one value is tried first for the next
     unique, places = np.unique(values, return_inverse=True)
-    accounts = source.accounts([Target(**{name: value}, **asked) for value in unique.tolist()])
+    accounts = accounts_of([Target(**{name: value}, **asked) for value in unique.tolist()])
     lower, upper = (np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper"))
     attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
     loosest, shape = min(accounts, key=lambda found: found.width_met), values.shape
@@ -315,6 +338,27 @@ class Proof:
 
     def account(self, target: Target) -> Account:
         return self.accounts([target])[0]
+
+    def tightened(self, found: Account, target: Target, width: float | None) -> Account:
+        """An account with an upper end from the game of the adaptive adversary, until both ends are `width` apart."""
+        if self.composition.one_number:
+            return found
+        cells = self.cases[0].cells
+        if len(self.releases) > 1 or cells is None:
+            raise UnsupportedError(
+                "a tight bound is known for Gaussian noise on samples without replacement alone; leave tight out"
+            )
+        lower, upper = float(found.lower), float(found.upper)
+        apart = width or _TIGHT_SHARE[found.quantity] * (upper if found.quantity == "epsilon" else 1.0)
+        wanted = replace(target, width=apart)
+        game = FillerGame(cells, self.releases[0].steps, self.composition.spread)
+        best = max(game.answer(wanted, lower, upper), lower)
+        pair = found.pair if best == upper else "the game of v, v' and the replaced vector, on cells of such triples"
+        met = wanted.gap(lower, best) <= 1
+        conditions = tuple(line for line in found.conditions if line != WIDTH_MISSED)
+        return replace(
+            found, upper=best, pair=pair, width_met=met, conditions=conditions if met else (*conditions, WIDTH_MISSED)
+        )
 
     def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""
@@ -386,6 +430,7 @@ class _Case:
     attack: str
     sensitivity: str
     flipped: FillerPair | LaplacePair | None = None
+    cells: GaussianCells | None = None
     conditions: tuple[str, ...] = CONDITIONS
 
 
@@ -447,8 +492,10 @@ def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
         return _Case(DominatedEvent(profile, MixturePair(law, s)), proved, attack, sensitivity)
     attack = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
     filler = FillerPair(law, s / 2)
-    event = DominatedEvent(profile, filler, attained=chain.kinds == ("without",))
-    return _Case(event, proved, attack, sensitivity, filler)
+    once = chain.kinds == ("without",)
+    rate = chain.stages[0].size / chain.n
+    cells = GaussianCells(rate, s) if once and rate < 1 else None
+    return _Case(DominatedEvent(profile, filler, attained=once), proved, attack, sensitivity, filler, cells)
 
 
 def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:

@@ -36,6 +36,8 @@ def add_arguments(parser: Parser) -> None:
     add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
     width = "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; 0.005 where kind is bounds)"
     parser.add_argument("--width", type=number, metavar="W", help=width)
+    tight = "where kind is bounds, bring the upper end to within --width of the lower one, in seconds (wor, gaussian)"
+    parser.add_argument("--tight", action="store_true", help=tight)
     parser.add_time_limit()
 
 

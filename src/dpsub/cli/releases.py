@@ -17,7 +17,9 @@ from dpsub.noise import REGISTRY
 from dpsub.sampling import Sampler
 
 ADJACENCIES = ("add_remove", "substitute")
-_ASKED = {"n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "time_limit"}
+_ASKED = {
+    "n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "tight", "time_limit"
+}  # fmt: skip
 
 
 def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:

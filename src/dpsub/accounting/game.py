@@ -1,0 +1,404 @@
+"""Many steps without replacement as a game: a proved upper end that tends to the truth.
+
+At each step an adversary picks three vectors of the unit ball: v and v' of the differing record, g of the member that
+it replaces.  The value of the game is the privacy of the steps (docs/accounting.md, section 4, Theorem 11).  Cells of
+triples cover all choices (Lemma 14), a pair dominates each cell (Lemmas 12 and 13), and the largest mean of the value
+of the steps to come, over all cells, bounds the value one step earlier.  Any cover is valid; cells that are played near
+the answer are cut in two.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy import fft
+from scipy.special import ndtr
+
+from dpsub.accounting.bracket import Target, order_grid
+from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.pld import (
+    OutOfTimeError,
+    PrivacyLossDistribution,
+    Profile,
+    RememberedProfile,
+    check_time,
+    time_limited,
+    two_sided_pld,
+)  # fmt: skip
+from dpsub.errors import NumericalError
+
+_EPS = float(np.finfo(float).eps)
+_ERROR = 4e-12  # relative, charged for positive and negative terms of a profile (tails to 40 deviations)
+_ROOT_ERROR = 1e-12  # what rounding may do to the equation of a threshold, over the size of its terms
+_NEWTON_STEPS = 40
+_LEAST, _FLATTEST = 1e-3, 1e-5  # least f over d, and least h: larger ones are less private
+_STEEPEST = 8.0  # largest h for which charges are spread
+_MOST_CHARGED = 690.0  # log of the largest charge: smaller ones are less private
+
+
+def three_points(log_order: np.ndarray, log_charge: np.ndarray, reach: float, apart: float) -> np.ndarray:
+    """Upper bounds of Psi(a, tau; f, d) = sup over c of Phi(f - c) - a Phi(f - d - c) - tau Phi(-c), a >= 1, tau >= 0,
+    with broadcasting; f and d in units of the noise.
+
+    The best event {t > c} ends where e_f(c) = tau + a e_(f-d)(c), e_u(t) = exp(u t - u^2 / 2).  In logarithms this is a
+    concave, increasing function of c, so Newton steps from the left stay there; what the last residual may hide is
+    charged."""
+    f = max(reach, _LEAST * apart)
+    b = apart - f
+    log_charge = np.minimum(log_charge, _MOST_CHARGED)
+    # each of the two terms on the right alone gives a threshold that is too small
+    c = np.maximum(f / 2 + log_charge / f, (log_order + (f * f - b * b) / 2) / apart)
+    for _ in range(_NEWTON_STEPS):
+        other = log_order - b * c - b * b / 2
+        right = np.logaddexp(log_charge, other)
+        residual = f * c - f * f / 2 - right
+        if np.all(np.abs(residual) <= _ROOT_ERROR * (1 + np.abs(right))):
+            break
+        c = c - residual / (f + b * np.exp(other - right))
+    hidden = np.minimum(np.abs(residual) + _ROOT_ERROR * (1 + np.abs(right) + np.abs(f * c)), 1.0)
+    gain, loss, charged = ndtr(f - c), np.exp(log_order) * ndtr(-b - c), np.exp(log_charge) * ndtr(-c)
+    most = ndtr(f - c + hidden / f)
+    value = gain - loss - charged + _ERROR * (gain + loss + charged) + np.expm1(hidden) * most
+    return np.asarray(np.clip(np.where(hidden < 1, value, most), 0.0, 1.0))
+
+
+def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the points, and the weights, of a law under which no falling convex function has a smaller mean
+    than under W = exp(h Z - h^2 / 2), up to the probability left of the points: bins of Z between +-`reach` are moved
+    to their ends, with the mean of W kept, and what is right of them to the last one."""
+    h = max(height, _FLATTEST)
+    width = min(max(0.08 / h, 0.1), 1.0)
+    z = np.linspace(-reach, reach, math.ceil(2 * reach / width) + 1)
+    log_points = h * z - h * h / 2
+    # bins right of their centre as differences of the upper tail
+    mass, mean = (np.where(z[1:] <= u, np.diff(ndtr(z - u)), -np.diff(ndtr(u - z))) for u in (0.0, h))
+    growth = -np.expm1(-h * np.diff(z))
+    up = np.clip((mean / np.exp(log_points[1:]) - mass * (1 - growth)) / growth, 0.0, mass)
+    error = (64 + 16 * reach**2) * _EPS * mass / growth
+    weights = np.append(mass - up + error, float(ndtr(-reach)))
+    weights[1:] += up + error
+    return log_points, weights
+
+
+@dataclass(frozen=True)
+class CellProfile:
+    """sup of H_a over a cell, a >= 1, in one direction: |x| <= `radius`, |x - y| <= `apart`, and, along x - y, x is at
+    most `foot` beyond the origin, whose distance from the line through x and y is at most `height` (all over C)."""
+
+    rate: float
+    scale: float
+    tail: float
+    apart: float
+    radius: float
+    foot: float
+    height: float
+
+    def __call__(self, log_order: np.ndarray) -> np.ndarray:
+        """Upper bounds at the given ln a >= 0, shape (n,)."""
+        check_time()
+        apart, height = self.apart / self.scale, self.height / self.scale
+        with np.errstate(divide="ignore"):
+            log_charge = np.log(np.expm1(log_order)) + math.log((1 - self.rate) / self.rate)
+        bound = three_points(log_order, log_charge, self.radius / self.scale, apart)
+        if height <= _STEEPEST:
+            reach = max(8.5, math.sqrt(-2 * math.log(self.tail)))
+            log_points, weights = spread_charges(height, reach)
+            charges = log_charge[:, None] + log_points
+            values = three_points(log_order[:, None], charges, self.foot / self.scale, apart)
+            # neither this nor the norm below waits for threads, as a dot product would
+            bound = np.minimum(bound, np.einsum("ij,j->i", values, weights) + float(ndtr(-reach)))
+        return np.asarray(np.minimum(self.rate * bound * (1 + _ERROR), 1.0))
+
+
+class Cell(NamedTuple):
+    """Triples v, v', g on the unit circle, the axis of symmetry of v and v' vertical: the angle of v and v' from its
+    foot is between `low` and `high`, that of g from its top between `left` and `right` (radians), and no larger."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+
+    def cuts(self) -> tuple[list[Cell], list[Cell]]:
+        """Its halves, across either side, as far as they hold triples."""
+        low, high, left, right = self
+        half, middle = (low + high) / 2, (left + right) / 2
+        cuts = (
+            [Cell(low, half, left, right), Cell(half, high, left, right)],
+            [Cell(low, high, left, middle), Cell(low, high, middle, right)],
+        )
+        first, second = ([Cell(a, b, max(c, -b), min(d, b)) for a, b, c, d in cut if c < b and d > -b] for cut in cuts)
+        return first, second
+
+
+@dataclass(frozen=True)
+class GaussianCells:
+    """Cells of triples for samples that hold each record with probability `rate` < 1, Gaussian noise of multiplier
+    `scale`."""
+
+    rate: float
+    scale: float
+    whole: ClassVar[Cell] = Cell(0.0, math.pi / 2, -math.pi / 2, math.pi / 2)
+    extremes: ClassVar[Sequence[Cell]] = [Cell(math.pi / 2, math.pi / 2, g, g) for g in (-math.pi / 2, math.pi / 2)]
+    """v and v' antipodal, g at one of them: those of the filler flip."""
+
+    def profiles(self, cell: Cell, tail: float) -> tuple[CellProfile, CellProfile]:
+        """The suprema of H_a(P || Q) and H_a(Q || P) over the cell."""
+        low, high, left, right = cell
+        apart = 2 * math.sin(high)
+        height = math.cos(low) + math.cos(0.0 if left <= 0 <= right else min(abs(left), abs(right)))
+
+        def profile(far: float, near: float) -> CellProfile:
+            foot, radius = min(math.sin(high) + math.sin(far), apart), 2 * math.cos(max(0.0, near) / 2)
+            return CellProfile(self.rate, self.scale, tail, apart, radius, foot, height)
+
+        return profile(-left, low + left), profile(right, low - right)
+
+    def halves(self, cell: Cell) -> list[Cell]:
+        """Two cells that cover it, cut where that tightens its bounds more, roughly."""
+        return min(cell.cuts(), key=lambda parts: sum(map(self._looseness, parts)))
+
+    def _looseness(self, cell: Cell) -> float:
+        first, second = self.profiles(cell, 1e-9)
+        shifts = first.foot + second.foot + first.height**2 / self.scale
+        return shifts / self.scale + 4 * math.log(first.apart)
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """k steps, each with one of several dominating pairs, chosen from the past: upper bounds of delta(epsilon) for
+    epsilon in [0, `end`].  PLDs of one step, side "upper", without offsets; their set holds the mirror image of each.
+    Losses of mass at most `lost` may count as infinite.
+
+    Kept is A(x) = e^(tilt x - r kappa) V_r(x), V_r(x) + r infinity a bound of the value of r steps at order e^x, on the
+    grid from 0 to `end`; kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1.  With
+    choices that are kept for a `block` of steps the value is no bound: it shows, sooner, which pairs are chosen."""
+
+    plds: Sequence[PrivacyLossDistribution]
+    steps: int
+    tilt: float
+    end: float
+    lost: float = 0.0
+    block: int = 1
+
+    def played(self) -> Value:
+        """The value of all steps, and how often each pair was chosen where it matters; NumericalError if the grid is
+        too long."""
+        step, tilt, k = self.plds[0].step, self.tilt, self.steps // self.block
+        size = math.ceil(self.end / step) + 1
+        laws, left, right, infinity, kappa = self._kernels(size - 1)
+        n = fft.next_fast_len(left + size + right, real=True)
+        if n * len(laws) > _MOST_POINTS:
+            raise NumericalError(f"the game needs {n * len(laws)} grid points, more than {_MOST_POINTS}")
+        spectra = np.stack([fft.rfft(np.bincount(places % n, masses, minlength=n)) for places, masses in laws])
+        spectra, kappa = spectra**self.block, kappa * self.block
+        x, inside = np.arange(size) * step, slice(left, left + size)
+        beyond = x[-1] + np.arange(1, right + 1) * step
+        # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V bounds
+        value, chosen = np.zeros(size), np.zeros(len(laws), dtype=int)
+        near = x[left:0:-1]
+        mirrored, identity = np.exp(-(1 + 2 * tilt) * near), -np.expm1(-near) * np.exp(-tilt * near)
+        # whatever is played, V_r is at most largest e^(r kappa - tilt x), at most 1, and falls
+        largest = (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
+        growth, round_off, padded = np.exp(tilt * (beyond - x[-1])), 16 * _EPS * math.log2(n), np.zeros(n)
+        grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
+        started = time.monotonic()
+        for r in range(k):
+            check_time()
+            padded[:left] = identity * math.exp(-r * kappa) + mirrored * value[left:0:-1]
+            padded[inside] = value
+            bounds = np.minimum(largest, np.exp(np.minimum(tilt * beyond - r * kappa, 700.0)))
+            padded[left + size : left + size + right] = np.minimum(value[-1] * growth, bounds)
+            moved = fft.irfft(spectra * fft.rfft(padded), n=n)[:, inside]
+            value = moved.max(axis=0)
+            if r % max(1, k // _LOOKS) == 0:
+                chosen += np.bincount(moved[:, value > _MATTERS * value.max()].argmax(axis=0), minlength=len(laws))
+            np.maximum(value, 0.0, out=value)
+            value *= grown
+            value += round_off * math.sqrt(np.einsum("i,i->", padded, padded))
+        shares, seconds = chosen / chosen.sum(), time.monotonic() - started
+        return Value(x, value, tilt, k * kappa, self.steps * infinity, shares, seconds)
+
+    def _kernels(self, most: int) -> tuple[list[tuple[np.ndarray, np.ndarray]], int, int, float, float]:
+        """Places and tilted masses of each pair; how far they reach up and down, at most `most`; the largest infinite
+        mass, and kappa.  Losses above the reach count as infinite, those below it as its end."""
+        step = self.plds[0].step
+        left = right = 1
+        for pld in self.plds:
+            order = np.argsort(pld.indices)
+            places, masses = pld.indices[order], pld.masses[order]
+            above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
+            left = max(left, int(places[np.argmax(above <= self.lost)]))
+            below = np.append(0.0, np.cumsum(masses)[:-1]) * np.exp(self.tilt * step * np.minimum(places, 0))
+            right = max(right, -int(places[max(0, int(np.argmax(below > _MISPLACED)) - 1)]))
+        left, right = min(self.block * left, most), min(self.block * right, most)
+        kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
+        for pld in self.plds:
+            inside = pld.indices <= left
+            infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
+            places, masses = np.maximum(pld.indices[inside], -right), np.maximum(pld.masses[inside], _TINY)
+            exponents = self.tilt * step * places + np.log(masses)
+            kappa = max(kappa, float(np.logaddexp.reduce(exponents)))
+            largest = max(largest, float(np.abs(exponents).max()))
+            kept.append((places, exponents))
+        kappa += 1e-13 * (1 + abs(kappa))
+        rounding = 1 + 16 * _EPS * (2 + largest + abs(kappa))
+        laws = [(places, np.exp(exponents - kappa) * rounding) for places, exponents in kept]
+        return laws, left, right, infinity * (1 + 1e-9), kappa
+
+
+_MATTERS = 1e-2  # of the largest A: where a choice counts
+_LOOKS = 100  # steps whose choices are counted
+_MISPLACED, _TINY = 1e-13, 1e-300
+_MOST_POINTS = 2**23  # of all pairs together
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V, which is convex in
+    e^x; how large a share of the choices each pair has, and how long the play took."""
+
+    x: np.ndarray
+    value: np.ndarray
+    tilt: float
+    log_scale: float
+    infinity: float
+    chosen: np.ndarray
+    seconds: float
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        exponent = self.log_scale - self.tilt * self.x
+        rounding = 1 + 16 * _EPS * (4 + abs(self.log_scale) + np.abs(exponent))
+        return np.asarray(np.minimum(self.value * np.exp(np.minimum(exponent, 700.0)) * rounding + self.infinity, 1.0))
+
+    def answer(self, target: Target) -> float:
+        """delta at epsilon, or epsilon at delta: chords in e^x between points of the grid."""
+        if target.epsilon is not None:
+            place = int(np.searchsorted(self.x, target.epsilon, side="right")) - 1
+            if place >= self.x.size - 1:
+                return float(self.bounds[-1])
+            low, high = self.bounds[place : place + 2]
+            share = math.expm1(target.epsilon - self.x[place]) / math.expm1(self.x[place + 1] - self.x[place])
+            return float(low + share * (high - low)) if high < low else float(low)
+        above = np.flatnonzero(self.bounds > target.delta)
+        if not above.size:
+            return 0.0
+        place = int(above[-1])
+        if place == self.x.size - 1:
+            return math.inf
+        low, high = self.bounds[place : place + 2]
+        share = (low - target.delta) / (low - high)
+        return float(self.x[place] + math.log1p(share * math.expm1(self.x[place + 1] - self.x[place]))) * (1 + 8 * _EPS)
+
+
+_COARSE, _FINEST = 1 / 4, 1 / 64  # steps of the grid, in standard deviations of one loss
+_COVERING = 1 / 2  # the step where a cover is sought
+_BLOCKS = 100  # of steps with one choice, there
+_CUT, _CUT_TWICE = 0.02, 0.1  # shares of the choices from which on a cell is cut
+_MOST_ROUNDS = 25
+_RARE = -14.0
+
+
+@dataclass(frozen=True, eq=False)
+class FillerGame:
+    """The upper end for `steps` adaptive releases without replacement; `spread`: standard deviation of one loss,
+    roughly."""
+
+    cells: GaussianCells
+    steps: int
+    spread: float
+
+    def answer(self, target: Target, lower: float, upper: float) -> float:
+        """The best upper answer, at most `upper`, until it is within the width of `lower`, or the next one would take
+        longer than the deadline allows."""
+        cover: Sequence[Cell] = [self.cells.whole]
+        best, step, share = upper, self.spread * _COARSE, 0.5
+        with time_limited(target.deadline):
+            try:
+                search = _Search.of(self, target, lower, upper)
+                while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
+                    cover, seconds = search.cover(cover, step, share)
+                    if seconds > search.left:
+                        break
+                    best = min(best, search.played(cover, step).answer(target))
+                    step, share = step / 2, share / 2
+            except (OutOfTimeError, NumericalError):
+                pass
+        return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Covers for one target.  What it finds out concerns how close the answer comes, never whether it holds."""
+
+    game: FillerGame
+    target: Target
+    tilt: float = 0.0
+    end: float = 0.0
+    lost: float = 0.0
+    _known: dict[Cell, tuple[Profile, Profile]] = field(default_factory=dict)
+    _orders: dict[float, np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, game: FillerGame, target: Target, lower: float, upper: float) -> _Search:
+        """With the tilt of the saddle point where one pair dominates all triples, and room for the order to wander."""
+        search = cls(game, target)
+        cumulants = ComposedLoss([search._pld(game.cells.whole, game.spread / 8)], [game.steps]).cumulants
+        if target.delta is not None:
+            tilt, epsilon, delta = cumulants.tilt_at_delta(math.log(target.delta)), upper, target.delta
+        else:
+            assert target.epsilon is not None
+            tilt, epsilon, delta = cumulants.tilt_at_epsilon(target.epsilon), target.epsilon, lower
+        lowest, _ = cumulants.reach(tilt, _RARE)
+        lost = max(delta * 1e-5 / game.steps, target.tail)
+        return replace(search, tilt=tilt, end=epsilon + max(8 * game.spread, -lowest), lost=lost)
+
+    @property
+    def left(self) -> float:
+        """Seconds to the deadline."""
+        return math.inf if self.target.deadline is None else self.target.deadline - time.monotonic()
+
+    def cover(self, cells: Sequence[Cell], step: float, share: float) -> tuple[Sequence[Cell], float]:
+        """Cut cells until the answer, with one choice for each block of steps, is that of the two extreme triples up to
+        this share of the width, or until what comes next, a play on the grid of this step, needs most of the time left;
+        and the seconds that it needs, roughly."""
+        coarse, block = self.game.spread * _COVERING, max(1, self.game.steps // _BLOCKS)
+        aim = self.played(self.game.cells.extremes, coarse, block).answer(self.target)
+        for rounds in range(_MOST_ROUNDS):
+            value = self.played(cells, coarse, block)
+            ahead = value.seconds * block * coarse / step  # blocks have longer transforms
+            close = self.target.gap(aim, value.answer(self.target)) <= share
+            if close or 1.5 * ahead > self.left or rounds == _MOST_ROUNDS - 1:
+                break
+            choices = zip(cells, value.chosen.tolist(), strict=True)
+            cells = [part for cell, chosen in choices for part in self._parts(cell, chosen)]
+        return cells, ahead
+
+    def _parts(self, cell: Cell, chosen: float) -> list[Cell]:
+        if chosen <= _CUT:
+            return [cell]
+        halves = self.game.cells.halves(cell)
+        return halves if chosen <= _CUT_TWICE else [part for half in halves for part in self.game.cells.halves(half)]
+
+    def played(self, cells: Sequence[Cell], step: float, block: int = 1) -> Value:
+        plds = [self._pld(cell, step) for cell in cells]
+        return Game(plds, self.game.steps, self.tilt, self.end, self.lost, block).played()
+
+    def _pld(self, cell: Cell, step: float) -> PrivacyLossDistribution:
+        """On the orders that suit the whole: with the same ones for all, larger profiles have larger bounds."""
+        if step not in self._orders:
+            self._orders[step] = order_grid(self._profiles(self.game.cells.whole)[0], step, self.target.tail)
+        return two_sided_pld(*self._profiles(cell), step, self._orders[step])
+
+    def _profiles(self, cell: Cell) -> tuple[Profile, Profile]:
+        if cell not in self._known:
+            first, second = self.game.cells.profiles(cell, self.target.tail)
+            self._known[cell] = RememberedProfile(first), RememberedProfile(second)
+        return self._known[cell]

@@ -1,0 +1,255 @@
+"""The game without replacement: what bounds its cells and its value, against vectors in the plane and all policies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import dpsub
+from dpsub.accounting import game
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.game import Cell, Game, GaussianCells, spread_charges, three_points
+from dpsub.accounting.pld import two_sided_pld
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.sampling import Wor, Wr
+from dpsub.streams import stream
+
+LOG_ORDERS = np.array([0.0, 0.01, 0.05, 0.2, 0.6, 1.5, 3.0])
+
+
+def rng(draw: int) -> np.random.Generator:
+    return stream(11, experiment="game", cell={}, role="noise", replicate=draw)
+
+
+def triples(draws: np.random.Generator, count: int) -> np.ndarray:
+    """v, v', g in the disc, shape (count, 3, 2): many on its edge, antipodal, at one place or in line."""
+    angles, radii = draws.uniform(0, 2 * math.pi, (count, 3)), np.sqrt(draws.uniform(0, 1, (count, 3)))
+    radii = np.where(draws.random((count, 3)) < 0.6, 1.0, radii)
+    angles[:, 1] = np.where(draws.random(count) < 0.3, angles[:, 0] + math.pi, angles[:, 1])
+    angles[:, 2] = np.where(draws.random(count) < 0.3, angles[:, 0], angles[:, 2])
+    angles[:, 2] = np.where(draws.random(count) < 0.2, angles[:, 1], angles[:, 2])
+    return radii[..., None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+
+def masses(triple: np.ndarray, rate: float, scale: float, width: float = 0.15) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of the two outputs in squares of the plane: a grouping, so no divergence of them exceeds the truth."""
+    edges = np.concatenate([[-np.inf], np.arange(-5, 5 + 2 / scale, width), [np.inf]])
+
+    def normal(centre: np.ndarray) -> np.ndarray:
+        across, up = (np.diff(ndtr(edges - place)) for place in centre / scale)
+        return np.multiply.outer(across, up).ravel()
+
+    # the line from v to v' lies along an axis, g at the origin
+    first, second, filler = triple
+    x, y = first - filler, second - filler
+    apart = x - y
+    size = math.hypot(*apart)
+    along = apart / size if size > 0 else np.array([1.0, 0.0])
+    turned = np.array([along, [-along[1], along[0]]])
+    base = (1 - rate) * normal(np.zeros(2))
+    return base + rate * normal(turned @ x), base + rate * normal(turned @ y)
+
+
+def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    return np.array([np.maximum(p - a * q, 0.0).sum() for a in np.exp(LOG_ORDERS)])
+
+
+def covers(cells: GaussianCells, draws: np.random.Generator, cuts: int) -> list[Cell]:
+    """A cover by cells that were cut anywhere."""
+    cover = [cells.whole]
+    for _ in range(cuts):
+        cover += cover.pop(int(draws.integers(len(cover)))).cuts()[int(draws.integers(2))]
+    return cover
+
+
+def uncovered(cells: GaussianCells, cover: Sequence[Cell], vectors: np.ndarray) -> int:
+    """How many triples no cell dominates in both directions."""
+    profiles = [[profile(LOG_ORDERS) for profile in cells.profiles(cell, 1e-15)] for cell in cover]
+    forward, backward = (np.array(sides) for sides in zip(*profiles, strict=True))
+    missed = 0
+    for triple in vectors:
+        p, q = masses(triple, cells.rate, cells.scale)
+        above = (divergences(p, q) <= forward + 1e-12) & (divergences(q, p) <= backward + 1e-12)
+        missed += not np.any(np.all(above, axis=1))
+    return missed
+
+
+@pytest.mark.parametrize("draw", range(6))
+def test_every_triple_of_the_disc_has_a_cell_that_dominates_it(draw: int) -> None:
+    draws = rng(draw)
+    cells = GaussianCells(float(draws.uniform(0.01, 0.7)), float(np.exp(draws.uniform(-1, 2))))
+    assert not uncovered(cells, covers(cells, draws, 25), triples(draws, 60))
+
+
+@pytest.mark.slow
+def test_every_triple_of_ten_thousand() -> None:
+    for draw in range(200):
+        draws = rng(1000 + draw)
+        cells = GaussianCells(float(draws.uniform(0.001, 0.9)), float(np.exp(draws.uniform(-2, 2))))
+        assert not uncovered(cells, covers(cells, draws, 30), triples(draws, 50)), draw
+
+
+class TestPlantedFaults:
+    """What a wrong cover or bound would let pass is noticed."""
+
+    cells = GaussianCells(0.3, 1.0)
+
+    def cover(self) -> list[Cell]:
+        return covers(self.cells, rng(50), 25)
+
+    def test_a_cell_left_out(self) -> None:
+        extreme = [cell for cell in self.cover() if not (cell.high == math.pi / 2 and cell.left == -math.pi / 2)]
+        assert uncovered(self.cells, extreme, triples(rng(51), 100))
+
+    def test_a_filler_outside_the_ball(self) -> None:
+        vectors = triples(rng(52), 100)
+        vectors[:, 2] *= 1.3
+        assert uncovered(self.cells, self.cover(), vectors)
+
+    @pytest.mark.parametrize("field", ["apart", "radius", "foot", "height"])
+    def test_a_length_understated(self, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+        # each profile is the smaller of two: the other one is switched off where it would hide the fault
+        original = game.CellProfile.__call__
+
+        def shortened(self: game.CellProfile, log_order: np.ndarray) -> np.ndarray:
+            lengths = {name: getattr(self, name) for name in ("apart", "radius", "foot", "height")}
+            lengths[field] *= 0.8
+            if field in ("foot", "height"):
+                lengths["radius"] = 4.0
+            elif field == "radius":
+                lengths["foot"] = 4.0
+            changed = game.CellProfile(self.rate, self.scale, self.tail, **lengths)
+            return original(changed, log_order)
+
+        fine = [Cell(math.pi / 2, math.pi / 2, angle, angle) for angle in np.linspace(-1.5, 1.5, 7)]
+        circle = np.array([[[1, 0], [-1, 0], [math.sin(cell.left), math.cos(cell.left)]] for cell in fine])
+        assert not uncovered(self.cells, fine, circle)
+        monkeypatch.setattr(game.CellProfile, "__call__", shortened)
+        assert uncovered(self.cells, fine, circle)
+
+
+def dominating(cells: GaussianCells, cell: Cell, step: float, last: float) -> game.PrivacyLossDistribution:
+    return two_sided_pld(*cells.profiles(cell, 1e-15), step, np.arange(round(last / step) + 1))
+
+
+@pytest.mark.parametrize("draw", range(20))
+def test_three_points_is_the_largest_value_over_thresholds(draw: int) -> None:
+    draws = rng(100 + draw)
+    log_order, log_charge = draws.exponential(1, 40), draws.normal(0, 3, 40)
+    foot, apart = float(draws.exponential(1)) + 0.02, float(draws.exponential(1)) + 0.05
+    found = three_points(log_order, log_charge, foot, apart)
+    c = np.linspace(-15, 25, 40_001)[:, None]
+    value = ndtr(foot - c) - np.exp(log_order) * ndtr(foot - apart - c) - np.exp(log_charge) * ndtr(-c)
+    truth = value.max(axis=0)
+    assert np.all(found >= truth - 1e-15)
+    assert np.all(found <= truth + 1e-5 * np.maximum(truth, 1e-4))
+
+
+@pytest.mark.parametrize(("height", "slack"), [(0.01, 0.12), (0.3, 0.02), (1.0, 0.02), (4.0, 0.02)])
+def test_spread_charges_raise_falling_convex_functions_a_little(height: float, slack: float) -> None:
+    log_points, weights = spread_charges(height, 8.5)
+    points = np.exp(log_points)
+    for strike in np.exp(height * np.linspace(-2, 2, 9) - height**2 / 2):
+        end = np.log(strike) / height + height / 2
+        truth = strike * ndtr(end) - ndtr(end - height)  # E (strike - W)_+
+        found = float(weights @ np.maximum(strike - points, 0.0))
+        assert truth * (1 - 1e-12) - strike * ndtr(-8.5) <= found <= truth + slack * height * strike
+
+
+TABLE = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 801)])  # holds 1
+
+
+def values_of_all_policies(pairs: Sequence[tuple[np.ndarray, np.ndarray]], steps: int) -> np.ndarray:
+    """The value of steps with one of these pairs each, chosen from the past, at the orders of the table: from below,
+    as what is left is read at the next larger order."""
+    value = np.maximum(1 - TABLE, 0.0)
+    for _ in range(steps):
+        best = np.zeros(TABLE.size)
+        for p, q in pairs:
+            at = np.searchsorted(TABLE, np.multiply.outer(TABLE, q / p), side="left")
+            best = np.maximum(best, np.where(at < TABLE.size, value[np.minimum(at, TABLE.size - 1)], 0.0) @ p)
+        value = best
+    return value
+
+
+@pytest.mark.parametrize(("rate", "scale"), [(0.5, 1.0), (0.3, 0.5), (0.2, 2.0)])
+def test_no_bound_of_two_or_three_steps_is_below_a_policy(rate: float, scale: float) -> None:
+    corners = [np.array([math.cos(angle), math.sin(angle)]) for angle in np.arange(8) * math.pi / 4]
+    vectors = [np.array([corners[0], corners[i], corners[j]]) for i in (3, 4) for j in (0, 2, 4, 6)]
+    vectors += [np.array([corners[0], corners[4], spot]) for spot in (np.zeros(2), 0.7 * corners[1])]
+    pairs = [masses(triple, rate, scale, 0.6) for triple in (*vectors, *(triple[[1, 0, 2]] for triple in vectors))]
+    pairs = [(p[p > 1e-5], q[p > 1e-5]) for p, q in pairs]
+    cells = GaussianCells(rate, scale)
+    fine = [cells.whole]
+    for _ in range(5):
+        fine = [half for cell in fine for half in cells.halves(cell)]
+    last = 14.0 / scale
+    for cover, slack in (([cells.whole], 1.5), (fine, 1.15)):
+        plds = [dominating(cells, cell, 0.03 / scale, last) for cell in cover]
+        for steps in (2, 3):
+            truth = values_of_all_policies(pairs, steps)
+            value = Game(plds, steps, 1.0, 6.0 / scale).played()
+            for epsilon in (0.0, 0.3, 1.0):
+                attained = truth[np.searchsorted(TABLE, math.exp(epsilon))]
+                assert attained <= value.answer(Target(epsilon=epsilon)) <= slack * attained + 0.02
+
+
+def test_two_steps_of_the_extreme_triples_are_the_flip() -> None:
+    # .51662 by quadrature, as in test_attacks.py
+    cells = GaussianCells(0.5, 1.0)
+    plds = [dominating(cells, cell, 0.01, 16.0) for cell in cells.extremes]
+    found = Game(plds, 2, 0.7, 16.0).played().answer(Target(epsilon=0.0))
+    assert 0.51661 <= found <= 0.5172
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1.0, 12.0])
+@pytest.mark.parametrize("end", [0.5, 2.0, 6.0])
+def test_any_window_and_tilt_bound_a_single_step(tilt: float, end: float) -> None:
+    # one step with the pairs of one cell has their profile, whatever the window
+    cells = GaussianCells(0.3, 0.8)
+    forward, _ = cells.profiles(cells.whole, 1e-15)
+    for step in (0.1, 0.02):
+        value = Game([dominating(cells, cells.whole, step, 14.0)], 1, tilt, end).played()
+        truth = forward(value.x)
+        assert np.all(value.bounds >= truth * (1 - 1e-12))
+        if end == 6.0 and tilt <= 1:
+            assert value.bounds[0] <= truth[0] + 0.1 * step + value.infinity
+
+
+class TestAnswers:
+    asked: ClassVar[dict[str, Any]] = {"noise_multiplier": 4.0, "steps": 100, "tight": True}
+
+    def test_epsilon_within_half_a_percent(self) -> None:
+        quick = dpsub.account(Wor(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
+        found = dpsub.account(Wor(200), 10000, delta=1e-5, **self.asked)
+        assert (found.kind, found.width_met, found.lower) == ("bounds", True, quick.lower)
+        assert found.upper - found.lower <= 5e-3 * found.upper < quick.upper - found.upper
+        assert found.pair != quick.pair
+
+    def test_several_values_and_a_width(self) -> None:
+        found = dpsub.account(Wor(200), 10000, epsilon=[0.4, 0.3], width=0.1, **self.asked)
+        assert found.width_met
+        assert np.all(found.upper - found.lower <= 0.1 * found.upper)
+        assert found.upper[0] < found.upper[1]
+
+    def test_the_time_limit_is_named_where_it_is_missed(self) -> None:
+        found = dpsub.account(Wor(200), 10000, delta=1e-5, width=1e-9, time_limit=1.5, **self.asked)
+        assert not found.width_met
+        assert "1.5 s" in found.conditions[-1]
+        assert found.lower <= found.upper < 0.4445
+
+    def test_one_number_needs_no_game(self) -> None:
+        asked = {**self.asked, "steps": 1}
+        assert dpsub.account(Wor(200), 10000, delta=1e-5, **asked).kind == "exact"
+        assert dpsub.account(dpsub.Poisson(0.02), delta=1e-5, **asked).kind == "exact"
+
+    def test_what_has_no_game_is_refused(self) -> None:
+        with pytest.raises(UnsupportedError, match="without replacement alone; leave tight out"):
+            dpsub.account(Wr(200), 10000, delta=1e-5, **self.asked)
+        with pytest.raises(ArgumentError, match="papers' pair"):
+            dpsub.account(Wor(200), 10000, delta=1e-5, variant="paper", **self.asked)
