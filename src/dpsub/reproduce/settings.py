@@ -135,7 +135,7 @@ Mechanisms = Annotated[Listed[MechanismName], Field(description="Mechanisms.")]
 Variant = Literal["stated", "as_done", "consistent", "rigorous"]
 
 WHERE_ONLY = ("parts", "variants")
-"""Settings that only say how much of an experiment is computed where; no part of its digest."""
+"""Settings that only say how much of an experiment is computed, and where; no part of what its numbers are."""
 
 
 class Group(Closed):
