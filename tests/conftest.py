@@ -19,7 +19,7 @@ settings.load_profile("dpsub")
 
 _FIRST = ("tests/cluster/", "tests/workflow/")
 """What takes longest and mostly waits for other programs."""
-_WHOLE_FILES = ("tests/browser/", "tests/unit/", "tests/workflow/")
+_WHOLE_FILES = ("tests/browser/", "tests/papers/", "tests/unit/", "tests/workflow/")
 """Their files share what is expensive to make; another worker would make it again."""
 
 

@@ -96,7 +96,7 @@ def go_on_to_the_end(folder: Path, dealt: list[Blow], seconds: float, whole: dic
     return done
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_stopped_at_random_moments(count: int, measured: Measured, tmp_path: Path) -> None:
     whole, dealt = runs.compared(measured.folder), blows(count)
     with ThreadPoolExecutor(SERIES) as pool:
