@@ -67,7 +67,7 @@ def worst(tables: Tables) -> Finding | None:
         f"Algorithm 1 exceeds δ in {len(above)} of {len(cells)} budgets, by up to "
         f"{(above['rigorous'] / above['stated']).max():,.0f} times.",
         "statements", ("BR2",),
-        {name: pair for name, *pair in zip(names, above["stated"], above["rigorous"], strict=True)},
+        {name: (told, true) for name, told, true in zip(names, above["stated"], above["rigorous"], strict=True)},
         ("δ, promised", "δ, exact"),
     )  # fmt: skip
 
