@@ -24,7 +24,7 @@ from dpsub.reproduce.report.paper import content, warnings
 from dpsub.reproduce.report.run import Run
 from dpsub.reproduce.verdicts import AGREEING, AS_DONE, FAILING, VARIANTS
 
-_END_TAGS = re.compile("</t[dhr]>")  # of cells and rows: HTML does without, and pages of many cells are a sixth smaller
+_END_TAGS = re.compile(r"</t[dhr]>\n?")  # HTML does without those of cells and rows, and pages are a sixth smaller
 VARIANT_MEANINGS = {
     "stated": "what the paper's text says",
     "as_done": "what made the printed number, where that differs and is known",
