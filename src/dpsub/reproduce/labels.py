@@ -25,6 +25,8 @@ QUANTITIES = {
 }  # fmt: skip
 WORDS = {
     "laplace": "Laplace", "gaussian": "Gaussian", "none": "base mechanism",
+    "adult": "Adult", "breast_cancer": "breast cancer", "digits": "digits, odd or even", "ijcnn1": "Ijcnn1",
+    "linear": "linear model", "bootstrap_mean": "bootstrap mean",
     "poisson": "Poisson", "wor": "WOR", "wr": "WR", "sparse": "sparse draw",
     "scikit_learn": "scikit-learn", "converged": "solver run to convergence",
     "sd_over_seeds": "standard deviation over seeds", "difference_to_poisson": "paired difference from Poisson",
@@ -37,9 +39,9 @@ WORDS = {
 }  # fmt: skip
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = (
-    "accountant", "adjacency", "base_relation", "case", "claim", "coefficient", "column", "design", "draw", "groups",
-    "kind", "mechanism", "method", "other", "parameter", "relation", "sampler", "solver", "statement", "statistic",
-    "task", "theorem", "tool", "topic",
+    "accountant", "adjacency", "base_relation", "case", "claim", "coefficient", "column", "dataset", "design", "draw",
+    "groups", "kind", "mechanism", "method", "other", "parameter", "relation", "sampler", "solver", "statement",
+    "statistic", "task", "theorem", "tool", "topic",
 )  # fmt: skip
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",

@@ -17,16 +17,12 @@ from dpsub.papers.fair.tables import COMPARED
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, draw_panels, line, sampler_style, where
-from dpsub.reproduce.labels import sampler_label
+from dpsub.reproduce.labels import WORDS, sampler_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DATASETS = {
-    "linear": "linear model", "adult": "Adult", "breast_cancer": "breast cancer", "digits": "digits, odd or even",
-    "ijcnn1": "ijcnn1", "bootstrap_mean": "bootstrap mean",
-}  # fmt: skip
 MEASURES = {
     "log_loss": "test log loss (nats)", "coefficient_error": "error of coefficients",
     "estimate_error": "error of the mean",
@@ -64,7 +60,7 @@ def _rows(axes: Axes, labels: Iterable[str]) -> None:
 def title(dataset: str, frame: pd.DataFrame) -> str:
     """Return a data set's display name, with its label where the data are a stand-in."""
     labels = sorted(set(frame.loc[frame["dataset"] == dataset, "data_label"]) - {"real", "simulated"})
-    return DATASETS.get(dataset, dataset) + (f" ({', '.join(labels)})" if labels else "")
+    return WORDS.get(dataset, dataset) + (f" ({', '.join(labels)})" if labels else "")
 
 
 class FairFigure(Artefact):
