@@ -47,8 +47,10 @@ def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
     takeaways = of_paper(paper) if paper and made else None
     said = takeaways.sentences(tables) if takeaways else []
     evidence = takeaways.grounds(tables) if takeaways else {}
-    sentences = [{"text": linked(inline(text), targets), "plain": plain(text), "evidence": evidence.get(text),
-                  "anchor": f"{key}-{number}"} for number, text in enumerate(said, 1)]  # fmt: skip
+    sentences: list[dict[str, Any]] = [
+        {"text": linked(inline(text), targets), "plain": plain(text), "evidence": evidence.get(text),
+         "anchor": f"{key}-{number}"} for number, text in enumerate(said, 1)
+    ]  # fmt: skip
     worst, best = (find(tables) if find else None for find in _finders(takeaways))
     artefacts = [
         _artefact(run, one, [line for line in lines if line.place == one.identifier], listed, folder) for one in made

@@ -12,7 +12,8 @@ import pandas as pd
 
 from dpsub.reproduce import experiments
 from dpsub.reproduce.artefact import Artefact, OutputDirs
-from dpsub.reproduce.report import errata, numbers
+from dpsub.reproduce.report import numbers
+from dpsub.reproduce.report.errata import Erratum, read
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class Run:
         return numbers.lines(self.comparison, self.artefacts, labels)
 
     @cached_property
-    def listed(self) -> list[errata.Erratum]:
+    def listed(self) -> list[Erratum]:
         """The errata of its papers."""
-        return [one for one in errata.read(self.errata) if one.paper in self.papers]
+        return [one for one in read(self.errata) if one.paper in self.papers]
 
     @property
     def papers(self) -> list[str]:
