@@ -41,17 +41,18 @@ class Made:
 
 
 def records(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return records of the main paper at the sizes of the smoke run; Adult is a stand-in."""
+    """Return records of the main paper, and of the comparison, at the sizes of the smoke run; Adult is a stand-in."""
     config = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])["experiments"]
     data = {"adult": folder / "adult.parquet"}
     adult.write(adult.scaled(adult.stand_in()), data["adult"], label="synthetic", sources={})
     found = {}
     for name, kind in REGISTRY.members().items():
-        if kind.paper == "must" and name not in LEFT_OUT:
-            every = range(kind().replicates(kind.settings(config[name])))
+        if (kind.paper == "must" and name not in LEFT_OUT) or name == "fair_comparison":
+            settings = kind.settings(config[name])
+            every, label = range(kind().replicates(settings)), "synthetic" if kind().data_of(settings) else ""
             found[name] = pd.concat([
                 kind().compute(config[name], variant=variant, replicates=every, data=data).assign(
-                    variant=variant, data="synthetic" if kind.needs_data else "")
+                    variant=variant, data=label)
                 for variant in kind.variants
             ], ignore_index=True)  # fmt: skip
     return found

@@ -20,11 +20,12 @@ from tests.report_run import Made
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium")
-CHOSEN = ("must/table3", "must/table8", "must/table9", "must/figure3", "must/privacy_by_steps", "must/claims")
+CHOSEN = ("must/table3", "must/table8", "must/table9", "must/figure3", "must/privacy_by_steps", "must/claims",
+          "fair/winners")  # fmt: skip
 SERIOUS = ("serious", "critical")
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 400, "height": 740}
-PAGES = ("index", "must", "numbers")
+PAGES = ("index", "must", "fair", "numbers")
 
 
 @dataclass
@@ -133,6 +134,14 @@ def test_what_is_the_privacy_of_a_sampler_at_equal_noise(view: View) -> None:
     expect(article.locator("h3")).to_be_in_viewport()
     article.locator("summary").click()
     expect(article.locator("tr", has_text="must_ow").first).to_be_visible()
+
+
+def test_what_should_i_use_instead(view: View) -> None:
+    view.open("index")
+    card = view.page.locator(".card", has_text="What to use.")
+    expect(card).to_contain_text(re.compile(r"What to use\. Use (any of )?[A-Z]"))
+    card.get_by_role("link", name="see").last.click()
+    expect(view.page.locator('article[id="fair/winners"] h3')).to_be_in_viewport()
 
 
 def test_how_do_i_redo_this(view: View) -> None:

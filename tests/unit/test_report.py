@@ -91,7 +91,7 @@ def test_data_that_are_not_the_papers_are_named_in_one_line(pages: dict[str, str
     assert top.count('class="warning"') == 2 and "A run of reduced size." in top
     assert "adult: a synthetic stand-in" in top and "synthetic twins" not in top
     real = made.write(data=[{**report_run.ADULT, "label": "real"}], twins=["song", "<rna>"])
-    assert "stand-in" not in real["must"][real["must"].index("<main") :]
+    assert "synthetic stand-in" not in real["index"] + real["must"]
     assert "stand for song, &lt;rna&gt;" in real["index"]
     made.write(remarks=["A run of reduced size."])
     for name, there in (("table8", True), ("figureS4", True), ("table6", False)):
@@ -294,6 +294,11 @@ def test_numbers_of_the_takeaways_come_from_the_tables(made: Made, text: str) ->
     value = found.number("table6", "rmse_mean", "consistent", **where)
     error = found.number("table6", "rmse_mean", "consistent_standard_error", **where)
     assert f"MUST.OW {written(value, error=error)}" in text
+
+
+def test_a_takeaway_leads_to_the_errata_of_its_cells(text: str) -> None:
+    (said,) = re.findall(r'<li id="must-\d+"><strong>What can be proved.*?</li>', text, flags=re.DOTALL)
+    assert 'href="must.html#E2">E2</a>' in said
 
 
 def test_look_up_needs_exactly_one_cell() -> None:

@@ -53,6 +53,7 @@ _GREEK = {"epsilon": "ε", "eps": "ε", **{name: sign for sign, name in zip(
 # not in names such as T1.eps, must_eta, eta-trick
 _NAMES = re.compile(rf"(?<![\w.\-])({'|'.join(_GREEK)})(?![A-Za-z\-])('?)")
 _POWERS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]?\d+(?!\w|\.\d)")
+_MINUS = re.compile(r"(?<![\w.)\]`-])-(?=\d)")
 _SIGNS = {
     **{sign: rf"\{name}" for name, sign in _GREEK.items()}, "ε": r"\epsilon", "′": "'", "−": "-", "±": r"\pm ",
     "×": r"\times ", "≠": r"\neq ", "≈": r"\approx ", "≤": r"\leq ", "≥": r"\geq ", "∞": r"\infty ", "†": r"\dagger ",
@@ -73,10 +74,10 @@ def sampler_label(sampler: str) -> str:
 
 
 def in_symbols(text: str) -> str:
-    """Return prose with the symbols of the field: delta' as δ′, 1e-05 as 10⁻⁵, <= as ≤."""
+    """Return prose with the symbols of the field: delta' as δ′, 1e-05 as 10⁻⁵, <= as ≤, -0.5 as −0.5."""
     text = _NAMES.sub(lambda found: _GREEK[found[1]] + "′" * len(found[2]), text)
     text = text.replace("<=", "≤").replace(">=", "≥")
-    return _POWERS.sub(lambda found: as_printed(found[0]), text)
+    return _MINUS.sub("−", _POWERS.sub(lambda found: as_printed(found[0]), text))
 
 
 def escape_markdown(text: str) -> str:

@@ -214,9 +214,9 @@ STATEMENTS = (
 class Claims(claims.Claims):
     name = "claims"
     caption = (
-        "Numbers and statements of Fay et al., each computed from the records: 1 where a statement holds, 0 where it "
-        "fails; the note gives the numbers that decide. As done: the released code; consistent: the repaired "
-        "algorithm. Statements on data are judged on the paper's data only."
+        "Numbers and statements of Fay et al., each computed from the records: yes (1) where a statement holds, no "
+        "(0) where it fails; the note gives the numbers that decide. As done: the released code; consistent: the "
+        "repaired algorithm. Statements on data are judged on the paper's data only."
     )
     claims = (*FIXED, *NUMBERS, *STATEMENTS)
 

@@ -87,7 +87,7 @@ def noise_for_equal_privacy(tables: Tables) -> str:
              for name, ratios in of.items() if len(ratios)]  # fmt: skip
     return "" if not parts else (
         f"**Noise at equal proved privacy.** For the same proved (epsilon, delta), {' and '.join(parts)} the noise of "
-        f"WOR, over the targets of the table noise_at_equal_privacy."
+        "WOR, over all targets tried."
     )  # fmt: skip
 
 

@@ -45,11 +45,12 @@ def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
         for one in made if one.kind != "figure" and not one.timed
     })  # fmt: skip
     takeaways = of_paper(paper) if paper and made else None
-    said = takeaways.sentences(tables) if takeaways else []
+    said = takeaways.with_errata(tables) if takeaways else {}
     evidence = takeaways.grounds(tables) if takeaways else {}
     sentences: list[dict[str, Any]] = [
         {"text": linked(inline(text), targets), "plain": plain(text), "evidence": evidence.get(text),
-         "anchor": f"{key}-{number}"} for number, text in enumerate(said, 1)
+         "anchor": f"{key}-{number}", "errata": [name for name in names if not re.search(rf"\b{name}\b", text)]}
+        for number, (text, names) in enumerate(said.items(), 1)
     ]  # fmt: skip
     worst, best = (find(tables) if find else None for find in _finders(takeaways))
     artefacts = [

@@ -49,6 +49,8 @@ class Tables:
 
     def __init__(self, cells: Mapping[str, pd.DataFrame]) -> None:
         self._cells = cells
+        self.errata: set[str] = set()
+        """Names of the errata of all cells looked up so far."""
 
     def rows(self, table: str, column: str, **fields: str) -> pd.DataFrame:
         """Return the cells of one quantity with exactly these fields; a field given as "*" takes any value but none."""
@@ -60,7 +62,9 @@ class Tables:
             wanted = fields.get(name, "")
             chosen &= (frame[name] != "") if wanted == "*" else (frame[name] == wanted)
         missing = [name for name, wanted in fields.items() if name not in frame.columns and wanted]
-        return frame[chosen & (not missing)]
+        found = frame[chosen & (not missing)]
+        self.errata.update(name for names in found.get("erratum", ()) for name in names.split())
+        return found
 
     def number(self, table: str, column: str, source: str, **fields: str) -> float:
         """Return one number from the column `source` ("stated", "consistent_lower", "printed"), NaN if not there."""
@@ -94,9 +98,17 @@ class Takeaways:
 
     def sentences(self, tables: Tables) -> list[str]:
         """Return the paragraphs for which this run has the numbers, with the symbols of the field."""
-        written = [part(tables) for part in self.parts]
-        texts = (text for found in written for text in ([found] if isinstance(found, str) else found))
-        return [in_symbols(text) for text in texts if text]
+        return list(self.with_errata(tables))
+
+    def with_errata(self, tables: Tables) -> dict[str, list[str]]:
+        """Return these paragraphs with the errata of the cells that they rest on, BN2 before BN10."""
+        found = {}
+        for part in self.parts:
+            tables.errata.clear()
+            texts = part(tables)
+            names = sorted(tables.errata, key=lambda name: (len(name), name))
+            found.update({in_symbols(text): names for text in ([texts] if isinstance(texts, str) else texts) if text})
+        return found
 
     def grounds(self, tables: Tables) -> Mapping[str, pd.DataFrame]:
         """Return `evidence` by the paragraphs as `sentences` has them."""
