@@ -12,8 +12,8 @@ from scipy.stats import norm
 import dpsub
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Composition, PairEvent, Target
+from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import PoissonPair, ZeroedPair
-from dpsub.accounting.zeroed import ZeroedProfile
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import MustOW, Poisson, Wor, Wr
 from dpsub.streams import stream
@@ -34,7 +34,7 @@ def shifted(rate: float, scale: float, x: float, y: float, order: float) -> floa
 def test_profiles_are_those_of_the_worst_vectors(rate: float, scale: float) -> None:
     logs = np.array([0.0, 1e-3, 0.1, 1.0, 4.0])
     for reach, swapped in ((2.0, False), (1.0, True)):
-        found = ZeroedProfile(rate, scale, reach)(logs)
+        found = replaced_profile(rate, reach / scale, 1 / scale)(logs)
         truth = [shifted(rate, scale, reach, reach - 1, math.exp(x)) for x in logs]
         np.testing.assert_allclose(found, truth, rtol=1e-7, atol=1e-12)
         # a third road: the half-line of the pair's own loss
@@ -57,7 +57,7 @@ def test_ten_thousand_random_cases_are_below_the_profiles() -> None:
         other[:, 0] = 0.0
         logs = np.sort(rng.uniform(-2.0, 2.0, size=6))
         truth = divergences(*sample_counts(n, stages(f"wor:{m}")), data, other, scale, np.exp(logs))
-        forward, backward = (ZeroedProfile(m / n, scale, reach) for reach in (2.0, 1.0))
+        forward, backward = (replaced_profile(m / n, reach / scale, 1 / scale) for reach in (2.0, 1.0))
         bound = both_sides(forward, backward, logs)
         assert (truth <= bound + 1e-12).all()
         # attained, on either side of order 1, by the two last ones

@@ -280,7 +280,7 @@ def answers(
         accounts = source.accounts(targets)
         if isinstance(source, _PaperPair):
             return accounts
-        if width is None and source.planned:
+        if width is None and source.planned and source.composition.one_number:
             accounts = [
                 source.account(replace(target, width=_SHARE * found.upper))
                 if target.epsilon is None and found.upper - found.lower > _SHARE * found.upper else found
@@ -329,14 +329,13 @@ class Proof:
 
     @property
     def planned(self) -> bool:
-        """Whether both ends bracket one number, of schedules among others."""
-        return self.composition.one_number and any(isinstance(one.sampler, Schedule) for one in self.releases)
+        """Whether any of the releases follow a schedule."""
+        return any(isinstance(one.sampler, Schedule) for one in self.releases)
 
     @property
     def width(self) -> float:
         """Default accuracy: finer where both ends bracket one number, and on schedules."""
-        planned = any(isinstance(one.sampler, Schedule) for one in self.releases)
-        return 1e-3 if planned or self.composition.one_number else 5e-3
+        return 1e-3 if self.planned or self.composition.one_number else 5e-3
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         """Both ends for each of several targets, which share privacy loss distributions."""

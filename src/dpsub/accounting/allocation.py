@@ -285,9 +285,9 @@ class SelectionEvent(Event):
         raise UnsupportedError("an epoch of k of t has several upper laws; ask for all of them by uppers")
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        (with_record, without) = statistic(self.t, self.k, self.scale)
-        (least, _), (_, most) = (without, with_record) if swapped else (with_record, without)
-        return lower_pld(least, most, step, 0.0)
+        # where k is 1 or t the likelihood ratio itself is a function of such a sum
+        sums = SumEvent(self.t, self.k, self.scale, (self.k - 1) / (self.t - self.k + 1), 1.0, 0.0)
+        return sums.lower(step, tail, swapped)
 
     @property
     def symmetric(self) -> bool:
@@ -302,17 +302,7 @@ Bounds = tuple[np.ndarray, np.ndarray]
 
 
 @lru_cache(maxsize=8)
-def statistic(t: int, k: int, scale: float) -> tuple[Bounds, Bounds]:
-    """The law, with the record and without, of T = sum over the t steps of the integer nearest to ln(1 + c X_j) / h,
-    c = (k - 1) / (t - k + 1), 1 < k < t; where k is 1 or t the likelihood ratio is a function of such a sum.  It is
-    that of k shifted terms and t - k others, and of t others."""
-    sigma, c = 1 / scale, (k - 1) / (t - k + 1)
-    z = np.linspace(-12.0, 12.0 + sigma, 20_001)
-    return _laws_of_sums(z, np.logaddexp(0.0, math.log(c) + sigma * z - sigma**2 / 2), t, k, (sigma, 0.0))
-
-
-@lru_cache(maxsize=8)
-def replaced_statistic(t: int, k: int, scale: float, c: float, x: float, y: float) -> tuple[Bounds, Bounds]:
+def statistic(t: int, k: int, scale: float, c: float, x: float, y: float) -> tuple[Bounds, Bounds]:
     """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T = sum over the
     steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only if y < 0: l(x, z) is ln(1 + c r),
     r the likelihood ratio of one step of mean x."""
@@ -425,7 +415,7 @@ class SumEvent(Event):
 
     @property
     def _laws(self) -> tuple[Bounds, Bounds]:
-        return replaced_statistic(self.t, self.k, self.scale, self.c, self.x, self.y)
+        return statistic(self.t, self.k, self.scale, self.c, self.x, self.y)
 
     def spread(self) -> float:
         (p, _), (q, _) = self._laws

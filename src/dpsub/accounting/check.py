@@ -111,6 +111,11 @@ def check(
     return Check(ends.judge(claimed), claimed, ends.account)
 
 
+def verdict_of(claimed: float, lower: float, upper: float) -> str:
+    """Whether a number in [lower, upper] is at most what is claimed: one of `VERDICTS`."""
+    return "refuted" if lower > claimed else "proved" if upper <= claimed else "open"
+
+
 @dataclass(eq=False)
 class Ends:
     """Both ends of delta at `epsilon`, or of epsilon at `delta`, refined no further than claims about it take."""
@@ -136,9 +141,7 @@ class Ends:
         return verdict
 
     def _verdict(self, claimed: float) -> str:
-        if self._found is None:
-            return "open"
-        return "refuted" if self.account.lower > claimed else "proved" if self.account.upper <= claimed else "open"
+        return "open" if self._found is None else verdict_of(claimed, self._found.lower, self._found.upper)
 
     def _finer(self, claimed: float) -> bool:
         """Refine the ends, if that can decide the claim."""

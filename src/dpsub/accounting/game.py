@@ -75,6 +75,21 @@ def three_points(log_order: np.ndarray, log_charge: np.ndarray, reach: float, ap
     return best_half_line((log_order, apart), (log_charge, reach))
 
 
+def replaced_profile(rate: float, reach: float, apart: float) -> Profile:
+    """Upper bounds of sup H_a((1 - q) N(0) + q N(x) || (1 - q) N(0) + q N(y)), a >= 1, over |x| <= `reach` and
+    |x - y| <= `apart` <= `reach`, in units of the noise: attained on a line (docs/accounting.md, Lemma 12)."""
+    log_odds = math.log((1 - rate) / rate) if rate < 1 else -math.inf
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        check_time()
+        with np.errstate(divide="ignore"):
+            log_charge = np.log(np.expm1(log_order)) + log_odds
+        bound = three_points(log_order, log_charge, reach, apart)
+        return np.asarray(np.minimum(rate * bound * (1 + PROFILE_ERROR), 1.0))
+
+    return profile
+
+
 def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of the points, and the weights, of a law under which no falling convex function has a smaller mean
     than under W = exp(h Z - h^2 / 2), up to the probability left of the points: bins of Z between +-`reach` are moved

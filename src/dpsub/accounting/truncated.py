@@ -16,7 +16,7 @@ from scipy.special import betainc, betaincc, ndtr
 from dpsub import checks
 from dpsub.accounting.bracket import DominatedEvent, EnclosedEvent, Event, PairEvent, StatisticEvent
 from dpsub.accounting.discretise import CellMasses, Statistic, mixture_masses
-from dpsub.accounting.game import three_points
+from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile, RememberedProfile
 from dpsub.accounting.proofs import MOST_SLOTS, gaussian_profile, log_lift
@@ -88,18 +88,6 @@ def _removed(rate: float, shift: float) -> Profile:
     return profile
 
 
-def _replaced(rate: float, reach: float, apart: float) -> Profile:
-    """sup H_a((1 - r) N(0) + r N(x) || (1 - r) N(0) + r N(y)) over |x| <= `reach`, |x - y| <= `apart`, in units of the
-    noise (docs/accounting.md, Lemma 12)."""
-
-    def profile(x: np.ndarray) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            charge = np.log(np.expm1(x)) + np.log1p(-rate) - np.log(rate)
-        return rate * three_points(x, charge, reach, apart)
-
-    return profile
-
-
 def _proved(sample: CutSample, relation: Relation, s: float) -> tuple[Profile, Profile | None]:
     """H_a, a >= 1, in both directions, None for the second where it is the first, whether the other records fill the
     sample being revealed: shifts of a record that adds to the sample, and of one that displaces a record."""
@@ -109,11 +97,11 @@ def _proved(sample: CutSample, relation: Relation, s: float) -> tuple[Profile, P
     one, two = 1 / s, 2 / s
     weights = (sample.room, sample.full)
     if relation is Relation.SUBSTITUTE:
-        return _weighted(weights, (_replaced(q, one, two), _included(rate, two))), None
+        return _weighted(weights, (replaced_profile(q, one, two), _included(rate, two))), None
     if relation is Relation.ADD_REMOVE:
         full = (_included(rate, two), _removed(rate, two))
     else:
-        full = (_replaced(rate, two, one), _included(rate, one))
+        full = (replaced_profile(rate, two, one), _included(rate, one))
     room = (_included(q, one), _removed(q, one))
     first, second = (_weighted(weights, parts) for parts in zip(room, full, strict=True))
     return first, second

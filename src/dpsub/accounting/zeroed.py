@@ -8,41 +8,17 @@ N(1) and N(0).  Each is attained in a single step.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
-import numpy as np
-
 from dpsub.accounting.bracket import DominatedEvent
-from dpsub.accounting.game import three_points
+from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import ZeroedPair
-from dpsub.accounting.pld import RememberedProfile, check_time
-from dpsub.accounting.proofs import PROFILE_ERROR
+from dpsub.accounting.pld import RememberedProfile
 
 PROFILE = "the larger of two pairs at each order: shifts 2 C against C, with the record; C against 0, without it"
 ATTACK = "data sets (C, -C, ..., -C) against (0, -C, ..., -C), both directions"
 SENSITIVITY = "the record put to 0 moves the sum by C, and takes the place of another, which moves it by up to 2 C"
 
 
-@dataclass(frozen=True)
-class ZeroedProfile:
-    """sup of H_a, a >= 1, of (1 - q) N(0) + q N(x) against (1 - q) N(0) + q N(y) over |x| <= `reach`, |x - y| <= 1, in
-    units of C: attained by x = `reach`, y = `reach` - 1 (docs/accounting.md, Lemma 12)."""
-
-    rate: float
-    scale: float
-    reach: float
-
-    def __call__(self, log_order: np.ndarray) -> np.ndarray:
-        """Upper bounds at the given ln a >= 0, shape (n,)."""
-        check_time()
-        with np.errstate(divide="ignore"):
-            log_charge = np.log(np.expm1(log_order)) + math.log((1 - self.rate) / self.rate)
-        bound = three_points(log_order, log_charge, self.reach / self.scale, 1 / self.scale)
-        return np.asarray(np.minimum(self.rate * bound * (1 + PROFILE_ERROR), 1.0))
-
-
 def zeroed_event(rate: float, scale: float) -> DominatedEvent:
     """One step; `rate` < 1 is m / n."""
-    with_record, without = (RememberedProfile(ZeroedProfile(rate, scale, reach)) for reach in (2.0, 1.0))
+    with_record, without = (RememberedProfile(replaced_profile(rate, reach / scale, 1 / scale)) for reach in (2.0, 1.0))
     return DominatedEvent(lambda tail: (with_record, without), ZeroedPair(rate, scale), attained=True)

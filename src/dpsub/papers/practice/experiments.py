@@ -10,7 +10,7 @@ from pydantic import Field
 
 import dpsub
 from dpsub.accounting.account import Proof
-from dpsub.accounting.check import Ends
+from dpsub.accounting.check import Ends, verdict_of
 from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, LOWER, NOISES, SHUFFLED, Epochs, Setting
 from dpsub.reproduce import published
 from dpsub.reproduce.experiment import Grid, Run
@@ -92,4 +92,4 @@ def judged(claimed: float, lower: float, upper: float, *, below: bool = True) ->
     """Return whether epsilon in [lower, upper] is at most (`below`), or at least, what is claimed; NaN if open."""
     if not below:
         claimed, lower, upper = -claimed, -upper, -lower
-    return 0.0 if lower > claimed else 1.0 if upper <= claimed else math.nan
+    return {"proved": 1.0, "refuted": 0.0, "open": math.nan}[verdict_of(claimed, lower, upper)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import pandas as pd
 
 from dpsub.papers.practice.settings import ACCOUNTANTS
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, sampler_style
+from dpsub.reproduce.digits import as_printed
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,8 +70,8 @@ class ShufflingFigure(Artefact):
     title = "Shuffled batches and Poisson's ε at the same noise"
     name, kind, experiments = "figure_shuffling", "figure", ("practice_shuffling",)
     caption = (
-        "ε at δ = 1e-5 over the noise multiplier, for 60,000 records in batches of m; a record is put to 0 (top) or "
-        "replaced (bottom). Band: shuffled batches, from what an attack on explicit data sets attains to what is "
+        "ε over the noise multiplier, for records in batches of m; a record is put to 0 (zero-out) or replaced "
+        "(substitute). Band: shuffled batches, from what an attack on explicit data sets attains to what is "
         "proved (dashed: no amplification at all). Line with marks: Poisson sampling with as many steps of expected "
         "size m, under the same adjacency. Where it lies below the band, Poisson's ε is refuted for shuffled batches."
     )
@@ -90,6 +92,8 @@ class ShufflingFigure(Artefact):
                 curves(part, "noise_multiplier", "epsilon_poisson", by="adjacency",
                        styles=lambda _: {**poisson, "label": "Poisson"}),
             ]))  # fmt: skip
+        sizes = f"n = {frame['n'].iloc[0]}, δ = {as_printed(format(frame['delta'].iloc[0], 'g'))}"
+        panels[0] = replace(panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=sizes)])
         figure = draw_panels(panels, height=1.75, xlabel="noise multiplier", ylabel="ε", xscale="log", yscale="log",
                              grid={"sharex": True, "sharey": True}, labels=self.labels(records))  # fmt: skip
         return figure, frame.drop(columns=["data", "replicate"])
