@@ -7,6 +7,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from dpsub.accounting.recommend import SCHEMES
 from dpsub.reproduce.figures import (
     Panel,
     curves,
@@ -39,6 +40,14 @@ def test_colours_are_safe_distinct_and_the_samplers_own() -> None:
         assert sampler_style(name)["color"] == SAMPLERS.get(name).colour
         assert SAMPLERS.get(name).colour in OKABE_ITO
         assert sampler_label(name) == SAMPLERS.get(name).label
+
+
+def test_schemes_can_be_told_apart_by_colour_marker_and_dashes_each() -> None:
+    styles = [sampler_style(name) for name in (*SCHEMES, "importance", "nonprivate")]
+    for what in ("label", "color", "marker"):
+        assert len({style[what] for style in styles}) == len(styles), what
+    solid = [style["label"] for style in styles if style["linestyle"] == "-"]
+    assert solid == ["WOR", "three stages", "non-private"]
 
 
 def test_style_does_not_leak_or_follow_the_users_own() -> None:

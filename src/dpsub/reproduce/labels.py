@@ -8,7 +8,8 @@ from dpsub.errors import ArgumentError
 from dpsub.reproduce.digits import RAISED, as_printed
 from dpsub.sampling import kind_of
 
-NONPRIVATE_LABEL = "non-private"
+LABELS = {"nonprivate": "non-private", "three_stage": "three stages", "k_of_t": "k of t", "importance": "importance"}
+"""Of what stands beside samplers in records and is no sampler or schedule of one kind."""
 VARIANT_LABELS = {"stated": "as stated", "as_done": "as done", "consistent": "consistent", "rigorous": "rigorous"}
 QUANTITIES = {
     "epsilon": "ε", "delta": "δ", "epsilon_amplified": "ε′", "delta_amplified": "δ′", "epsilon0": "ε₀", "delta0": "δ₀",
@@ -71,8 +72,8 @@ _FORMULAS = re.compile(
 
 
 def sampler_label(sampler: str) -> str:
-    """Return the display name of a sampler or schedule, "non-private" for the baseline."""
-    return NONPRIVATE_LABEL if sampler == "nonprivate" else kind_of(sampler).label
+    """Return the display name of a sampler, schedule or scheme, "non-private" for the baseline."""
+    return LABELS.get(sampler) or kind_of(sampler).label
 
 
 def in_symbols(text: str) -> str:

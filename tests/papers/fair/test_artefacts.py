@@ -19,7 +19,7 @@ from dpsub.errors import DataError
 from dpsub.papers.fair.experiments import comparison
 from dpsub.papers.fair.experiments.cells import Calibrated, Cell, OtherRelations
 from dpsub.papers.fair.figures import NoiseRelations, NoiseSizes, points, sections
-from dpsub.papers.fair.paired import groups, p_value
+from dpsub.papers.fair.paired import groups
 from dpsub.papers.fair.settings import TASKS
 from dpsub.papers.fair.tables import coverage
 from dpsub.papers.fair.takeaways import TAKEAWAYS
@@ -27,6 +27,7 @@ from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.figures import styled
+from dpsub.reproduce.paired import p_value
 from dpsub.reproduce.report.takeaways import Tables, read_cells
 from dpsub.reproduce.statistics import Estimate, paired_difference
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, with_interval
+from dpsub.papers.fair.paired import Group, groups, in_variants
 from dpsub.papers.fair.settings import NONPRIVATE, TASKS
 from dpsub.papers.fair.tables import COMPARED
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, draw_panels, line, sampler_style, where
 from dpsub.reproduce.labels import WORDS, sampler_label
+from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.sampling.base import STAGES
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from typing import ClassVar
 
 import pandas as pd
 
-from dpsub.papers.fair.paired import REFERENCE, Group, groups, in_variants, label_of, with_interval
+from dpsub.papers.fair.paired import Group, groups, in_variants, label_of
 from dpsub.papers.fair.settings import TASKS
 from dpsub.reproduce import statistics, tables
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.labels import number_kind
 from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.reproduce.report.takeaways import listed
 from dpsub.reproduce.statistics import Estimate, estimate_row
 from dpsub.reproduce.tables import Column, Part, Row

@@ -11,9 +11,10 @@ from contextlib import suppress
 
 import pandas as pd
 
-from dpsub.papers.fair.paired import REFERENCE, label_of
+from dpsub.papers.fair.paired import label_of
 from dpsub.reproduce.claims import LackingError
 from dpsub.reproduce.labels import escape_markdown
+from dpsub.reproduce.paired import REFERENCE
 from dpsub.reproduce.report.findings import Headline
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, listed
 from dpsub.sampling import REGISTRY

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsub.reproduce.labels import NONPRIVATE_LABEL
+from dpsub.reproduce.labels import LABELS
 from dpsub.sampling import kind_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NONPRIVATE = {"label": NONPRIVATE_LABEL, "color": "black", "marker": "*", "linestyle": "-"}
-
+LOOKS: dict[str, dict[str, Any]] = {
+    "nonprivate": {"color": "black", "marker": "*", "linestyle": "-"},
+    "three_stage": {"color": "#999999", "marker": "P", "linestyle": "-"},
+    "k_of_t": {"color": "#56B4E9", "marker": "p", "linestyle": (0, (2, 1, 2, 1, 5, 1))},
+    "importance": {"color": "#999933", "marker": "v", "linestyle": (0, (1, 1, 4, 1))},
+}
+"""Of what has a label of its own, too."""
 
 _METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
@@ -46,12 +51,12 @@ def new(rows: int, columns: int, *, width: float, height: float, **options: Any)
 
 
 def sampler_style(sampler: str) -> dict[str, Any]:
-    """Return label, colour, marker and dashes of a sampler or schedule as keyword arguments of ``Axes.plot``.
+    """Return label, colour, marker and dashes of a sampler, schedule or scheme as keyword arguments of ``Axes.plot``.
 
     Curves that lie on each other stay visible by their dashes.
     """
-    if sampler == "nonprivate":
-        return dict(NONPRIVATE)
+    if sampler in LOOKS:
+        return {"label": LABELS[sampler], **LOOKS[sampler]}
     kind = kind_of(sampler)
     return {"label": kind.label, "color": kind.colour, "marker": kind.marker, "linestyle": kind.line_style}
 
