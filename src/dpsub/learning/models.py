@@ -1,0 +1,392 @@
+"""DP-SGD on sums over layers of outer products, whose per-example norms need no per-example gradients.
+
+A layer that maps inputs u to W u has the gradient (delta u') in W, of norm |delta| |u|: the norm of a record's gradient
+is the root of the sum of |delta|^2 |u|^2 over layers, and a sum of clipped gradients is one matrix product a layer.
+
+In shapes, ... stands for leading axes that broadcast, K for runs that share records, B for records.
+
+References
+----------
+Goodfellow, arXiv 1510.01799 (norms without gradients); Abadi et al., arXiv 1607.00133 (clipped and noisy descent).
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from dpsub import checks
+from dpsub.errors import ArgumentError
+from dpsub.sampling.frame import Samples
+
+Layer = tuple[np.ndarray, np.ndarray]
+"""delta, shape (..., B, K, a), and inputs, (..., B, c) if all runs share them, else (..., B, K, c)."""
+ROWS = 32
+"""Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a run's result do not
+depend on how wide the batches of the runs beside it are."""
+NUMBERS_AT_ONCE = 1 << 21
+"""Bounds the memory: numbers of a work array.  It has no influence on results."""
+_GROUPS = 64  # products that are summed before they are added to the total of a large batch
+
+
+class Model(abc.ABC):
+    """A loss with parameters.  Subclasses are frozen dataclasses whose fields are sizes."""
+
+    d: int  # features of a record
+
+    @property
+    @abc.abstractmethod
+    def n_parameters(self) -> int:
+        """Numbers of one run's parameters, p."""
+
+    @property
+    @abc.abstractmethod
+    def width(self) -> int:
+        """Numbers that a record needs in one run's `backward`, about: what chunks are cut by."""
+
+    @abc.abstractmethod
+    def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
+        """Return the layers of the gradients; each has a * c parameters, one layer after the other.
+
+        Parameters
+        ----------
+        parameters : shape (..., K, p).
+        x, y : shape (..., B, d) and (..., B).
+        """
+
+    @abc.abstractmethod
+    def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return each record's loss, shape (..., B, K), for arguments as in `backward`."""
+
+    def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return which records are classified rightly, shape (..., B, K); NaN if the model has no classes."""
+        return np.full((*x.shape[:-1], parameters.shape[-2]), np.nan)
+
+    def initial(self, rng: np.random.Generator) -> np.ndarray:
+        """Return parameters to start from, shape (p,), chosen without a look at data: 0 where that is no saddle."""
+        return np.zeros(self.n_parameters)
+
+    def loss(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the mean loss of each run, shape (R,), for parameters (R, p) and records (N, d), (N,)."""
+        return self._mean(self.losses, parameters, x, y)
+
+    def accuracy(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return each run's share of records that are classified rightly, as `loss`; NaN if there are no classes."""
+        return self._mean(self.hits, parameters, x, y)
+
+    def _mean(
+        self, what: Callable[..., np.ndarray], parameters: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> np.ndarray:
+        total = np.zeros(len(parameters))
+        at_once = NUMBERS_AT_ONCE // (_GROUPS * ROWS * self.width)
+        for start in range(0, len(x), _GROUPS * ROWS):  # a fixed size: sums do not depend on the memory there is
+            rows = slice(start, start + _GROUPS * ROWS)
+            records, values = x[None, rows].astype(float, copy=False), y[None, rows]
+            for runs in _slices(len(total), at_once):
+                total[runs] += what(parameters[runs, None], records, values)[..., 0].sum(axis=-1)
+        return total / len(x)
+
+
+def _linear(weights: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    """W u for weights (..., K, a, d) and shared inputs (..., B, d), as one product; shape (..., B, K, a)."""
+    *_, k, a, d = weights.shape
+    flat = np.matmul(inputs, weights.reshape(*weights.shape[:-3], k * a, d).swapaxes(-1, -2))
+    return flat.reshape(*flat.shape[:-1], k, a)
+
+
+@dataclass(frozen=True)
+class Linear(Model):
+    """Squared error (x'w - y)^2."""
+
+    d: int
+
+    @property
+    def n_parameters(self) -> int:
+        return self.d
+
+    @property
+    def width(self) -> int:
+        return self.d + 4
+
+    def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
+        return [(2 * (_linear(parameters[..., None, :], x) - y[..., None, None]), x)]
+
+    def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return (np.matmul(x, parameters.swapaxes(-1, -2)) - y[..., None]) ** 2
+
+
+@dataclass(frozen=True)
+class Logistic(Model):
+    """Cross-entropy (nats) of P(y = 1) = 1 / (1 + exp(-x'w)), y in {0, 1}."""
+
+    d: int
+
+    @property
+    def n_parameters(self) -> int:
+        return self.d
+
+    @property
+    def width(self) -> int:
+        return self.d + 4
+
+    def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
+        return [(expit(_linear(parameters[..., None, :], x)) - y[..., None, None], x)]
+
+    def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        z = np.matmul(x, parameters.swapaxes(-1, -2))
+        return np.asarray(np.logaddexp(0, z) - y[..., None] * z)
+
+    def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.asarray((np.matmul(x, parameters.swapaxes(-1, -2)) > 0) == (y[..., None] > 0.5))
+
+
+class _Classes(Model):
+    """Cross-entropy (nats) of scores, a score a class; y holds whole numbers from 0."""
+
+    classes: int
+
+    @abc.abstractmethod
+    def scores(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Logarithms of the classes' chances up to a constant, shape (..., B, K, classes)."""
+
+    def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        z = self.scores(parameters, x)
+        z = z - z.max(axis=-1, keepdims=True)
+        own = np.take_along_axis(z, y.astype(np.intp)[..., None, None], axis=-1)[..., 0]
+        return np.asarray(np.log(np.exp(z).sum(axis=-1)) - own)
+
+    def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.asarray(self.scores(parameters, x).argmax(axis=-1) == y[..., None])
+
+
+def _excess(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Derivative of the cross-entropy in the scores z: chances, less 1 at the class of the record."""
+    chance = np.exp(z - z.max(axis=-1, keepdims=True))
+    chance /= chance.sum(axis=-1, keepdims=True)
+    chance -= y[..., None, None] == np.arange(z.shape[-1])
+    return chance
+
+
+@dataclass(frozen=True)
+class Softmax(_Classes):
+    """Multinomial regression: scores W x."""
+
+    d: int
+    classes: int
+
+    @property
+    def n_parameters(self) -> int:
+        return self.d * self.classes
+
+    @property
+    def width(self) -> int:
+        return self.d + 4 * self.classes
+
+    def scores(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return _linear(parameters.reshape(*parameters.shape[:-1], self.classes, self.d), x)
+
+    def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
+        return [(_excess(self.scores(parameters, x), y), x)]
+
+
+@dataclass(frozen=True)
+class Perceptron(_Classes):
+    """One hidden layer: scores V (tanh(W x), 1).  Not convex."""
+
+    d: int
+    hidden: int
+    classes: int
+
+    @property
+    def n_parameters(self) -> int:
+        return self.hidden * self.d + self.classes * (self.hidden + 1)
+
+    @property
+    def width(self) -> int:
+        return self.d + 4 * (self.hidden + self.classes)
+
+    def initial(self, rng: np.random.Generator) -> np.ndarray:
+        """Normal weights, for records of norm about 1; the scores are 0 at first."""
+        return np.concatenate([rng.standard_normal(self.hidden * self.d), np.zeros(self.classes * (self.hidden + 1))])
+
+    def scores(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return self._scores(self._hidden(parameters, x), self._outer(parameters))
+
+    def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
+        active, outer = self._hidden(parameters, x), self._outer(parameters)
+        excess = _excess(self._scores(active, outer), y)
+        back = np.matmul(excess.swapaxes(-2, -3), outer[..., :-1]).swapaxes(-2, -3)
+        return [(back * (1 - active[..., :-1] ** 2), x), (excess, active)]
+
+    def _hidden(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """tanh(W x) and a 1, shape (..., B, K, hidden + 1)."""
+        inner = parameters[..., : self.hidden * self.d].reshape(*parameters.shape[:-1], self.hidden, self.d)
+        z = _linear(inner, x)
+        active = np.ones((*z.shape[:-1], self.hidden + 1))
+        np.tanh(z, out=active[..., :-1])
+        return active
+
+    def _outer(self, parameters: np.ndarray) -> np.ndarray:
+        return parameters[..., self.hidden * self.d :].reshape(*parameters.shape[:-1], self.classes, self.hidden + 1)
+
+    @staticmethod
+    def _scores(active: np.ndarray, outer: np.ndarray) -> np.ndarray:
+        return np.matmul(active.swapaxes(-2, -3), outer.swapaxes(-1, -2)).swapaxes(-2, -3)
+
+
+@dataclass(frozen=True)
+class KMeans(Model):
+    """Squared distance to the nearest of k centres; y is not used."""
+
+    d: int
+    k: int
+
+    @property
+    def n_parameters(self) -> int:
+        return self.d * self.k
+
+    @property
+    def width(self) -> int:
+        return 4 * self.d + 4 * self.k
+
+    def initial(self, rng: np.random.Generator) -> np.ndarray:
+        """Independent normal centres of norm about 1, as long as the records' bound."""
+        return rng.standard_normal(self.k * self.d) / self.d**0.5
+
+    def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
+        nearest, away = self._nearest(parameters, x)
+        return [((nearest[..., None] == np.arange(self.k)).astype(float), 2 * away)]
+
+    def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        away = self._nearest(parameters, x)[1]
+        return np.asarray(np.einsum("...i,...i->...", away, away))
+
+    def _nearest(self, parameters: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Number of the nearest centre, shape (..., B, K), and the centre less the record, (..., B, K, d)."""
+        centres = parameters.reshape(*parameters.shape[:-1], self.k, self.d)
+        score = np.einsum("...i,...i->...", centres, centres)[..., None, :, :] - 2 * _linear(centres, x)
+        nearest = score.argmin(axis=-1)
+        own = np.take_along_axis(centres[..., None, :, :, :], nearest[..., None, None], axis=-2)[..., 0, :]
+        return nearest, own - x[..., None, :]
+
+
+def squared_norms(layers: Sequence[Layer]) -> np.ndarray:
+    """Return the squared norm of each record's gradient, shape (..., B, K)."""
+    parts = []
+    for delta, inputs in layers:
+        own = np.einsum("...i,...i->...", inputs, inputs)
+        parts.append(np.einsum("...i,...i->...", delta, delta) * (own[..., None] if inputs.ndim < delta.ndim else own))
+    return np.asarray(sum(parts))
+
+
+def weighted_sum(layers: Sequence[Layer], weights: np.ndarray) -> np.ndarray:
+    """Return the sum over records of the gradients times `weights`, shape (..., B, K); the sum has (..., K, p)."""
+    sums = []
+    for delta, inputs in layers:
+        scaled = delta * weights[..., None]
+        if inputs.ndim < delta.ndim:  # shared inputs: one product for all runs
+            flat = scaled.reshape(*scaled.shape[:-2], -1)
+            found = np.matmul(flat.swapaxes(-1, -2), inputs)
+        else:
+            found = np.matmul(np.moveaxis(scaled, -3, -1), inputs.swapaxes(-2, -3))
+        sums.append(found.reshape(*weights.shape[:-2], weights.shape[-1], -1))
+    return np.concatenate(sums, axis=-1) if len(sums) > 1 else sums[0]
+
+
+def train(
+    model: Model, x: np.ndarray, y: np.ndarray, blocks: Sequence[Samples], *, initial: np.ndarray,
+    learning_rate: float | np.ndarray, clip: float | np.ndarray, divisor: float,
+    noise_multiplier: float | np.ndarray = 0.0, rngs: Sequence[np.random.Generator] | None = None,
+) -> np.ndarray:
+    """Run DP-SGD and return the last parameters of each of R runs, shape (R, p).
+
+    A step takes learning_rate times (the sum of counted, clipped gradients + noise) / divisor from the parameters.
+    Each record's gradient is clipped before it is counted: a record that fills l slots enters with at most l clip.  The
+    divisor is fixed, whatever was drawn, and an empty batch moves by the noise alone: the accountant's conditions.
+
+    Parameters
+    ----------
+    x, y : shape (N, d), float32 or float64, and (N,); sums are in float64.
+    blocks : batches of each of S seeds, one subset a step; indices are rows of `x`.  S divides R: the runs
+        s R / S to (s + 1) R / S - 1 share the batches of seed s and its standard normal numbers, and may differ in what
+        follows.
+    initial : shape (R, p), or (S, p) or (p,) to be shared.
+    learning_rate, clip, noise_multiplier : scalar or shape (R,); the noise on the *sum* has the standard deviation
+        noise_multiplier * clip.
+    divisor : the (expected) batch size.
+    rngs : a generator of noise for each seed, drawn from step by step; None for no noise.
+    """
+    seeds, p = len(blocks), model.n_parameters
+    runs = len(initial) if np.ndim(initial) == 2 else seeds
+    steps = {len(block) for block in blocks}
+    if not seeds or runs % seeds or len(steps) > 1:
+        raise ArgumentError(f"runs must be a multiple of the seeds, whose blocks have one number of steps, got {runs} "
+                            f"runs, {seeds} blocks and steps {sorted(steps)}")  # fmt: skip
+    if x.shape != (len(y), model.d) or np.shape(initial)[-1:] != (p,):
+        raise ArgumentError(f"x must have the shape (N, {model.d}) for N values y, and initial {p} parameters a run, "
+                            f"got {x.shape}, {len(y)} and {np.shape(initial)}")  # fmt: skip
+    divisor = checks.real("divisor", divisor, above=0)
+    each = runs // seeds
+    parameters = np.broadcast_to(np.asarray(initial, dtype=float), (runs, p)).reshape(seeds, each, p).copy()
+    rates, clips, multipliers = (
+        np.broadcast_to(checks.finite_array(name, value), (runs,)).reshape(seeds, each)
+        for name, value in (("learning_rate", learning_rate), ("clip", clip), ("noise_multiplier", noise_multiplier))
+    )
+    if clips.min() <= 0 or multipliers.min() < 0 or (multipliers.any() and rngs is None):
+        raise ArgumentError("clip must be above 0 and noise_multiplier at least 0, with a generator of noise a seed, "
+                            f"got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}")  # fmt: skip
+    widest = max(int(block.distinct.max(initial=0)) for block in blocks)
+    a_row = model.d + each * model.width + each * p // ROWS
+    for part in _slices(seeds, NUMBERS_AT_ONCE // (a_row * min(max(widest, 1), _GROUPS * ROWS))):
+        found = parameters[part]
+        slope = (rates[part] / divisor)[..., None]
+        spread = (multipliers[part] * clips[part])[..., None]
+        for indices, counts, normal in _steps(blocks[part], None if rngs is None else rngs[part], p):
+            total = np.zeros_like(found)
+            for start in range(0, indices.shape[1], _GROUPS * ROWS):
+                rows = slice(start, start + _GROUPS * ROWS)
+                total += _clipped_sum(model, found, x, y, indices[:, rows], counts[:, rows], clips[part])
+            if normal is not None:
+                total += spread * normal[:, None, :]
+            found -= slope * total
+    return parameters.reshape(runs, p)
+
+
+def _clipped_sum(
+    model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, indices: np.ndarray, counts: np.ndarray,
+    clips: np.ndarray,
+) -> np.ndarray:
+    """Sum of the counted, clipped gradients, shape (S, K, p), for parameters of it and indices (S, a multiple of ROWS).
+
+    Every product is over ROWS records, and products are added in turn: padding adds zeros and changes no byte.
+    """
+    groups = (len(indices), -1, ROWS)
+    where = indices.reshape(groups)
+    layers = model.backward(parameters[:, None], x.take(where, axis=0).astype(float, copy=False), y.take(where))
+    norms = np.sqrt(squared_norms(layers))
+    bound = clips[:, None, None, :]
+    weights = counts.reshape(groups)[..., None] * (bound / np.maximum(norms, bound))
+    return np.asarray(weighted_sum(layers, weights).sum(axis=1))
+
+
+def _steps(
+    blocks: Sequence[Samples], rngs: Sequence[np.random.Generator] | None, p: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """Yield a step's indices and counts, padded with 0 to a multiple of ROWS, and standard normal numbers (S, p)."""
+    distinct = np.max([block.distinct for block in blocks], axis=0)
+    widths = -(-distinct // ROWS) * ROWS
+    for part in _slices(len(widths), NUMBERS_AT_ONCE // (len(blocks) * (2 * int(widths.max(initial=1)) + p))):
+        padded = [block[part].padded(int(widths[part].max())) for block in blocks]
+        indices, counts = (np.stack(parts) for parts in zip(*padded, strict=True))
+        normal = None if rngs is None else np.stack([rng.standard_normal((indices.shape[1], p)) for rng in rngs])
+        for t, width in enumerate(widths[part]):
+            yield indices[:, t, :width], counts[:, t, :width], None if normal is None else normal[:, t]
+
+
+def _slices(n: int, at_once: int) -> Iterator[slice]:
+    size = max(1, at_once)
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))

@@ -1,0 +1,200 @@
+"""Models trained by DP-SGD: gradients, clipping, counts, chunks, against written-out records and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import plain_loops
+from dpsub import sampling
+from dpsub.errors import ArgumentError
+from dpsub.learning import models
+from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax, train
+from dpsub.sampling.frame import Frame, Samples
+
+D = 5
+MODELS: dict[str, Model] = {
+    "linear": Linear(D), "logistic": Logistic(D), "softmax": Softmax(D, 3), "kmeans": KMeans(D, 4),
+    "perceptron": Perceptron(D, 6, 3),
+}  # fmt: skip
+EACH = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def _data(model: Model, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((n, model.d))
+    if isinstance(model, Linear):
+        return x, rng.standard_normal(n)
+    return x, rng.integers(2 if isinstance(model, Logistic) else 3, size=n)
+
+
+def _start(model: Model, runs: int, seed: int = 8) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((runs, model.n_parameters))
+
+
+def _gradient(model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, h: float = 1e-6) -> np.ndarray:
+    """Of one record's loss by central differences, shape (p,)."""
+    moved = np.concatenate([parameters + h * np.eye(len(parameters)), parameters - h * np.eye(len(parameters))])
+    values = model.loss(moved, x[None], y[None])
+    return (values[: len(parameters)] - values[len(parameters) :]) / (2 * h)
+
+
+def _blocks(n: int, m: int, steps: int, seeds: int, sampler: str = "wr") -> list[Samples]:
+    drawn = sampling.of_sizes(sampler, n=n, m=m)
+    return [drawn.draw_block(Frame(n), steps, np.random.default_rng(i)) for i in range(seeds)]
+
+
+@EACH
+def test_gradients_are_those_of_the_loss(model: Model) -> None:
+    x, y = _data(model, 7)
+    parameters = _start(model, 2)
+    layers = model.backward(parameters, x, y)
+    norms = models.squared_norms(layers)
+    for record in range(len(x)):
+        weights = np.zeros((len(x), 2))
+        weights[record] = 1
+        found = models.weighted_sum(layers, weights)
+        for run in range(2):
+            expected = _gradient(model, parameters[run], x[record], y[record])
+            np.testing.assert_allclose(found[run], expected, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(norms[record, run], found[run] @ found[run], rtol=1e-12)
+
+
+@EACH
+@pytest.mark.parametrize("clip", (0.3, 100.0))
+def test_training_equals_the_loop_over_records(model: Model, clip: float) -> None:
+    n, steps, seeds, each = 40, 6, 2, 2
+    x, y = _data(model, n)
+    blocks = _blocks(n, 50, steps, seeds)  # a sample larger than the data: records are counted several times
+    assert max(block.counts.max() for block in blocks) > 2
+    start, rates, clips = _start(model, seeds * each), np.array([0.1, 0.4, 0.1, 0.4]), clip * np.array([1, 2, 1, 2])
+    found = train(model, x, y, blocks, initial=start, learning_rate=rates, clip=clips, divisor=50,
+                  noise_multiplier=0.3, rngs=[np.random.default_rng(70 + i) for i in range(seeds)])  # fmt: skip
+    for run in range(seeds * each):
+        normal = np.random.default_rng(70 + run // each).standard_normal((steps, model.n_parameters))
+        loop = plain_loops.private_descent(
+            model, x, y, blocks[run // each], 0.3 * clips[run] * normal, start[run], clip=clips[run],
+            learning_rate=rates[run], divisor=50,
+        )  # fmt: skip
+        np.testing.assert_allclose(found[run], loop, rtol=1e-10, atol=1e-12)
+
+
+@EACH
+def test_no_contribution_is_longer_than_the_clip(model: Model) -> None:
+    x, y = _data(model, 200)
+    x[:3] = np.array([[0], [1e100], [1e-170]])
+    start = 5 * _start(model, 1)
+    for record in range(len(x)):
+        one = Samples(np.array([record]), np.array([1]), np.array([0, 1]))
+        moved = train(model, x, y, [one], initial=np.zeros((1, model.n_parameters)) if record < 3 else start,
+                      learning_rate=1.0, clip=0.7, divisor=1.0)  # fmt: skip
+        step = moved - (0 if record < 3 else start)
+        assert np.linalg.norm(step) <= 0.7 * (1 + 1e-14) + 1e-14 * np.abs(start).max()
+
+
+def test_a_clip_that_is_too_large_is_seen() -> None:
+    # planted fault: the bound times the count instead of the record's own must not pass the comparison with the loop
+    model = MODELS["softmax"]
+    x, y = _data(model, 5)
+    thrice = Samples(np.array([2]), np.array([3]), np.array([0, 1]))
+    start = _start(model, 1)
+    found = train(model, x, y, [thrice], initial=start, learning_rate=1.0, clip=0.01, divisor=1.0)
+    assert np.linalg.norm(found - start) == pytest.approx(0.03)
+    wrong = plain_loops.private_descent(model, x, y, thrice, None, start[0], clip=0.03, learning_rate=1.0, divisor=1)
+    assert not np.allclose(found[0], wrong, rtol=1e-3)
+
+
+@EACH
+def test_a_run_has_the_same_bytes_however_it_is_computed(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    n, seeds = 3000, 4
+    x, y = _data(model, n)
+    blocks = [sampling.Poisson(rate).draw_block(Frame(n), 4, np.random.default_rng(i))
+              for i, rate in enumerate((0.01, 0.2, 0.1, 0.9))]  # fmt: skip
+    start = _start(model, seeds)
+
+    def run(part: slice) -> np.ndarray:
+        rngs = [np.random.default_rng(i) for i in range(seeds)[part]]
+        return train(model, x, y, blocks[part], initial=start[part], learning_rate=0.5, clip=1.0, divisor=30,
+                     noise_multiplier=1.0, rngs=rngs)  # fmt: skip
+
+    whole = run(slice(None))
+    measured = model.loss(whole, x, y)
+    for i in range(seeds):
+        assert np.array_equal(run(slice(i, i + 1))[0], whole[i])
+        assert model.loss(whole[i : i + 1], x, y)[0] == measured[i]
+    monkeypatch.setattr(models, "NUMBERS_AT_ONCE", 1)
+    assert np.array_equal(run(slice(None)), whole)
+    assert np.array_equal(model.loss(whole, x, y), measured)
+
+
+@EACH
+def test_an_empty_batch_moves_by_the_noise_alone(model: Model) -> None:
+    x, y = _data(model, 5)
+    nothing = Samples(np.empty(0, dtype=int), np.empty(0, dtype=int), np.array([0, 0]))
+    start = _start(model, 1)
+    found = train(model, x, y, [nothing], initial=start, learning_rate=0.5, clip=2.0, divisor=10.0,
+                  noise_multiplier=3.0, rngs=[np.random.default_rng(1)])  # fmt: skip
+    noise = 3.0 * 2.0 * np.random.default_rng(1).standard_normal(model.n_parameters)
+    np.testing.assert_allclose(found[0], start[0] - 0.5 * noise / 10)
+
+
+def test_single_precision_rows_are_summed_in_double() -> None:
+    model = MODELS["perceptron"]
+    x, y = _data(model, 300)
+    x, blocks, start = x.astype(np.float32), _blocks(300, 64, 3, 1), _start(model, 1)
+    settings = {"initial": start, "learning_rate": 0.5, "clip": 1.0, "divisor": 64}
+    assert np.array_equal(train(model, x, y, blocks, **settings), train(model, x.astype(float), y, blocks, **settings))
+
+
+@pytest.mark.parametrize("name", ("logistic", "softmax"))
+def test_full_batches_without_noise_reach_the_optimum_of_scikit_learn(name: str) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    model, n = MODELS[name], 200
+    x, y = _data(model, n)
+    whole = Samples(np.tile(np.arange(n), 400), np.ones(400 * n, dtype=int), n * np.arange(401))
+    found = train(model, x, y, [whole], initial=model.initial(np.random.default_rng()), learning_rate=1.0, clip=1e9,
+                  divisor=n)  # fmt: skip
+    peer = LogisticRegression(C=1e10, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, y)
+    weights = found.reshape(-1, D)
+    centred = weights - weights.mean(axis=0) if name == "softmax" else weights
+    np.testing.assert_allclose(centred, peer.coef_, atol=1e-4)
+    assert model.accuracy(found, x, y)[0] == pytest.approx(peer.score(x, y))
+
+
+def test_full_batches_of_k_means_end_where_lloyd_ends() -> None:
+    from sklearn.cluster import KMeans as Peer
+
+    rng = np.random.default_rng(0)
+    model, n = KMeans(2, 3), 300
+    x = np.repeat([[0.0, 2.0], [2.0, 0.0], [-2.0, -2.0]], 100, axis=0) + 0.2 * rng.standard_normal((n, 2))
+    start = np.array([[0.0, 1.0, 1.0, 0.0, -1.0, -1.0]])
+    whole = Samples(np.tile(np.arange(n), 60), np.ones(60 * n, dtype=int), n * np.arange(61))
+    found = train(model, x, np.zeros(n), [whole], initial=start, learning_rate=1.0, clip=1e9, divisor=n)
+    peer = Peer(3, init=start.reshape(3, 2), n_init=1).fit(x)
+    np.testing.assert_allclose(found.reshape(3, 2), peer.cluster_centers_, atol=1e-6)
+    assert model.loss(found, x, np.zeros(n))[0] * n == pytest.approx(peer.inertia_)
+
+
+def test_models_without_classes_have_no_accuracy() -> None:
+    x, y = _data(MODELS["linear"], 10)
+    for name in ("linear", "kmeans"):
+        assert np.isnan(MODELS[name].accuracy(_start(MODELS[name], 2), x, y)).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"initial": np.zeros((3, D))}, "multiple of the seeds"),
+        ({"initial": np.zeros(4)}, "initial 5 parameters a run"),
+        ({"clip": np.array([0.0, 1.0])}, "clip must be above 0"),
+        ({"clip": np.inf}, "clip must be finite"),
+        ({"noise_multiplier": 1.0}, "a generator of noise a seed"),
+        ({"divisor": 0}, "divisor must be above 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(wrong: dict[str, object], message: str) -> None:
+    x, y = _data(MODELS["logistic"], 20)
+    settings = {"initial": np.zeros((2, D)), "learning_rate": 0.1, "clip": 1.0, "divisor": 4, **wrong}
+    with pytest.raises(ArgumentError, match=message):
+        train(MODELS["logistic"], x, y, _blocks(20, 4, 3, 2), **settings)
