@@ -22,13 +22,16 @@ flock --nonblock --conflict-exit-code 75 .snakemake/$@.lock $(1) --nolock $$prog
   exit $$status; }
 endef
 
-.PHONY: reproduce smoke sweep test test-slow bench lint docs schema environment clean
+.PHONY: reproduce tournament smoke sweep test test-slow bench lint docs schema environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	$(call alone,$(BIN)/snakemake)
 
 reproduce-%: environment  ## one paper at full size, as its full.yaml says: reproduce-importance, into results-importance/
 	$(call alone,$(BIN)/snakemake --configfile src/dpsub/papers/$*/full.yaml)
+
+tournament: environment  ## samplers and schedules at one proved privacy, which takes half an hour, into results-tournament/
+	$(call alone,$(BIN)/snakemake --configfile workflow/config/tournament.yaml)
 
 smoke: environment  ## the same chain at its smallest, into results-smoke/
 	$(call alone,$(BIN)/snakemake --configfile workflow/smoke.yaml)
@@ -67,4 +70,4 @@ $(VENV)/.complete: requirements.lock pyproject.toml
 	@touch $@
 
 clean:  ## what runs have made; the environment, downloads and sweeps stay
-	rm -rf results results-smoke results-importance data/interim .snakemake site docs/api docs/worked
+	rm -rf results results-smoke results-importance results-tournament data/interim .snakemake site docs/api docs/worked

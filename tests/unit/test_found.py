@@ -16,7 +16,8 @@ from tests.gone import needs_all_papers
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs/found"
 VERDICTS = read_expected(ROOT / "src/dpsub/papers")
-EVERY = pytest.mark.parametrize("paper", papers().values(), ids=lambda paper: paper.key)
+TOLD = [paper for paper in papers().values() if (paper.folder / "found.md").exists()]
+EVERY = pytest.mark.parametrize("paper", TOLD, ids=lambda paper: paper.key)
 
 
 @pytest.fixture(scope="module")
@@ -67,5 +68,5 @@ def test_a_verdict_that_changes_shows(script: ModuleType, paper: Paper) -> None:
 @needs_all_papers
 def test_the_list_has_the_first_paragraph_of_each_page(script: ModuleType) -> None:
     listed = (PAGES / "index.md").read_text(encoding="utf-8")
-    for paper in papers().values():
+    for paper in TOLD:
         assert f"- [{paper.title}]({paper.key}.md). {script.summary(parts(script, paper)[0])}\n" in listed

@@ -62,9 +62,18 @@ def test_at_smoke_size_the_papers_say_what_is_small_and_a_configuration_has_the_
     assert {experiments.REGISTRY.get(name).paper for name in alone} == {"must"}
 
 
-def test_the_full_configuration_runs_every_experiment() -> None:
+def test_the_full_configuration_runs_every_experiment_of_papers_that_are_not_made_apart() -> None:
+    """A paper made apart is there where a configuration names it, and at smoke size."""
+    of_paper = {name: kind.paper for name, kind in experiments.REGISTRY.members().items()}
     config = configuration.load([ROOT / "config.yaml"])
-    assert set(config["experiments"]) == set(experiments.REGISTRY.names())
+    apart = {key for key, paper in papers().items() if paper.apart}
+    assert set(config["experiments"]) == {name for name, paper in of_paper.items() if paper not in apart}
+    assert not {one.artefact.paper for one in Plan(config).products} & apart
+    small = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])
+    assert set(small["experiments"]) == set(of_paper)
+    for key in apart:
+        alone = configuration.validate({**config, "experiments": {}, "papers": [key]})
+        assert set(alone["experiments"]) == {name for name, paper in of_paper.items() if paper == key}
 
 
 def test_merging_goes_level_by_level_and_replaces_lists() -> None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, create_model
 from dpsub import checks
 from dpsub.errors import PlanError
 from dpsub.reproduce.experiments import REGISTRY
-from dpsub.reproduce.papers import papers
+from dpsub.reproduce.papers import asked, papers
 from dpsub.reproduce.settings import (
     WHERE_ONLY,
     Closed,
@@ -65,8 +65,9 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     head = conform(_head(), config)
     if head.size == "smoke":
-        head = conform(_head(), merge(_smallest(head.papers or papers()), config))
+        head = conform(_head(), merge(_smallest(asked(head.papers, smoke=True)), config))
     own, shared = head.experiments, plain(head.shared)
+    made = asked(head.papers, smoke=head.size == "smoke")
     unknown = sorted(set(own) - set(REGISTRY.names()))
     if unknown:
         near = checks.nearest(unknown[0], REGISTRY.names())
@@ -74,7 +75,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for name, experiment in REGISTRY.members().items():
         over = own.get(name, {})
-        if over is None or experiment.paper not in (head.papers or papers()):
+        if over is None or experiment.paper not in made:
             continue
         if isinstance(over, Mapping):
             over = merge(_shared(experiment.Settings, shared.get(experiment.paper) or {}), over)
@@ -180,7 +181,10 @@ def _head_fields() -> dict[str, Any]:
             Field("enforce", description="enforce: a verdict at published settings that differs from the "
                                          "expected one stops the run; report: it is only shown."),
         ),
-        "papers": (Listed[paper] | None, Field(None, description="Keys of papers; null: all that are there.")),
+        "papers": (
+            Listed[paper] | None,
+            Field(None, description="Keys of papers; null: all, at published size without those made apart."),
+        ),
         "size": (
             Literal["published", "smoke"],
             Field("published", description="smoke: over the published settings stands what the smoke.yaml of each "

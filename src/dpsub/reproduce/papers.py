@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,9 @@ class Paper:
     """Papers are shown in the order of their ranks, those of one rank in the order of their keys."""
     reads: tuple[str, ...] = ()
     """Keys of other papers whose code or records it uses, and without which it cannot be."""
+    apart: bool = False
+    """Whether at its published size it is made only where a configuration names it: it takes long, and the rest of the
+    report does without it."""
 
     @property
     def order(self) -> tuple[int, str]:
@@ -77,6 +81,12 @@ def papers(package: str = PACKAGE) -> dict[str, Paper]:
         if missing := [key for key in paper.reads if key not in found]:
             raise PlanError(f"the paper {paper.key!r} reads {missing[0]!r}, which is not there; remove both or none")
     return dict(sorted(found.items(), key=lambda item: item[1].order))
+
+
+def asked(named: Sequence[str] | None, *, smoke: bool) -> tuple[str, ...]:
+    """Return the keys of the papers that a run makes: those `named`; else all that are there, at published size without
+    those that are made apart."""
+    return tuple(named or [key for key, paper in papers().items() if smoke or not paper.apart])
 
 
 def errata_files() -> list[Path]:

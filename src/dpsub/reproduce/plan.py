@@ -20,7 +20,7 @@ from dpsub.errors import PlanError
 from dpsub.reproduce import artefacts, configuration, experiments, provenance
 from dpsub.reproduce.artefact import Artefact, OutputDirs, printed_rows, setting_values
 from dpsub.reproduce.claims import Claims
-from dpsub.reproduce.papers import papers
+from dpsub.reproduce.papers import asked, papers
 from dpsub.reproduce.settings import WHERE_ONLY
 from dpsub.reproduce.tables import Table
 
@@ -68,9 +68,9 @@ class Plan:
         configured, folders = set(self.config["experiments"]), OutputDirs.under(self.results)
         known = [Product(artefact, folders.files(artefact)) for artefact in declared()]
         if self.config["artefacts"] is None:
-            asked = self.config["papers"] or papers()
+            made = asked(self.config["papers"], smoke=self.config["size"] == "smoke")
             return tuple(
-                one for one in known if one.artefact.paper in asked and configured.issuperset(one.artefact.experiments)
+                one for one in known if one.artefact.paper in made and configured.issuperset(one.artefact.experiments)
             )
         chosen = set()
         for name in self.config["artefacts"]:
