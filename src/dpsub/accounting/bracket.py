@@ -570,8 +570,8 @@ class Composition:
 
     def rough(self, target: Target, side: str, step: float) -> float:
         """An answer of one side from a single grid, which is coarser than `step` only if that is too fine."""
-        if side == "lower" and any(event.plays != (event,) for event, _ in self.entries):
-            return max(play.rough(target, side, step) for play in self._plays)
+        if side == "lower" and self.plays != [self]:
+            return max(play.rough(target, side, step) for play in self.plays)
         ask, directions = self._asked(side), self.proved_directions if side == "upper" else self.directions
         with time_limited(target.deadline):
             for _ in range(_MOST_COARSENINGS):
@@ -612,9 +612,9 @@ class Composition:
         """The lower answer for each target, in all directions or in these, refined only while it may overtake the one
         already known, of an attack of another kind, which is not part of what is returned.  Data sets are chosen once,
         for all steps."""
-        if any(event.plays != (event,) for event, _ in self.entries):
+        if self.plays != [self]:
             best, known = [End(0.0, True)] * len(targets), list(known_lower or [0.0] * len(targets))
-            for play in self._plays:
+            for play in self.plays:
                 ends = play.attacks(targets, known, directions)
                 best = [max(pair, key=lambda end: end.value) for pair in zip(best, ends, strict=True)]
                 known = [max(low, end.value) for low, end in zip(known, best, strict=True)]
@@ -628,8 +628,11 @@ class Composition:
                 return [End(0.0, False)] * len(targets)
 
     @cached_property
-    def _plays(self) -> list[Composition]:
-        """The composition that each choice of data sets attains; events with fewer choices repeat their last one."""
+    def plays(self) -> list[Composition]:
+        """The composition that each choice of data sets attains, events with fewer choices repeating their last one; of
+        one choice, the composition itself."""
+        if all(event.plays == (event,) for event, _ in self.entries):
+            return [self]
         most = max(len(event.plays) for event, _ in self.entries)
         return [
             Composition([(event.plays[min(i, len(event.plays) - 1)], k) for event, k in self.entries])
