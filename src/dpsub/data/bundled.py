@@ -10,7 +10,7 @@ import numpy as np
 
 from dpsub import checks
 
-NAMES = ("breast_cancer", "digits")
+NAMES = ("breast_cancer", "digits", "ten_digits")
 CELL_RANGES = (40, 50, 300, 5000, 0.3, 1.5, 1.5, 0.4, 0.8, 0.3)
 """Largest radius, texture, perimeter, area, smoothness, compactness, concavity, concave points, symmetry, dimension."""
 ERROR_SHARE = 0.2
@@ -19,17 +19,18 @@ DARKEST = 16  # of a pixel
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return features, shape (n, p), twice the measurement over its public range, minus 1; and labels in {0, 1}.
+    """Return features, shape (n, p), twice the measurement over its public range, minus 1; and labels.
 
-    "breast_cancer": 569 cell samples with 30 features, 1 for benign; "digits": 1797 images of 64 pixels, 1 for odd.
+    "breast_cancer": 569 cell samples with 30 features, 1 for benign, else 0; "digits": 1797 images of 64 pixels, 1 for
+    odd, else 0; "ten_digits": the same images, labelled by the digit.
     """
     checks.one_of("bundled data set", name, NAMES)
     # imported here: it takes a second, and only these data need it
     from sklearn import datasets
 
-    if name == "digits":
+    if name != "breast_cancer":
         images, digit = datasets.load_digits(return_X_y=True)
-        return 2 * images / DARKEST - 1, (digit % 2).astype(float)
+        return 2 * images / DARKEST - 1, (digit % 2 if name == "digits" else digit).astype(float)
     cells, benign = datasets.load_breast_cancer(return_X_y=True)
     ranges = np.array(CELL_RANGES)
     public = np.concatenate([ranges, ERROR_SHARE * ranges, ranges])

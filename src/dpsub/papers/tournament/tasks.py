@@ -1,0 +1,196 @@
+"""What the tournament trains: the data and the model of each task, and the parts that records are split into.
+
+Features are mapped to ranges that are public or assumed, and rows clipped to norm 1 one by one: no statistic of the
+records is used.  The files of Adult and Song are prepared with such statistics (maxima; a centre), taken as public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit
+
+from dpsub.data import adult, bundled, ijcnn1, point_sets
+from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax
+from dpsub.papers.tournament import PAPER
+from dpsub.streams import Streams
+
+MILLION, WIDE = 10**6, 100
+_SONGS = 20_000
+_AT_ONCE = 20_000  # rows of the large simulated data that are made together
+_COVER = (0.365, 0.488, 0.061, 0.005, 0.016, 0.030, 0.035)
+"""Shares of the seven classes of Covertype, which its documentation gives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """All records of a task, of every part."""
+
+    x: np.ndarray  # shape (N, d), float64 or float32; rows of norm at most 1 behind a column of ones, if there is one
+    y: np.ndarray  # shape (N,)
+    label: str  # "real", "synthetic", "subsample" or "simulated"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows of the parts that one seed splits the records into."""
+
+    training: np.ndarray  # shape (n,): what samples are drawn from
+    validation: np.ndarray
+    test: np.ndarray  # the same for all seeds
+
+
+@dataclass(frozen=True)
+class Task:
+    """One learning task, with what is the same for all schemes."""
+
+    name: str
+    model: Model
+    n: int  # records that samples are drawn from
+    n_validation: int
+    n_test: int
+    records: str  # name of its data, which tasks may share; seeds then split them alike
+    source: str = ""  # prepared data set that is read, "" for bundled or simulated data
+
+    @property
+    def n_parameters(self) -> int:
+        return self.model.n_parameters
+
+    @property
+    def classified(self) -> bool:
+        """Whether its test has an accuracy."""
+        return not isinstance(self.model, (Linear, KMeans))
+
+
+def _real(records: str, model: Model, n: int, n_validation: int, n_test: int) -> Task:
+    return Task(records, model, n, n_validation, n_test, records, records)
+
+
+def _on(records: str, model: Model, n: int, n_validation: int, n_test: int, name: str = "") -> Task:
+    return Task(name or records, model, n, n_validation, n_test, records)
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        _on("linear", Linear(11), 4000, 1000, 4000),
+        _real("song", Linear(90), 12_000, 2000, 5000),
+        _on("breast_cancer", Logistic(31), 400, 69, 100),
+        _real("adult", Logistic(14), 20_000, 4000, 8000),
+        _real("ijcnn1", Logistic(23), 30_000, 4000, 8000),
+        _on("ten_digits", Softmax(65, 10), 1000, 297, 500, "digits"),
+        _on("cover", Softmax(55, 7), 20_000, 4000, 8000),
+        _on("mixture", KMeans(10, 8), 4000, 1000, 4000),
+        _on("ten_digits", Perceptron(65, 16, 10), 1000, 297, 500, "digits_perceptron"),
+        _on("cover", Perceptron(55, 16, 7), 20_000, 4000, 8000, "cover_perceptron"),
+        _on("million", Logistic(WIDE), MILLION, 10_000, 40_000),
+    )
+}
+"""By the name that a cell gives as its data set."""
+
+
+def load(task: Task, data: Mapping[str, Path], streams: Streams) -> Records:
+    """Return the records of `task`; simulated ones are the same for every seed and experiment of a configuration."""
+    if task.records in SIMULATED:
+        rng = _shared(streams).data({"dataset": task.records, "part": "records"}, 0)
+        return Records(*SIMULATED[task.records](_total(task), rng), "simulated")
+    if task.records == "adult":
+        table = adult.load(data[task.source])
+        x, y = np.concatenate([table.X_train, table.X_test]), np.concatenate([table.y_train, table.y_test])
+        return Records(_rows(x), y, table.label)
+    if task.records == "ijcnn1":
+        x, y, label = ijcnn1.load(data[task.source])
+        return Records(_rows(x), y, label)
+    if task.records == "song":
+        return _song(data[task.source])
+    x, y = bundled.load(task.records)
+    return Records(_rows(x), y, "real")
+
+
+def split(task: Task, total: int, seed: int, streams: Streams) -> Parts:
+    """Return the parts of `total` records: a test part by a stream of its own, the others from the rest by the seed."""
+    own = _shared(streams)
+    order = own.data({"dataset": task.records, "part": "test"}, 0).permutation(total)
+    test, rest = np.sort(order[: task.n_test]), np.sort(order[task.n_test :])
+    drawn = own.data({"dataset": task.records, "part": "training"}, seed).permutation(rest)
+    return Parts(drawn[: task.n], drawn[task.n : task.n + task.n_validation], test)
+
+
+def _shared(streams: Streams) -> Streams:
+    """Streams that all experiments of the tournament have in common: tuning never sees a record of the test."""
+    return replace(streams, experiment=PAPER.key)
+
+
+def _total(task: Task) -> int:
+    """Records of a simulation: so many more than one seed needs that seeds differ, but for the largest."""
+    needed = task.n + task.n_validation
+    return task.n_test + needed * (2 if needed < MILLION else 1)
+
+
+def _rows(features: np.ndarray) -> np.ndarray:
+    return np.hstack([np.ones((len(features), 1)), bundled.clipped_rows(features, 1.0)])
+
+
+def _song(path: Path) -> Records:
+    """The first of twelve averages of timbre, a loudness, from the others and 78 covariances.
+
+    Some songs, from all over the file.
+    """
+    found = point_sets.load(path)
+    points = found.points[:: max(1, len(found.points) // _SONGS)][:_SONGS].astype(float)
+    features = np.hstack([points[:, 1:12] / 50, points[:, 12:] / 2000])  # assumed scales
+    return Records(_rows(features), np.clip(points[:, 0] / 20, -1, 1), found.label)
+
+
+def _linear(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Ten normal features cut at three standard deviations, a linear response and normal errors."""
+    x = _rows(np.clip(rng.standard_normal((total, 10)) / 3, -1, 1))
+    slopes = np.array([0.2, 1, -1, 0.8, -0.8, 0.6, -0.6, 0.4, -0.4, 0.2, -0.2])
+    return x, np.clip(x @ slopes / 2 + 0.1 * rng.standard_normal(total), -1, 1)
+
+
+def _cover(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Features and classes as Covertype has them: 10 measurements, one of 4 areas, one of 40 soils, 7 unequal classes.
+
+    Each class consists of three kinds, so that its bounds are no planes.
+    """
+    kinds = rng.standard_normal((7, 3, 10))
+    areas, soils = rng.dirichlet(np.ones(4), (7, 3)), rng.dirichlet(np.full(40, 0.1), (7, 3))
+    y, kind = rng.choice(7, total, p=np.array(_COVER)), rng.integers(3, size=total)
+    measured = np.clip((kinds[y, kind] + 0.7 * rng.standard_normal((total, 10))) / 3, -1, 1)
+    hot = [np.eye(chances.shape[-1])[_chosen(chances[y, kind], rng)] for chances in (areas, soils)]
+    return _rows(np.hstack([measured, *hot])), y
+
+
+def _chosen(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One column a row, by the chances of the row."""
+    steps = np.cumsum(chances, axis=1)
+    return np.asarray((steps < steps[:, -1:] * rng.random((len(chances), 1))).sum(axis=1))
+
+
+def _mixture(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Eight clusters in ten dimensions, with sizes that fall like 1 / j and norms that differ; no column of ones."""
+    sizes = 1 / np.arange(1, 9)
+    centres = rng.standard_normal((8, 10))
+    centres *= (rng.uniform(0.2, 0.9, 8) / np.linalg.norm(centres, axis=1))[:, None]
+    y = rng.choice(8, total, p=sizes / sizes.sum())
+    return bundled.clipped_rows(centres[y] + 0.05 * rng.standard_normal((total, 10)), 1.0), y
+
+
+def _million(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Normal directions in single precision and a logistic response, made some rows at a time; no column of ones."""
+    slopes = 10 * rng.standard_normal(WIDE) / np.sqrt(np.arange(1, WIDE + 1))
+    x, y = np.empty((total, WIDE), dtype=np.float32), np.empty(total, dtype=np.int8)
+    for start in range(0, total, _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        x[rows] = bundled.clipped_rows(rng.standard_normal(x[rows].shape), 1.0)
+        y[rows] = rng.random(len(x[rows])) < expit(x[rows] @ slopes)
+    return x, y
+
+
+SIMULATED: dict[str, Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]] = {
+    "linear": _linear, "cover": _cover, "mixture": _mixture, "million": _million,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Tests that need this paper; they are left out where its folder is not there."""

@@ -1,0 +1,74 @@
+"""Tasks of the tournament: their records, ranges, parts, and what seeds and experiments have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpsub.data import dataset
+from dpsub.data.dataset import Obtained
+from dpsub.papers.tournament import tasks
+from dpsub.papers.tournament.tasks import TASKS, Task, load, split
+from dpsub.streams import Streams
+
+STREAMS = Streams(5, "tournament_training")
+SMALL = [task for task in TASKS.values() if task.name != "million"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Labelled stand-ins of the prepared data."""
+    folder, found = tmp_path_factory.mktemp("data"), {}
+    for name in {task.source for task in TASKS.values()} - {""}:
+        kind = dataset.REGISTRY.get(name)
+        found[name] = folder / f"{name}{kind.suffix}"
+        kind().make(Obtained({}, "synthetic"), found[name])
+    return found
+
+
+@pytest.mark.parametrize("task", SMALL, ids=lambda task: task.name)
+def test_records_fit_the_task(task: Task, data: dict[str, Path]) -> None:
+    found = load(task, data, STREAMS)
+    assert found.x.shape == (len(found.y), task.model.d)
+    assert len(found.x) >= task.n + task.n_validation + task.n_test
+    assert found.label == ("synthetic" if task.source else "real" if "digits" in task.name or "cancer" in task.name
+                           else "simulated")  # fmt: skip
+    ones = int((found.x[:, 0] == 1).all())
+    assert ones == (task.name != "mixture"), "an intercept"
+    assert (np.linalg.norm(found.x[:, ones:], axis=1) <= 1 + 1e-12).all()
+    if task.classified:
+        classes = getattr(task.model, "classes", 2)
+        assert set(found.y) == set(range(classes))
+    accuracy = task.model.accuracy(np.zeros((1, task.n_parameters)), found.x[:50], found.y[:50])
+    assert np.isnan(accuracy[0]) != task.classified
+    for m in (task.n // 10, task.n // 20):
+        assert task.n % m == 0 and task.n // m % 10 == 0, "whole epochs, and groups of cyclic Poisson sampling"
+
+
+@pytest.mark.parametrize("task", SMALL, ids=lambda task: task.name)
+def test_parts_are_disjoint_and_no_seed_or_experiment_moves_the_test(task: Task) -> None:
+    total = 1797 if "digits" in task.name else tasks._total(task)
+    first, second = (split(task, total, seed, STREAMS) for seed in (0, 1))
+    everything = np.concatenate([first.training, first.validation, first.test])
+    assert len(np.unique(everything)) == len(everything) == task.n + task.n_validation + task.n_test
+    assert everything.max() < total
+    assert np.array_equal(first.test, second.test) and not np.array_equal(first.training, second.training)
+    tuned = split(task, total, 0, Streams(5, "tournament_tuning"))
+    for part in ("training", "validation", "test"):
+        assert np.array_equal(getattr(tuned, part), getattr(first, part))
+    assert not np.array_equal(split(task, total, 0, Streams(6, "tournament_tuning")).test, first.test)
+
+
+def test_tasks_on_the_same_records_share_the_parts() -> None:
+    for one, other in (("digits", "digits_perceptron"), ("cover", "cover_perceptron")):
+        left, right = (split(TASKS[name], tasks._total(TASKS[one]), 3, STREAMS) for name in (one, other))
+        assert np.array_equal(left.validation, right.validation)
+
+
+@pytest.mark.parametrize("name", ["cover", "mixture", "linear"])
+def test_simulated_records_are_those_of_the_configuration(name: str) -> None:
+    one, same, other = (load(TASKS[name], {}, Streams(root, which)).x
+                        for root, which in ((5, "a"), (5, "b"), (6, "a")))  # fmt: skip
+    assert np.array_equal(one, same) and not np.array_equal(one, other)
