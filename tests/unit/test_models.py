@@ -51,13 +51,13 @@ def test_gradients_are_those_of_the_loss(model: Model) -> None:
     layers = model.backward(parameters, x, y)
     norms = models.squared_norms(layers)
     for record in range(len(x)):
-        weights = np.zeros((len(x), 2))
-        weights[record] = 1
+        weights = np.zeros((2, len(x)))
+        weights[:, record] = 1
         found = models.weighted_sum(layers, weights)
         for run in range(2):
             expected = _gradient(model, parameters[run], x[record], y[record])
             np.testing.assert_allclose(found[run], expected, rtol=1e-6, atol=1e-7)
-            np.testing.assert_allclose(norms[record, run], found[run] @ found[run], rtol=1e-12)
+            np.testing.assert_allclose(norms[run, record], found[run] @ found[run], rtol=1e-12)
 
 
 @EACH

@@ -24,10 +24,10 @@ from dpsub.errors import ArgumentError
 from dpsub.sampling.frame import Samples
 
 Layer = tuple[np.ndarray, np.ndarray]
-"""delta, shape (..., B, K, a), and inputs, (..., B, c) if all runs share them, else (..., B, K, c)."""
+"""delta, shape (..., K, a, B), and inputs, (..., B, c) if all runs share them, else (..., K, B, c)."""
 ROWS = 32
-"""Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a run's result do not
-depend on how wide the batches of the runs beside it are."""
+"""Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a result (of two
+parameters or more) do not depend on how wide the batches of other seeds are.  Its last digit may depend on K."""
 NUMBERS_AT_ONCE = 1 << 21
 """Bounds the memory: numbers of a work array.  It has no influence on results."""
 _GROUPS = 64  # products that are summed before they are added to the total of a large batch
@@ -60,11 +60,11 @@ class Model(abc.ABC):
 
     @abc.abstractmethod
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return each record's loss, shape (..., B, K), for arguments as in `backward`."""
+        """Return each record's loss, shape (..., K, B), for arguments as in `backward`."""
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which records are classified rightly, shape (..., B, K); NaN if the model has no classes."""
-        return np.full((*x.shape[:-1], parameters.shape[-2]), np.nan)
+        """Return which records are classified rightly, shape (..., K, B); NaN if the model has no classes."""
+        return np.full((*parameters.shape[:-1], x.shape[-2]), np.nan)
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
         """Return parameters to start from, shape (p,), chosen without a look at data: 0 where that is no saddle."""
@@ -87,15 +87,15 @@ class Model(abc.ABC):
             rows = slice(start, start + _GROUPS * ROWS)
             records, values = x[None, rows].astype(float, copy=False), y[None, rows]
             for runs in _slices(len(total), at_once):
-                total[runs] += what(parameters[runs, None], records, values)[..., 0].sum(axis=-1)
+                total[runs] += what(parameters[runs, None], records, values)[:, 0].sum(axis=-1)
         return total / len(x)
 
 
 def _linear(weights: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    """W u for weights (..., K, a, d) and shared inputs (..., B, d), as one product; shape (..., B, K, a)."""
-    *_, k, a, d = weights.shape
-    flat = np.matmul(inputs, weights.reshape(*weights.shape[:-3], k * a, d).swapaxes(-1, -2))
-    return flat.reshape(*flat.shape[:-1], k, a)
+    """W u for weights (..., K, a, d) and shared inputs (..., B, d), as one product; shape (..., K, a, B)."""
+    *leading, k, a, d = weights.shape
+    flat = np.matmul(weights.reshape(*leading, k * a, d), inputs.swapaxes(-1, -2))
+    return flat.reshape(*flat.shape[:-2], k, a, flat.shape[-1])
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ class Linear(Model):
         return self.d + 4
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
-        return [(2 * (_linear(parameters[..., None, :], x) - y[..., None, None]), x)]
+        return [(2 * (_linear(parameters[..., None, :], x) - y[..., None, None, :]), x)]
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return (np.matmul(x, parameters.swapaxes(-1, -2)) - y[..., None]) ** 2
+        return np.asarray((np.matmul(parameters, x.swapaxes(-1, -2)) - y[..., None, :]) ** 2)
 
 
 @dataclass(frozen=True)
@@ -134,14 +134,14 @@ class Logistic(Model):
         return self.d + 4
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
-        return [(expit(_linear(parameters[..., None, :], x)) - y[..., None, None], x)]
+        return [(expit(_linear(parameters[..., None, :], x)) - y[..., None, None, :], x)]
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        z = np.matmul(x, parameters.swapaxes(-1, -2))
-        return np.asarray(np.logaddexp(0, z) - y[..., None] * z)
+        z = np.matmul(parameters, x.swapaxes(-1, -2))
+        return np.asarray(np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - y[..., None, :] * z)
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray((np.matmul(x, parameters.swapaxes(-1, -2)) > 0) == (y[..., None] > 0.5))
+        return np.asarray((np.matmul(parameters, x.swapaxes(-1, -2)) > 0) == (y[..., None, :] > 0.5))
 
 
 class _Classes(Model):
@@ -151,24 +151,25 @@ class _Classes(Model):
 
     @abc.abstractmethod
     def scores(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Logarithms of the classes' chances up to a constant, shape (..., B, K, classes)."""
+        """Logarithms of the classes' chances up to a constant, shape (..., K, classes, B)."""
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         z = self.scores(parameters, x)
-        z = z - z.max(axis=-1, keepdims=True)
-        own = np.take_along_axis(z, y.astype(np.intp)[..., None, None], axis=-1)[..., 0]
-        return np.asarray(np.log(np.exp(z).sum(axis=-1)) - own)
+        z -= z.max(axis=-2, keepdims=True)
+        own = np.take_along_axis(z, y.astype(np.intp)[..., None, None, :], axis=-2)[..., 0, :]
+        return np.asarray(np.log(np.exp(z).sum(axis=-2)) - own)
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray(self.scores(parameters, x).argmax(axis=-1) == y[..., None])
+        return np.asarray(self.scores(parameters, x).argmax(axis=-2) == y[..., None, :])
 
 
 def _excess(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Derivative of the cross-entropy in the scores z: chances, less 1 at the class of the record."""
-    chance = np.exp(z - z.max(axis=-1, keepdims=True))
-    chance /= chance.sum(axis=-1, keepdims=True)
-    chance -= y[..., None, None] == np.arange(z.shape[-1])
-    return chance
+    """Turn scores z into the cross-entropy's derivative in them: chances, less 1 at the class of the record."""
+    z -= z.max(axis=-2, keepdims=True)
+    np.exp(z, out=z)
+    z /= z.sum(axis=-2, keepdims=True)
+    z -= y[..., None, None, :] == np.arange(z.shape[-2])[:, None]
+    return z
 
 
 @dataclass(frozen=True)
@@ -214,28 +215,25 @@ class Perceptron(_Classes):
         return np.concatenate([rng.standard_normal(self.hidden * self.d), np.zeros(self.classes * (self.hidden + 1))])
 
     def scores(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
-        return self._scores(self._hidden(parameters, x), self._outer(parameters))
+        return np.matmul(self._outer(parameters), self._hidden(parameters, x))
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
         active, outer = self._hidden(parameters, x), self._outer(parameters)
-        excess = _excess(self._scores(active, outer), y)
-        back = np.matmul(excess.swapaxes(-2, -3), outer[..., :-1]).swapaxes(-2, -3)
-        return [(back * (1 - active[..., :-1] ** 2), x), (excess, active)]
+        excess = _excess(np.matmul(outer, active), y)
+        back = np.matmul(outer[..., :-1].swapaxes(-1, -2), excess)
+        back *= 1 - active[..., :-1, :] ** 2
+        return [(back, x), (excess, active.swapaxes(-1, -2))]
 
     def _hidden(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """tanh(W x) and a 1, shape (..., B, K, hidden + 1)."""
+        """tanh(W x) and a 1, shape (..., K, hidden + 1, B)."""
         inner = parameters[..., : self.hidden * self.d].reshape(*parameters.shape[:-1], self.hidden, self.d)
         z = _linear(inner, x)
-        active = np.ones((*z.shape[:-1], self.hidden + 1))
-        np.tanh(z, out=active[..., :-1])
+        active = np.ones((*z.shape[:-2], self.hidden + 1, z.shape[-1]))
+        np.tanh(z, out=active[..., :-1, :])
         return active
 
     def _outer(self, parameters: np.ndarray) -> np.ndarray:
         return parameters[..., self.hidden * self.d :].reshape(*parameters.shape[:-1], self.classes, self.hidden + 1)
-
-    @staticmethod
-    def _scores(active: np.ndarray, outer: np.ndarray) -> np.ndarray:
-        return np.matmul(active.swapaxes(-2, -3), outer.swapaxes(-1, -2)).swapaxes(-2, -3)
 
 
 @dataclass(frozen=True)
@@ -258,42 +256,44 @@ class KMeans(Model):
         return rng.standard_normal(self.k * self.d) / self.d**0.5
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
-        nearest, away = self._nearest(parameters, x)
-        return [((nearest[..., None] == np.arange(self.k)).astype(float), 2 * away)]
+        chosen, away = self._nearest(parameters, x)
+        return [(chosen, 2 * away)]
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         away = self._nearest(parameters, x)[1]
-        return np.asarray(np.einsum("...i,...i->...", away, away))
+        return np.einsum("...i,...i->...", away, away)
 
     def _nearest(self, parameters: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Number of the nearest centre, shape (..., B, K), and the centre less the record, (..., B, K, d)."""
+        """1 at the nearest centre, else 0, shape (..., K, k, B), and that centre less the record, (..., K, B, d)."""
         centres = parameters.reshape(*parameters.shape[:-1], self.k, self.d)
-        score = np.einsum("...i,...i->...", centres, centres)[..., None, :, :] - 2 * _linear(centres, x)
-        nearest = score.argmin(axis=-1)
-        own = np.take_along_axis(centres[..., None, :, :, :], nearest[..., None, None], axis=-2)[..., 0, :]
-        return nearest, own - x[..., None, :]
+        score = np.einsum("...i,...i->...", centres, centres)[..., None] - 2 * _linear(centres, x)
+        # the first of equally near centres: two would count the record twice
+        chosen = (score.argmin(axis=-2)[..., None, :] == np.arange(self.k)[:, None]).astype(float)
+        away = np.matmul(chosen.swapaxes(-1, -2), centres)
+        away -= x[..., None, :, :]
+        return chosen, away
 
 
 def squared_norms(layers: Sequence[Layer]) -> np.ndarray:
-    """Return the squared norm of each record's gradient, shape (..., B, K)."""
-    parts = []
+    """Return the squared norm of each record's gradient, shape (..., K, B)."""
+    total = 0.0
     for delta, inputs in layers:
         own = np.einsum("...i,...i->...", inputs, inputs)
-        parts.append(np.einsum("...i,...i->...", delta, delta) * (own[..., None] if inputs.ndim < delta.ndim else own))
-    return np.asarray(sum(parts))
+        if inputs.ndim < delta.ndim:
+            own = own[..., None, :]
+        total = total + own * np.einsum("...ij,...ij->...j", delta, delta)
+    return np.asarray(total)
 
 
 def weighted_sum(layers: Sequence[Layer], weights: np.ndarray) -> np.ndarray:
-    """Return the sum over records of the gradients times `weights`, shape (..., B, K); the sum has (..., K, p)."""
+    """Return the sum over records of the gradients times `weights`, shape (..., K, B); the sum has (..., K, p)."""
     sums = []
     for delta, inputs in layers:
-        scaled = delta * weights[..., None]
-        if inputs.ndim < delta.ndim:  # shared inputs: one product for all runs
-            flat = scaled.reshape(*scaled.shape[:-2], -1)
-            found = np.matmul(flat.swapaxes(-1, -2), inputs)
-        else:
-            found = np.matmul(np.moveaxis(scaled, -3, -1), inputs.swapaxes(-2, -3))
-        sums.append(found.reshape(*weights.shape[:-2], weights.shape[-1], -1))
+        *leading, k, a, b = delta.shape
+        scaled = delta * weights[..., None, :]
+        # shared inputs: one product for all runs
+        found = np.matmul(scaled.reshape(*leading, k * a, b) if inputs.ndim < delta.ndim else scaled, inputs)
+        sums.append(found.reshape(*leading, k, a * inputs.shape[-1]))
     return np.concatenate(sums, axis=-1) if len(sums) > 1 else sums[0]
 
 
@@ -368,8 +368,8 @@ def _clipped_sum(
     where = indices.reshape(groups)
     layers = model.backward(parameters[:, None], x.take(where, axis=0).astype(float, copy=False), y.take(where))
     norms = np.sqrt(squared_norms(layers))
-    bound = clips[:, None, None, :]
-    weights = counts.reshape(groups)[..., None] * (bound / np.maximum(norms, bound))
+    bound = clips[:, None, :, None]
+    weights = counts.reshape(groups)[:, :, None] * (bound / np.maximum(norms, bound))
     return np.asarray(weighted_sum(layers, weights).sum(axis=1))
 
 
