@@ -14,6 +14,7 @@ from pathlib import Path
 import accountant
 import designs
 import importance
+import learning
 import numpy as np
 import plain_loops
 import recycling
@@ -159,6 +160,7 @@ def main() -> int:
     designs.designs(board)
     scale.scale(board)
     importance.importance(board, quick=arguments.quick)
+    learning.learning(board)
     experiments(board, configuration.load([arguments.config]))
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)

@@ -28,9 +28,10 @@ Layer = tuple[np.ndarray, np.ndarray]
 ROWS = 32
 """Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a result (of two
 parameters or more) do not depend on how wide the batches of other seeds are.  Its last digit may depend on K."""
-NUMBERS_AT_ONCE = 1 << 21
-"""Bounds the memory: numbers of a work array.  It has no influence on results."""
-_GROUPS = 64  # products that are summed before they are added to the total of a large batch
+NUMBERS_AT_ONCE = 1 << 18
+"""Bounds the memory, and keeps work in a cache: numbers of the arrays of a product.  It has no influence on results."""
+_STEPS_AT_ONCE = 8  # times as many numbers for the batches and the noise of the steps that are prepared together
+_MEASURED = 2048  # records whose losses are added before they are added to others
 
 
 class Model(abc.ABC):
@@ -82,11 +83,9 @@ class Model(abc.ABC):
         self, what: Callable[..., np.ndarray], parameters: np.ndarray, x: np.ndarray, y: np.ndarray
     ) -> np.ndarray:
         total = np.zeros(len(parameters))
-        at_once = NUMBERS_AT_ONCE // (_GROUPS * ROWS * self.width)
-        for start in range(0, len(x), _GROUPS * ROWS):  # a fixed size: sums do not depend on the memory there is
-            rows = slice(start, start + _GROUPS * ROWS)
+        for rows in _slices(len(x), _MEASURED):
             records, values = x[None, rows].astype(float, copy=False), y[None, rows]
-            for runs in _slices(len(total), at_once):
+            for runs in _slices(len(total), NUMBERS_AT_ONCE // (_MEASURED * self.width)):
                 total[runs] += what(parameters[runs, None], records, values)[:, 0].sum(axis=-1)
         return total / len(x)
 
@@ -340,50 +339,48 @@ def train(
         raise ArgumentError("clip must be above 0 and noise_multiplier at least 0, with a generator of noise a seed, "
                             f"got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}")  # fmt: skip
     widest = max(int(block.distinct.max(initial=0)) for block in blocks)
-    a_row = model.d + each * model.width + each * p // ROWS
-    for part in _slices(seeds, NUMBERS_AT_ONCE // (a_row * min(max(widest, 1), _GROUPS * ROWS))):
+    a_group = ROWS * (model.d + each * model.width) + each * p  # numbers
+    for part in _slices(seeds, NUMBERS_AT_ONCE // (a_group * max(1, -(-widest // ROWS)))):
         found = parameters[part]
         slope = (rates[part] / divisor)[..., None]
         spread = (multipliers[part] * clips[part])[..., None]
+        at_once = max(1, NUMBERS_AT_ONCE // (a_group * len(found)))
         for indices, counts, normal in _steps(blocks[part], None if rngs is None else rngs[part], p):
             total = np.zeros_like(found)
-            for start in range(0, indices.shape[1], _GROUPS * ROWS):
-                rows = slice(start, start + _GROUPS * ROWS)
-                total += _clipped_sum(model, found, x, y, indices[:, rows], counts[:, rows], clips[part])
+            for groups in _slices(indices.shape[1], at_once):
+                where = indices[:, groups]
+                sums = _clipped_sums(model, found, x, y, where, counts[:, groups], clips[part])
+                sums[:, 0] += total  # one after the other, wherever chunks begin
+                total = sums.sum(axis=1)
             if normal is not None:
                 total += spread * normal[:, None, :]
             found -= slope * total
     return parameters.reshape(runs, p)
 
 
-def _clipped_sum(
-    model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, indices: np.ndarray, counts: np.ndarray,
+def _clipped_sums(
+    model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, where: np.ndarray, counts: np.ndarray,
     clips: np.ndarray,
 ) -> np.ndarray:
-    """Sum of the counted, clipped gradients, shape (S, K, p), for parameters of it and indices (S, a multiple of ROWS).
-
-    Every product is over ROWS records, and products are added in turn: padding adds zeros and changes no byte.
-    """
-    groups = (len(indices), -1, ROWS)
-    where = indices.reshape(groups)
+    """Sums of the counted, clipped gradients of each group of rows, shape (S, G, K, p); where, counts: (S, G, ROWS)."""
     layers = model.backward(parameters[:, None], x.take(where, axis=0).astype(float, copy=False), y.take(where))
     norms = np.sqrt(squared_norms(layers))
     bound = clips[:, None, :, None]
-    weights = counts.reshape(groups)[:, :, None] * (bound / np.maximum(norms, bound))
-    return np.asarray(weighted_sum(layers, weights).sum(axis=1))
+    return weighted_sum(layers, counts[:, :, None] * (bound / np.maximum(norms, bound)))
 
 
 def _steps(
     blocks: Sequence[Samples], rngs: Sequence[np.random.Generator] | None, p: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """Yield a step's indices and counts, padded with 0 to a multiple of ROWS, and standard normal numbers (S, p)."""
-    distinct = np.max([block.distinct for block in blocks], axis=0)
-    widths = -(-distinct // ROWS) * ROWS
-    for part in _slices(len(widths), NUMBERS_AT_ONCE // (len(blocks) * (2 * int(widths.max(initial=1)) + p))):
+    """Yield a step's indices and counts, (S, G, ROWS), padded with 0, and standard normal numbers, (S, p)."""
+    widths = -(-np.max([block.distinct for block in blocks], axis=0) // ROWS) * ROWS
+    numbers = len(blocks) * (2 * int(widths.max(initial=1)) + p)
+    for part in _slices(len(widths), _STEPS_AT_ONCE * NUMBERS_AT_ONCE // numbers):
         padded = [block[part].padded(int(widths[part].max())) for block in blocks]
-        indices, counts = (np.stack(parts) for parts in zip(*padded, strict=True))
-        normal = None if rngs is None else np.stack([rng.standard_normal((indices.shape[1], p)) for rng in rngs])
-        for t, width in enumerate(widths[part]):
+        shape = (len(blocks), len(widths[part]), -1, ROWS)
+        indices, counts = (np.stack(parts).reshape(shape) for parts in zip(*padded, strict=True))
+        normal = None if rngs is None else np.stack([rng.standard_normal((len(widths[part]), p)) for rng in rngs])
+        for t, width in enumerate(widths[part] // ROWS):
             yield indices[:, t, :width], counts[:, t, :width], None if normal is None else normal[:, t]
 
 

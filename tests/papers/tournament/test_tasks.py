@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -72,3 +75,35 @@ def test_simulated_records_are_those_of_the_configuration(name: str) -> None:
     one, same, other = (load(TASKS[name], {}, Streams(root, which)).x
                         for root, which in ((5, "a"), (5, "b"), (6, "a")))  # fmt: skip
     assert np.array_equal(one, same) and not np.array_equal(one, other)
+
+
+TRAINED = """
+import json
+from dataclasses import replace
+import numpy as np
+from dpsub.learning.models import train
+from dpsub.papers.tournament.tasks import TASKS, load, split
+from dpsub.reproduce import provenance
+from dpsub.sampling import Wor
+from dpsub.sampling.frame import Frame
+from dpsub.streams import Streams
+task, streams, rng = TASKS["million"], Streams(1, "tournament_training"), np.random.default_rng(0)
+before = provenance.peak_memory()
+records = load(task, {}, streams)
+parts = split(task, len(records.x), 0, streams)
+block = Wor(1000).draw_block(Frame(task.n), 1000, rng)
+block = replace(block, indices=parts.training[block.indices])
+found = train(task.model, records.x, records.y, [block], initial=np.zeros((1, 100)), learning_rate=4.0, clip=1.0,
+              divisor=1000, noise_multiplier=1.0, rngs=[rng])
+loss = task.model.loss(found, records.x[parts.test], records.y[parts.test])[0]
+print(json.dumps([before, records.x.nbytes / 2**20, provenance.peak_memory(), loss]))
+"""
+
+
+@pytest.mark.slow
+def test_a_million_records_train_in_bounded_memory() -> None:
+    done = subprocess.run([sys.executable, "-c", TRAINED], capture_output=True, text=True, check=True)
+    before, data, peak, loss = json.loads(done.stdout)
+    print(f"{before:.0f} MiB before, {data:.0f} MiB of data, {peak:.0f} MiB at the peak")
+    assert peak <= before + data + 150
+    assert loss < 0.5, "and it learns: 0.69 at the start"

@@ -1,0 +1,111 @@
+"""Training per gradient against scikit-learn's SGD and loops over records; how it grows, and its memory."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import plain_loops
+from scale import Board
+from sklearn.linear_model import SGDClassifier
+
+from dpsub import sampling
+from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax, train
+from dpsub.sampling.frame import Frame, Samples
+
+N, D, CLASSES = 20_000, 64, 10
+MODELS: dict[str, Model] = {
+    "linear": Linear(D), "logistic": Logistic(D), "softmax": Softmax(D, CLASSES), "k-means": KMeans(D, CLASSES),
+    "perceptron": Perceptron(D, 16, CLASSES),
+}  # fmt: skip
+STEPS = 100
+
+
+def _data(n: int = N) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, D)) / D**0.5
+    return x, rng.integers(2, size=n)
+
+
+def _best(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Shortest of several runs, in processor seconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def _drawn(n: int, m: int, steps: int) -> Samples:
+    return sampling.Wor(m).draw_block(Frame(n), steps, np.random.default_rng(m))
+
+
+def _trained(
+    model: Model, x: np.ndarray, y: np.ndarray, block: Samples, m: int, seeds: int = 1, candidates: int = 1
+) -> np.ndarray:
+    """Several seeds, each with candidates of the learning rate, with noise."""
+    rngs = [np.random.default_rng(seed) for seed in range(seeds)]
+    initial = np.repeat(model.initial(rngs[0])[None], seeds * candidates, axis=0)
+    rates = np.tile(np.linspace(0.1, 1, candidates), seeds)
+    return train(model, x, y, [block] * seeds, initial=initial, learning_rate=rates, clip=1.0, divisor=m,
+                 noise_multiplier=1.0, rngs=rngs)  # fmt: skip
+
+
+def learning(board: Board) -> None:
+    """All lines; seconds are per gradient of a record."""
+    x, y = _data()
+    for m in (20, 100, 1000):
+        block = _drawn(N, m, STEPS)
+        ours = _best(lambda m=m, block=block: _trained(MODELS["logistic"], x, y, block, m)) / (m * STEPS)
+        theirs = _best(lambda block=block: _partial_fits(x, y, block)) / (m * STEPS)
+        board.line(f"a gradient, clipped, logistic, m = {m}", ours, "scikit-learn SGDClassifier", theirs, at_most=1)
+    m = 100
+    block = _drawn(N, m, STEPS)
+    few = block[:5]
+    for name, model in MODELS.items():
+        # as the tournament trains: ten seeds at once
+        ours = _best(lambda model=model: _trained(model, x, y, block, m, 10)) / (10 * m * STEPS)
+        noise, start = np.zeros((5, model.n_parameters)), model.initial(np.random.default_rng(1))
+        theirs = _best(
+            lambda model=model, noise=noise, start=start: plain_loops.private_descent(
+                model, x, y, few, noise, start, clip=1.0, learning_rate=0.1, divisor=m
+            ),
+            2,
+        ) / (m * 5)  # fmt: skip
+        board.line(f"a gradient, {name}, 10 seeds", ours, "loop over gradients of records", theirs, at_most=1 / 20)
+        twelve = _best(lambda model=model: _trained(model, x, y, block, m, 10, 12), 2) / (120 * m * STEPS)
+        board.line(f"a gradient, {name}, 12 candidates each", twelve, "one candidate", ours, at_most=1)
+    _growth(board, x, y)
+
+
+def _partial_fits(x: np.ndarray, y: np.ndarray, block: Samples) -> None:
+    """Not clipped and without noise: less than is asked of ours."""
+    peer, classes = SGDClassifier(loss="log_loss", alpha=0.0, learning_rate="constant", eta0=0.1), np.arange(2)
+    for t in range(block.n_subsets):
+        rows = block[t].indices
+        peer.partial_fit(x[rows], y[rows], classes)
+
+
+def _growth(board: Board, x: np.ndarray, y: np.ndarray) -> None:
+    """No faster than linear in batch and steps; memory does not grow with steps."""
+    model = MODELS["logistic"]
+    cost = {}
+    for m in (100, 1000, 10_000):
+        block = _drawn(N, m, 50)
+        cost[m] = _best(lambda m=m, block=block: _trained(model, x, y, block, m), 7) / (50 * m)
+    for small, large in ((100, 1000), (1000, 10_000)):
+        board.line(f"a step, a record, m = {large}", cost[large], f"m = {small}", cost[small], at_most=1.25)
+    blocks = {steps: _drawn(N, 100, steps) for steps in (100, 1000)}
+    a, b = (_best(lambda block=block: _trained(model, x, y, block, 100), 3) / steps for steps, block in blocks.items())
+    board.line("a step of 1000", b, "a step of 100", a, at_most=1.1)
+    peaks = []
+    for block in blocks.values():
+        tracemalloc.start()
+        _trained(model, x, y, block, 100)
+        peaks.append(tracemalloc.get_traced_memory()[1] / 2**20)
+        tracemalloc.stop()
+    print(f"  memory beside the data: {peaks[0]:.0f} MiB for 100 steps, {peaks[1]:.0f} MiB for 1000", flush=True)
