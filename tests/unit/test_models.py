@@ -92,6 +92,29 @@ def test_no_contribution_is_longer_than_the_clip(model: Model) -> None:
         assert np.linalg.norm(step) <= 0.7 * (1 + 1e-14) + 1e-14 * np.abs(start).max()
 
 
+def test_thinned_batches_have_the_mean_of_all_records_and_no_longer_contributions() -> None:
+    model, clip, n = MODELS["kmeans"], 0.5, 60
+    x, y = _data(model, n)
+    start, chances = _start(model, 1), np.random.default_rng(2).uniform(0.05, 1.0, n)
+    settings = {"initial": start, "learning_rate": 1.0, "divisor": 1.0}
+    expected = np.zeros(model.n_parameters)
+    for record in range(n):
+        one = Samples(np.array([record]), np.array([1]), np.array([0, 1]))
+        kept = start - train(model, x, y, [one], clip=clip, chances=chances, **settings)
+        alone = start - train(model, x, y, [one], clip=clip * chances[record], **settings)
+        np.testing.assert_allclose(kept, alone / chances[record], rtol=1e-12)
+        assert np.linalg.norm(kept) <= clip * (1 + 1e-14)
+        expected += alone[0]
+    whole = Samples(np.tile(np.arange(n), 4000), np.ones(4000 * n, dtype=int), n * np.arange(4001))
+    thinned = whole.thinned(chances, np.random.default_rng(3))
+    sums = np.array([start[0] - train(model, x, y, [thinned[t : t + 1]], clip=clip, chances=chances, **settings)[0]
+                     for t in range(0, 400)])  # fmt: skip
+    error = sums.std(axis=0) / 20
+    assert (np.abs(sums.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
+    kept_shares = np.bincount(thinned.indices, minlength=n) / 4000
+    assert (np.abs(kept_shares - chances) <= 5 * np.sqrt(chances * (1 - chances) / 4000)).all()
+
+
 def test_a_clip_that_is_too_large_is_seen() -> None:
     # planted fault: the bound times the count instead of the record's own must not pass the comparison with the loop
     model = MODELS["softmax"]

@@ -251,8 +251,8 @@ class KMeans(Model):
         return 4 * self.d + 4 * self.k
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
-        """Independent normal centres of norm about 1, as long as the records' bound."""
-        return rng.standard_normal(self.k * self.d) / self.d**0.5
+        """Independent normal centres of norm about 0.3, for records of norm at most 1: none is out of reach of them."""
+        return 0.3 / self.d**0.5 * rng.standard_normal(self.k * self.d)
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
         chosen, away = self._nearest(parameters, x)
@@ -300,6 +300,7 @@ def train(
     model: Model, x: np.ndarray, y: np.ndarray, blocks: Sequence[Samples], *, initial: np.ndarray,
     learning_rate: float | np.ndarray, clip: float | np.ndarray, divisor: float,
     noise_multiplier: float | np.ndarray = 0.0, rngs: Sequence[np.random.Generator] | None = None,
+    chances: np.ndarray | None = None,
 ) -> np.ndarray:
     """Run DP-SGD and return the last parameters of each of R runs, shape (R, p).
 
@@ -318,6 +319,8 @@ def train(
         noise_multiplier * clip.
     divisor : the (expected) batch size.
     rngs : a generator of noise for each seed, drawn from step by step; None for no noise.
+    chances : shape (N,), of records in `blocks` that were thinned by them: a gradient is clipped to clip * chance and
+        divided by the chance, so that means are those of all records and no contribution is longer than the clip.
     """
     seeds, p = len(blocks), model.n_parameters
     runs = len(initial) if np.ndim(initial) == 2 else seeds
@@ -349,7 +352,7 @@ def train(
             total = np.zeros_like(found)
             for groups in _slices(indices.shape[1], at_once):
                 where = indices[:, groups]
-                sums = _clipped_sums(model, found, x, y, where, counts[:, groups], clips[part])
+                sums = _clipped_sums(model, found, x, y, where, counts[:, groups], clips[part], chances)
                 sums[:, 0] += total  # one after the other, wherever chunks begin
                 total = sums.sum(axis=1)
             if normal is not None:
@@ -360,13 +363,14 @@ def train(
 
 def _clipped_sums(
     model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, where: np.ndarray, counts: np.ndarray,
-    clips: np.ndarray,
+    clips: np.ndarray, chances: np.ndarray | None,
 ) -> np.ndarray:
     """Sums of the counted, clipped gradients of each group of rows, shape (S, G, K, p); where, counts: (S, G, ROWS)."""
     layers = model.backward(parameters[:, None], x.take(where, axis=0).astype(float, copy=False), y.take(where))
     norms = np.sqrt(squared_norms(layers))
     bound = clips[:, None, :, None]
-    return weighted_sum(layers, counts[:, :, None] * (bound / np.maximum(norms, bound)))
+    least = bound if chances is None else bound * chances.take(where)[:, :, None]
+    return weighted_sum(layers, counts[:, :, None] * (bound / np.maximum(norms, least)))
 
 
 def _steps(

@@ -117,6 +117,16 @@ class Samples:
             sums[occupied] = np.add.reduceat(values, self.offsets[:-1][occupied])
         return sums
 
+    def thinned(self, chances: np.ndarray, rng: np.random.Generator) -> Samples:
+        """Return the subsets with each record of each kept, at all its counts, with its own chance, shape (n,).
+
+        Of Poisson samples this makes Poisson samples at rates that differ. An account of these subsets covers it for
+        sums of vectors whose norms stay within the bound: docs/accounting.md, 3.2.
+        """
+        kept = rng.random(len(self.indices)) < chances[self.indices]
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return Samples(self.indices[kept], self.counts[kept], before[self.offsets])
+
     def __len__(self) -> int:
         return self.n_subsets
 

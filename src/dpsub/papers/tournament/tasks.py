@@ -54,6 +54,7 @@ class Task:
     n_test: int
     records: str  # name of its data, which tasks may share; seeds then split them alike
     source: str = ""  # prepared data set that is read, "" for bundled or simulated data
+    least_chance: float = 1.0  # of a record in importance sampling, relative to the longest possible one
 
     @property
     def n_parameters(self) -> int:
@@ -63,6 +64,14 @@ class Task:
     def classified(self) -> bool:
         """Whether its test has an accuracy."""
         return not isinstance(self.model, (Linear, KMeans))
+
+    def chances(self, x: np.ndarray) -> np.ndarray:
+        """Return with which chance importance sampling keeps each row of a Poisson sample, shape (N,).
+
+        a + (1 - a) |x|^2 with the least chance a, a function of the row alone; 1 for a task that has no use for it, as
+        the rows of most have norms near 1.
+        """
+        return self.least_chance + (1 - self.least_chance) * np.minimum(1.0, np.einsum("ij,ij->i", x, x))
 
 
 def _real(records: str, model: Model, n: int, n_validation: int, n_test: int) -> Task:
@@ -83,7 +92,7 @@ TASKS = {
         _real("ijcnn1", Logistic(23), 30_000, 4000, 8000),
         _on("ten_digits", Softmax(65, 10), 1000, 297, 500, "digits"),
         _on("cover", Softmax(55, 7), 20_000, 4000, 8000),
-        _on("mixture", KMeans(10, 8), 4000, 1000, 4000),
+        replace(_on("mixture", KMeans(10, 8), 4000, 1000, 4000), least_chance=0.25),
         _on("ten_digits", Perceptron(65, 16, 10), 1000, 297, 500, "digits_perceptron"),
         _on("cover", Perceptron(55, 16, 7), 20_000, 4000, 8000, "cover_perceptron"),
         _on("million", Logistic(WIDE), MILLION, 10_000, 40_000),
