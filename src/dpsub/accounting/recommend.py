@@ -199,4 +199,6 @@ class _Search:
         return noise * self._played(noise, play).spread
 
     def _played(self, noise: float, play: int | None) -> Composition:
-        return self._proof(noise) if play is None else self._proof(noise).plays[play]
+        proof = self._proof(noise)
+        # less noise may leave fewer choices of data sets: any of them is an attack
+        return proof if play is None else proof.plays[min(play, len(proof.plays) - 1)]

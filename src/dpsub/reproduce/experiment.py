@@ -144,6 +144,10 @@ class Experiment(abc.ABC):
         """Return the number of replicates; 1 for a deterministic grid."""
         return int(getattr(settings, "replicates", 1))
 
+    def records_a_replicate(self, settings: Any) -> int:
+        """Return the number of records of each replicate of a cell, by which a sweep is measured."""
+        return 1
+
     def cells(self, settings: Any) -> Iterator[Any]:
         """Yield `settings` narrowed to each of its cells: by default to one value of each of the `axes`."""
         for point in itertools.product(*(getattr(settings, name) for name in self.axes)):

@@ -397,14 +397,16 @@ class SweepPlan:
         jobs = self.jobs.values()
         seconds = sorted((job.seconds for job in jobs), reverse=True)
         memory = sorted((job.memory for job in jobs), reverse=True)
-        unfinished = {work.cell.digest for job in jobs for work in job.work}
+        left = [work for job in jobs for work in job.work]
+        records = {name: self.known[cell.experiment].records_a_replicate(cell.settings)
+                   for name, (cell, _) in self.wanted.items()}  # fmt: skip
         code = {name: self.code(name) for name in self.experiments}
         wall = max(sum(seconds) / cores, seconds[0]) if seconds else 0.0
         return {
             "cells": len(self.wanted),
-            "cells_finished": len(self.wanted) - len(unfinished),
-            "records": sum(count for _, count in self.wanted.values()),
-            "records_to_compute": sum(work.stop - work.first for job in jobs for work in job.work),
+            "cells_finished": len(self.wanted) - len({work.cell.digest for work in left}),
+            "records": sum(records[name] * count for name, (_, count) in self.wanted.items()),
+            "records_to_compute": sum(records[work.cell.digest] * (work.stop - work.first) for work in left),
             "jobs": len(jobs),
             "core_hours": sum(seconds) / 3600,
             "cores": cores,

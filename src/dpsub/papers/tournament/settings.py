@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dpsub.accounting import search
+from dpsub.accounting import recommend, search
 from dpsub.accounting.account import Proof, Release
-from dpsub.accounting.recommend import CYCLE, SCHEMES, Plan, scheme
+from dpsub.accounting.recommend import CYCLE, SCHEMES, Needed, Plan, scheme
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied, known
@@ -28,12 +28,12 @@ TIGHT = ("wor", "wr")
 _NEVER = 3600.0  # seconds, of a bound that takes some: a limit that is met would make numbers depend on the machine
 _AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, "cyclic_poisson": CYCLE}
 """How many batches' records a scheme needs."""
-_BY_RATIO = {
-    "add_remove": ("poisson", "random_allocation", "k_of_t", "cyclic_poisson"),
-    "zero_out": ("poisson", "wor", "random_allocation", "k_of_t", "shuffle", "cyclic_poisson"),
-    "substitute": ("poisson", "wor", "random_allocation", "k_of_t", "shuffle", "cyclic_poisson"),
-}
-"""Schemes whose ends depend on n and m by n / m alone. A record more makes n + 1 of those of a sample of fixed size."""
+_UNSIZED = ("poisson", "random_allocation", "k_of_t", "cyclic_poisson", "deterministic")
+"""Schemes under which a record's steps have nothing to do with other records: who is removed might as well be put to 0,
+so that add_remove has the ends of zero_out, and n and m count by n / m alone."""
+_BY_RATIO = (*_UNSIZED, "wor", "shuffle")
+"""Schemes whose ends under zero_out and substitute depend on n and m by n / m alone: by the chance to be in a step, or
+the number of steps. Under add_remove a sample of fixed size has a record more to choose from, n + 1."""
 
 Scheme = Annotated[str, known("scheme", lambda: SCHEMES), Field(description="A scheme of `SCHEMES`.")]
 Trained = Annotated[
@@ -101,27 +101,22 @@ class Cell:
 
     @property
     def law(self) -> tuple[Any, ...]:
-        """What cells share whose ends are the same at the same noise, and their delta.
-
-        Where it is public in which step a record can be, only the number of epochs counts; elsewhere a record's chance
-        to be in a step, or the number of steps, which are n / m: `_BY_RATIO` says where that is all.
-        """
+        """What cells share whose ends are the same at the same noise, and their delta."""
+        unsized = self.sampler in _UNSIZED
+        relation = "zero_out" if unsized and self.adjacency == "add_remove" else self.adjacency
         sizes: tuple[Any, ...] = (self.n, self.m)
-        if self.sampler == "deterministic":
+        if self.sampler == "deterministic":  # a record is in one known step of each epoch
             sizes = ()
-        elif self.sampler in _BY_RATIO[self.adjacency]:
+        elif unsized or (self.sampler in _BY_RATIO and self.adjacency != "add_remove"):
             sizes = (Fraction(self.n, self.m),)
-        return self.adjacency, self.sampler, self.epochs, self.target_delta, self.tight, *sizes
+        return relation, self.sampler, self.epochs, self.target_delta, self.tight, *sizes
 
-
-@dataclass(frozen=True)
-class Needed:
-    """The noise of a cell, and what is known about it at the target delta."""
-
-    noise_multiplier: float  # proved: scale of the noise on the sum over the norm bound of one record
-    necessary: float  # with so much noise or less an attack exceeds the target; 0 where none is known
-    epsilon_lower: float  # attained by an attack
-    epsilon_upper: float  # proved
+    @property
+    def entry(self) -> Entry:
+        """The entry of a grid that stands for this cell alone."""
+        fields = {**vars(self), "samplers": self.sampler}
+        fixed: dict[str, Any] = {name: (fields[name],) for name in Entry.model_fields if name != "tight"}
+        return Entry.model_construct(tight=self.tight, **fixed)
 
 
 _FOUND: dict[tuple[Any, ...], Needed] = {}
@@ -137,13 +132,23 @@ def needed(cell: Cell) -> Needed:
     """
     key = (*cell.law, cell.target_epsilon)
     if key not in _FOUND:
-        found = search.calibrate(
-            cell.plan, cell.n, epsilon=cell.target_epsilon, delta=cell.target_delta, steps=cell.steps,
-            adjacency=cell.adjacency, accuracy=ACCURACY, tight=cell.tight, time_limit=_NEVER if cell.tight else None,
-        )  # fmt: skip
-        account = found.account
-        _FOUND[key] = Needed(found.noise_multiplier, found.refuted or 0.0, account.lower, account.upper)
+        _FOUND[key] = (_tightly if cell.tight else _quickly)(cell)
     return _FOUND[key]
+
+
+def _quickly(cell: Cell) -> Needed:
+    return recommend.needed(
+        cell.plan, cell.n, cell.steps, epsilon=cell.target_epsilon, delta=cell.target_delta, adjacency=cell.adjacency,
+        accuracy=ACCURACY,
+    )  # fmt: skip
+
+
+def _tightly(cell: Cell) -> Needed:
+    found = search.calibrate(
+        cell.plan, cell.n, epsilon=cell.target_epsilon, delta=cell.target_delta, steps=cell.steps,
+        adjacency=cell.adjacency, accuracy=ACCURACY, tight=True, time_limit=_NEVER,
+    )  # fmt: skip
+    return Needed(found.noise_multiplier, found.refuted or 0.0, found.account.lower, found.account.upper)
 
 
 @cache
@@ -190,13 +195,43 @@ def left_out(grid: Sequence[Entry]) -> Counter[str]:
     return Counter(reason for reason in map(why_not, _product(grid)) if reason)
 
 
+def sized(n: Sequence[int], ratios: Sequence[int], **other: Any) -> tuple[Entry, ...]:
+    """Return an entry for each n, with batches of n over each of the ratios: those of 10 records and more."""
+    return tuple(Entry(n=(one,), m=tuple(one // ratio for ratio in ratios if 10 * ratio <= one), **other) for one in n)
+
+
+_SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+
+
 class TournamentGrid(kinds.Group):
     """The cells whose noise is computed."""
 
     grid: kinds.Several[Entry] = Field(
-        (Entry(n=(100_000,), m=(1000,), epochs=(10,)),),
+        (
+            # all schemes over epsilon, n / m and epochs
+            *sized((100_000,), (10, 100, 1000), epochs=(1, 10, 100)),
+            # and over n at one n / m
+            *sized((1_000, 10_000, 1_000_000, 10_000_000), (100,), epochs=(10,), target_epsilon=(1.0, 4.0)),
+            # and over delta
+            *sized((100_000,), (100,), epochs=(10,), target_epsilon=(1.0, 4.0), target_delta=(1e-5, 1e-8)),
+            # those whose ends depend on n / m alone
+            *sized(
+                _SIZES, (10, 20, 50, 100, 200, 500, 1000), samplers=_UNSIZED, adjacency=("add_remove", "zero_out"),
+                epochs=(1, 2, 5, 10, 20, 50, 100), target_delta=(1e-5,),
+            ),
+            # little noise
+            *sized(
+                (100_000,), (100, 1000), samplers=(*_UNSIZED, "shuffle"), adjacency=("zero_out", "substitute"),
+                epochs=(1, 10), target_epsilon=(16.0, 32.0),
+            ),
+            # the tight bound
+            *sized(
+                (100_000,), (100, 1000), samplers=TIGHT, adjacency=("substitute",), epochs=(1, 10),
+                target_epsilon=(0.5, 2.0, 8.0), tight=True,
+            ),
+        ),
         description="Entries, each standing for all combinations of its values.",
-    )
+    )  # fmt: skip
 
 
 class TournamentTrainings(kinds.Group):

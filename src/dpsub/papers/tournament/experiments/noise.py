@@ -1,0 +1,84 @@
+"""The noise that every scheme needs over sizes, epochs and targets, proved, with what an attack refutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpsub.papers.tournament.settings import Cell, Entry, TournamentGrid, expanded, needed
+from dpsub.reproduce.experiment import Cost, Experiment, Run
+from dpsub.reproduce.settings import ExperimentSettings, Parts
+
+SECONDS = {
+    "poisson": 0.2, "truncated_poisson": 1.5, "wor": 0.25, "wr": 0.5, "must_ow": 8.0, "must_ww": 6.0,
+    "three_stage": 1.5, "random_allocation": 0.5, "k_of_t": 1.8, "shuffle": 4.0, "cyclic_poisson": 0.1,
+    "deterministic": 0.06,
+}  # fmt: skip
+"""Of one target, on the average over a random part of the grid, for each scheme."""
+SUBSTITUTED = {"random_allocation": 3.0, "k_of_t": 3.0, "tight": 8.0}
+"""Where a record is replaced, and by the tight bound."""
+MEMORY = 500.0
+
+
+@lru_cache(maxsize=4)
+def laws(grid: tuple[Entry, ...]) -> tuple[tuple[Cell, ...], ...]:
+    """Return the cells of a grid, each once, gathered by their laws."""
+    found: dict[Any, dict[Cell, None]] = {}
+    for cell in expanded(grid):
+        found.setdefault(cell.law, {})[cell] = None
+    return tuple(tuple(cells) for cells in found.values())
+
+
+def _seconds(cell: Cell) -> float:
+    kind = "tight" if cell.tight else cell.sampler
+    return SUBSTITUTED.get(kind, SECONDS.get(kind, 0.0)) if cell.adjacency == "substitute" else SECONDS[kind]
+
+
+class TournamentNoise(Experiment):
+    """Noise multipliers that are proved to meet a target; a record is one cell of the grid.
+
+    The column `replicate` is the number of the cell's law: all cells that share it are computed together, and once.
+    """
+
+    name: ClassVar[str] = "tournament_noise"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64", "adjacency": "str", "sampler": "str",
+        **dict.fromkeys(("n", "m", "epochs", "steps"), "int64"),
+        **dict.fromkeys(("target_epsilon", "target_delta"), "float64"), "tight": "int64",
+        **dict.fromkeys(("noise_multiplier", "necessary", "epsilon_lower", "epsilon_upper"), "float64"),
+    }  # fmt: skip
+    keys: ClassVar[tuple[str, ...]] = (
+        "adjacency", "sampler", "n", "m", "epochs", "target_epsilon", "target_delta", "tight"
+    )  # fmt: skip
+    variants: ClassVar[tuple[str, ...]] = ("rigorous",)
+
+    class Settings(ExperimentSettings, TournamentGrid):
+        parts: Parts = 24
+
+    def replicates(self, settings: Settings) -> int:
+        """Return the number of laws."""
+        return len(laws(settings.grid))
+
+    def records_a_replicate(self, settings: Settings) -> int:
+        """Return the number of cells of the one law that a cell of a sweep is."""
+        return sum(1 for _ in expanded(settings.grid))
+
+    def cells(self, settings: Settings) -> Iterator[Settings]:
+        """Yield the settings of one law each."""
+        for cells in laws(settings.grid):
+            yield settings.model_copy(update={"grid": tuple(cell.entry for cell in cells)})
+
+    def cost(self, settings: Settings) -> Cost:
+        """Return the sum over laws and targets; the rates were measured on one core, over a random part of the grid."""
+        asked = {(cell.law, cell.target_epsilon): cell for cell in expanded(settings.grid)}.values()
+        return Cost(sum(map(_seconds, asked)), 0.0, MEMORY)
+
+    def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        found = laws(settings.grid)
+        return self.frame([
+            {"replicate": number, **vars(cell), "steps": cell.steps, **needed(cell)._asdict()}
+            for number in run.replicates for cell in found[number]
+        ])  # fmt: skip
