@@ -234,10 +234,40 @@ class TournamentGrid(kinds.Group):
     )  # fmt: skip
 
 
+class Tuning(kinds.Closed):
+    """The candidates that every cell is tuned among: all pairs of a norm bound and a size of a step."""
+
+    seeds: int = Field(4, ge=1, le=100, description="Trainings of each candidate, whose mean loss counts.")
+    clips: kinds.Listed[kinds.Positive] = Field((0.1, 0.4, 1.6), description="Norm bounds of one record's gradient.")
+    moves: kinds.Listed[kinds.Positive] = Field(
+        (0.02, 0.07, 0.25, 0.8, 2.5, 8, 25, 80),
+        description="Step sizes times the norm bound: how far a step goes if all gradients are clipped and agree.",
+    )
+
+
+def _trainings(
+    datasets: tuple[str, ...], m: int, epochs: tuple[int, ...], target_epsilon: tuple[float, ...], delta: float = 1e-5
+) -> TrainingEntry:
+    """Return trainings of all schemes, under a relation by which each has a proof and under one that is weaker."""
+    return TrainingEntry(datasets=datasets, adjacency=("substitute", "zero_out"), m=(m,), epochs=epochs,
+                         target_epsilon=target_epsilon, target_delta=(delta,))  # fmt: skip
+
+
 class TournamentTrainings(kinds.Group):
-    """The cells that are trained."""
+    """The cells that are trained, and how they are tuned."""
+
+    tuning: Tuning = Tuning()
 
     trainings: kinds.Several[TrainingEntry] = Field(
-        (TrainingEntry(datasets=("digits",), adjacency=("zero_out",), m=(100,), epochs=(10,), target_epsilon=(1, 4)),),
+        (
+            _trainings(("digits", "digits_perceptron"), 20, (2, 5, 20), (0.5, 2, 8)),
+            _trainings(("breast_cancer",), 20, (10,), (0.5, 2, 8)),
+            _trainings(("linear", "mixture"), 80, (5,), (0.5, 2, 8)),
+            _trainings(("adult", "cover", "cover_perceptron"), 200, (5,), (0.5, 2, 8)),
+            _trainings(("cover",), 200, (2, 20), (2,)),
+            _trainings(("song",), 120, (5,), (0.5, 2, 8)),
+            _trainings(("ijcnn1",), 300, (5,), (0.5, 2, 8)),
+            _trainings(("million",), 1000, (1,), (2,), 1e-7),
+        ),
         description="Entries, each standing for all combinations of its values.",
     )
