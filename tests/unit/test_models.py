@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -214,10 +216,12 @@ def test_models_without_classes_have_no_accuracy() -> None:
         ({"clip": np.inf}, "clip must be finite"),
         ({"noise_multiplier": 1.0}, "a generator of noise a seed"),
         ({"divisor": 0}, "divisor must be above 0"),
+        ({"chances": np.linspace(0, 1, 20)}, "one in (0, 1] for each of the 20 rows"),
+        ({"chances": np.ones(4)}, "one in (0, 1] for each of the 20 rows"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong: dict[str, object], message: str) -> None:
     x, y = _data(MODELS["logistic"], 20)
     settings = {"initial": np.zeros((2, D)), "learning_rate": 0.1, "clip": 1.0, "divisor": 4, **wrong}
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
         train(MODELS["logistic"], x, y, _blocks(20, 4, 3, 2), **settings)

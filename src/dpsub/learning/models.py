@@ -47,7 +47,7 @@ class Model(abc.ABC):
     @property
     @abc.abstractmethod
     def width(self) -> int:
-        """Numbers that a record needs in one run's `backward`, about: what chunks are cut by."""
+        """Numbers that one run's `backward` needs for a record, about: what chunks are cut by."""
 
     @abc.abstractmethod
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
@@ -97,11 +97,8 @@ def _linear(weights: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     return flat.reshape(*flat.shape[:-2], k, a, flat.shape[-1])
 
 
-@dataclass(frozen=True)
-class Linear(Model):
-    """Squared error (x'w - y)^2."""
-
-    d: int
+class _Predictor(Model):
+    """A loss of x'w alone."""
 
     @property
     def n_parameters(self) -> int:
@@ -109,7 +106,14 @@ class Linear(Model):
 
     @property
     def width(self) -> int:
-        return self.d + 4
+        return 4
+
+
+@dataclass(frozen=True)
+class Linear(_Predictor):
+    """Squared error (x'w - y)^2."""
+
+    d: int
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
         return [(2 * (_linear(parameters[..., None, :], x) - y[..., None, None, :]), x)]
@@ -119,18 +123,10 @@ class Linear(Model):
 
 
 @dataclass(frozen=True)
-class Logistic(Model):
+class Logistic(_Predictor):
     """Cross-entropy (nats) of P(y = 1) = 1 / (1 + exp(-x'w)), y in {0, 1}."""
 
     d: int
-
-    @property
-    def n_parameters(self) -> int:
-        return self.d
-
-    @property
-    def width(self) -> int:
-        return self.d + 4
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
         return [(expit(_linear(parameters[..., None, :], x)) - y[..., None, None, :], x)]
@@ -184,7 +180,7 @@ class Softmax(_Classes):
 
     @property
     def width(self) -> int:
-        return self.d + 4 * self.classes
+        return 4 * self.classes
 
     def scores(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
         return _linear(parameters.reshape(*parameters.shape[:-1], self.classes, self.d), x)
@@ -207,7 +203,7 @@ class Perceptron(_Classes):
 
     @property
     def width(self) -> int:
-        return self.d + 4 * (self.hidden + self.classes)
+        return 4 * (self.hidden + self.classes)
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
         """Normal weights, for records of norm about 1; the scores are 0 at first."""
@@ -248,7 +244,7 @@ class KMeans(Model):
 
     @property
     def width(self) -> int:
-        return 4 * self.d + 4 * self.k
+        return 4 * (self.d + self.k)
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
         """Independent normal centres of norm about 0.3, for records of norm at most 1: none is out of reach of them."""
@@ -341,6 +337,8 @@ def train(
     if clips.min() <= 0 or multipliers.min() < 0 or (multipliers.any() and rngs is None):
         raise ArgumentError("clip must be above 0 and noise_multiplier at least 0, with a generator of noise a seed, "
                             f"got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}")  # fmt: skip
+    if chances is not None and (np.shape(chances) != (len(y),) or not 0 < np.min(chances) <= np.max(chances) <= 1):
+        raise ArgumentError(f"chances must be one in (0, 1] for each of the {len(y)} rows, got others")
     widest = max(int(block.distinct.max(initial=0)) for block in blocks)
     a_group = ROWS * (model.d + each * model.width) + each * p  # numbers
     for part in _slices(seeds, NUMBERS_AT_ONCE // (a_group * max(1, -(-widest // ROWS)))):
