@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.curve import Curve, curve
     from dpsub.accounting.events import ledger_of
     from dpsub.accounting.ledger import Ledger
+    from dpsub.accounting.recommend import recommend
     from dpsub.accounting.search import calibrate
     from dpsub.amplification.bounds import translate
     from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError, PlanError, UnsupportedError
@@ -38,6 +39,7 @@ _HOMES = {
     "accounting.events": ("ledger_of",),
     "accounting.curve": ("Curve", "curve"),
     "accounting.ledger": ("Ledger",),
+    "accounting.recommend": ("recommend",),
     "accounting.search": ("calibrate",),
     "amplification.bounds": ("translate",),
     "errors": ("ArgumentError", "DataError", "DpsubError", "NumericalError", "PlanError", "UnsupportedError"),
@@ -54,7 +56,7 @@ __all__ = [
     "Multistage", "MustOO", "MustOW", "MustWO", "MustWW", "NumericalError", "PlanError", "Poisson", "PoissonStage",
     "RandomAllocation", "Release", "Shuffle", "TruncatedPoisson", "UnsupportedError", "WithReplacement",
     "WithoutReplacement", "Wor", "Wr", "account", "amplify", "audit", "calibrate", "check", "curve", "law", "ledger_of",
-    "translate",
+    "recommend", "translate",
 ]  # fmt: skip
 
 

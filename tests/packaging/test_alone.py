@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "check poisson --rate 0.01 --noise-multiplier 1 --steps 100 --delta 1e-5 --claimed-epsilon 1",
     "curve": "curve poisson --rate 0.1 --noise-multiplier 2 --steps 2 --epsilon 1,2",
     "calibrate": "calibrate poisson --rate 0.1 --steps 2 --epsilon 1 --delta 1e-5",
+    "recommend": "recommend --n 1000 --batch-size 250 --epochs 1 --epsilon 1 --delta 1e-5 --adjacency zero_out",
     "amplify": "amplify wor --n 100 --m 10 --ratio 1 --epsilon 1",
     "law": "law must_ow --n 100 --b 20 --m 10",
     "audit": "audit poisson --rate 0.3 --noise-multiplier 2 --steps 2 --epsilon 1 --draws 100",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
 
+import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting.recommend import SCHEMES, needed, scheme
-from dpsub.errors import UnsupportedError
+from dpsub.accounting import recommend as source
+from dpsub.accounting.recommend import SCHEMES, Recommendation, needed, recommend, scheme
+from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
+from dpsub.sampling.frame import Frame
 
 RELATIONS = ("add_remove", "zero_out", "substitute")
 SLACK = 1.01  # of the accuracy asked for
@@ -59,3 +63,62 @@ def test_a_missing_proof_is_said() -> None:
     plan, steps = scheme("shuffle", 1000, 100, 1)
     with pytest.raises(UnsupportedError, match="under add_remove"):
         needed(plan, 1000, steps, epsilon=1.0, delta=1e-6, adjacency="add_remove")
+
+
+@pytest.fixture(scope="module")
+def found() -> Recommendation:
+    target = {"epsilon": 2.0, "delta": 1e-5, "adjacency": "zero_out"}
+    return recommend(2000, batch_size=200, epochs=2, **target, time_limit=600)
+
+
+def test_every_scheme_is_answered_or_left_out_with_a_reason(found: Recommendation) -> None:
+    assert sorted([*(one.name for one in found.schemes), *found.left_out]) == sorted(SCHEMES) == sorted(source._ORDER)
+    assert "zero_out" in found.left_out["must_ow"]
+    noises = [one.noise_multiplier for one in found.schemes]
+    assert [one.ratio for one in found.schemes] == pytest.approx([noise / noises[0] for noise in noises])
+    assert noises[0] <= min(noises) * 1.003
+    assert found.noise_on_mean == noises[0] / 200
+    assert found.even == tuple(one.name for one in found.schemes[1:] if one.refuted < noises[0])
+
+
+def test_what_a_scheme_costs(found: Recommendation) -> None:
+    by_name = {one.name: one for one in found.schemes}
+    rng = np.random.default_rng(5)
+    for name, one in by_name.items():
+        blocks = [one.sampler.draw_block(Frame(2000), one.steps, rng) for _ in range(40)]
+        sizes = np.array([block.sizes for block in blocks])
+        deviation = sizes.sum(axis=1).std() / math.sqrt(len(blocks))
+        assert abs(sizes.sum(axis=1).mean() - one.gradients) <= 5 * deviation + 1e-9 * one.gradients, name
+        assert sizes.max() <= one.likely_batch <= one.largest_batch, name
+        epochs = blocks[0].indices[: int(sizes[0, :10].sum())]
+        assert (sorted(epochs) == list(range(2000))) == one.every_epoch, name
+
+
+def test_the_reasons_follow_from_the_numbers(found: Recommendation) -> None:
+    by_name = {one.name: one for one in found.schemes}
+    least, fixed, shuffled = found.reasons
+    assert least.startswith(f"{found.schemes[0].name} needs the least noise")
+    assert f"{by_name['wor'].ratio - 1:.1%} more noise" in fixed
+    assert by_name["shuffle"].refuted > by_name["poisson"].noise_multiplier
+    assert shuffled.endswith("is refuted for it.")
+    assert not any("may need as little" in reason for reason in found.reasons) or found.even
+
+
+def test_a_scheme_without_its_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(plan: object, *args: object, **rest: object) -> object:
+        if isinstance(plan, dpsub.Wor):
+            raise NumericalError("out of time")
+        return source.Needed(2.0, 0.0, 0.5, 1.0)
+
+    monkeypatch.setattr(source, "needed", slow)
+    found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)
+    assert "share of the time" in found.left_out["wor"]
+    assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": 0.0}, {"delta": 1.0}, {"batch_size": 1001}, {"adjacency": "edit"},
+                                   {"epochs": 0}, {"time_limit": 0.0}], ids=str)  # fmt: skip
+def test_a_question_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+    asked = {"batch_size": 10, "epochs": 1, "epsilon": 1.0, "delta": 1e-5, **wrong}
+    with pytest.raises(ArgumentError):
+        recommend(1000, **asked)

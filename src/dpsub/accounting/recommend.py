@@ -1,10 +1,11 @@
-"""Subsampling schemes of given sizes, by name: what `dpsub recommend` and the tournament compare."""
+"""Subsampling schemes of given sizes, by name, the noise that each needs, and which of them needs least."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from dpsub.accounting.pld import time_limited
 from dpsub.accounting.search import MOST_NOISE, SafeRoot, safe_root
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
+from dpsub.relations import Relation
 from dpsub.sampling import (
     CyclicPoisson,
     Deterministic,
@@ -35,9 +37,20 @@ from dpsub.sampling import (
 CYCLE = 10
 """Groups of cyclic Poisson sampling."""
 _LIMITS: dict[str, Any] = {"name": "a noise multiplier", "least": MIN_SCALE, "most": MOST_NOISE}
-_FINER, _ATTACKED, _FINEST = 0.8, 24.0, 64.0
-"""Steps of a grid in a standard deviation of the loss: of proofs at first, times the root of 1 / accuracy, as what
-grids add falls with the square of the step; of attacks; and after which proofs are refined no more."""
+_FIRST, _ATTACKED, _FINEST = 2.0, 24.0, 64.0
+"""Steps of a grid in a standard deviation of the loss: of proofs at first, of attacks, and from where on proofs are
+refined no more."""
+_ROUGH, _CHARGED = 0.05, 0.25  # accuracy at first, and what grids may add to the noise, in units of the accuracy
+_OF_SEVERAL = 0.01  # accuracy of attacks, at least, where there are several: none of them attains what is proved
+
+_ORDER = (
+    "poisson", "wor", "random_allocation", "deterministic", "truncated_poisson", "k_of_t", "wr", "cyclic_poisson",
+    "shuffle", "three_stage", "must_ow", "must_ww",
+)  # fmt: skip
+"""In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
+_ACCURACY = 3e-3
+_SHARE = 0.5  # of the time that is left, for the next scheme
+_EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 
 Plan = Sampler | Schedule
 
@@ -151,8 +164,8 @@ class _Search:
         self.value, self._unit = cache(self._value), cache(self._unit_near)
 
     def proved(self, start: float | None) -> tuple[SafeRoot, float]:
-        """Where the upper end meets the target, and its value there."""
-        steepness, finer = 1.0, _FINER / math.sqrt(self.accuracy)
+        """Where the upper end meets the target, and its value there; on coarse grids first."""
+        steepness, finer, accuracy = 1.0, _FIRST, max(_ROUGH, self.accuracy)
         if start is None:
             try:
                 near = safe_root(lambda s: self._proof(s).spread, self.spread, start=1.0, accuracy=0.5, **_LIMITS)
@@ -160,32 +173,45 @@ class _Search:
                 start = MOST_NOISE  # the proof is asked last, and gives the reason
             else:
                 start, steepness = near.root, near.steepness
+        best: tuple[SafeRoot, float] | None = None
         while True:
-            found = self._root(finer, None, start, steepness)
+            try:
+                found = self._root(finer, None, start, steepness, accuracy)
+            except NumericalError:  # not in the time
+                if best is None:
+                    raise
+                return best
             upper, better = (self.value(found.safe, finer * half, None) for half in (1, 2))
-            charged, steepness = upper - better, found.steepness
-            if charged <= self.accuracy * steepness * self.epsilon or not better or finer >= _FINEST:
-                return found, min(upper, better)
-            start, finer = found.safe * (better / self.epsilon) ** (1 / steepness), 4 * finer
+            if best is None or found.safe < best[0].safe:
+                best = found, min(upper, better)
+            steepness = found.steepness
+            charged = (upper - better) / (self.epsilon * steepness * self.accuracy * _CHARGED)
+            if (charged <= 1 and accuracy == self.accuracy) or not 0 < better < math.inf or finer >= _FINEST:
+                return best
+            start, accuracy = found.safe * (better / self.epsilon) ** (1 / steepness), self.accuracy
+            # what a grid adds falls with the square of its step
+            finer *= 2.0 ** math.ceil(math.log2(max(charged, 1.0)) / 2)
 
     def refuted(self, found: SafeRoot) -> tuple[float, float]:
         """The most noise at which an attack was seen to exceed the target, 0 if none was, and what that attack attains
         at the noise found."""
-        best, which = 0.0, 0
+        best, which, plays = 0.0, 0, self._proof(found.safe).plays
+        accuracy = self.accuracy if len(plays) == 1 else max(self.accuracy, _OF_SEVERAL)
         start = (found.safe if found.unsafe is None else found.unsafe) * (1 - self.accuracy)
-        for play, composition in enumerate(self._proof(found.safe).plays):
-            if not composition.attacked or (best and self.value(best, _ATTACKED, play) <= self.epsilon):
+        for play, composition in enumerate(plays):
+            more = self.epsilon * (1 + accuracy * found.steepness)  # at the best noise, if it is to be overtaken
+            if not composition.attacked or (best and self.value(best, _ATTACKED, play) <= more):
                 continue
             try:
-                unsafe = self._root(_ATTACKED, play, best or start, found.steepness).unsafe
+                unsafe = self._root(_ATTACKED, play, best or start, found.steepness, accuracy).unsafe
             except NumericalError:  # not in the time
                 break
             if unsafe is not None and unsafe > best:
                 best, which = unsafe, play
         return best, self.value(found.safe, _ATTACKED, which)
 
-    def _root(self, finer: float, play: int | None, start: float, steepness: float) -> SafeRoot:
-        limits = {"start": start, "steepness": steepness, "accuracy": self.accuracy, **_LIMITS}
+    def _root(self, finer: float, play: int | None, start: float, steepness: float, accuracy: float) -> SafeRoot:
+        limits = {"start": start, "steepness": steepness, "accuracy": accuracy, **_LIMITS}
         return safe_root(lambda noise: self.value(noise, finer, play), self.epsilon, **limits)
 
     def _value(self, noise: float, finer: float, play: int | None) -> float:
@@ -202,3 +228,188 @@ class _Search:
         proof = self._proof(noise)
         # less noise may leave fewer choices of data sets: any of them is an attack
         return proof if play is None else proof.plays[min(play, len(proof.plays) - 1)]
+
+
+@dataclass(frozen=True)
+class SchemeNoise:
+    """What one scheme needs and costs.
+
+    Attributes
+    ----------
+    name : str
+        Of `SCHEMES`.
+    sampler : Sampler or Schedule
+        What draws its batches.
+    noise_multiplier : float
+        Proved.
+    refuted : float
+        With this noise multiplier or less an attack exceeds the target; 0 if none is known to.
+    ratio : float
+        Of the noise multiplier to the least one.
+    steps : int
+        Number of batches.
+    gradients : float
+        Expected number of gradients of the training: records of all batches, copies within a batch counted once.
+    largest_batch, likely_batch : int
+        Size of the largest batch possible, and one that no batch of the training exceeds with probability 99.9 %.
+    every_epoch : bool
+        Whether each record is in one batch of each epoch.
+    """
+
+    name: str
+    sampler: Plan
+    noise_multiplier: float
+    refuted: float
+    ratio: float
+    steps: int
+    gradients: float
+    largest_batch: int
+    likely_batch: int
+    every_epoch: bool
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Schemes by the noise that is proved for them.
+
+    Attributes
+    ----------
+    schemes : tuple of SchemeNoise
+        The least noise first; those that are as close as the search is accurate, 0.3 %, in the order of their use.
+    even : tuple of str
+        Schemes for which no attack refutes the noise of the first one: they may need as little.
+    left_out : dict
+        Why the others are not among them, by name.
+    noise_on_mean : float
+        Noise on the mean gradient of a batch over the clipping norm: noise multiplier of the first over batch size.
+    reasons : tuple of str
+        The answer in sentences.
+    """
+
+    schemes: tuple[SchemeNoise, ...]
+    even: tuple[str, ...]
+    left_out: dict[str, str]
+    noise_on_mean: float
+    reasons: tuple[str, ...]
+
+
+def recommend(
+    n: int, *, batch_size: int, epochs: int, epsilon: float, delta: float, adjacency: str = "add_remove",
+    time_limit: float = 20.0,
+) -> Recommendation:  # fmt: skip
+    """Say which subsampling scheme needs the least noise for a target, by what is proved, and what each costs.
+
+    Parameters
+    ----------
+    n, batch_size, epochs : int
+        Number of records, (expected) size of a batch, and epochs of n / batch_size steps, rounded up.
+    epsilon, delta : float
+        Target for the whole training: epsilon in nats, above 0, and delta in (0, 1).
+    adjacency : {"add_remove", "zero_out", "substitute"}
+        As in `dpsub.account`, the same for all schemes.
+    time_limit : float
+        Seconds, for all schemes together; those of which nothing was proved in their share of it are left out.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+    UnsupportedError
+        If no scheme was proved to meet the target.
+
+    Examples
+    --------
+    >>> import dpsub
+    >>> target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
+    >>> found = dpsub.recommend(1000, batch_size=250, epochs=1, **target, time_limit=60)
+    >>> found.schemes[0].name, 2.03 < found.schemes[0].noise_multiplier < 2.05
+    ('random_allocation', True)
+    >>> wor = next(one for one in found.schemes if one.name == "wor")
+    >>> wor.refuted > found.schemes[0].noise_multiplier    # an attack shows that WOR needs more
+    True
+    """
+    target: dict[str, Any] = {
+        "epsilon": checks.real("epsilon", epsilon, above=0), "delta": checks.real("delta", delta, above=0, below=1),
+        "adjacency": checks.one_of("adjacency", adjacency, list(Relation)),
+    }  # fmt: skip
+    deadline = time.monotonic() + checks.real("time_limit", time_limit, above=0)
+    n = checks.integer("n", n, at_least=1)
+    m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
+    steps = scheme("poisson", n, m, epochs)[1]
+    noises: dict[str, tuple[Plan, Needed]] = {}
+    left_out: dict[str, str] = {}
+    for name in _ORDER:
+        try:
+            plan, _ = scheme(name, n, m, epochs)
+            share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
+            noises[name] = plan, needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
+        except NumericalError:
+            left_out[name] = "nothing was proved of it in its share of the time; allow more"
+        except (ArgumentError, UnsupportedError) as error:
+            left_out[name] = str(error)
+    if not noises:
+        raise UnsupportedError(f"no scheme was proved to meet the target, poisson not as: {left_out['poisson']}")
+    once = {"random_allocation", "shuffle", "deterministic"}
+    once |= {"k_of_t"} if epochs == 1 else set()
+    once |= {"poisson", "truncated_poisson", "wor"} if m == n else {"cyclic_poisson"} if CYCLE * m == n else set()
+    least = min(found.noise_multiplier for _, found in noises.values())
+    schemes = [
+        SchemeNoise(
+            name, plan, found.noise_multiplier, found.necessary, found.noise_multiplier / least, steps,
+            plan.expected_distinct(n) * steps, *_batches(name, plan, n, m, steps), every_epoch=name in once,
+        )
+        for name, (plan, found) in noises.items()
+    ]  # fmt: skip
+    # what the search cannot tell apart stands in the order of its use
+    close = least * (1 + _ACCURACY)
+    schemes.sort(key=lambda one: (max(one.noise_multiplier, close), _ORDER.index(one.name)))
+    least = schemes[0].noise_multiplier
+    even = tuple(one.name for one in schemes[1:] if one.refuted < least)
+    return Recommendation(tuple(schemes), even, left_out, least / m, _reasons(schemes, even, left_out))
+
+
+def _batches(name: str, plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
+    """The largest batch possible, and one that no batch exceeds but with probability `_EXCEEDED`."""
+    if name not in ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson"):
+        return m, m
+    largest = -(-n // CYCLE) if name == "cyclic_poisson" else n
+    if isinstance(plan, TruncatedPoisson):
+        largest = plan.max_batch
+    # Bernstein's inequality for each batch, a sum of independent inclusions of mean m, and a union bound
+    logs = math.log(steps / _EXCEEDED)
+    return largest, min(largest, math.ceil(m + logs / 3 + math.sqrt((logs / 3) ** 2 + 2 * logs * m)))
+
+
+def _reasons(schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]) -> tuple[str, ...]:
+    """What follows from the numbers, those of proofs rounded up and those of attacks down."""
+    first, by_name = schemes[0], {one.name: one for one in schemes}
+
+    def proved(one: SchemeNoise) -> str:
+        return f"{one.noise_multiplier * (1 + 5e-5):.5g}"
+
+    def refuted(one: SchemeNoise) -> str:
+        return f"{one.refuted * (1 - 5e-5):.5g}"
+
+    others = "attacks refute that noise for all others" if len(schemes) > 1 else "nothing is proved of another"
+    if even:
+        others = f"no attack refutes that noise for {', '.join(even)}, which may need as little"
+    reasons = [f"{first.name} needs the least noise that is proved, {proved(first)}; {others}."]
+    fixed = [one for one in schemes if one.name in ("wor", "wr", "must_ow", "must_ww", "three_stage")]
+    if fixed and fixed[0] is not first:
+        more, certain = fixed[0].ratio - 1, fixed[0].refuted / first.noise_multiplier - 1
+        known = f", and at least {certain:.1%} more by an attack" if certain > 0 else ""
+        size = f"Independent batches of one size ({fixed[0].name})"
+        reasons.append(f"{size} are proved with {more:.1%} more noise{known}.")
+    poisson, shuffle = by_name.get("poisson"), by_name.get("shuffle")
+    if shuffle is None:
+        reasons.append(f"Do not give a shuffled loader the noise of poisson: {left_out['shuffle']}.")
+    elif poisson is not None and shuffle is not first:
+        failing = shuffle.refuted >= poisson.noise_multiplier
+        reasons.append(
+            f"A shuffled loader is proved with {proved(shuffle)}, as if nothing were random, and an attack refutes "
+            f"{refuted(shuffle)}: the noise of poisson, {proved(poisson)}, is {'refuted' if failing else 'not proved'} "
+            "for it."
+        )
+    if first.noise_multiplier == MIN_SCALE:
+        reasons.append(f"{MIN_SCALE:g} is the least noise that is considered: ratios to it say little.")
+    return tuple(reasons)

@@ -41,6 +41,7 @@ COMMANDS = {
     "record": "enter releases into a ledger, if a budget allows them",
     "ledger": "what all releases in a ledger have cost together",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
+    "recommend": "which subsampling scheme needs the least noise for a training, and what each costs",
     "advise": "what each sampling design gives on a frame: privacy, sample size, variance of a total",
     "brdp": "budget recycling: noise redrawn while it is too large, and what its privacy really is",
     "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
