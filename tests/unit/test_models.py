@@ -95,11 +95,11 @@ def test_no_contribution_is_longer_than_the_clip(model: Model) -> None:
 
 
 def test_thinned_batches_have_the_mean_of_all_records_and_no_longer_contributions() -> None:
-    model, clip, n = MODELS["kmeans"], 0.5, 60
+    model, clip, n = MODELS["kmeans"], 6.0, 60
     x, y = _data(model, n)
     start, chances = _start(model, 1), np.random.default_rng(2).uniform(0.05, 1.0, n)
     settings = {"initial": start, "learning_rate": 1.0, "divisor": 1.0}
-    expected = np.zeros(model.n_parameters)
+    expected, cut = np.zeros(model.n_parameters), list[bool]()
     for record in range(n):
         one = Samples(np.array([record]), np.array([1]), np.array([0, 1]))
         kept = start - train(model, x, y, [one], clip=clip, chances=chances, **settings)
@@ -107,6 +107,8 @@ def test_thinned_batches_have_the_mean_of_all_records_and_no_longer_contribution
         np.testing.assert_allclose(kept, alone / chances[record], rtol=1e-12)
         assert np.linalg.norm(kept) <= clip * (1 + 1e-14)
         expected += alone[0]
+        cut.append(np.linalg.norm(alone) > clip * chances[record] * (1 - 1e-9))
+    assert 10 < sum(cut) < n - 10, "some gradients are longer than their bound, some are not"
     whole = Samples(np.tile(np.arange(n), 4000), np.ones(4000 * n, dtype=int), n * np.arange(4001))
     thinned = whole.thinned(chances, np.random.default_rng(3))
     sums = np.array([start[0] - train(model, x, y, [thinned[t : t + 1]], clip=clip, chances=chances, **settings)[0]
@@ -199,6 +201,14 @@ def test_full_batches_of_k_means_end_where_lloyd_ends() -> None:
     peer = Peer(3, init=start.reshape(3, 2), n_init=1).fit(x)
     np.testing.assert_allclose(found.reshape(3, 2), peer.cluster_centers_, atol=1e-6)
     assert model.loss(found, x, np.zeros(n))[0] * n == pytest.approx(peer.inertia_)
+
+
+def test_of_equally_near_centres_one_moves() -> None:
+    model = KMeans(2, 3)
+    one = Samples(np.array([0]), np.array([1]), np.array([0, 1]))
+    found = train(model, np.ones((1, 2)), np.zeros(1), [one], initial=np.zeros((1, 6)), learning_rate=0.25, clip=9.0,
+                  divisor=1.0)  # fmt: skip
+    assert found.reshape(3, 2).tolist() == [[0.5, 0.5], [0, 0], [0, 0]]
 
 
 def test_models_without_classes_have_no_accuracy() -> None:
