@@ -181,7 +181,7 @@ def test_published_trainings_are_plenty() -> None:
     settings = TRAININGS.settings({})
     groups = expanded(settings)
     assert settings.replicates * sum(len(one.cells) for one in groups) > 10_000
-    assert {one.sampler for one in groups} == {"nonprivate", *SCHEMES}
+    assert {one.sampler for one in groups} == {"nonprivate", "importance", *SCHEMES}
     assert {one.dataset for one in groups} == set(tasks.TASKS)
 
 
@@ -192,3 +192,16 @@ def test_published_trainings_are_plenty() -> None:
 def test_what_cannot_be_trained_is_refused(wrong: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         TRAININGS.settings({"trainings": wrong})
+
+
+def test_importance_sampling_takes_fewer_gradients_with_the_noise_of_poisson() -> None:
+    entry = {"datasets": ["mixture", "breast_cancer"], "samplers": ["poisson", "importance"], "m": 80, "epochs": 1}
+    over = {"tuning": OVER["tuning"], "trainings": [{**entry, "target_epsilon": 2}]}
+    found = (
+        TRAININGS.compute(over, replicates=range(4), **RUN).set_index(["dataset", "sampler", "replicate"]).sort_index()
+    )
+    assert ("breast_cancer", "importance", 0) not in found.index, "nothing to thin"
+    thinned, whole = found.loc["mixture", "importance"], found.loc["mixture", "poisson"]
+    assert (thinned["noise_multiplier"] == whole["noise_multiplier"]).all()
+    assert (thinned["gradients"] < 0.8 * whole["gradients"]).all()
+    assert thinned["gradients"].mean() == pytest.approx(thinned["gradients_expected"].iloc[0], rel=0.05)

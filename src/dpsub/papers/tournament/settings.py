@@ -21,6 +21,8 @@ from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied, known
 
 NONPRIVATE = "nonprivate"
 """The scheme of trainings without privacy: Poisson batches, no noise, and no target."""
+IMPORTANCE = "importance"
+"""The scheme of trainings on Poisson batches that are thinned by the norms of records, with Poisson's noise."""
 ACCURACY = 5e-3
 """Relative distance of a noise multiplier from a smaller one that is not proved."""
 TIGHT = ("wor", "wr")
@@ -37,8 +39,9 @@ the number of steps. Under add_remove a sample of fixed size has a record more t
 
 Scheme = Annotated[str, known("scheme", lambda: SCHEMES), Field(description="A scheme of `SCHEMES`.")]
 Trained = Annotated[
-    str, known("scheme", lambda: (NONPRIVATE, *SCHEMES)), Field(description="A scheme of `SCHEMES`, or nonprivate.")
-]
+    str, known("scheme", lambda: (NONPRIVATE, IMPORTANCE, *SCHEMES)),
+    Field(description="A scheme of `SCHEMES`, importance (for tasks whose records differ in norm), or nonprivate."),
+]  # fmt: skip
 Adjacency = Literal["add_remove", "zero_out", "substitute"]
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
@@ -62,7 +65,8 @@ class TrainingEntry(kinds.Closed):
     datasets: Varied[Name] = Field(description="Tasks.")
     adjacency: Varied[Adjacency] = Field("zero_out", description="How neighbours differ.", validate_default=True)
     samplers: Varied[Trained] = Field(
-        (NONPRIVATE, *SCHEMES), description="Schemes; nonprivate has no target and is trained once for all of them."
+        (NONPRIVATE, *SCHEMES, IMPORTANCE),
+        description="Schemes; nonprivate has no target and is trained once for all of them.",
     )
     m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
     epochs: Varied[kinds.Count] = Field(description="Epochs, each of n / m steps.")
@@ -257,7 +261,6 @@ class TournamentTrainings(kinds.Group):
     """The cells that are trained, and how they are tuned."""
 
     tuning: Tuning = Tuning()
-
     trainings: kinds.Several[TrainingEntry] = Field(
         (
             _trainings(("digits", "digits_perceptron"), 20, (2, 5, 20), (0.5, 2, 8)),

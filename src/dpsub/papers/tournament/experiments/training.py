@@ -20,6 +20,7 @@ from dpsub.errors import ArgumentError
 from dpsub.learning import models
 from dpsub.papers.tournament import tasks
 from dpsub.papers.tournament.settings import (
+    IMPORTANCE,
     NONPRIVATE,
     Cell,
     Needed,
@@ -30,7 +31,7 @@ from dpsub.papers.tournament.settings import (
     why_not,
 )
 from dpsub.reproduce.experiment import Cost, Experiment, Run
-from dpsub.reproduce.settings import ExperimentSettings, Replicates
+from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates
 from dpsub.sampling.frame import Frame
 from dpsub.streams import Streams
 
@@ -66,8 +67,8 @@ class Group:
 
     @property
     def batches(self) -> str:
-        """Scheme of the batches."""
-        return "poisson" if self.sampler == NONPRIVATE else self.sampler
+        """Scheme of the batches: those of importance sampling are Poisson's, thinned."""
+        return "poisson" if self.sampler in (NONPRIVATE, IMPORTANCE) else self.sampler
 
     @cached_property
     def plan(self) -> Plan:
@@ -84,6 +85,11 @@ class Group:
                 "steps": self.steps}  # fmt: skip
 
 
+def accounted(cell: Cell) -> Cell:
+    """Return the cell whose noise a cell needs: that of whole batches where they are thinned (accounting.md, 3.2)."""
+    return replace(cell, sampler="poisson") if cell.sampler == IMPORTANCE else cell
+
+
 def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, Group]]:
     """Yield the groups of an entry, each with the entry that stands for it alone; what has no proof is left out."""
     for dataset, m, epochs, sampler in itertools.product(entry.datasets, entry.m, entry.epochs, entry.samplers):
@@ -95,7 +101,9 @@ def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, Group]]:
             targets = itertools.product(entry.adjacency, entry.target_epsilon, entry.target_delta)
             tried = (Cell(adjacency, sampler, n, m, epochs, float(epsilon), float(delta))
                      for adjacency, epsilon, delta in targets)  # fmt: skip
-            cells = [cell for cell in tried if not why_not(cell)]
+            cells = [cell for cell in tried if not why_not(accounted(cell))]
+            if sampler == IMPORTANCE and tasks.TASKS[dataset].least_chance == 1:
+                cells = []  # nothing to thin
             alone |= {name: getattr(entry, name) for name in ("adjacency", "target_epsilon", "target_delta")}
         if cells:
             yield TrainingEntry(**alone), Group(dataset, sampler, m, epochs, tuple(cells))
@@ -127,21 +135,24 @@ def trained(
     paired: dict[str, Any] = {"dataset": group.dataset, "steps": steps}
     drawn = {**paired, "sampler": group.batches, "m": group.m, "epochs": group.epochs}
     noise, clip, learning_rate = map(np.array, zip(*fits, strict=True))
+    chances = task.chances(data.x) if group.sampler == IMPORTANCE else None
     at_once = max(1, DRAWS_AT_ONCE // (steps * group.m))
     for start in range(0, len(seeds), at_once):
         some = seeds[start : start + at_once]
         splits = [tasks.split(task, len(data.y), seed, streams) for seed in some]
         blocks = [plan.draw_block(Frame(task.n), steps, streams.sample(drawn, seed)) for seed in some]
+        blocks = [replace(block, indices=parts.training[block.indices])
+                  for block, parts in zip(blocks, splits, strict=True)]  # fmt: skip
+        if chances is not None:
+            rngs_of_thinning = (streams.sample({**drawn, "thinned": 1}, seed) for seed in some)
+            blocks = [block.thinned(chances, rng) for block, rng in zip(blocks, rngs_of_thinning, strict=True)]
         initial = np.stack([task.model.initial(streams.initial({"dataset": task.name}, seed)) for seed in some])
         rngs = [streams.noise(paired, seed) for seed in some] if noise.any() else None
         with np.errstate(over="ignore", invalid="ignore"):  # a run with too long steps may leave all bounds
             found = models.train(
-                task.model, data.x, data.y,
-                [replace(block, indices=parts.training[block.indices])
-                 for block, parts in zip(blocks, splits, strict=True)],
-                initial=np.repeat(initial, len(fits), axis=0), learning_rate=np.tile(learning_rate, len(some)),
-                clip=np.tile(clip, len(some)), divisor=float(group.m), noise_multiplier=np.tile(noise, len(some)),
-                rngs=rngs,
+                task.model, data.x, data.y, blocks, initial=np.repeat(initial, len(fits), axis=0),
+                learning_rate=np.tile(learning_rate, len(some)), clip=np.tile(clip, len(some)), divisor=float(group.m),
+                noise_multiplier=np.tile(noise, len(some)), rngs=rngs, chances=chances,
             ).reshape(len(some), len(fits), -1)  # fmt: skip
         for parameters, block, parts in zip(found, blocks, splits, strict=True):
             yield parameters, parts, len(block.indices)
@@ -175,7 +186,7 @@ def tuned(group: Group, cell: Cell, data: tasks.Records, tuning: Tuning, streams
 
     A run that ends beyond all numbers has infinite loss; of equal losses the one of the smaller step size counts.
     """
-    noise = needed(cell) if group.sampler != NONPRIVATE else Needed(0.0, 0.0, math.nan, math.nan)
+    noise = needed(accounted(cell)) if group.sampler != NONPRIVATE else Needed(0.0, 0.0, math.nan, math.nan)
     tried = candidates(tuning)
     fits = [Fit(noise.noise_multiplier, clip, rate) for clip, rate in tried]
     losses = []
@@ -238,6 +249,9 @@ class TournamentTuning(TournamentExperiment):
     }  # fmt: skip
     keys: ClassVar[tuple[str, ...]] = ("dataset", *CELL)
 
+    class Settings(TournamentExperiment.Settings):
+        parts: Parts = 8
+
     def replicates(self, settings: Any) -> int:
         """Return the number of cells."""
         return sum(len(group.cells) for group in expanded(settings))
@@ -268,6 +282,7 @@ class TournamentTraining(TournamentExperiment):
     needs_records: ClassVar[tuple[str, ...]] = ("tournament_tuning",)  # in a sweep each job tunes its own cells
 
     class Settings(TournamentExperiment.Settings):
+        parts: Parts = 4
         replicates: Replicates = 20
 
     def cells(self, settings: Any) -> Iterator[Any]:
@@ -287,6 +302,8 @@ class TournamentTraining(TournamentExperiment):
                      for cell in group.cells]  # fmt: skip
             fits = [Fit(one.noise_multiplier, one.clip, one.learning_rate) for one in known]
             expected = group.steps * group.plan.expected_distinct(group.task.n)
+            if group.sampler == IMPORTANCE:
+                expected *= group.task.chances(data.x).mean()
             found = trained(group, data, fits, run.replicates, run.streams)
             for seed, (parameters, parts, gradients) in zip(run.replicates, found, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):
