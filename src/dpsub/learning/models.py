@@ -29,8 +29,8 @@ ROWS = 32
 """Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a result (of two
 parameters or more) do not depend on how wide the batches of other seeds are.  Its last digit may depend on K."""
 NUMBERS_AT_ONCE = 1 << 18
-"""Bounds the memory, and keeps work in a cache: numbers of the arrays of a product.  It has no influence on results."""
-_STEPS_AT_ONCE = 8  # times as many numbers for the batches and the noise of the steps that are prepared together
+"""Bounds the memory, and keeps work in a cache: numbers of the arrays of a product, or of steps that are
+prepared together.  It has no influence on results."""
 _MEASURED = 2048  # records whose losses are added before they are added to others
 
 
@@ -377,7 +377,7 @@ def _steps(
     """Yield a step's indices and counts, (S, G, ROWS), padded with 0, and standard normal numbers, (S, p)."""
     widths = -(-np.max([block.distinct for block in blocks], axis=0) // ROWS) * ROWS
     numbers = len(blocks) * (2 * int(widths.max(initial=1)) + p)
-    for part in _slices(len(widths), _STEPS_AT_ONCE * NUMBERS_AT_ONCE // numbers):
+    for part in _slices(len(widths), NUMBERS_AT_ONCE // numbers):
         padded = [block[part].padded(int(widths[part].max())) for block in blocks]
         shape = (len(blocks), len(widths[part]), -1, ROWS)
         indices, counts = (np.stack(parts).reshape(shape) for parts in zip(*padded, strict=True))
