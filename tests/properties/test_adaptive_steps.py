@@ -138,7 +138,7 @@ def game_bound(universe: Universe, steps: int, epsilons: np.ndarray, left_out: C
     """Of the game, with a cover by cells that were cut anywhere."""
     copies = copies_of(slot_chain(universe.n, universe.stages))
     assert copies is not None
-    cells = GaussianCells(copies, universe.scale)
+    cells = GaussianCells(copies(), universe.scale)
     draws = stream(SEED, experiment="adaptive_steps", cell={"scale": universe.scale}, role="noise", replicate=0)
     cover = [cell for cell in covers(cells, draws, 12) if left_out is None or not holds(cell, left_out)]
     plds = [dominating(cells, cell, 0.05 / universe.scale, 16.0 / universe.scale) for cell in cover]

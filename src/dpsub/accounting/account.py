@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -380,7 +380,7 @@ class Proof:
             return found  # nothing to bring closer, or nothing from which to start
         apart = width or _TIGHT_SHARE[found.quantity] * (upper if found.quantity == "epsilon" else 1.0)
         wanted = replace(target, width=apart)
-        game = FillerGame(cells, self.releases[0].steps, self.composition.spread)
+        game = FillerGame(cells(), self.releases[0].steps, self.composition.spread)
         best = max(game.answer(wanted, lower, upper), lower)
         pair = found.pair if best == upper else "the game of v, v' and the replaced vectors, on cells of such choices"
         met = wanted.gap(lower, best) <= 1
@@ -466,7 +466,7 @@ class _Case:
     attack: str
     sensitivity: str
     flipped: Attacked | None = None
-    cells: Cells | None = None
+    cells: Callable[[], Cells] | None = None  # made where a tight bound is asked for alone: it takes long
     conditions: tuple[str, ...] = CONDITIONS
 
 
@@ -556,7 +556,7 @@ def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
     filler = FillerPair(law, s / 2)
     once = chain.kinds == ("without",)
     copies = copies_of(chain)
-    cells = None if copies is None else GaussianCells(copies, s)
+    cells = None if copies is None else lambda: GaussianCells(copies(), s)
     return _Case(DominatedEvent(profile, filler, attained=once), proved, attack, sensitivity, filler, cells)
 
 
@@ -575,17 +575,17 @@ def _zeroed_case(s: float, chain: SlotChain) -> _Case:
     return _Case(event, zeroed.PROFILE, zeroed.ATTACK, zeroed.SENSITIVITY, ZeroedPair(rate, s))
 
 
-def copies_of(chain: SlotChain) -> Copies | None:
-    """What the game needs to know of a chain, for one stage or one with replacement after one without; None for the
-    rest."""
+def copies_of(chain: SlotChain) -> Callable[[], Copies] | None:
+    """What makes what the game needs to know of a chain, for one stage or one with replacement after one without; None
+    for the rest."""
     *before, last = chain.stages
     slots = before[0].size if before else chain.n
     counts = tuple(last.count_law(slots, 1).tolist())
     if [stage.kind for stage in before] not in ([], ["without"]) or last.kind == "poisson" or counts[0] <= 0:
         return None
     if not before:
-        return Copies(counts)
-    return Copies.of_draws(counts, slots / chain.n, slots, last.size)
+        return lambda: Copies(counts)
+    return lambda: Copies.of_draws(counts, slots / chain.n, slots, last.size)
 
 
 def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:

@@ -8,6 +8,7 @@ as multiples of 1 - e^(x - top) they keep their digits there.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -245,15 +246,15 @@ class LaplaceEvent(Event):
 
 
 class LaplaceCase(NamedTuple):
-    """An event, words for what bounds and what attains it, the pair that fillers of either sign give, and the cells of
-    the game, if any."""
+    """An event, words for what bounds and what attains it, the pair that fillers of either sign give, and what makes
+    the cells of the game, if any."""
 
     event: LaplaceEvent
     pair: str
     attack: str
     sensitivity: str
     flipped: LaplacePair | None
-    cells: LaplaceCells | None = None
+    cells: Callable[[], LaplaceCells] | None = None
 
 _MOVED = {
     Relation.ADD_REMOVE: "one record more or less moves the sum by up to C",
@@ -286,7 +287,7 @@ def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceC
             "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
             "one record replaced moves the sum by up to 2 C",
             pair,
-            LaplaceCells(q, scale),
+            lambda: LaplaceCells(q, scale),
         )
     if chain.kinds == ("poisson",):
         q, ratio = chain.stages[0].rate, 1 / scale
