@@ -263,10 +263,12 @@ class TournamentTrainings(kinds.Group):
     tuning: Tuning = Tuning()
     trainings: kinds.Several[TrainingEntry] = Field(
         (
-            _trainings(("digits", "digits_perceptron"), 20, (2, 5, 20), (0.5, 2, 8)),
+            _trainings(("digits", "digits_perceptron"), 20, (2, 5), (0.5, 2, 8)),
+            _trainings(("digits", "digits_perceptron"), 20, (20,), (2,)),
             _trainings(("breast_cancer",), 20, (10,), (0.5, 2, 8)),
             _trainings(("linear", "mixture"), 80, (5,), (0.5, 2, 8)),
-            _trainings(("adult", "cover", "cover_perceptron"), 200, (5,), (0.5, 2, 8)),
+            _trainings(("adult", "cover"), 200, (5,), (0.5, 2, 8)),
+            _trainings(("cover_perceptron",), 200, (5,), (2,)),
             _trainings(("cover",), 200, (2, 20), (2,)),
             _trainings(("song",), 120, (5,), (0.5, 2, 8)),
             _trainings(("ijcnn1",), 300, (5,), (0.5, 2, 8)),

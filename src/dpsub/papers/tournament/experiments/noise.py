@@ -32,7 +32,8 @@ def laws(grid: tuple[Entry, ...]) -> tuple[tuple[Cell, ...], ...]:
     return tuple(tuple(cells) for cells in found.values())
 
 
-def _seconds(cell: Cell) -> float:
+def seconds(cell: Cell) -> float:
+    """Return what the noise of a cell costs on one core."""
     kind = "tight" if cell.tight else cell.sampler
     return SUBSTITUTED.get(kind, SECONDS.get(kind, 0.0)) if cell.adjacency == "substitute" else SECONDS[kind]
 
@@ -74,7 +75,7 @@ class TournamentNoise(Experiment):
     def cost(self, settings: Settings) -> Cost:
         """Return the sum over laws and targets; the rates were measured on one core, over a random part of the grid."""
         asked = {(cell.law, cell.target_epsilon): cell for cell in expanded(settings.grid)}.values()
-        return Cost(sum(map(_seconds, asked)), 0.0, MEMORY)
+        return Cost(sum(map(seconds, asked)), 0.0, MEMORY)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         found = laws(settings.grid)

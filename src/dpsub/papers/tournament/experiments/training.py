@@ -19,6 +19,7 @@ from dpsub.accounting.recommend import Plan, scheme
 from dpsub.errors import ArgumentError
 from dpsub.learning import models
 from dpsub.papers.tournament import tasks
+from dpsub.papers.tournament.experiments import noise
 from dpsub.papers.tournament.settings import (
     IMPORTANCE,
     NONPRIVATE,
@@ -35,10 +36,8 @@ from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates
 from dpsub.sampling.frame import Frame
 from dpsub.streams import Streams
 
-DRAWS_AT_ONCE = 2 * 10**7
+DRAWS_AT_ONCE = 5 * 10**6
 """Bounds the memory of the batches of the seeds that are trained at once; has no influence on results."""
-SECONDS_OF_CALIBRATION = 2.0
-"""Of a cell, on the average over schemes."""
 TUNING = 10**9
 """The first seed of tuning, beyond all of the comparison."""
 CELL: dict[str, str] = {
@@ -134,7 +133,7 @@ def trained(
     task, plan, steps = group.task, group.plan, group.steps
     paired: dict[str, Any] = {"dataset": group.dataset, "steps": steps}
     drawn = {**paired, "sampler": group.batches, "m": group.m, "epochs": group.epochs}
-    noise, clip, learning_rate = map(np.array, zip(*fits, strict=True))
+    multiplier, clip, learning_rate = map(np.array, zip(*fits, strict=True))
     chances = task.chances(data.x) if group.sampler == IMPORTANCE else None
     at_once = max(1, DRAWS_AT_ONCE // (steps * group.m))
     for start in range(0, len(seeds), at_once):
@@ -147,12 +146,12 @@ def trained(
             rngs_of_thinning = (streams.sample({**drawn, "thinned": 1}, seed) for seed in some)
             blocks = [block.thinned(chances, rng) for block, rng in zip(blocks, rngs_of_thinning, strict=True)]
         initial = np.stack([task.model.initial(streams.initial({"dataset": task.name}, seed)) for seed in some])
-        rngs = [streams.noise(paired, seed) for seed in some] if noise.any() else None
+        rngs = [streams.noise(paired, seed) for seed in some] if multiplier.any() else None
         with np.errstate(over="ignore", invalid="ignore"):  # a run with too long steps may leave all bounds
             found = models.train(
                 task.model, data.x, data.y, blocks, initial=np.repeat(initial, len(fits), axis=0),
                 learning_rate=np.tile(learning_rate, len(some)), clip=np.tile(clip, len(some)), divisor=float(group.m),
-                noise_multiplier=np.tile(noise, len(some)), rngs=rngs, chances=chances,
+                noise_multiplier=np.tile(multiplier, len(some)), rngs=rngs, chances=chances,
             ).reshape(len(some), len(fits), -1)  # fmt: skip
         for parameters, block, parts in zip(found, blocks, splits, strict=True):
             yield parameters, parts, len(block.indices)
@@ -186,9 +185,9 @@ def tuned(group: Group, cell: Cell, data: tasks.Records, tuning: Tuning, streams
 
     A run that ends beyond all numbers has infinite loss; of equal losses the one of the smaller step size counts.
     """
-    noise = needed(accounted(cell)) if group.sampler != NONPRIVATE else Needed(0.0, 0.0, math.nan, math.nan)
+    proved = needed(accounted(cell)) if group.sampler != NONPRIVATE else Needed(0.0, 0.0, math.nan, math.nan)
     tried = candidates(tuning)
-    fits = [Fit(noise.noise_multiplier, clip, rate) for clip, rate in tried]
+    fits = [Fit(proved.noise_multiplier, clip, rate) for clip, rate in tried]
     losses = []
     seeds = range(TUNING, TUNING + tuning.seeds)
     for parameters, parts, _ in trained(group, data, fits, seeds, streams):
@@ -199,7 +198,7 @@ def tuned(group: Group, cell: Cell, data: tasks.Records, tuning: Tuning, streams
     best = int(mean.argmin())
     clip, learning_rate = tried[best]
     edge = int(on_edge(clip, learning_rate, tuning))
-    return Tuned(noise.noise_multiplier, noise.necessary, clip, learning_rate, float(mean[best]), edge)
+    return Tuned(proved.noise_multiplier, proved.necessary, clip, learning_rate, float(mean[best]), edge)
 
 
 class TournamentExperiment(Experiment):
@@ -285,6 +284,10 @@ class TournamentTraining(TournamentExperiment):
         parts: Parts = 4
         replicates: Replicates = 20
 
+    def records_a_replicate(self, settings: Any) -> int:
+        """Return the number of cells, each of which a seed trains."""
+        return sum(len(group.cells) for group in expanded(settings))
+
     def cells(self, settings: Any) -> Iterator[Any]:
         for entry in settings.trainings:
             for alone, _ in groups_of(entry):
@@ -342,7 +345,7 @@ def _cost(group: Group, tuning: Tuning) -> tuple[float, float, float]:
         return steps * step + 5e-8 * total + tested * runs * each
 
     tried = len(tuning.clips) * len(tuning.moves)
-    calibration = SECONDS_OF_CALIBRATION * (group.sampler != NONPRIVATE)
-    setup = 3e-6 * total + fits * (calibration + tuning.seeds * seconds(tried, task.n_validation))
+    calibrations = sum(noise.seconds(accounted(cell)) for cell in group.cells if group.sampler != NONPRIVATE)
+    setup = 3e-6 * total + calibrations + fits * tuning.seeds * seconds(tried, task.n_validation)
     drawn = min(20 * steps * group.m, DRAWS_AT_ONCE)
-    return setup, seconds(fits, task.n_test), 200 + (12 * d * total + 40 * drawn) / 2**20
+    return setup, seconds(fits, task.n_test), 200 + (6 * d * total + 24 * drawn) / 2**20
