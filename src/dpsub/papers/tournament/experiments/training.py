@@ -175,9 +175,12 @@ def candidates(tuning: Tuning) -> list[tuple[float, float]]:
 
 
 def on_edge(clip: float, learning_rate: float, tuning: Tuning) -> bool:
-    """Return whether a candidate lies on the edge of the grid: whether a wider one might have had a better one."""
-    place = (tuning.clips, clip), (tuning.moves, clip * learning_rate)
-    return any(not min(axis) * (1 + 1e-9) < value < max(axis) * (1 - 1e-9) for axis, value in place)
+    """Return whether a candidate lies on the edge of the grid: whether a wider one might have had a better one.
+
+    The smallest norm bound is no edge: where all gradients are clipped, a smaller one leaves moves what they are.
+    """
+    move = clip * learning_rate
+    return clip == max(tuning.clips) or not min(tuning.moves) * (1 + 1e-9) < move < max(tuning.moves) * (1 - 1e-9)
 
 
 def tuned(group: Group, cell: Cell, data: tasks.Records, tuning: Tuning, streams: Streams) -> Tuned:
