@@ -1,6 +1,6 @@
 """Write docs/found, what was found in each paper: from its found.md, its errata, and the results of a run.
 
-    python workflow/scripts/write_found.py --results results    all of it
+    python workflow/scripts/write_found.py --results results    all of it, for the papers that the results hold
     python workflow/scripts/write_found.py                      what needs no run: failing statements, errata, commands
 
 The found.md in the folder of a paper is a page in Markdown, with places that are filled in (Jinja): `number` looks a
@@ -54,7 +54,8 @@ def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
     told = {key: paper for key, paper in papers().items() if (paper.folder / "found.md").exists()}
     for key, paper in told.items():
         page = FOUND / f"{key}.md"
-        top = body(paper, verdicts, results) if results else page.read_text(encoding="utf-8").partition(MADE)[0]
+        here = results is not None and (results / "tables" / key).exists()
+        top = body(paper, verdicts, results) if here else page.read_text(encoding="utf-8").partition(MADE)[0]
         replace_file(page, (top + MADE + tail(paper, verdicts)).encode())
         listed.append(f"- [{paper.title}]({key}.md). {summary(top)}\n")
     index = FOUND / "index.md"
@@ -178,9 +179,12 @@ def commands(paper: Paper) -> str:
     """Return what to type for each table and figure."""
     made = made_of(paper)
     rows = "".join(f"| {escape_markdown(one.title)} | `{one.identifier}` |\n" for one in made)
+    whole, asked = "`make reproduce` makes everything", made[0].identifier
+    if paper.apart:
+        whole, asked = f"`make {paper.key}` makes all of it", f"{asked} --configfile workflow/config/{paper.key}.yaml"
     return (
-        "## How to redo it\n\nIn a clone of the project, `make reproduce` makes everything, and this one table or "
-        f"figure:\n\n```sh\nmake environment\n.venv/bin/snakemake --cores 2 {made[0].identifier}\n```\n\n"
+        f"## How to redo it\n\nIn a clone of the project, {whole}, and this one table or figure:\n\n"
+        f"```sh\nmake environment\n.venv/bin/snakemake --cores 2 {asked}\n```\n\n"
         f"| table or figure | name |\n| --- | --- |\n{rows}"
     )
 

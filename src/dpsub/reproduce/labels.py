@@ -28,7 +28,9 @@ QUANTITIES = {
 WORDS = {
     "laplace": "Laplace", "gaussian": "Gaussian", "none": "base mechanism",
     "adult": "Adult", "breast_cancer": "breast cancer", "digits": "digits, odd or even", "ijcnn1": "Ijcnn1",
-    "linear": "linear model", "bootstrap_mean": "bootstrap mean",
+    "linear": "linear model", "bootstrap_mean": "bootstrap mean", "song": "Song", "ten_digits": "ten digits",
+    "cover": "simulated covertype", "mixture": "k-means on a mixture", "million": "a million records",
+    "ten_digits_perceptron": "ten digits, perceptron", "cover_perceptron": "simulated covertype, perceptron",
     "poisson": "Poisson", "wor": "WOR", "wr": "WR", "sparse": "sparse draw",
     "scikit_learn": "scikit-learn", "converged": "solver run to convergence",
     "sd_over_seeds": "standard deviation over seeds", "difference_to_poisson": "paired difference from Poisson",
@@ -42,9 +44,9 @@ WORDS = {
 }  # fmt: skip
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = (
-    "accountant", "adjacency", "base_relation", "case", "claim", "coefficient", "column", "dataset", "design", "draw",
-    "groups", "kind", "mechanism", "method", "other", "parameter", "relation", "sampler", "solver", "statement",
-    "statistic", "task", "theorem", "tool", "topic",
+    "accountant", "adjacency", "base_relation", "batches", "case", "claim", "coefficient", "column", "dataset",
+    "design", "draw", "groups", "kind", "mechanism", "method", "other", "parameter", "regime", "relation", "sampler",
+    "solver", "statement", "statistic", "task", "theorem", "tool", "topic",
 )  # fmt: skip
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",

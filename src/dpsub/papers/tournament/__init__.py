@@ -6,6 +6,5 @@ PAPER = Paper(
     key="tournament",
     title="Beyond the papers: the tournament of samplers and schedules",
     rank=4,
-    reads=("fair",),  # whose statistics of paired differences it uses
     apart=True,
 )

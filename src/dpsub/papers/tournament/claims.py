@@ -1,0 +1,115 @@
+"""What others publish about single comparisons of these schemes, put to the tournament's brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from dpsub.papers.tournament.tables import NOISE, PLACE, REGIMES, over_poisson, said
+from dpsub.reproduce import claims
+from dpsub.reproduce.claims import Claim, Finding, Frames, LackingError, pick, truth
+from dpsub.reproduce.paired import REFERENCE
+
+SMALL = REGIMES[0]
+MOST = 0.096
+"""How much less noise k of t allocation needs than Poisson sampling, at most."""
+SIMILAR = 1.01
+"""More noise than Poisson's by no more than this factor counts as similar."""
+NEAR = 0.9
+"""A share of a fixed order's noise that counts as near it."""
+
+
+def beside_poisson(frames: Frames, sampler: str) -> pd.DataFrame:
+    """Return the settings of a scheme under zero_out, the relation of all these statements, with known attacks."""
+    found = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, sampler)))
+    found = found.dropna(subset=["lower", "upper"])
+    if found.empty:
+        raise LackingError(f"this run has no setting of {sampler} with an attack")
+    return found
+
+
+def saves(frames: Frames) -> Finding:
+    """Ask whether k of t needs less noise wherever the noise is small."""
+    found = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
+    less, more = found["upper"] < 1, found["lower"] > 1
+    note = f"less in {less.sum()} of {len(found)} settings with small noise, more in {more.sum()}, else open"
+    return truth(less, more, note)
+
+
+def at_most(frames: Frames) -> Finding:
+    """Ask whether the noise falls by as much as 9.6 % in some setting."""
+    found = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
+    saved = 100 * (1 - found[["ratio", "lower", "upper"]])
+    most = found.nsmallest(1, "ratio").to_dict("records")[0]
+    note = (
+        f"the most that is proved is {saved['ratio'].max():.1f} % less ({said(most)}; the bracket is "
+        f"{100 - 100 * most['upper']:.1f} to {100 - 100 * most['lower']:.1f} %), the median is "
+        f"{saved['ratio'].median():.1f} %, in {len(found)} settings with small noise"
+    )
+    return truth([bool((saved["upper"] >= 100 * MOST).any())], [bool((saved["lower"] < 100 * MOST).all())], note)
+
+
+def similar(frames: Frames) -> Finding:
+    """Ask whether balls in bins never need notably more noise than Poisson sampling."""
+    found = beside_poisson(frames, "random_allocation")
+    good, bad = found["upper"] <= SIMILAR, found["lower"] > SIMILAR
+    note = (
+        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(found)} settings, more than that in "
+        f"{bad.sum()}, else open; proved ratios {found['ratio'].min():.3f} to {found['ratio'].max():.3f}"
+    )
+    return truth(good, bad, note)
+
+
+def understated(frames: Frames) -> Finding:
+    """Ask whether there are settings in which Poisson's noise is not enough for shuffled batches."""
+    found = beside_poisson(frames, "shuffle")
+    above = found["lower"] > 1
+    note = (
+        f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(found)} settings, and with up to "
+        f"{found['lower'].max():.2f} times that noise"
+    )
+    return truth([bool(above.any())], [bool((found["upper"] <= 1).all())], note)
+
+
+def near_fixed(frames: Frames) -> Finding:
+    """Ask whether shuffled batches need nearly the noise of batches in a fixed order wherever the noise is small."""
+    shuffled = pick(beside_poisson(frames, "shuffle"), regime=SMALL).set_index(PLACE)
+    fixed = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, "deterministic")))
+    both = shuffled.join(fixed.set_index(PLACE)[["noise_multiplier", "necessary"]].add_prefix("fixed_"), how="inner")
+    if both.empty:
+        raise LackingError("this run has no setting of both shuffled and fixed batches with small noise")
+    low, high = both["necessary"] / both["fixed_noise_multiplier"], both["noise_multiplier"] / both["fixed_necessary"]
+    note = (
+        f"an attack shows at least {100 * low.min():.0f} % of a fixed order's noise, {100 * low.median():.0f} % at the "
+        f"median, in {len(both)} settings with small noise; {100 * NEAR:.0f} % or more in {(low >= NEAR).sum()}"
+    )
+    return truth(low >= NEAR, high < NEAR, note)
+
+
+def put(claim: str, place: str, ask: Callable[[Frames], Finding]) -> tuple[Claim, ...]:
+    """Return a published statement: as stated it holds, and rigorously as the brackets say."""
+    of = {NOISE: (NOISE, "rigorous")}
+
+    def stated(frames: Frames) -> Finding:
+        return Finding(1.0, ask(frames).note)
+
+    return (Claim(claim, place, stated, shared=of, variants=claims.STATED),
+            Claim(claim, place, ask, shared=of, variants=claims.RIGOROUS))  # fmt: skip
+
+
+class Claims(claims.Claims):
+    name = "claims"
+    title = "What others publish about single comparisons"
+    caption = (
+        "Published statements about schemes of the tournament, put to its brackets in the settings of its grid where "
+        "a record is put to 0: proved where what is proved and refuted of the noise gives the statement in all "
+        "settings, refuted where it contradicts it in one, open otherwise. Small noise: Poisson's multiplier below 1."
+    )
+    claims = (
+        *put("k_of_t_saves", "arXiv 2605.07072, abstract", saves),
+        *put("k_of_t_most", "arXiv 2605.07072, abstract", at_most),
+        *put("balls_in_bins", "arXiv 2412.16802, abstract", similar),
+        *put("shuffle_understated", "arXiv 2403.17673, abstract", understated),
+        *put("shuffle_near_fixed", "arXiv 2403.17673", near_fixed),
+    )

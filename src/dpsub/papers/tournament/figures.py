@@ -1,0 +1,273 @@
+"""Figures: noise over Poisson's, what of it is the scheme's, losses by target and by cost, differences from Poisson."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dpsub.accounting.recommend import SCHEMES
+from dpsub.papers.tournament.tables import (
+    NOISE,
+    REGIMES,
+    TRAINING,
+    Contest,
+    contests,
+    key_of,
+    over_poisson,
+    parts,
+)
+from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.digits import as_printed
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, sampler_style, where
+from dpsub.reproduce.labels import display, sampler_label
+from dpsub.reproduce.paired import REFERENCE, with_interval
+from dpsub.reproduce.tables import chosen
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLES = {name: sampler_style(name) for name in (*SCHEMES, "importance")}
+NEUTRAL = "#595959"
+OF_THE_SCHEME: dict[str, Any] = {"color": "#332288", "height": 0.34}
+OF_THE_PROOF: dict[str, Any] = {"color": "#DDCC77", "height": 0.72}
+
+
+def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of one setting of the columns `fixed`: the one with most rows, of several the middle one."""
+    sizes = frame.groupby(list(fixed), sort=True).size()
+    most = sizes.index[sizes == sizes.max()].to_frame(index=False)
+    return chosen(frame, {str(name): value for name, value in most.iloc[len(most) // 2].items()})
+
+
+def setting(frame: pd.DataFrame, *names: str) -> str:
+    """Return what is the same in all rows, in few letters."""
+    signs = {"epsilon": "ε", "target_epsilon": "ε", "target_delta": "δ"}
+    said = {name: as_printed(f"{frame[name].iloc[0]:.3g}") for name in names}
+    words = [f"{signs.get(name, name)} = {value}" for name, value in said.items() if name != "epochs"]
+    passes = said.get("epochs", "")
+    return ", ".join([*words, f"{passes} epoch{'s' * (passes != '1')}"] if passes else words)
+
+
+def relation(adjacency: str) -> str:
+    return adjacency.replace("_", " or " if adjacency == "add_remove" else " ")
+
+
+class TournamentFigure(Artefact):
+    """A figure of the tournament, without values in the comparison with printed numbers."""
+
+    kind = "figure"
+    experiments: ClassVar[tuple[str, ...]] = (TRAINING,)
+
+
+class NoiseRatios(TournamentFigure):
+    """Noise over Poisson's, over the target and over the batch size."""
+
+    title = "Noise over Poisson's at equal proved privacy"
+    name = "figure_noise"
+    caption = (
+        "Noise multiplier that is proved to meet the target, divided by Poisson's; below the line a scheme needs less. "
+        "Upper row: over the target ε; lower row: over n / m, the steps of an epoch; a column a relation. Bands: "
+        "between what an attack refutes over what is proved for Poisson, and what is proved over what an attack "
+        "refutes for Poisson; curves without a band have no attack."
+    )
+    experiments = (NOISE,)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        found = over_poisson(self.needed(records, NOISE))
+        found = found.assign(ratio_of_sizes=found["n"] / found["m"])
+        rows: list[tuple[str, list[pd.DataFrame], str, tuple[str, ...]]] = []
+        for x, label, fixed in (
+            ("target_epsilon", "ε", ("target_delta", "n", "m", "epochs")),
+            ("ratio_of_sizes", "n / m", ("target_delta", "n", "epochs", "target_epsilon")),
+        ):
+            each = [section(part, fixed) for _, part in found.groupby("adjacency", sort=False)]
+            rows.append((x, each, label, fixed))
+        keys = [line([], [], **STYLES[name]) for name in drawn(found)]  # in the same order whatever a panel lacks
+        panels = [
+            Panel(f"{relation(part['adjacency'].iloc[0])}\n{setting(part, *fixed[1:])}",
+                  [*keys, curves(part, x, "ratio", styles=STYLES, band=("lower", "upper")), level(1)],
+                  {"xlabel": label, "xticks": part[x].unique()})
+            for x, each, label, fixed in rows for part in each
+        ]  # fmt: skip
+        figure = draw_panels(panels, columns=len(rows[0][1]), xscale="log", yscale="log", ylabel="noise over Poisson's",
+                             labels=self.labels(records))  # fmt: skip
+        return figure, pd.concat([part.assign(along=x) for x, each, _, _ in rows for part in each])
+
+
+class PartsFigure(TournamentFigure):
+    """The scheme's part and the proof's part of each difference from Poisson."""
+
+    title = "How much of the difference is the scheme, and how much our proof's gap"
+    name = "figure_parts"
+    caption = (
+        "Difference of the proved noise multiplier from Poisson's in percent (100 times the natural logarithm of the "
+        "ratio), means over settings (mark). Narrow bar: the part that an attack shows, which no better proof can "
+        "take away; wide bar: what is left to a better attack or a better proof. Rows of panels: Poisson's proved "
+        "noise multiplier below 1, and 1 or more."
+    )
+    experiments = (NOISE,)
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        found = parts(self.needed(records, NOISE)).dropna(subset="difference")
+        names = drawn(found)
+        panels = [
+            Panel(f"{relation(adjacency)}\n{size}", [partial(_stacked, part=part, names=names)])
+            for size in REGIMES for adjacency in found["adjacency"].unique()
+            if len(part := where(found, adjacency=adjacency, regime=size))
+        ]  # fmt: skip
+        figure = draw_panels(panels, columns=found["adjacency"].nunique(), xlabel="100 log(noise over Poisson's)",
+                             grid={"sharey": True}, labels=self.labels(records))  # fmt: skip
+        return figure, found
+
+
+def drawn(found: pd.DataFrame) -> list[str]:
+    """Return the schemes other than Poisson, in the order of their rows."""
+    return [name for name in STYLES if name in set(found["sampler"]) - {REFERENCE}]
+
+
+def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
+    """Draw a row a scheme: from 0 to what an attack shows, and from there to what is proved."""
+    rows = [names.index(name) for name in part["sampler"]]
+    axes.barh(rows, part["of_the_proof"], left=part["of_the_scheme"], label="of the proof, at most", **OF_THE_PROOF)
+    axes.barh(rows, part["of_the_scheme"], label="of the scheme, at least", **OF_THE_SCHEME)
+    axes.plot(part["difference"], rows, color="black", marker="|", linestyle="none", label="proved")
+    axes.axvline(0, color="black", linewidth=0.7)
+    _rows(axes, names)
+
+
+def _rows(axes: Axes, names: Iterable[str]) -> None:
+    """Name the rows from the top down."""
+    texts = [sampler_label(name) for name in names]
+    axes.set_yticks(range(len(texts)), texts, fontsize=6.5)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+
+
+def points(found: Iterable[Contest]) -> pd.DataFrame:
+    """Return a row a contest and scheme: loss with its interval, mean gradients, loss without privacy, and the paired
+    difference from Poisson in percent of its loss, with its interval and whether it is shown."""
+    rows: list[dict[str, Any]] = []
+    for contest in found:
+        base = float(contest.losses[REFERENCE].mean())
+        cost = contest.frame.groupby("sampler")["gradients"].mean()
+        for name in contest.samplers:
+            loss, gap = with_interval(contest.losses[name].to_numpy()), contest.difference(name)
+            rows.append({
+                **key_of(contest), "sampler": name, "loss": loss.value, "lower": loss.lower, "upper": loss.upper,
+                "gradients": float(cost[name]), "without_privacy": contest.baseline["test_loss"].mean(),
+                "percent": 100 * gap.value / base, "percent_lower": 100 * gap.lower / base,
+                "percent_upper": 100 * gap.upper / base, "told_apart": contest.apart.get(name, False),
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def tasks(found: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the points of each task under the relation with most of them, with what a panel is called."""
+    part = section(found, ["adjacency"])
+    return [(f"{display('dataset', str(dataset), plain=True)}, {relation(part['adjacency'].iloc[0])}", points)
+            for dataset, points in part.groupby("dataset", sort=False)]  # fmt: skip
+
+
+def without_privacy(part: pd.DataFrame) -> list[Any]:
+    """Return the layer of the loss without privacy, the least of what is shown; none where there is none."""
+    least = part["without_privacy"].min()
+    return [] if np.isnan(least) else [level(least, linestyle=":", label="non-private")]
+
+
+class Losses(TournamentFigure):
+    """Test loss over the target, a panel a task."""
+
+    title = "Test loss over ε"
+    name = "figure_loss"
+    caption = (
+        "Test loss over the target ε with noise that is proved to meet it, by scheme, at one batch size and number of "
+        "epochs for each task. Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same "
+        "rule."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        found = points(contests(self.needed(records, TRAINING)))
+        shown = [(text, section(part, ("m", "epochs"))) for text, part in tasks(found)]
+        panels = [
+            Panel(f"{text}\n{setting(part, 'm', 'epochs')}",
+                  [curves(part, "epsilon", "loss", styles=STYLES, bars=("lower", "upper")), *without_privacy(part)],
+                  {"xticks": part["epsilon"].unique()})
+            for text, part in shown
+        ]  # fmt: skip
+        figure = draw_panels(panels, xlabel="ε", ylabel="test loss", xscale="log", labels=self.labels(records))
+        return figure, pd.concat([part for _, part in shown])
+
+
+class Gradients(TournamentFigure):
+    """Test loss over gradient evaluations, a panel a task."""
+
+    title = "Test loss over gradient evaluations"
+    name = "figure_gradients"
+    caption = (
+        "Test loss over the number of distinct gradients that the whole training evaluates, at one target for each "
+        "task; a mark a scheme, batch size and number of epochs, with 95 % Student intervals over seeds. Stairs: the "
+        "front, the least mean loss for so many gradients. Dotted: without privacy."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        found = points(contests(self.needed(records, TRAINING)))
+        shown = [(text, section(part, ("epsilon",))) for text, part in tasks(found)]
+        panels = [
+            Panel(f"{text}\n{setting(part, 'epsilon')}",
+                  [partial(_front, part=part),
+                   curves(part, "gradients", "loss", styles=STYLES, bars=("lower", "upper"), linestyle="none",
+                          markevery=1), *without_privacy(part)])
+            for text, part in shown
+        ]  # fmt: skip
+        figure = draw_panels(panels, xlabel="gradient evaluations", ylabel="test loss", xscale="log",
+                             labels=self.labels(records))  # fmt: skip
+        return figure, pd.concat([part for _, part in shown])
+
+
+def _front(axes: Axes, part: pd.DataFrame) -> None:
+    ordered = part.sort_values("gradients", kind="stable")
+    axes.step(ordered["gradients"], ordered["loss"].cummin(), where="post", color=NEUTRAL, linewidth=0.8, label="front")
+
+
+class Differences(TournamentFigure):
+    """Paired differences from Poisson, a panel a task."""
+
+    title = "Test loss compared with Poisson's"
+    name = "figure_differences"
+    caption = (
+        "Paired difference of the test loss from Poisson's in percent of the latter, at the smallest target, one batch "
+        "size and number of epochs for each task, with 95 % Student intervals over seeds; left of the line is better "
+        "than Poisson. Full marks: the difference is shown by Holm's procedure over the schemes at 5 %; hollow marks: "
+        "no difference can be shown."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        found = points(contests(self.needed(records, TRAINING)))
+        least = [(text, part[part["epsilon"] == part["epsilon"].min()]) for text, part in tasks(found)]
+        shown = [(text, section(part, ("m", "epochs"))) for text, part in least]
+        panels = [Panel(f"{text}\n{setting(part, 'm', 'epochs', 'epsilon')}",
+                        [partial(_differences, part=part[part["sampler"] != REFERENCE], names=drawn(found))])
+                  for text, part in shown]  # fmt: skip
+        keys = [line([], [], color=NEUTRAL, marker="o", linestyle="none", label="shown"),
+                line([], [], color=NEUTRAL, marker="o", linestyle="none", markerfacecolor="white", label="not shown")]
+        panels[0] = replace(panels[0], layers=[*panels[0].layers, *keys])
+        figure = draw_panels(panels, xlabel="difference from Poisson (%)", grid={"sharey": True},
+                             labels=self.labels(records))  # fmt: skip
+        return figure, pd.concat([part for _, part in shown])
+
+
+def _differences(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
+    """Draw a row a scheme."""
+    axes.axvline(0, color="black", linewidth=0.7)
+    for one in part.to_dict("records"):
+        look, value = STYLES[one["sampler"]], one["percent"]
+        ends = [[value - one["percent_lower"]], [one["percent_upper"] - value]]
+        axes.errorbar(value, names.index(one["sampler"]), xerr=ends, color=look["color"], marker=look["marker"],
+                      markersize=4.5, elinewidth=0.8, capsize=1.5,
+                      markerfacecolor=look["color"] if one["told_apart"] else "white")  # fmt: skip
+    _rows(axes, names)
