@@ -241,8 +241,8 @@ class TournamentGrid(kinds.Group):
 class Tuning(kinds.Closed):
     """The candidates that every cell is tuned among: all pairs of a norm bound and a size of a step."""
 
-    seeds: int = Field(4, ge=1, le=100, description="Trainings of each candidate, whose mean loss counts.")
-    clips: kinds.Listed[kinds.Positive] = Field((0.1, 0.4, 1.6), description="Norm bounds of one record's gradient.")
+    seeds: int = Field(6, ge=1, le=100, description="Trainings of each candidate, whose mean loss counts.")
+    clips: kinds.Listed[kinds.Positive] = Field((0.2, 1.0), description="Norm bounds of one record's gradient.")
     moves: kinds.Listed[kinds.Positive] = Field(
         (0.02, 0.07, 0.25, 0.8, 2.5, 8, 25, 80),
         description="Step sizes times the norm bound: how far a step goes if all gradients are clipped and agree.",
@@ -265,7 +265,7 @@ class TournamentTrainings(kinds.Group):
         (
             _trainings(("digits", "digits_perceptron"), 20, (2, 5), (0.5, 2, 8)),
             _trainings(("digits", "digits_perceptron"), 20, (20,), (2,)),
-            _trainings(("breast_cancer",), 20, (10,), (0.5, 2, 8)),
+            _trainings(("breast_cancer",), 20, (10,), (2, 8)),
             _trainings(("linear", "mixture"), 80, (5,), (0.5, 2, 8)),
             _trainings(("adult", "cover"), 200, (5,), (0.5, 2, 8)),
             _trainings(("cover_perceptron",), 200, (5,), (2,)),

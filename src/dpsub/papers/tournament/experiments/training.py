@@ -174,13 +174,9 @@ def candidates(tuning: Tuning) -> list[tuple[float, float]]:
     return sorted(((clip, move / clip) for clip, move in tried), key=lambda one: (one[1], one[0]))
 
 
-def on_edge(clip: float, learning_rate: float, tuning: Tuning) -> bool:
-    """Return whether a candidate lies on the edge of the grid: whether a wider one might have had a better one.
-
-    The smallest norm bound is no edge: where all gradients are clipped, a smaller one leaves moves what they are.
-    """
-    move = clip * learning_rate
-    return clip == max(tuning.clips) or not min(tuning.moves) * (1 + 1e-9) < move < max(tuning.moves) * (1 - 1e-9)
+def on_edge(move: float, tuning: Tuning) -> bool:
+    """Return whether a move is the smallest or largest of the grid: whether a wider one might have had a better one."""
+    return not min(tuning.moves) * (1 + 1e-9) < move < max(tuning.moves) * (1 - 1e-9)
 
 
 def tuned(group: Group, cell: Cell, data: tasks.Records, tuning: Tuning, streams: Streams) -> Tuned:
@@ -200,7 +196,7 @@ def tuned(group: Group, cell: Cell, data: tasks.Records, tuning: Tuning, streams
     mean[np.isnan(mean)] = np.inf
     best = int(mean.argmin())
     clip, learning_rate = tried[best]
-    edge = int(on_edge(clip, learning_rate, tuning))
+    edge = int(on_edge(clip * learning_rate, tuning))
     return Tuned(proved.noise_multiplier, proved.necessary, clip, learning_rate, float(mean[best]), edge)
 
 
