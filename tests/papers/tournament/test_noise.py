@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,12 +11,12 @@ import pytest
 from dpsub.accounting import recommend
 from dpsub.accounting.recommend import SCHEMES
 from dpsub.papers.tournament import settings
-from dpsub.papers.tournament.experiments import noise
+from dpsub.papers.tournament.experiments import noise, training
 from dpsub.papers.tournament.settings import Cell, Entry, Needed, expanded, left_out, needed
-from dpsub.reproduce import sweep
+from dpsub.reproduce import configuration, sweep
 from dpsub.reproduce.sweep import Block
 
-RELATIONS = ("add_remove", "zero_out", "substitute")
+ROOT = Path(__file__).resolve().parents[3]
 SMALL = (Entry(samplers=("poisson", "wor", "deterministic"), n=(500, 1000), m=(50, 100), epochs=(1,),
                target_epsilon=(1.0, 4.0)),)  # fmt: skip
 PROVED = sorted(
@@ -100,3 +101,14 @@ def test_noise_is_proved_and_less_is_refuted(tight: bool) -> None:
     assert 0 < found.epsilon_lower <= found.epsilon_upper <= 2.0
     assert 0 < found.necessary < found.noise_multiplier
     assert not tight or found.noise_multiplier < needed(replace(cell, tight=False)).noise_multiplier
+
+
+def test_the_configurations_name_the_published_grid_and_ten_times_as_much() -> None:
+    published = configuration.load([ROOT / "config.yaml", ROOT / "workflow/config/tournament.yaml"])
+    grid = noise.TournamentNoise.settings(published["experiments"]["tournament_noise"]).grid
+    assert sum(1 for _ in expanded(grid)) >= 10_000
+    (block, trainings) = sweep.load([ROOT / "workflow/config/tournament_grid.yaml"]).sweep
+    whole = noise.TournamentNoise.settings({"grid": block.model_extra["grid"]}).grid
+    assert sum(1 for _ in expanded(whole)) >= 100_000
+    trained = training.TournamentTraining.settings(trainings.model_extra)
+    assert trained.replicates * sum(len(group.cells) for group in training.expanded(trained)) >= 10_000
