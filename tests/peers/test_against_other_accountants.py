@@ -19,6 +19,7 @@ from benchmarks import peers
 from dpsub import sampling
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair
+from dpsub.accounting.recommend import needed, scheme
 from dpsub.sampling.laws import MultiplicityLaw
 
 WIDTH = 2e-4
@@ -70,6 +71,22 @@ def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, w
     high = peers.gaussian_upper(s, q).self_compose(k).get_epsilon_for_delta(delta)
     assert found.kind == "exact"
     assert_inside((found.lower, found.upper), (low, high), width)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "epochs", "epsilon", "delta"),
+    [(5000, 100, 2, 1.0, 1e-6), (1000, 300, 2, 0.3, 1e-9)],
+)
+def test_recommended_noise_of_poisson_sampling(n: int, m: int, epochs: int, epsilon: float, delta: float) -> None:
+    plan, steps = scheme("poisson", n, m, epochs)
+    found = needed(plan, n, steps, epsilon=epsilon, delta=delta, adjacency="add_remove")
+
+    def theirs(noise: float) -> float:
+        """Their upper end, which is the nearer one: the lower one is 2 % away."""
+        return float(peers.gaussian_upper(noise, m / n).self_compose(steps).get_epsilon_for_delta(delta))
+
+    assert found.epsilon_lower <= theirs(found.noise_multiplier) <= found.epsilon_upper + WIDTH
+    assert theirs(found.noise_multiplier) <= epsilon < theirs(found.necessary)
 
 
 def test_poisson_sampling_zero_out() -> None:

@@ -37,11 +37,12 @@ from dpsub.sampling import (
 CYCLE = 10
 """Groups of cyclic Poisson sampling."""
 _LIMITS: dict[str, Any] = {"name": "a noise multiplier", "least": MIN_SCALE, "most": MOST_NOISE}
-_FIRST, _ATTACKED, _FINEST = 2.0, 24.0, 64.0
-"""Steps of a grid in a standard deviation of the loss: of proofs at first, of attacks, and from where on proofs are
-refined no more."""
+_FIRST, _FINEST = 2.0, 64.0
+"""Steps of a grid in a standard deviation of the loss: of proofs at first, and from where on they are refined no
+more."""
+_ONE, _SEVERAL = (24.0, 0.0), (8.0, 0.01)
+"""Likewise of attacks, and the least accuracy: where there are several, none of them attains what is proved."""
 _ROUGH, _CHARGED = 0.05, 0.25  # accuracy at first, and what grids may add to the noise, in units of the accuracy
-_OF_SEVERAL = 0.01  # accuracy of attacks, at least, where there are several: none of them attains what is proved
 
 _ORDER = (
     "poisson", "wor", "random_allocation", "deterministic", "truncated_poisson", "k_of_t", "wr", "cyclic_poisson",
@@ -196,19 +197,22 @@ class _Search:
         """The most noise at which an attack was seen to exceed the target, 0 if none was, and what that attack attains
         at the noise found."""
         best, which, plays = 0.0, 0, self._proof(found.safe).plays
-        accuracy = self.accuracy if len(plays) == 1 else max(self.accuracy, _OF_SEVERAL)
+        finer, accuracy = _ONE if len(plays) == 1 else _SEVERAL
+        accuracy = max(accuracy, self.accuracy)
         start = (found.safe if found.unsafe is None else found.unsafe) * (1 - self.accuracy)
         for play, composition in enumerate(plays):
             more = self.epsilon * (1 + accuracy * found.steepness)  # at the best noise, if it is to be overtaken
-            if not composition.attacked or (best and self.value(best, _ATTACKED, play) <= more):
+            if not composition.attacked or (best and self.value(best, finer, play) <= more):
                 continue
+            if composition.one_number and not self.value(start, finer, play):
+                break  # so near what is proved it would attain something, if the grid could show it
             try:
-                unsafe = self._root(_ATTACKED, play, best or start, found.steepness, accuracy).unsafe
+                unsafe = self._root(finer, play, best or start, found.steepness, accuracy).unsafe
             except NumericalError:  # not in the time
                 break
             if unsafe is not None and unsafe > best:
                 best, which = unsafe, play
-        return best, self.value(found.safe, _ATTACKED, which)
+        return best, self.value(found.safe, finer, which)
 
     def _root(self, finer: float, play: int | None, start: float, steepness: float, accuracy: float) -> SafeRoot:
         limits = {"start": start, "steepness": steepness, "accuracy": accuracy, **_LIMITS}
@@ -295,7 +299,7 @@ class Recommendation:
 
 def recommend(
     n: int, *, batch_size: int, epochs: int, epsilon: float, delta: float, adjacency: str = "add_remove",
-    time_limit: float = 20.0,
+    time_limit: float = 10.0,
 ) -> Recommendation:  # fmt: skip
     """Say which subsampling scheme needs the least noise for a target, by what is proved, and what each costs.
 
@@ -392,7 +396,10 @@ def _reasons(schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[s
 
     others = "attacks refute that noise for all others" if len(schemes) > 1 else "nothing is proved of another"
     if even:
-        others = f"no attack refutes that noise for {', '.join(even)}, which may need as little"
+        known = ", ".join(name for name in even if by_name[name].refuted > 0)
+        unknown = ", ".join(name for name in even if not by_name[name].refuted > 0)
+        parts = [f"no attack refutes that noise for {known}, which may need as little"] if known else []
+        others = "; ".join([*parts, f"no attack at all is known for {unknown}"] if unknown else parts)
     reasons = [f"{first.name} needs the least noise that is proved, {proved(first)}; {others}."]
     fixed = [one for one in schemes if one.name in ("wor", "wr", "must_ow", "must_ww", "three_stage")]
     if fixed and fixed[0] is not first:

@@ -20,10 +20,10 @@ class Parser(argparse.ArgumentParser):
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(prog, description=description, allow_abbrev=False, formatter_class=formatter)
 
-    def add_time_limit(self) -> None:
+    def add_time_limit(self, seconds: float = 60.0) -> None:
         """Add the option of what may take long."""
-        text = "stop after so long, with the valid ends reached so far (default: 60)"
-        self.add_argument("--time-limit", type=duration, default=60.0, metavar="SECONDS", help=text)
+        text = f"stop after so long, with the valid ends reached so far (default: {seconds:g})"
+        self.add_argument("--time-limit", type=duration, default=seconds, metavar="SECONDS", help=text)
 
     def error(self, message: str) -> NoReturn:
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"

@@ -31,8 +31,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="target, nats, above 0")
     parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="target, between 0 and 1")
     add_choice(parser, "--adjacency", ADJACENCIES, "of all schemes (default: add_remove)", "add_remove")
-    parser.add_time_limit()
-    parser.set_defaults(time_limit=20.0)
+    parser.add_time_limit(10.0)
 
 
 def run(arguments: Namespace) -> Answer:
