@@ -20,6 +20,7 @@ from dpsub import threads
 from dpsub.accounting.account import WIDTH_MISSED, Account, Release
 from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame
 from dpsub.accounting.bracket import DominatedEvent, Target
+from dpsub.accounting.game import Copies
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.accounting.search import largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -304,3 +305,14 @@ def test_what_calibrate_proves_of_a_schedule_account_says_too() -> None:
     plan, target = dpsub.RandomAllocation(50, 5), {"epochs": 2, "delta": 1e-6}
     noise = dpsub.calibrate(plan, epsilon=1.0, **target).noise_multiplier
     assert dpsub.account(plan, noise_multiplier=noise, **target).upper <= 1.0
+
+
+def test_what_tight_bounds_alone_need_is_made_for_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*given: object) -> Copies:
+        raise InterruptedError
+
+    monkeypatch.setattr(Copies, "of_draws", made)
+    asked: dict[str, Any] = {"noise_multiplier": 20.0, "steps": 2, "delta": 1e-6}
+    assert dpsub.account(MustOW(20, 10), 100, **asked).upper < 1
+    with pytest.raises(InterruptedError):
+        dpsub.account(MustOW(20, 10), 100, **asked, tight=True)

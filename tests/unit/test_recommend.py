@@ -113,6 +113,7 @@ def test_a_scheme_without_its_time_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(source, "needed", slow)
     found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)
     assert "share of the time" in found.left_out["wor"]
+    assert found.reasons[-1].startswith("Time was too short for wor, which may need less")
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 
 

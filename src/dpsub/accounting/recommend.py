@@ -45,11 +45,12 @@ _ONE, _SEVERAL = (24.0, 0.0), (8.0, 0.01)
 _ROUGH, _CHARGED = 0.05, 0.25  # accuracy at first, and what grids may add to the noise, in units of the accuracy
 
 _ORDER = (
-    "poisson", "wor", "random_allocation", "deterministic", "truncated_poisson", "k_of_t", "wr", "cyclic_poisson",
+    "poisson", "deterministic", "wor", "random_allocation", "truncated_poisson", "k_of_t", "wr", "cyclic_poisson",
     "shuffle", "three_stage", "must_ow", "must_ww",
 )  # fmt: skip
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
+_LATE = "nothing was proved of it in its share of the time; allow more"
 _SHARE = 0.5  # of the time that is left, for the next scheme
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 
@@ -163,6 +164,7 @@ class _Search:
         self.spread = 1 / Gaussian.calibrated(self.epsilon, delta, math.sqrt(release.times)).scale
         self._proof = cache(lambda noise: Proof.of([replace(release, noise_multiplier=noise)], adjacency).composition)
         self.value, self._unit = cache(self._value), cache(self._unit_near)
+        self._proof(1.0)  # what no theorem covers is said before the time is up
 
     def proved(self, start: float | None) -> tuple[SafeRoot, float]:
         """Where the upper end meets the target, and its value there; on coarse grids first."""
@@ -348,7 +350,7 @@ def recommend(
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
             noises[name] = plan, needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
         except NumericalError:
-            left_out[name] = "nothing was proved of it in its share of the time; allow more"
+            left_out[name] = _LATE
         except (ArgumentError, UnsupportedError) as error:
             left_out[name] = str(error)
     if not noises:
@@ -408,15 +410,17 @@ def _reasons(schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[s
         size = f"Independent batches of one size ({fixed[0].name})"
         reasons.append(f"{size} are proved with {more:.1%} more noise{known}.")
     poisson, shuffle = by_name.get("poisson"), by_name.get("shuffle")
-    if shuffle is None:
+    if shuffle is None and left_out["shuffle"] != _LATE:
         reasons.append(f"Do not give a shuffled loader the noise of poisson: {left_out['shuffle']}.")
-    elif poisson is not None and shuffle is not first:
+    elif shuffle is not None and poisson is not None and shuffle is not first:
         failing = shuffle.refuted >= poisson.noise_multiplier
+        attacked = f"an attack refutes {refuted(shuffle)}" if shuffle.refuted else "no attack on it is known"
         reasons.append(
-            f"A shuffled loader is proved with {proved(shuffle)}, as if nothing were random, and an attack refutes "
-            f"{refuted(shuffle)}: the noise of poisson, {proved(poisson)}, is {'refuted' if failing else 'not proved'} "
-            "for it."
+            f"A shuffled loader is proved with {proved(shuffle)}, as if nothing were random, and {attacked}: the noise "
+            f"of poisson, {proved(poisson)}, is {'refuted' if failing else 'not proved'} for it."
         )
+    if late := [name for name, reason in left_out.items() if reason == _LATE]:
+        reasons.append(f"Time was too short for {', '.join(late)}, which may need less: allow more.")
     if first.noise_multiplier == MIN_SCALE:
         reasons.append(f"{MIN_SCALE:g} is the least noise that is considered: ratios to it say little.")
     return tuple(reasons)
