@@ -19,8 +19,9 @@ from benchmarks import peers
 from dpsub import sampling
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair
-from dpsub.accounting.recommend import needed, scheme
+from dpsub.accounting.recommend import needed
 from dpsub.sampling.laws import MultiplicityLaw
+from dpsub.sampling.schemes import scheme
 
 WIDTH = 2e-4
 ONE_STEP = 4e-5

@@ -7,7 +7,6 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpsub.accounting.recommend import SCHEMES
 from dpsub.reproduce.figures import (
     Panel,
     curves,
@@ -23,6 +22,7 @@ from dpsub.reproduce.figures import (
 )
 from dpsub.reproduce.labels import sampler_label
 from dpsub.sampling import REGISTRY as SAMPLERS
+from dpsub.sampling.schemes import SCHEMES
 
 OKABE_ITO = {"#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#999999"}
 

@@ -10,9 +10,10 @@ import pytest
 
 import dpsub
 from dpsub.accounting import recommend as source
-from dpsub.accounting.recommend import SCHEMES, Recommendation, needed, recommend, scheme
+from dpsub.accounting.recommend import Recommendation, needed, recommend
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling.frame import Frame
+from dpsub.sampling.schemes import SCHEMES, scheme
 
 RELATIONS = ("add_remove", "zero_out", "substitute")
 SLACK = 1.01  # of the accuracy asked for

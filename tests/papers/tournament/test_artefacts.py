@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpsub.accounting.recommend import SCHEMES
 from dpsub.errors import DataError
 from dpsub.papers.tournament.settings import Cell, why_not
 from dpsub.papers.tournament.tables import NOISE, TRAINING, contests, over_poisson, parts, shared
@@ -21,6 +20,7 @@ from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.figures import styled
 from dpsub.reproduce.report.takeaways import Tables, tables_of
 from dpsub.reproduce.verdicts import holm
+from dpsub.sampling.schemes import SCHEMES
 
 SEEDS = 8
 SHARE = {

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from dpsub.accounting import recommend
-from dpsub.accounting.recommend import SCHEMES
 from dpsub.papers.tournament import settings
 from dpsub.papers.tournament.experiments import noise, training
 from dpsub.papers.tournament.settings import Cell, Entry, Needed, expanded, left_out, needed
 from dpsub.reproduce import configuration, sweep
 from dpsub.reproduce.sweep import Block
+from dpsub.sampling.schemes import SCHEMES
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = (Entry(samplers=("poisson", "wor", "deterministic"), n=(500, 1000), m=(50, 100), epochs=(1,),

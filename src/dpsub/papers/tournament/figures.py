@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub.accounting.recommend import SCHEMES
 from dpsub.papers.tournament.tables import (
     NOISE,
     REGIMES,
@@ -27,6 +26,7 @@ from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, sam
 from dpsub.reproduce.labels import display, sampler_label
 from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.reproduce.tables import chosen
+from dpsub.sampling.schemes import SCHEMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,10 +14,11 @@ from pydantic import Field
 
 from dpsub.accounting import recommend, search
 from dpsub.accounting.account import Proof, Release
-from dpsub.accounting.recommend import CYCLE, SCHEMES, Needed, Plan, scheme
+from dpsub.accounting.recommend import Needed
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied, known
+from dpsub.sampling.schemes import CYCLE, SCHEMES, Plan, scheme
 
 NONPRIVATE = "nonprivate"
 """The scheme of trainings without privacy: Poisson batches, no noise, and no target."""

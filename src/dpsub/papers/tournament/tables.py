@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsub.accounting.recommend import SCHEMES
 from dpsub.errors import DataError
 from dpsub.papers.tournament.settings import NONPRIVATE, Cell, why_not
 from dpsub.reproduce.artefact import Records
@@ -20,6 +19,7 @@ from dpsub.reproduce.paired import LEVEL, REFERENCE, Paired, p_value, with_inter
 from dpsub.reproduce.statistics import estimate_row
 from dpsub.reproduce.tables import Row, Table, chosen
 from dpsub.reproduce.verdicts import holm, not_real
+from dpsub.sampling.schemes import SCHEMES
 
 NOISE, TRAINING = "tournament_noise", "tournament_training"
 PLACE = ["adjacency", "n", "m", "epochs", "target_epsilon", "target_delta"]

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from dpsub import checks
-from dpsub.accounting.recommend import Plan, scheme
 from dpsub.errors import ArgumentError
 from dpsub.learning import models
 from dpsub.papers.tournament import tasks
@@ -34,6 +33,7 @@ from dpsub.papers.tournament.settings import (
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates
 from dpsub.sampling.frame import Frame
+from dpsub.sampling.schemes import Plan, scheme
 from dpsub.streams import Streams
 
 DRAWS_AT_ONCE = 5 * 10**6

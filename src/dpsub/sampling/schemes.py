@@ -1,0 +1,68 @@
+"""Subsampling schemes of given sizes, by name: those that are compared with each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpsub import checks
+from dpsub.errors import ArgumentError
+from dpsub.sampling import (
+    CyclicPoisson,
+    Deterministic,
+    Multistage,
+    MustOW,
+    MustWW,
+    Poisson,
+    RandomAllocation,
+    Sampler,
+    Schedule,
+    Shuffle,
+    TruncatedPoisson,
+    Wor,
+    Wr,
+)
+
+CYCLE = 10
+"""Groups of cyclic Poisson sampling."""
+
+Plan = Sampler | Schedule
+
+
+def _steps(n: int, m: int, epochs: int) -> int:
+    return epochs * -(-n // m)
+
+
+SCHEMES: dict[str, Callable[[int, int, int], Plan]] = {
+    "poisson": lambda n, m, epochs: Poisson(m / n),
+    # three standard deviations above the mean: about one batch in a thousand is cut
+    "truncated_poisson": lambda n, m, epochs: TruncatedPoisson(m / n, min(n, m + math.ceil(3 * math.sqrt(m)))),
+    "wor": lambda n, m, epochs: Wor(m),
+    "wr": lambda n, m, epochs: Wr(m),
+    "must_ow": lambda n, m, epochs: MustOW(2 * m, m),
+    "must_ww": lambda n, m, epochs: MustWW(2 * m, m),
+    "three_stage": lambda n, m, epochs: Multistage.of_text(f"wor:{4 * m},wr:{2 * m},wor:{m}"),
+    "random_allocation": lambda n, m, epochs: RandomAllocation(-(-n // m)),
+    "k_of_t": lambda n, m, epochs: RandomAllocation(_steps(n, m, epochs), epochs),
+    "shuffle": lambda n, m, epochs: Shuffle(m),
+    "cyclic_poisson": lambda n, m, epochs: CyclicPoisson(CYCLE * m / n, CYCLE),
+    "deterministic": lambda n, m, epochs: Deterministic(m),
+}
+"""Each scheme's sampler or schedule for n records, batches of (expected) size m, and epochs."""
+
+
+def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
+    """Return the sampler or schedule called `name` in `SCHEMES`, and the steps of all epochs, n / m each, rounded up.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such scheme, or it is not there for these sizes.
+    """
+    checks.one_of("scheme", name, SCHEMES)
+    n, epochs = checks.integer("n", n, at_least=1), checks.integer("epochs", epochs, at_least=1)
+    m, steps = checks.integer("m", m, at_least=1, at_most=n, at_most_name="n"), _steps(n, m, epochs)
+    if name == "cyclic_poisson" and (steps % CYCLE or CYCLE * m > n):
+        raise ArgumentError(f"cyclic_poisson needs a number of steps that {CYCLE} divides, and {CYCLE} m <= n, "
+                            f"got n = {n}, m = {m}, epochs = {epochs}")  # fmt: skip
+    return SCHEMES[name](n, m, epochs), steps
