@@ -59,7 +59,7 @@ def test_pictures_are_small_and_links_lead_somewhere(script: ModuleType, paper: 
 @EVERY
 def test_a_verdict_that_changes_shows(script: ModuleType, paper: Paper) -> None:
     """Else the test above could not fail."""
-    other = {"fails": "holds", "reproduced": "differs", "refuted": "proved"}
+    other = {"fails": "holds", "reproduced": "differs", "refuted": "proved", "proved": "refuted"}
     changed = VERDICTS.assign(verdict=VERDICTS["verdict"].replace(other))
     judged = (VERDICTS["paper"] == paper.key).any()
     assert (script.tail(paper, changed) != script.tail(paper, VERDICTS)) == judged

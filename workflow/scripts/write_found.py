@@ -37,8 +37,9 @@ FOUND = ROOT / "docs/found"
 MADE = "<!-- from here on made by workflow/scripts/write_found.py -->\n"
 ANY = "\0"
 """What stands in a page for what only a run knows."""
-SCALE, COLOURS = 2 / 3, 128
-"""Of a figure's pixels from side to side, and its colours: what a page shows, in a few tens of kilobytes."""
+SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), 128
+"""Of a figure's pixels from side to side, the first that takes less than so many bytes, and its colours."""
+BYTES = 60_000
 WEIGHTY = "Errors that change conclusions"
 
 
@@ -122,10 +123,13 @@ def body(paper: Paper, verdicts: pd.DataFrame, results: Path | None) -> str:
 def small(figure: Path, target: Path) -> None:
     """Write a figure as a picture of few colours."""
     with Image.open(figure) as whole:
-        size = (round(whole.width * SCALE), round(whole.height * SCALE))
-        reduced = whole.convert("RGB").resize(size, Image.Resampling.LANCZOS).quantize(COLOURS)
+        for scale in SCALES:
+            size = (round(whole.width * scale), round(whole.height * scale))
+            reduced = whole.convert("RGB").resize(size, Image.Resampling.LANCZOS).quantize(COLOURS)
+            reduced.save(out := io.BytesIO(), "png", optimize=True)
+            if out.tell() < BYTES:
+                break
     target.parent.mkdir(exist_ok=True)
-    reduced.save(out := io.BytesIO(), "png", optimize=True)
     replace_file(target, out.getvalue())
 
 

@@ -48,7 +48,7 @@ def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
 def setting(frame: pd.DataFrame, *names: str) -> str:
     """Return what is the same in all rows, in few letters."""
     signs = {"epsilon": "ε", "target_epsilon": "ε", "target_delta": "δ"}
-    said = {name: as_printed(f"{frame[name].iloc[0]:.3g}") for name in names}
+    said = {name: as_printed(f"{frame[name].iloc[0]:.4g}") for name in names}
     words = [f"{signs.get(name, name)} = {value}" for name, value in said.items() if name != "epochs"]
     passes = said.get("epochs", "")
     return ", ".join([*words, f"{passes} epoch{'s' * (passes != '1')}"] if passes else words)
@@ -166,11 +166,12 @@ def points(found: Iterable[Contest]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tasks(found: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the points of each task under the relation with most of them, with what a panel is called."""
+def tasks(found: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[Any]]:
+    """Return the points of each task, under the relation with most of them, with its name; and that in the legend."""
     part = section(found, ["adjacency"])
-    return [(f"{display('dataset', str(dataset), plain=True)}, {relation(part['adjacency'].iloc[0])}", points)
-            for dataset, points in part.groupby("dataset", sort=False)]  # fmt: skip
+    named = line([], [], linestyle="none", label=relation(part["adjacency"].iloc[0]))
+    return [(display("dataset", str(dataset), plain=True), one)
+            for dataset, one in part.groupby("dataset", sort=False)], [named]  # fmt: skip
 
 
 def without_privacy(part: pd.DataFrame) -> list[Any]:
@@ -191,11 +192,12 @@ class Losses(TournamentFigure):
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        found = points(contests(self.needed(records, TRAINING)))
-        shown = [(text, section(part, ("m", "epochs"))) for text, part in tasks(found)]
+        each, named = tasks(points(contests(self.needed(records, TRAINING))))
+        shown = [(text, section(part, ("m", "epochs"))) for text, part in each]
         panels = [
             Panel(f"{text}\n{setting(part, 'm', 'epochs')}",
-                  [curves(part, "epsilon", "loss", styles=STYLES, bars=("lower", "upper")), *without_privacy(part)],
+                  [*named, *without_privacy(part),
+                   curves(part, "epsilon", "loss", styles=STYLES, bars=("lower", "upper"))],
                   {"xticks": part["epsilon"].unique()})
             for text, part in shown
         ]  # fmt: skip
@@ -216,22 +218,23 @@ class Gradients(TournamentFigure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         found = points(contests(self.needed(records, TRAINING)))
-        shown = [(text, section(part, ("epsilon",))) for text, part in tasks(found)]
+        each, named = tasks(found.assign(thousands=found["gradients"] / 1000))
+        shown = [(text, section(part, ("epsilon",))) for text, part in each]
         panels = [
             Panel(f"{text}\n{setting(part, 'epsilon')}",
-                  [partial(_front, part=part),
-                   curves(part, "gradients", "loss", styles=STYLES, bars=("lower", "upper"), linestyle="none",
+                  [*named, partial(_front, part=part),
+                   curves(part, "thousands", "loss", styles=STYLES, bars=("lower", "upper"), linestyle="none",
                           markevery=1), *without_privacy(part)])
             for text, part in shown
         ]  # fmt: skip
-        figure = draw_panels(panels, xlabel="gradient evaluations", ylabel="test loss", xscale="log",
+        figure = draw_panels(panels, xlabel="gradients (thousands)", ylabel="test loss", xscale="log",
                              labels=self.labels(records))  # fmt: skip
         return figure, pd.concat([part for _, part in shown])
 
 
 def _front(axes: Axes, part: pd.DataFrame) -> None:
-    ordered = part.sort_values("gradients", kind="stable")
-    axes.step(ordered["gradients"], ordered["loss"].cummin(), where="post", color=NEUTRAL, linewidth=0.8, label="front")
+    ordered = part.sort_values("thousands", kind="stable")
+    axes.step(ordered["thousands"], ordered["loss"].cummin(), where="post", color=NEUTRAL, linewidth=0.8, label="front")
 
 
 class Differences(TournamentFigure):
@@ -247,15 +250,16 @@ class Differences(TournamentFigure):
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        found = points(contests(self.needed(records, TRAINING)))
-        least = [(text, part[part["epsilon"] == part["epsilon"].min()]) for text, part in tasks(found)]
+        each, named = tasks(points(contests(self.needed(records, TRAINING))))
+        least = [(text, part[part["epsilon"] == part["epsilon"].min()]) for text, part in each]
         shown = [(text, section(part, ("m", "epochs"))) for text, part in least]
+        names = drawn(pd.concat([part for _, part in shown]))
         panels = [Panel(f"{text}\n{setting(part, 'm', 'epochs', 'epsilon')}",
-                        [partial(_differences, part=part[part["sampler"] != REFERENCE], names=drawn(found))])
+                        [partial(_differences, part=part[part["sampler"] != REFERENCE], names=names)])
                   for text, part in shown]  # fmt: skip
         keys = [line([], [], color=NEUTRAL, marker="o", linestyle="none", label="shown"),
                 line([], [], color=NEUTRAL, marker="o", linestyle="none", markerfacecolor="white", label="not shown")]
-        panels[0] = replace(panels[0], layers=[*panels[0].layers, *keys])
+        panels[0] = replace(panels[0], layers=[*panels[0].layers, *named, *keys])
         figure = draw_panels(panels, xlabel="difference from Poisson (%)", grid={"sharey": True},
                              labels=self.labels(records))  # fmt: skip
         return figure, pd.concat([part for _, part in shown])
