@@ -60,7 +60,7 @@ def planted_training() -> pd.DataFrame:
                     "epochs": 10, "steps": 100, "target_epsilon": epsilon if private else math.nan,
                     "target_delta": 1e-6 if private else math.nan,
                     "noise_multiplier": SHARE[sampler] * (3 if epsilon < 1 else 0.5) if private else 0.0,
-                    "necessary": 0.0, "clip": 1.0, "learning_rate": 1.0,
+                    "necessary": 0.0, "clip": 1.0, "learning_rate": 1.0, "validation_loss": loss, "on_edge": 0,
                     "test_loss": loss - 0.2 * (not private), "accuracy": math.nan,
                     "gradients": 9000.0 if sampler == "wr" else 10_000.0, "gradients_expected": 10_000.0,
                 })  # fmt: skip

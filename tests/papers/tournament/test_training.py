@@ -13,23 +13,22 @@ from dpsub.errors import PlanError
 from dpsub.papers.tournament import tasks
 from dpsub.papers.tournament.experiments import training
 from dpsub.papers.tournament.experiments.training import (
-    TUNING,
     Fit,
     Group,
+    TournamentTargets,
     TournamentTraining,
-    TournamentTuning,
     candidates,
+    chosen,
     expanded,
     on_edge,
     trained,
-    tuned,
 )
 from dpsub.papers.tournament.settings import SCHEMES, Cell, Tuning
 from dpsub.reproduce import sweep
 from dpsub.streams import Streams
 
 STREAMS = Streams(5, "tournament_training")
-FEW = Tuning(seeds=2, clips=(0.3, 1.0, 3.0), moves=(0.1, 1.0, 10.0))
+FEW = Tuning(clips=(0.3, 1.0, 3.0), moves=(0.1, 1.0, 10.0))
 OVER: dict[str, Any] = {
     "tuning": FEW.model_dump(),
     "trainings": [
@@ -40,17 +39,19 @@ OVER: dict[str, Any] = {
     ],
 }  # fmt: skip
 RUN: dict[str, Any] = {"variant": "rigorous", "seed": 5}
-TUNINGS, TRAININGS = TournamentTuning(), TournamentTraining()
+TARGETS, TRAININGS = TournamentTargets(), TournamentTraining()
 
 
 @pytest.fixture(scope="module")
 def records() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Of both experiments, the second with the first, for three seeds."""
-    cells = TUNINGS.replicates(TUNINGS.settings(OVER))
-    tunings = TUNINGS.compute(OVER, replicates=range(cells), **RUN)
-    return tunings, TRAININGS.compute(
-        OVER, replicates=range(3), records={"tournament_tuning": tunings.assign(variant="rigorous")}, **RUN
-    )
+    targets = TARGETS.compute(OVER, replicates=range(TARGETS.replicates(TARGETS.settings(OVER))), **RUN)
+    return targets, TRAININGS.compute(OVER, replicates=range(3), records=read(targets), **RUN)
+
+
+def read(targets: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Records as an experiment that needs them gets them."""
+    return {"tournament_targets": targets.assign(variant="rigorous")}
 
 
 def group(sampler: str = "poisson", *cells: Cell, dataset: str = "breast_cancer", m: int = 20) -> Group:
@@ -58,10 +59,11 @@ def group(sampler: str = "poisson", *cells: Cell, dataset: str = "breast_cancer"
 
 
 def test_records_are_of_every_cell_once(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    tunings, trainings = records
-    assert len(tunings) == 1 + 2 * 4 + 1 + 1
-    assert not tunings.duplicated(list(TUNINGS.keys)).any()
-    assert len(trainings) == 3 * len(tunings)
+    targets, trainings = records
+    assert len(targets) == 2 * 4 + 1
+    assert not targets.duplicated(list(TARGETS.keys)).any()
+    assert len(trainings) == 3 * (len(targets) + 2)  # those without privacy
+    assert not trainings.duplicated(["replicate", *TRAININGS.keys]).any()
     nonprivate = trainings[trainings["sampler"] == "nonprivate"]
     assert (nonprivate[["noise_multiplier", "necessary"]] == 0).all(axis=None)
     assert nonprivate[["target_epsilon", "target_delta"]].isna().all(axis=None)
@@ -73,19 +75,24 @@ def test_records_are_of_every_cell_once(records: tuple[pd.DataFrame, pd.DataFram
 
 
 def test_no_split_into_jobs_moves_a_number(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    tunings, trainings = records
-    parts = [TUNINGS.compute(OVER, replicates=range(*span), **RUN) for span in ((0, 4), (4, len(tunings)))]
-    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), tunings, check_exact=True)
-    read = {"tournament_tuning": tunings.assign(variant="rigorous")}
+    targets, trainings = records
+    parts = [TARGETS.compute(OVER, replicates=range(*span), **RUN) for span in ((0, 4), (4, len(targets)))]
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), targets, check_exact=True)
     alone = pd.concat(
-        [TRAININGS.compute(OVER, replicates=range(seed, seed + 1), records=read, **RUN) for seed in range(3)]
+        [TRAININGS.compute(OVER, replicates=range(seed, seed + 1), records=read(targets), **RUN) for seed in range(3)]
     )
     keys = ["dataset", "sampler", "adjacency", "target_epsilon", "replicate"]
     both = [frame.sort_values(keys).reset_index(drop=True) for frame in (alone, trainings)]
     pd.testing.assert_frame_equal(*both, check_exact=True)
 
 
-def test_a_cell_of_a_sweep_tunes_itself_and_has_the_same_numbers(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+def test_noise_is_that_of_the_records(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    targets = records[0].assign(noise_multiplier=123.0)
+    found = TRAININGS.compute(OVER, replicates=range(1), records=read(targets), **RUN)
+    assert (found["noise_multiplier"] == np.where(found["sampler"] == "nonprivate", 0.0, 123.0)).all()
+
+
+def test_a_cell_of_a_sweep_has_the_same_numbers(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     block = sweep.Block.model_validate(
         {"experiment": "tournament_training", "variants": ["rigorous"], "replicates": 3, **OVER}
     )
@@ -123,36 +130,39 @@ def test_noise_is_the_multiplier_times_the_clip_over_m() -> None:
         assert found[0] == pytest.approx(-normal.sum(axis=0) / one.m, rel=1e-6)
 
 
-def test_tuning_does_not_read_the_test_part() -> None:
-    task = tasks.TASKS["breast_cancer"]
-    data = tasks.load(task, {}, STREAMS)
-    test = tasks.split(task, len(data.y), TUNING, STREAMS).test
-    cell = Cell("zero_out", "poisson", task.n, 20, 1, 2.0, 1e-5)
-    chosen = tuned(group("poisson", cell), cell, data, FEW, STREAMS)
-    y = data.y.copy()
-    y[test] = 1 - y[test]
-    assert tuned(group("poisson", cell), cell, replace(data, y=y), FEW, STREAMS) == chosen
-    assert tuned(group("poisson", cell), cell, replace(data, y=1 - y), FEW, STREAMS) != chosen
+def test_the_choice_does_not_read_the_test_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, load = tasks.TASKS["breast_cancer"], tasks.load
+    over = {**OVER, "trainings": [{**OVER["trainings"][0], "samplers": ["poisson"]}]}
+
+    def found(swapped: str) -> pd.DataFrame:
+        def changed(*arguments: Any) -> tasks.Records:
+            data = load(*arguments)
+            parts, y = tasks.split(task, len(data.y), 0, STREAMS), data.y.copy()
+            where = getattr(parts, swapped) if swapped else []
+            y[where] = 1 - y[where]
+            return replace(data, y=y)
+
+        training._loaded.cache_clear()
+        monkeypatch.setattr(tasks, "load", changed)
+        return TRAININGS.compute(over, replicates=range(1), **RUN)
+
+    as_they_are, tested, validated = map(found, ("", "test", "validation"))
+    training._loaded.cache_clear()
+    choice = ["clip", "learning_rate", "validation_loss"]
+    assert tested[choice].equals(as_they_are[choice])
+    assert (tested["test_loss"] != as_they_are["test_loss"]).all()
+    assert (validated["validation_loss"] != as_they_are["validation_loss"]).all()
+    assert (validated["learning_rate"] != as_they_are["learning_rate"]).any()
 
 
-def test_the_choice_is_the_least_mean_loss_and_ties_go_to_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    losses = np.full((2, 9), 1.0)
-    losses[:, 4], losses[1, 2] = 0.5, 0.0
-    losses[0, 2] = np.nan
-    task = tasks.TASKS["breast_cancer"]
-    data = tasks.load(task, {}, STREAMS)
-    monkeypatch.setattr(
-        training, "trained", lambda *_: ((row, tasks.split(task, 569, 0, STREAMS), 0) for row in losses)
-    )
-    monkeypatch.setattr(type(task.model), "loss", lambda self, parameters, x, y: parameters)
-    tried, cell = candidates(FEW), Cell("zero_out", "poisson", task.n, 20, 1, 2.0, 1e-5)
+def test_the_choice_is_the_least_loss_and_ties_go_to_small_steps() -> None:
+    tried, losses = candidates(FEW), np.full(9, 1.0)
     assert [one[1] for one in tried] == sorted(one[1] for one in tried)
-    found = tuned(group("poisson", cell), cell, data, FEW, STREAMS)
-    assert (found.clip, found.learning_rate, found.validation_loss) == (*tried[4], 0.5)
-    losses[:] = 1.0
-    assert tuned(group("poisson", cell), cell, data, FEW, STREAMS).learning_rate == tried[0][1]
-    losses[:] = np.inf
-    assert tuned(group("poisson", cell), cell, data, FEW, STREAMS).on_edge == 1
+    assert chosen(losses, FEW)[1].learning_rate == tried[0][1]
+    losses[2], losses[4] = np.nan, 0.5
+    place, found = chosen(losses, FEW)
+    assert (place, found.clip, found.learning_rate, found.validation_loss) == (4, *tried[4], 0.5)
+    assert chosen(np.full(9, np.nan), FEW)[1].on_edge == 1
 
 
 def test_the_edge_of_the_grid() -> None:
@@ -172,14 +182,14 @@ def test_cost_grows_linearly_in_steps_and_batch() -> None:
     base = cost(20, 1)
     for m, epochs in ((20, 10), (200, 10), (2000, 10), (20, 100)):
         assert cost(m, epochs).replicate <= base.replicate * epochs  # epochs x n = steps x m
-        assert cost(m, epochs).setup <= base.setup * epochs
     assert cost(20, 100).replicate > 50 * base.replicate / 2
 
 
 def test_published_trainings_are_plenty() -> None:
     settings = TRAININGS.settings({})
     groups = expanded(settings)
-    assert settings.replicates * sum(len(one.cells) for one in groups) > 10_000
+    runs = len(candidates(settings.tuning)) * sum(len(one.cells) for one in groups)
+    assert settings.replicates * runs > 100_000
     assert {one.sampler for one in groups} == {"nonprivate", "importance", *SCHEMES}
     assert {one.dataset for one in groups} == set(tasks.TASKS)
 

@@ -240,12 +240,11 @@ class TournamentGrid(kinds.Group):
 
 
 class Tuning(kinds.Closed):
-    """The candidates that every cell is tuned among: all pairs of a norm bound and a size of a step."""
+    """The candidates among which every seed of every cell chooses: all pairs of a norm bound and a size of a step."""
 
-    seeds: int = Field(6, ge=1, le=100, description="Trainings of each candidate, whose mean loss counts.")
     clips: kinds.Listed[kinds.Positive] = Field((0.2, 1.0), description="Norm bounds of one record's gradient.")
     moves: kinds.Listed[kinds.Positive] = Field(
-        (0.02, 0.07, 0.25, 0.8, 2.5, 8, 25, 80),
+        (0.03, 0.15, 0.7, 3, 14, 64),
         description="Step sizes times the norm bound: how far a step goes if all gradients are clipped and agree.",
     )
 
@@ -273,7 +272,10 @@ class TournamentTrainings(kinds.Group):
             _trainings(("cover",), 200, (2, 20), (2,)),
             _trainings(("song",), 120, (5,), (0.5, 2, 8)),
             _trainings(("ijcnn1",), 300, (5,), (0.5, 2, 8)),
-            _trainings(("million",), 1000, (1,), (2,), 1e-7),
+            TrainingEntry(
+                datasets=("million",), adjacency=("zero_out",), m=(1000,), epochs=(1,), target_epsilon=(2,),
+                samplers=(NONPRIVATE, "poisson", "wor", "random_allocation", "shuffle"), target_delta=(1e-7,),
+            ),
         ),
         description="Entries, each standing for all combinations of its values.",
     )

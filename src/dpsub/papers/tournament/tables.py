@@ -227,11 +227,11 @@ class Losses(Table):
     name = "losses"
     caption = (
         "Test loss of models trained with noise that is proved to meet the target; step size and norm bound chosen for "
-        "each scheme by the same rule on a validation part. Means over seeds with standard errors and 95 % Student "
-        "intervals; differences from Poisson are paired by seed. Told apart (1): the difference is shown by Holm's "
-        "procedure over the schemes of a block at 5 %; else (0) no difference can be shown. Rank: 1 plus the number of "
-        "schemes shown to be better by Holm's procedure over all pairs of a block at 5 %. Gradients: of distinct "
-        "records, in the whole training. The non-private rows clip but add no noise."
+        "each scheme and seed by one rule on the seed's validation part. Means over seeds with standard errors and "
+        "95 % Student intervals; differences from Poisson are paired by seed. Told apart (1): the difference is shown "
+        "by Holm's procedure over the schemes of a block at 5 %; else (0) no difference can be shown. Rank: 1 plus the "
+        "number of schemes shown to be better by Holm's procedure over all pairs of a block at 5 %. Gradients: of "
+        "distinct records, in the whole training. The non-private rows clip but add no noise."
     )
     keys = ("dataset", "adjacency", "epsilon", "m", "epochs", "sampler")
     layout = Layout(panels=("dataset", "adjacency", "epsilon", "m", "epochs"), stub=("sampler",), heads=("column",))

@@ -115,8 +115,7 @@ def losses(tables: Tables) -> str:
         f"{counted(by['worse'], by['all'])}. Better: {counted(by['better'], by['all'])}. The largest difference is "
         f"{percent(most['change'])} of Poisson's loss ({sampler_label(most['sampler'])}, "
         f"{display('dataset', most['dataset'], plain=True)}, epsilon = {most['epsilon']}). Where the noise is within "
-        f"{100 * ALIKE:.0f} % of Poisson's a difference is shown in {(shown & alike).sum()} of {alike.sum()}: what "
-        "batches do there, or which step size and norm bound the tuning chose, whose chance the intervals leave out."
+        f"{100 * ALIKE:.0f} % of Poisson's a difference is shown in {(shown & alike).sum()} of {alike.sum()}."
     )
 
 

@@ -1,11 +1,11 @@
-"""Trainings of the tournament: clip and step size tuned by one rule for every scheme, then a model a seed."""
+"""Trainings of the tournament: a model a seed, its clip and step size tuned by one rule for every scheme."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -38,8 +38,6 @@ from dpsub.streams import Streams
 
 DRAWS_AT_ONCE = 5 * 10**6
 """Bounds the memory of the batches of the seeds that are trained at once; has no influence on results."""
-TUNING = 10**9
-"""The first seed of tuning, beyond all of the comparison."""
 CELL: dict[str, str] = {
     "adjacency": "str", "sampler": "str", "n": "int64", "m": "int64", "epochs": "int64", "steps": "int64",
     "target_epsilon": "float64", "target_delta": "float64",
@@ -157,11 +155,9 @@ def trained(
             yield parameters, parts, len(block.indices)
 
 
-class Tuned(NamedTuple):
-    """The noise of a cell, and what was chosen for it."""
+class Chosen(NamedTuple):
+    """The candidate that was chosen for a seed of a cell."""
 
-    noise_multiplier: float
-    necessary: float
     clip: float
     learning_rate: float
     validation_loss: float
@@ -179,25 +175,14 @@ def on_edge(move: float, tuning: Tuning) -> bool:
     return not min(tuning.moves) * (1 + 1e-9) < move < max(tuning.moves) * (1 - 1e-9)
 
 
-def tuned(group: Group, cell: Cell, data: tasks.Records, tuning: Tuning, streams: Streams) -> Tuned:
-    """Return the noise that a cell is proved to need, and the candidate of least mean loss on the validation parts.
+def chosen(losses: np.ndarray, tuning: Tuning) -> tuple[int, Chosen]:
+    """Return which candidate has the least loss on the validation part, and what it is.
 
     A run that ends beyond all numbers has infinite loss; of equal losses the one of the smaller step size counts.
     """
-    proved = needed(accounted(cell)) if group.sampler != NONPRIVATE else Needed(0.0, 0.0, math.nan, math.nan)
-    tried = candidates(tuning)
-    fits = [Fit(proved.noise_multiplier, clip, rate) for clip, rate in tried]
-    losses = []
-    seeds = range(TUNING, TUNING + tuning.seeds)
-    for parameters, parts, _ in trained(group, data, fits, seeds, streams):
-        with np.errstate(over="ignore", invalid="ignore"):
-            losses.append(group.task.model.loss(parameters, data.x[parts.validation], data.y[parts.validation]))
-    mean = np.mean(losses, axis=0)
-    mean[np.isnan(mean)] = np.inf
-    best = int(mean.argmin())
-    clip, learning_rate = tried[best]
-    edge = int(on_edge(clip * learning_rate, tuning))
-    return Tuned(proved.noise_multiplier, proved.necessary, clip, learning_rate, float(mean[best]), edge)
+    best = int(np.where(np.isnan(losses), np.inf, losses).argmin())
+    clip, learning_rate = candidates(tuning)[best]
+    return best, Chosen(clip, learning_rate, float(losses[best]), int(on_edge(clip * learning_rate, tuning)))
 
 
 class TournamentExperiment(Experiment):
@@ -232,60 +217,62 @@ def load(dataset: str, run: Run) -> tasks.Records:
     return _loaded(dataset, run.data.get(tasks.TASKS[dataset].source), run.streams)
 
 
-class TournamentTuning(TournamentExperiment):
-    """The norm bound and the step size of every cell, all by one rule; a record is a cell, numbered by `replicate`.
+class TournamentTargets(TournamentExperiment):
+    """The noise of every cell that is trained; a record is a cell, numbered by `replicate`, whatever its task."""
 
-    Every candidate of one grid is trained with the noise that is proved to meet the target, on a few seeds that are
-    not those of the comparison; the least mean loss on the validation part counts. The test part is not read. That
-    a choice among trainings costs privacy too is not counted, the same for all schemes.
-    """
-
-    name: ClassVar[str] = "tournament_tuning"
+    name: ClassVar[str] = "tournament_targets"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "dataset": "str", **CELL, "noise_multiplier": "float64", "necessary": "float64",
-        "clip": "float64", "learning_rate": "float64", "validation_loss": "float64", "on_edge": "int64",
+        "replicate": "int64", **CELL, **dict.fromkeys(Needed._fields, "float64"),
     }  # fmt: skip
-    keys: ClassVar[tuple[str, ...]] = ("dataset", *CELL)
+    keys: ClassVar[tuple[str, ...]] = tuple(CELL)
 
     class Settings(TournamentExperiment.Settings):
-        parts: Parts = 8
+        parts: Parts = 12
+
+    def data_of(self, settings: Any) -> tuple[str, ...]:
+        return ()
 
     def replicates(self, settings: Any) -> int:
         """Return the number of cells."""
-        return sum(len(group.cells) for group in expanded(settings))
+        return len(_targets(settings))
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
-        cells = [(group, cell) for group in expanded(settings) for cell in group.cells]
+        cells = _targets(settings)
         return self.frame([
-            {"replicate": number, **group.fields(cell),
-             **tuned(group, cell, load(group.dataset, run), settings.tuning, run.streams)._asdict()}
-            for number in run.replicates for group, cell in [cells[number]]
+            {"replicate": number, **{name: getattr(cell, name) for name in CELL}, **needed(cell)._asdict()}
+            for number in run.replicates for cell in [cells[number]]
         ])  # fmt: skip
+
+
+def _targets(settings: TournamentTrainings) -> list[Cell]:
+    """Return the cells whose noise is needed, each once, those of one law together."""
+    private = (cell for group in expanded(settings) for cell in group.cells if group.sampler != NONPRIVATE)
+    return sorted(dict.fromkeys(map(accounted, private)), key=lambda cell: str(cell.law))
 
 
 class TournamentTraining(TournamentExperiment):
     """Models of all schemes at one proved privacy; a record is a seed of a cell.
 
-    Schemes are paired: a seed means the same split, initial values and standard normal numbers. Rows of the scheme
-    "nonprivate" are clipped and tuned like the others, and get no noise.
+    For each seed every candidate of one grid of norm bounds and step sizes is trained, with the noise that is proved to
+    meet the target, and the one of least loss on the seed's validation part counts: differences between seeds are also
+    those of the choice.  The test part is read for that one alone.  That a choice among trainings costs privacy too is
+    not counted, the same for all schemes.  Schemes are paired: a seed means the same split, initial values and standard
+    normal numbers.  Rows of the scheme "nonprivate" are clipped and tuned like the others, and get no noise.
     """
 
     name: ClassVar[str] = "tournament_training"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64", "dataset": "str", "data_label": "str", **CELL, "noise_multiplier": "float64",
-        "necessary": "float64", "clip": "float64", "learning_rate": "float64", "test_loss": "float64",
-        "accuracy": "float64", "gradients": "float64", "gradients_expected": "float64",
+        "necessary": "float64", "clip": "float64", "learning_rate": "float64", "validation_loss": "float64",
+        "on_edge": "int64", "test_loss": "float64", "accuracy": "float64", "gradients": "float64",
+        "gradients_expected": "float64",
     }  # fmt: skip
     keys: ClassVar[tuple[str, ...]] = ("dataset", "data_label", *CELL)
-    needs_records: ClassVar[tuple[str, ...]] = ("tournament_tuning",)  # in a sweep each job tunes its own cells
+    needs_records: ClassVar[tuple[str, ...]] = ("tournament_targets",)  # in a sweep each job calibrates its own cells
 
     class Settings(TournamentExperiment.Settings):
-        parts: Parts = 4
-        replicates: Replicates = 20
-
-    def records_a_replicate(self, settings: Any) -> int:
-        """Return the number of cells, each of which a seed trains."""
-        return sum(len(group.cells) for group in expanded(settings))
+        parts: Parts = 12
+        replicates: Replicates = 12
 
     def cells(self, settings: Any) -> Iterator[Any]:
         for entry in settings.trainings:
@@ -297,54 +284,55 @@ class TournamentTraining(TournamentExperiment):
         return Cost(sum(setups), sum(replicates), max(memory))
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
-        recorded, rows = _recorded(run), list[dict[str, Any]]()
+        recorded, tried, rows = _recorded(run), candidates(settings.tuning), list[dict[str, Any]]()
         for group in expanded(settings):
-            data = load(group.dataset, run)
-            known = [recorded.get(_key(group.fields(cell))) or tuned(group, cell, data, settings.tuning, run.streams)
-                     for cell in group.cells]  # fmt: skip
-            fits = [Fit(one.noise_multiplier, one.clip, one.learning_rate) for one in known]
+            data, model = load(group.dataset, run), group.task.model
+            proved = [_proved(group, cell, recorded) for cell in group.cells]
+            fits = [Fit(one.noise_multiplier, clip, rate) for one in proved for clip, rate in tried]
             expected = group.steps * group.plan.expected_distinct(group.task.n)
             if group.sampler == IMPORTANCE:
                 expected *= group.task.chances(data.x).mean()
             found = trained(group, data, fits, run.replicates, run.streams)
             for seed, (parameters, parts, gradients) in zip(run.replicates, found, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    loss, accuracy = (measure(parameters, data.x[parts.test], data.y[parts.test])
-                                      for measure in (group.task.model.loss, group.task.model.accuracy))  # fmt: skip
+                    losses = model.loss(parameters, data.x[parts.validation], data.y[parts.validation])
+                    best = [chosen(own, settings.tuning) for own in losses.reshape(len(proved), -1)]
+                    kept = parameters[[i * len(tried) + one for i, (one, _) in enumerate(best)]]
+                    loss, accuracy = (measure(kept, data.x[parts.test], data.y[parts.test])
+                                      for measure in (model.loss, model.accuracy))  # fmt: skip
                 rows += [
-                    {"replicate": seed, **group.fields(cell), "data_label": data.label, "necessary": one.necessary,
-                     **fit._asdict(), "test_loss": loss[i], "accuracy": accuracy[i], "gradients": gradients,
-                     "gradients_expected": expected}
-                    for i, (cell, fit, one) in enumerate(zip(group.cells, fits, known, strict=True))
+                    {"replicate": seed, **group.fields(cell), "data_label": data.label, **choice._asdict(),
+                     "noise_multiplier": one.noise_multiplier, "necessary": one.necessary, "test_loss": loss[i],
+                     "accuracy": accuracy[i], "gradients": gradients, "gradients_expected": expected}
+                    for i, (cell, one, (_, choice)) in enumerate(zip(group.cells, proved, best, strict=True))
                 ]  # fmt: skip
         return self.frame(rows)
 
 
-def _key(fields: Any) -> tuple[Any, ...]:
-    """What names a cell, with None for NaN, which is not equal to itself."""
-    return tuple(None if fields[name] != fields[name] else fields[name] for name in TournamentTuning.keys)
+def _proved(group: Group, cell: Cell, recorded: Mapping[Cell, Needed]) -> Needed:
+    if group.sampler == NONPRIVATE:
+        return Needed(0.0, 0.0, math.nan, math.nan)
+    cell = accounted(cell)
+    return recorded.get(cell) or needed(cell)
 
 
-def _recorded(run: Run) -> dict[tuple[Any, ...], Tuned]:
-    """Return what the records of `tournament_tuning` say of each cell, nothing if the run has none."""
-    rows = run.records["tournament_tuning"].to_dict("records") if "tournament_tuning" in run.records else []
-    return {_key(row): Tuned(*(row[name] for name in Tuned._fields)) for row in rows}
+def _recorded(run: Run) -> dict[Cell, Needed]:
+    """Return what the records of `tournament_targets` say of each cell, nothing if the run has none."""
+    rows = run.records["tournament_targets"].to_dict("records") if "tournament_targets" in run.records else []
+    return {
+        Cell(**{name: row[name] for name in CELL if name != "steps"}): Needed(*(row[name] for name in Needed._fields))
+        for row in rows
+    }
 
 
 def _cost(group: Group, tuning: Tuning) -> tuple[float, float, float]:
     """Return seconds once, seconds a replicate, and MiB, as measured on one core; linear in steps x m."""
     task, steps = group.task, group.steps
-    d, p, fits = task.model.d, task.n_parameters, len(group.cells)
-    total = task.n + task.n_validation + task.n_test
-
-    def seconds(runs: int, tested: int) -> float:
-        """Of one seed, whose runs share batches, and of their loss on so many records."""
-        each = 4e-8 + 4e-10 * p  # of a gradient
-        step = 2e-5 + 5e-9 * runs * p + group.m * (3e-8 + 3e-9 * d + runs * each)
-        return steps * step + 5e-8 * total + tested * runs * each
-
-    tried = len(tuning.clips) * len(tuning.moves)
+    d, p, cells = task.model.d, task.n_parameters, len(group.cells)
+    runs, total = cells * len(tuning.clips) * len(tuning.moves), task.n + task.n_validation + task.n_test
+    each = 4e-8 + 4e-10 * p  # of a gradient; batches are shared
+    step = 2e-5 + 5e-9 * runs * p + group.m * (3e-8 + 3e-9 * d + runs * each)
+    replicate = steps * step + 5e-8 * total + (task.n_validation * runs + task.n_test * cells) * each
     calibrations = sum(noise.seconds(accounted(cell)) for cell in group.cells if group.sampler != NONPRIVATE)
-    setup = 3e-6 * total + calibrations + fits * tuning.seeds * seconds(tried, task.n_validation)
     drawn = min(20 * steps * group.m, DRAWS_AT_ONCE)
-    return setup, seconds(fits, task.n_test), 200 + (6 * d * total + 24 * drawn) / 2**20
+    return 3e-6 * total + calibrations, replicate, 200 + (6 * d * total + 24 * drawn) / 2**20
