@@ -21,6 +21,7 @@ SECONDS = {
 SUBSTITUTED = {"random_allocation": 3.0, "k_of_t": 1.5, "shuffle": 0.6, "tight": 2.0}
 """Where a record is replaced, and by the tight bound."""
 MEMORY = 500.0
+HANDS = 24  # jobs of a run
 
 
 @lru_cache(maxsize=4)
@@ -29,7 +30,9 @@ def laws(grid: tuple[Entry, ...]) -> tuple[tuple[Cell, ...], ...]:
     found: dict[Any, dict[Cell, None]] = {}
     for cell in expanded(grid):
         found.setdefault(cell.law, {})[cell] = None
-    return tuple(tuple(cells) for cells in found.values())
+    gathered = [tuple(cells) for cells in found.values()]
+    # dealt out: the jobs of a run take laws in turn, and schemes that are slow stand together
+    return tuple(cells for hand in range(HANDS) for cells in gathered[hand::HANDS])
 
 
 def seconds(cell: Cell) -> float:
@@ -57,7 +60,7 @@ class TournamentNoise(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
     class Settings(ExperimentSettings, TournamentGrid):
-        parts: Parts = 24
+        parts: Parts = HANDS
 
     def replicates(self, settings: Settings) -> int:
         """Return the number of laws."""
