@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -37,8 +38,8 @@ FOUND = ROOT / "docs/found"
 MADE = "<!-- from here on made by workflow/scripts/write_found.py -->\n"
 ANY = "\0"
 """What stands in a page for what only a run knows."""
-SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), 128
-"""Of a figure's pixels from side to side, the first that takes less than so many bytes, and its colours."""
+SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), (128, 64)
+"""Of a figure's pixels from side to side, and its numbers of colours: the first that take less than so many bytes."""
 BYTES = 60_000
 WEIGHTY = "Errors that change conclusions"
 
@@ -123,9 +124,11 @@ def body(paper: Paper, verdicts: pd.DataFrame, results: Path | None) -> str:
 def small(figure: Path, target: Path) -> None:
     """Write a figure as a picture of few colours."""
     with Image.open(figure) as whole:
-        for scale in SCALES:
+        for scale, colours in itertools.product(SCALES, COLOURS):
             size = (round(whole.width * scale), round(whole.height * scale))
-            reduced = whole.convert("RGB").resize(size, Image.Resampling.LANCZOS).quantize(COLOURS)
+            reduced = whole.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+            # rare colours are those of curves
+            reduced = reduced.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
             reduced.save(out := io.BytesIO(), "png", optimize=True)
             if out.tell() < BYTES:
                 break

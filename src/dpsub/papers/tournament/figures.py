@@ -39,9 +39,12 @@ OF_THE_PROOF: dict[str, Any] = {"color": "#DDCC77", "height": 0.72}
 
 
 def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one setting of the columns `fixed`: the one with most rows, of several the middle one."""
-    sizes = frame.groupby(list(fixed), sort=True).size()
-    most = sizes.index[sizes == sizes.max()].to_frame(index=False)
+    """Return the rows of one setting of the columns `fixed`: that with most schemes, all of them with many rows, of
+    several the middle one."""
+    rows = frame.groupby([*fixed, "sampler"], sort=True).size().groupby(list(fixed), sort=True)
+    found = rows.agg(["size", "min", "sum"])
+    best = found.sort_values(["size", "min", "sum"]).iloc[-1]
+    most = found.index[(found == best).all(axis=1)].to_frame(index=False)
     return chosen(frame, {str(name): value for name, value in most.iloc[len(most) // 2].items()})
 
 

@@ -160,12 +160,12 @@ def which(tables: Tables, adjacency: str) -> str:
         for kind in BATCHES:
             part = ratio[(ratio["regime"] == size) & (ratio["batches"] == kind)].sort_values(column, kind="stable")
             if REFERENCE in BATCHES[kind] and not (part[column] < 1).any():
-                said.append(f"{kind}: Poisson")
+                said.append(f"among {kind}, by Poisson")
             elif len(part):
                 one = part.to_dict("records")[0]
-                said.append(f"{kind}: {sampler_label(one['sampler'])} ({one[column]:.3g} times Poisson's noise at the "
-                            f"median, {one['lower']:.3g} to {one['upper']:.3g})")  # fmt: skip
-        lines.append(f"{size}, least noise among {'; '.join(said)}.")
+                said.append(f"among {kind}, by {sampler_label(one['sampler'])} ({one[column]:.3g} times Poisson's at "
+                            f"the median, {one['lower']:.3g} to {one['upper']:.3g})")  # fmt: skip
+        lines.append(f"With {size} the least is needed, {'; '.join(said)}.")
     return " ".join(lines)
 
 
