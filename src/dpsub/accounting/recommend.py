@@ -60,7 +60,7 @@ class Needed(NamedTuple):
 
 def needed(
     plan: Plan, n: int, steps: int, *, epsilon: float, delta: float, adjacency: str, accuracy: float = 1e-2,
-    time_limit: float | None = None, start: float | None = None,
+    time_limit: float | None = None,
 ) -> Needed:  # fmt: skip
     """Find noise that is proved for a target, and the most that an attack refutes.
 
@@ -77,8 +77,6 @@ def needed(
         Relative distance between the answer and a smaller multiplier that is not proved, and what grids may add to it.
     time_limit : float, optional
         Seconds after which the search ends with what was found by then.
-    start : float, optional
-        A noise multiplier to try first.
 
     Raises
     ------
@@ -87,7 +85,7 @@ def needed(
     """
     search = _Search(Release(plan, n, 1.0, steps), adjacency, epsilon, delta, accuracy, time_limit)
     with time_limited(search.target.deadline):
-        found, upper = search.proved(start)
+        found, upper = search.proved()
         necessary, lower = search.refuted(found)
     if lower > upper * (1 + 1e-9):
         raise NumericalError(f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments")
@@ -109,16 +107,15 @@ class _Search:
         self.value, self._unit = cache(self._value), cache(self._unit_near)
         self._proof(1.0)  # what no theorem covers is said before the time is up
 
-    def proved(self, start: float | None) -> tuple[SafeRoot, float]:
+    def proved(self) -> tuple[SafeRoot, float]:
         """Where the upper end meets the target, and its value there; on coarse grids first."""
         steepness, finer, accuracy = 1.0, _FIRST, max(_ROUGH, self.accuracy)
-        if start is None:
-            try:
-                near = safe_root(lambda s: self._proof(s).spread, self.spread, start=1.0, accuracy=0.5, **_LIMITS)
-            except UnsupportedError:
-                start = MOST_NOISE  # the proof is asked last, and gives the reason
-            else:
-                start, steepness = near.root, near.steepness
+        try:
+            near = safe_root(lambda s: self._proof(s).spread, self.spread, start=1.0, accuracy=0.5, **_LIMITS)
+        except UnsupportedError:
+            start = MOST_NOISE  # the proof is asked last, and gives the reason
+        else:
+            start, steepness = near.root, near.steepness
         best: tuple[SafeRoot, float] | None = None
         while True:
             try:

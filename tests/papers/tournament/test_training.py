@@ -98,6 +98,8 @@ def test_a_cell_of_a_sweep_has_the_same_numbers(records: tuple[pd.DataFrame, pd.
     )
     found = sweep.expand([block])
     assert len(found) == 3 + 2
+    planned = sum(TRAININGS.records_a_replicate(cell.settings) * count for cell, count in found.values())
+    assert planned == len(records[1])
     alone = [
         TRAININGS.records(cell.settings, training.Run("rigorous", range(3), STREAMS)) for cell, _ in found.values()
     ]

@@ -274,6 +274,10 @@ class TournamentTraining(TournamentExperiment):
         parts: Parts = 12
         replicates: Replicates = 12
 
+    def records_a_replicate(self, settings: Any) -> int:
+        """Return the number of cells, each of which a seed trains."""
+        return sum(len(group.cells) for group in expanded(settings))
+
     def cells(self, settings: Any) -> Iterator[Any]:
         for entry in settings.trainings:
             for alone, _ in groups_of(entry):
