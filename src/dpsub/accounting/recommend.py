@@ -18,7 +18,7 @@ from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.relations import Relation
 from dpsub.sampling import TruncatedPoisson
-from dpsub.sampling.schemes import CYCLE, Plan, scheme
+from dpsub.sampling.schemes import CYCLE, FIXED_SIZE, Plan, scheme
 
 _LIMITS: dict[str, Any] = {"name": "a noise multiplier", "least": MIN_SCALE, "most": MOST_NOISE}
 _FIRST, _FINEST = 2.0, 64.0
@@ -343,7 +343,7 @@ def _reasons(schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[s
         parts = [f"no attack refutes that noise for {known}, which may need as little"] if known else []
         others = "; ".join([*parts, f"no attack at all is known for {unknown}"] if unknown else parts)
     reasons = [f"{first.name} needs the least noise that is proved, {proved(first)}; {others}."]
-    fixed = [one for one in schemes if one.name in ("wor", "wr", "must_ow", "must_ww", "three_stage")]
+    fixed = [one for one in schemes if one.name in FIXED_SIZE]
     if fixed and fixed[0] is not first:
         more, certain = fixed[0].ratio - 1, fixed[0].refuted / first.noise_multiplier - 1
         known = f", and at least {certain:.1%} more by an attack" if certain > 0 else ""

@@ -25,6 +25,10 @@ from dpsub.sampling import (
 
 CYCLE = 10
 """Groups of cyclic Poisson sampling."""
+FIXED_SIZE = ("wor", "wr", "must_ow", "must_ww", "three_stage")
+"""Schemes that draw batches of one size, each afresh."""
+_AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, "cyclic_poisson": CYCLE}
+"""How many batches' records a scheme needs."""
 
 Plan = Sampler | Schedule
 
@@ -62,7 +66,16 @@ def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
     checks.one_of("scheme", name, SCHEMES)
     n, epochs = checks.integer("n", n, at_least=1), checks.integer("epochs", epochs, at_least=1)
     m, steps = checks.integer("m", m, at_least=1, at_most=n, at_most_name="n"), _steps(n, m, epochs)
-    if name == "cyclic_poisson" and (steps % CYCLE or CYCLE * m > n):
-        raise ArgumentError(f"cyclic_poisson needs a number of steps that {CYCLE} divides, and {CYCLE} m <= n, "
-                            f"got n = {n}, m = {m}, epochs = {epochs}")  # fmt: skip
+    if odd := misfit(name, n, m, epochs):
+        raise ArgumentError(f"{odd}, got n = {n}, m = {m}, epochs = {epochs}")
     return SCHEMES[name](n, m, epochs), steps
+
+
+def misfit(name: str, n: int, m: int, epochs: int) -> str:
+    """Return which rule about sizes a scheme would break; "" if none."""
+    least = _AT_LEAST.get(name, 1)
+    if n < least * m:
+        return f"{name} needs n of at least {f'{least} ' if least > 1 else ''}m"
+    if name == "cyclic_poisson" and _steps(n, m, epochs) % CYCLE:
+        return f"{name} needs a number of steps that {CYCLE} divides"
+    return ""

@@ -18,7 +18,7 @@ from dpsub.accounting.recommend import Needed
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied, known
-from dpsub.sampling.schemes import CYCLE, SCHEMES, Plan, scheme
+from dpsub.sampling.schemes import SCHEMES, Plan, misfit, scheme
 
 NONPRIVATE = "nonprivate"
 """The scheme of trainings without privacy: Poisson batches, no noise, and no target."""
@@ -29,8 +29,6 @@ ACCURACY = 5e-3
 TIGHT = ("wor", "wr")
 """Schemes whose noise the tight bound proves under substitute, within some percent of what an attack refutes."""
 _NEVER = 3600.0  # seconds, of a bound that takes some: a limit that is met would make numbers depend on the machine
-_AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, "cyclic_poisson": CYCLE}
-"""How many batches' records a scheme needs."""
 _UNSIZED = ("poisson", "random_allocation", "k_of_t", "cyclic_poisson", "deterministic")
 """Schemes under which a record's steps have nothing to do with other records: who is removed might as well be put to 0,
 so that add_remove has the ends of zero_out, and n and m count by n / m alone."""
@@ -173,12 +171,7 @@ def why_not(cell: Cell) -> str:
     """Return in a sentence why a cell cannot be; "" if it can."""
     if missing := _proof_missing(cell.adjacency, cell.sampler, cell.tight):
         return missing
-    least = _AT_LEAST.get(cell.sampler, 1)
-    if cell.n < least * cell.m:
-        return f"{cell.sampler} needs n of at least {f'{least} ' if least > 1 else ''}m"
-    if cell.sampler == "cyclic_poisson" and cell.steps % CYCLE:
-        return f"cyclic_poisson needs a number of steps that {CYCLE} divides"
-    return ""
+    return misfit(cell.sampler, cell.n, cell.m, cell.epochs)
 
 
 def _product(grid: Sequence[Entry]) -> Iterator[Cell]:

@@ -19,14 +19,14 @@ from dpsub.reproduce.paired import LEVEL, REFERENCE, Paired, p_value, with_inter
 from dpsub.reproduce.statistics import estimate_row
 from dpsub.reproduce.tables import Row, Table, chosen
 from dpsub.reproduce.verdicts import holm, not_real
-from dpsub.sampling.schemes import SCHEMES
+from dpsub.sampling.schemes import FIXED_SIZE, SCHEMES
 
 NOISE, TRAINING = "tournament_noise", "tournament_training"
 PLACE = ["adjacency", "n", "m", "epochs", "target_epsilon", "target_delta"]
 TASK = ["dataset", "adjacency", "m", "epochs", "target_epsilon", "target_delta"]
 BATCHES = {
     "fresh batches of any size": ("poisson", "truncated_poisson"),
-    "fresh batches of one size": ("wor", "wr", "must_ow", "must_ww", "three_stage"),
+    "fresh batches of one size": FIXED_SIZE,
     "batches with each record about once an epoch": (
         "k_of_t", "random_allocation", "shuffle", "cyclic_poisson", "deterministic",
     ),
