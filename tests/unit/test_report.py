@@ -98,6 +98,14 @@ def test_data_that_are_not_the_papers_are_named_in_one_line(pages: dict[str, str
         assert ("synthetic data" in section(pages["must"], f"must/{name}")) == there
 
 
+def test_a_run_is_made_again_by_its_own_configuration(pages: dict[str, str], made: Made) -> None:
+    assert "<code>make reproduce</code>" in pages["index"]
+    other = made.write(options="--configfile mine/run/config.yaml")
+    assert "<code>.venv/bin/snakemake --cores 2 --configfile mine/run/config.yaml</code>" in other["index"]
+    assert "snakemake --cores 2 must/table8 --configfile mine/run/config.yaml</code>" in other["must"]
+    made.write(remarks=["A run of reduced size."])
+
+
 def test_pages_load_nothing_and_their_links_lead_somewhere(pages: dict[str, str], made: Made) -> None:
     found = {name: Page(text) for name, text in pages.items()}
     ids = {name: page.given("id") for name, page in found.items()}

@@ -32,5 +32,6 @@ with logged(snakemake.log[0]):
         timings=results / "run/timings/jobs",
         twins=sorted({name for one in described for name in one.get("sets", {}).get("twins", ())}),
         remarks=snakemake.params.remarks,
+        options=snakemake.params.options,
     )
     report.write_report(index.parent, run)

@@ -448,7 +448,7 @@ class ReplacedEvent(Event):
 
     @property
     def plays(self) -> tuple[Event, ...]:
-        return *self.opposite, self.removed
+        return self.removed, *self.opposite  # what is quickly told comes first
 
     def spread(self) -> float:
         return self.removed.spread()

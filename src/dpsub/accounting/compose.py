@@ -65,6 +65,15 @@ class Cumulants:
     def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
         """(low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail:
         Chernoff's bound, which any exponent makes valid."""
+        if (tilt, log_tail) not in self._reaches:
+            self._reaches[tilt, log_tail] = self._reach(tilt, log_tail)
+        return self._reaches[tilt, log_tail]
+
+    @cached_property
+    def _reaches(self) -> dict[tuple[float, float], tuple[float, float]]:
+        return {}
+
+    def _reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
         base, step = self(tilt), self.plds[0].step
         scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
         bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))

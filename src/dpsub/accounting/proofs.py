@@ -57,6 +57,7 @@ class SlotStage:
         return np.exp(laws.log_binomial(np.arange(marked + 1), marked, self.rate))
 
 
+@lru_cache(maxsize=4096)  # of sizes alone: every noise multiplier of a search asks again
 def _last_likely(size: int, rate: float) -> int:
     """The largest count of Binomial(size, rate) whose probability is not below the smallest double."""
     # probabilities fall from the mean on

@@ -104,7 +104,8 @@ class _Search:
         # where all losses were Gaussian, only their variance would matter
         self.spread = 1 / Gaussian.calibrated(self.epsilon, delta, math.sqrt(release.times)).scale
         self._proof = cache(lambda noise: Proof.of([replace(release, noise_multiplier=noise)], adjacency).composition)
-        self.value, self._unit = cache(self._value), cache(self._unit_near)
+        self.value = cache(self._value)
+        self._units: dict[tuple[int, int | None], float] = {}
         self._proof(1.0)  # what no theorem covers is said before the time is up
 
     def proved(self) -> tuple[SafeRoot, float]:
@@ -162,13 +163,12 @@ class _Search:
 
     def _value(self, noise: float, finer: float, play: int | None) -> float:
         """The upper end (`play` None), or what a choice of data sets attains, by a grid of `finer` steps in a standard
-        deviation of the loss.  That falls about as 1 / noise, and is asked for at powers of 2 alone."""
-        near = min(max(2.0 ** round(math.log2(noise)), MIN_SCALE), MOST_NOISE)
-        step = self._unit(near, play) / (noise * finer)
-        return self._played(noise, play).rough(self.target, "upper" if play is None else "lower", step)
-
-    def _unit_near(self, noise: float, play: int | None) -> float:
-        return noise * self._played(noise, play).spread
+        deviation of the loss.  That falls about as 1 / noise, and is asked for once an octave."""
+        composition, octave = self._played(noise, play), round(math.log2(noise))
+        if (octave, play) not in self._units:
+            self._units[octave, play] = noise * composition.spread
+        step = self._units[octave, play] / (noise * finer)
+        return composition.rough(self.target, "upper" if play is None else "lower", step)
 
     def _played(self, noise: float, play: int | None) -> Composition:
         proof = self._proof(noise)
@@ -191,7 +191,7 @@ class SchemeNoise:
     refuted : float
         With this noise multiplier or less an attack exceeds the target; 0 if none is known to.
     ratio : float
-        Of the noise multiplier to the least one.
+        Of the noise multiplier to that of the first scheme.
     steps : int
         Number of batches.
     gradients : float
@@ -298,18 +298,17 @@ def recommend(
     once = {"random_allocation", "shuffle", "deterministic"}
     once |= {"k_of_t"} if epochs == 1 else set()
     once |= {"poisson", "truncated_poisson", "wor"} if m == n else {"cyclic_poisson"} if CYCLE * m == n else set()
-    least = min(found.noise_multiplier for _, found in noises.values())
+    # what the search cannot tell apart stays in the order of its use
+    close = min(found.noise_multiplier for _, found in noises.values()) * (1 + _ACCURACY)
+    ordered = sorted(noises.items(), key=lambda one: max(one[1][1].noise_multiplier, close))
+    least = ordered[0][1][1].noise_multiplier
     schemes = [
         SchemeNoise(
             name, plan, found.noise_multiplier, found.necessary, found.noise_multiplier / least, steps,
             plan.expected_distinct(n) * steps, *_batches(name, plan, n, m, steps), every_epoch=name in once,
         )
-        for name, (plan, found) in noises.items()
+        for name, (plan, found) in ordered
     ]  # fmt: skip
-    # what the search cannot tell apart stands in the order of its use
-    close = least * (1 + _ACCURACY)
-    schemes.sort(key=lambda one: (max(one.noise_multiplier, close), _ORDER.index(one.name)))
-    least = schemes[0].noise_multiplier
     even = tuple(one.name for one in schemes[1:] if one.refuted < least)
     return Recommendation(tuple(schemes), even, left_out, least / m, _reasons(schemes, even, left_out))
 

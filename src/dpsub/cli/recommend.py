@@ -5,7 +5,7 @@ with what is refuted, or less.  --epochs are of n / (batch size) steps, rounded 
 
 JSON: recommended (the scheme with the least proved noise, within 0.3 %), even (schemes for which no attack refutes its
 noise), noise_on_mean (its noise multiplier over the batch size: compare batch sizes by it), schemes (a list, the least
-noise first, with name, sampler, noise_multiplier, refuted (0 if no attack is known), ratio (to the least noise),
+noise first, with name, sampler, noise_multiplier, refuted (0 if no attack is known), ratio (to the first one's),
 gradients (expected, of the training), largest_batch, likely_batch (exceeded by no batch of the training with
 probability 99.9 %), every_epoch (whether each record is in one batch of each epoch)), left_out (reasons, by name),
 reasons, adjacency, target_epsilon, target_delta, seconds, steps.

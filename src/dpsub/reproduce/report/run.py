@@ -39,6 +39,8 @@ class Run:
     """Data sets for which experiments make synthetic twins from the paper's own table of its data."""
     remarks: Sequence[str] = ()
     """What a reader must know first, such as that the run is of reduced size."""
+    options: str = ""
+    """Of Snakemake, to make this run again; none if it is of `config.yaml` alone."""
 
     @property
     def labels(self) -> dict[str, str]:

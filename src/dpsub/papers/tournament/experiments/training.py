@@ -227,7 +227,7 @@ class TournamentTargets(TournamentExperiment):
     keys: ClassVar[tuple[str, ...]] = tuple(CELL)
 
     class Settings(TournamentExperiment.Settings):
-        parts: Parts = 12
+        parts: Parts = 4
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
         return ()
@@ -271,7 +271,7 @@ class TournamentTraining(TournamentExperiment):
     needs_records: ClassVar[tuple[str, ...]] = ("tournament_targets",)  # in a sweep each job calibrates its own cells
 
     class Settings(TournamentExperiment.Settings):
-        parts: Parts = 12
+        parts: Parts = 6
         replicates: Replicates = 12
 
     def records_a_replicate(self, settings: Any) -> int:
