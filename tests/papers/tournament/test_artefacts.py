@@ -181,14 +181,14 @@ def test_which_scheme_follows_from_the_medians(
     made: Tables, tables: Callable[[Frames], Tables], records: Frames
 ) -> None:
     text = said(made, "Which scheme, zero one record")
-    assert "among fresh batches of any size, by Poisson; among fresh batches of one size, by WOR (1.1 times" in text
-    assert "about once an epoch, by k of t (0.88 times" in text
+    assert "by Poisson for fresh batches of any size; WOR for fresh batches of one size, 1.1 times Poisson's" in text
+    assert "k of t for batches with each record about once an epoch, 0.88 times" in text
     frame = records[NOISE]
     share = np.where(frame["sampler"] == "truncated_poisson", 0.5, np.where(frame["sampler"] == "k_of_t", 3, 1))
     turned = tables({**records, NOISE: frame.assign(noise_multiplier=frame["noise_multiplier"] * share)})
     text = said(turned, "Which scheme, zero one record")
-    assert "of any size, by truncated Poisson (0.51 times" in text
-    assert "an epoch, by random allocation (0.99 times" in text
+    assert "truncated Poisson for fresh batches of any size, 0.51 times" in text
+    assert "random allocation for batches with each record about once an epoch, 0.99 times" in text
 
 
 @pytest.mark.parametrize(

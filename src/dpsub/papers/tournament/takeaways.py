@@ -160,12 +160,12 @@ def which(tables: Tables, adjacency: str) -> str:
         for kind in BATCHES:
             part = ratio[(ratio["regime"] == size) & (ratio["batches"] == kind)].sort_values(column, kind="stable")
             if REFERENCE in BATCHES[kind] and not (part[column] < 1).any():
-                said.append(f"among {kind}, by Poisson")
+                said.append(f"{sampler_label(REFERENCE)} for {kind}")
             elif len(part):
                 one = part.to_dict("records")[0]
-                said.append(f"among {kind}, by {sampler_label(one['sampler'])} ({one[column]:.3g} times Poisson's at "
-                            f"the median, {one['lower']:.3g} to {one['upper']:.3g})")  # fmt: skip
-        lines.append(f"With {size} the least is needed, {'; '.join(said)}.")
+                said.append(f"{sampler_label(one['sampler'])} for {kind}, {one[column]:.3g} times Poisson's at the "
+                            f"median ({one['lower']:.3g} to {one['upper']:.3g})")  # fmt: skip
+        lines.append(f"{size[0].upper()}{size[1:]}: the least is needed by {'; '.join(said)}.")
     return " ".join(lines)
 
 
