@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,11 +22,11 @@ from dpsub.sampling import TruncatedPoisson
 from dpsub.sampling.schemes import CYCLE, FIXED_SIZE, Plan, scheme
 
 _LIMITS: dict[str, Any] = {"name": "a noise multiplier", "least": MIN_SCALE, "most": MOST_NOISE}
-_FIRST, _FINEST = 2.0, 64.0
-"""Steps of a grid in a standard deviation of the loss: of proofs at first, and from where on they are refined no
-more."""
-_ONE, _SEVERAL = (24.0, 0.0), (8.0, 0.01)
-"""Likewise of attacks, and the least accuracy: where there are several, none of them attains what is proved."""
+_FIRST, _FINEST = 4.0, 64.0
+"""Steps of a grid in a standard deviation of the loss: at first, where half a step already tells (laws of allocations
+are never coarser than a sixth), and from where on they are refined no more."""
+_ATTACKED = 8.0  # likewise of attacks, at first
+_SEVERAL = 0.01  # least accuracy of attacks where there are several: none of them attains what is proved
 _ROUGH, _CHARGED = 0.05, 0.25  # accuracy at first, and what grids may add to the noise, in units of the accuracy
 
 _ORDER = (
@@ -125,37 +126,52 @@ class _Search:
                 if best is None:
                     raise
                 return best
-            upper, better = (self.value(found.safe, finer * half, None) for half in (1, 2))
-            if best is None or found.safe < best[0].safe:
-                best = found, min(upper, better)
             steepness = found.steepness
-            charged = (upper - better) / (self.epsilon * steepness * self.accuracy * _CHARGED)
+            better, charged = self._charged(found.safe, finer, None, steepness)
+            if best is None or found.safe < best[0].safe:
+                best = found, min(self.value(found.safe, finer, None), better)
             if (charged <= 1 and accuracy == self.accuracy) or not 0 < better < math.inf or finer >= _FINEST:
                 return best
             start, accuracy = found.safe * (better / self.epsilon) ** (1 / steepness), self.accuracy
-            # what a grid adds falls with the square of its step
-            finer *= 2.0 ** math.ceil(math.log2(max(charged, 1.0)) / 2)
+            finer *= _refined(charged)
 
     def refuted(self, found: SafeRoot) -> tuple[float, float]:
         """The most noise at which an attack was seen to exceed the target, 0 if none was, and what that attack attains
         at the noise found."""
-        best, which, plays = 0.0, 0, self._proof(found.safe).plays
-        finer, accuracy = _ONE if len(plays) == 1 else _SEVERAL
-        accuracy = max(accuracy, self.accuracy)
+        best, lower, plays = 0.0, 0.0, self._proof(found.safe).plays
+        accuracy = self.accuracy if len(plays) == 1 else max(self.accuracy, _SEVERAL)
         start = (found.safe if found.unsafe is None else found.unsafe) * (1 - self.accuracy)
-        for play, composition in enumerate(plays):
-            more = self.epsilon * (1 + accuracy * found.steepness)  # at the best noise, if it is to be overtaken
-            if not composition.attacked or (best and self.value(best, finer, play) <= more):
-                continue
-            if composition.one_number and not self.value(start, finer, play):
-                break  # so near what is proved it would attain something, if the grid could show it
-            try:
-                unsafe = self._root(finer, play, best or start, found.steepness, accuracy).unsafe
-            except NumericalError:  # not in the time
-                break
-            if unsafe is not None and unsafe > best:
-                best, which = unsafe, play
-        return best, self.value(found.safe, finer, which)
+        more = self.epsilon * (1 + accuracy * found.steepness)  # at the best noise, if it is to be overtaken
+        with suppress(NumericalError):  # what is not found in the time
+            for play, composition in enumerate(plays):
+                if composition.attacked and (not best or self.value(best, _ATTACKED, play) > more):
+                    unsafe, finer = self._attacked(play, best or start, found.steepness, accuracy)
+                    if unsafe > best or not play:
+                        best, lower = unsafe, self.value(found.safe, finer, play)
+        return best, lower
+
+    def _attacked(self, play: int, start: float, steepness: float, accuracy: float) -> tuple[float, float]:
+        """The most noise at which one choice of data sets was seen to exceed the target, 0 if none, and the grid."""
+        finer, best = _ATTACKED, 0.0
+        with suppress(NumericalError):
+            if self._played(start, play).one_number:
+                # so near what is proved it attains something, if the grid can show it
+                while not self.value(start, finer, play):
+                    if finer >= _FINEST:
+                        return best, finer
+                    finer *= 2
+            while (unsafe := self._root(finer, play, start, steepness, accuracy).unsafe) is not None:
+                best = max(best, unsafe)
+                better, charged = self._charged(unsafe, finer, play, steepness)
+                if charged <= 1 or finer >= _FINEST:
+                    break
+                start, finer = unsafe * (better / self.epsilon) ** (1 / steepness), finer * _refined(charged)
+        return best, finer
+
+    def _charged(self, noise: float, finer: float, play: int | None, steepness: float) -> tuple[float, float]:
+        """The end on a grid of half the step, and what the grid charges to the noise, over what it may."""
+        value, better = (self.value(noise, finer * half, play) for half in (1, 2))
+        return better, abs(value - better) / (self.epsilon * steepness * self.accuracy * _CHARGED)
 
     def _root(self, finer: float, play: int | None, start: float, steepness: float, accuracy: float) -> SafeRoot:
         limits = {"start": start, "steepness": steepness, "accuracy": accuracy, **_LIMITS}
@@ -174,6 +190,11 @@ class _Search:
         proof = self._proof(noise)
         # less noise may leave fewer choices of data sets: any of them is an attack
         return proof if play is None else proof.plays[min(play, len(proof.plays) - 1)]
+
+
+def _refined(charged: float) -> float:
+    """By how much a grid must be finer: what it charges falls with the square of its step."""
+    return 2.0 ** math.ceil(math.log2(max(charged, 1.0)) / 2)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -42,6 +42,7 @@ Trained = Annotated[
     Field(description="A scheme of `SCHEMES`, importance (for tasks whose records differ in norm), or nonprivate."),
 ]  # fmt: skip
 Adjacency = Literal["add_remove", "zero_out", "substitute"]
+RELATIONS: tuple[str, ...] = get_args(Adjacency)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.tournament.settings import NONPRIVATE, Cell, why_not
+from dpsub.papers.tournament.settings import NONPRIVATE, RELATIONS, Cell, why_not
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.paired import LEVEL, REFERENCE, Paired, p_value, with_interval
@@ -57,13 +57,17 @@ def over_poisson(records: pd.DataFrame) -> pd.DataFrame:
         A row a setting and scheme: `PLACE`, `sampler`, `noise_multiplier`, `necessary` (NaN if unknown), the same of
         Poisson (`poisson_...`), `ratio` of the proved multipliers, its ends `lower` and `upper` (between which the
         ratio of what is sufficient lies: attack over Poisson's proof, proof over Poisson's attack) and `regime`.
-        Where several bounds were asked, the best proof and the best attack count.
+            Relations and schemes in the order of `RELATIONS` and `SCHEMES`.
+
+    Where several bounds were asked, the best proof and the best attack count.
     """
     both = ["noise_multiplier", "necessary"]
     best = records.groupby([*PLACE, "sampler"], sort=False)[both].agg({both[0]: "min", both[1]: "max"}).reset_index()
     best = best.assign(necessary=best["necessary"].where(best["necessary"] > 0))
     base = best[best["sampler"] == REFERENCE].set_index(PLACE)[both].add_prefix("poisson_")
     found = best[best["sampler"] != REFERENCE].join(base, on=PLACE, how="inner")
+    order = {name: i for names in (RELATIONS, SCHEMES) for i, name in enumerate(names)}
+    found = found.sort_values(["adjacency", "sampler"], key=lambda names: names.map(order), kind="stable")
     proved = found["poisson_noise_multiplier"]
     return found.assign(
         ratio=found["noise_multiplier"] / proved, lower=found["necessary"] / proved,

@@ -8,7 +8,7 @@ from functools import partial
 
 import pandas as pd
 
-from dpsub.papers.tournament.settings import NONPRIVATE
+from dpsub.papers.tournament.settings import NONPRIVATE, RELATIONS
 from dpsub.papers.tournament.tables import BATCHES, REGIMES
 from dpsub.reproduce.claims import LackingError
 from dpsub.reproduce.labels import WORDS, display, escape_markdown, sampler_label
@@ -16,7 +16,6 @@ from dpsub.reproduce.paired import REFERENCE
 from dpsub.reproduce.report.findings import Headline
 from dpsub.reproduce.report.takeaways import Tables, Takeaways, listed
 
-RELATIONS = ("add_remove", "zero_out", "substitute")
 BLOCK = ["dataset", "adjacency", "epsilon", "m", "epochs"]
 ALIKE = 0.05
 """Relative difference of noise that makes little of a model."""
