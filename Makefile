@@ -30,7 +30,7 @@ reproduce: environment  ## every table and figure at published size, into result
 reproduce-%: environment  ## one paper at full size, as its full.yaml says: reproduce-importance, into results-importance/
 	$(call alone,$(BIN)/snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
-tournament: environment  ## samplers and schedules at one proved privacy, which takes some 33 minutes, into results-tournament/
+tournament: environment  ## samplers and schedules at one proved privacy, which takes some 25 minutes, into results-tournament/
 	$(call alone,$(BIN)/snakemake --configfile workflow/config/tournament.yaml)
 
 smoke: environment  ## the same chain at its smallest, into results-smoke/
