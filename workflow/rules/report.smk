@@ -86,7 +86,7 @@ rule write_report:
     params:
         artefacts=[product.artefact.identifier for product in PLAN.products],
         remarks=[PLAN.remark] if PLAN.remark else [],
-        options=f"--configfile {RESULTS}/run/config.yaml" if workflow.config_settings.overwrite_config else "",
+        options="--configfile RESULTS/run/config.yaml" if workflow.config_settings.overwrite_config else "",
         seed=PLAN.config["seed"],
         configuration=provenance.settings_digest(PLAN.config),
         code=provenance.digest(files=SHOWN_BY),

@@ -40,7 +40,7 @@ class Run:
     remarks: Sequence[str] = ()
     """What a reader must know first, such as that the run is of reduced size."""
     options: str = ""
-    """Of Snakemake, to make this run again; none if it is of `config.yaml` alone."""
+    """Of Snakemake, to make this run again, in any folder; none if it is of `config.yaml` alone."""
 
     @property
     def labels(self) -> dict[str, str]:
