@@ -60,6 +60,21 @@ def test_it_is_the_noise_of_a_calibration(name: str, adjacency: str) -> None:
         assert found.necessary == pytest.approx(slow.refuted, rel=2 * accuracy)
 
 
+@pytest.mark.parametrize(
+    ("name", "n", "m", "epochs", "epsilon"),
+    # laws of allocations, which are the same on coarse grids; rare records in many steps, which a grid can hide
+    [("k_of_t", 10_000, 20, 50, 4.0), ("random_allocation", 10_000, 20, 2, 0.5), ("poisson", 10_000, 10, 50, 4.0)],
+)
+def test_grids_add_no_more_than_the_accuracy(name: str, n: int, m: int, epochs: int, epsilon: float) -> None:
+    plan, steps = scheme(name, n, m, epochs)
+    target = {"epsilon": epsilon, "delta": 1e-5, "adjacency": "zero_out"}
+    slow = dpsub.calibrate(plan, n, steps=steps, accuracy=2e-3, **target)
+    found = needed(plan, n, steps, accuracy=5e-3, **target)
+    assert slow.refuted is not None
+    assert found.noise_multiplier <= slow.noise_multiplier * (1 + 2 * 5e-3)
+    assert found.necessary >= slow.refuted * (1 - 2e-2)  # what a grid hides of an attack is estimated
+
+
 def test_a_missing_proof_is_said() -> None:
     plan, steps = scheme("shuffle", 1000, 100, 1)
     with pytest.raises(UnsupportedError, match="under add_remove"):
