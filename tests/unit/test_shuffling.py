@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from dpsub.accounting.bracket import Composition, StatisticEvent, Target
-from dpsub.accounting.discretise import CellMasses
+from dpsub.accounting.discretise import Bounds
 from dpsub.accounting.shuffling import LargestStep, shuffle_case
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
@@ -84,18 +84,18 @@ def test_largest_step_by_quadrature(steps: int, y: float, s: float) -> None:
 class Understated(LargestStep):
     """A fault: some of Q is forgotten."""
 
-    def masses(self, edges: np.ndarray) -> CellMasses:
-        cells = super().masses(edges)
-        return cells._replace(q=0.99 * cells.q)
+    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+        under_p, (least, most) = super().masses(edges)
+        return under_p, (0.99 * least, 0.99 * most)
 
 
 class OneTooMany(LargestStep):
     """A fault: the record's step is counted among the others, under Q."""
 
-    def masses(self, edges: np.ndarray) -> CellMasses:
-        p, _, p_error, _ = super().masses(edges)
-        _, q, _, q_error = LargestStep(self.steps - 1, self.x, self.y, self.scale).masses(edges)
-        return CellMasses(p, q, p_error, q_error)
+    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+        under_p, _ = super().masses(edges)
+        _, under_q = LargestStep(self.steps - 1, self.x, self.y, self.scale).masses(edges)
+        return under_p, under_q
 
 
 @pytest.mark.parametrize("fault", [Understated, OneTooMany])

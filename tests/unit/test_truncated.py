@@ -108,8 +108,9 @@ def test_simulated_samples(relation: Relation) -> None:
     size = np.minimum(others + drawn, most)
     cells = np.concatenate([[-np.inf], np.linspace(-2, 5, 15)])
     other = int(OTHERS[relation][0]) if OTHERS[relation] else None
-    expected = FilledSample(CutSample(records, rate, most), other, s).masses(cells)
-    for value, masses in ((1, expected.p), (other, expected.q)):
+    under_p, under_q = FilledSample(CutSample(records, rate, most), other, s).masses(cells)
+    for value, (least, masses) in ((1, under_p), (other, under_q)):
+        assert np.all((least <= masses) & (masses <= least * (1 + 1e-6) + 1e-9))
         total = -np.minimum(others, most) if value is None else -(size - kept) + value * kept
         noisy = total + most + s * rng.standard_normal(runs)
         counts = np.histogram(noisy, cells)[0]
@@ -158,3 +159,12 @@ def test_one_step_without_room_has_closed_forms() -> None:
     exact = 0.25 * float(GaussianProfile(2.0).delta(math.log(1 + (math.e - 1) / 0.25)))
     assert lower == pytest.approx(exact, rel=5e-3)
     assert exact <= upper <= exact * 1.005
+
+
+@pytest.mark.parametrize("other", [None, 0, -1])
+def test_both_laws_of_the_attack_are_bounded_from_both_sides(other: int | None) -> None:
+    """In either direction the law that comes first must not exceed the truth, nor 1 as a whole."""
+    whole = np.array([-np.inf, np.inf])
+    for sample, apart in ((CutSample(3, 0.1, 1), 1e-8), (CutSample(2000, 0.05, 90), 1.0)):
+        for (least,), (most,) in FilledSample(sample, other, 0.06).masses(whole):
+            assert most - apart < least <= 1 <= most

@@ -403,9 +403,7 @@ class Proof:
         elif target.epsilon >= largest:
             upper = 0.0
         if lower > upper * (1 + 1e-9) + 1e-12:
-            raise NumericalError(
-                f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments"
-            )
+            raise crossed(lower, upper)
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
             min(lower, upper), upper,
@@ -414,6 +412,14 @@ class Proof:
             adjacency=self.relation, sensitivity=self.cases[0].sensitivity, quantity=target.quantity,
             conditions=conditions if width_met else (*conditions, WIDTH_MISSED), width_met=width_met,
         )  # fmt: skip
+
+
+def crossed(lower: float, upper: float) -> NumericalError:
+    """Of two ends that contradict each other, one is wrong.  What less noise guarantees is true of more."""
+    return NumericalError(
+        f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them is wrong; report the arguments, "
+        "and ask with a slightly smaller noise_multiplier, whose upper end holds for this one too"
+    )
 
 
 class _PaperPair:

@@ -19,6 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from dpsub.accounting.bracket import Event, PairEvent, order_grid
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
+from dpsub.accounting.discretise import Bounds
 from dpsub.accounting.pairs import MIN_SCALE, PoissonPair, WorPair
 from dpsub.accounting.pld import (
     MAX_LOSS,
@@ -295,10 +296,6 @@ class SelectionEvent(Event):
 
     def spread(self) -> float:
         return min(event.spread() for event, _ in self.blocks)
-
-
-Bounds = tuple[np.ndarray, np.ndarray]
-"""Masses of the same events, from below and above."""
 
 
 @lru_cache(maxsize=8)

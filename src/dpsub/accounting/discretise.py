@@ -49,6 +49,10 @@ class CellMasses(NamedTuple):
     q_error: np.ndarray
 
 
+Bounds = tuple[np.ndarray, np.ndarray]
+"""Masses of the same events, from below and above."""
+
+
 @dataclass(frozen=True)
 class DirectedPair:
     """The loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way round."""
@@ -331,29 +335,31 @@ class Statistic(ABC):
     bound.  The loss need not be monotone."""
 
     @abstractmethod
-    def masses(self, edges: np.ndarray) -> CellMasses:
-        """Masses of the cells between increasing edges, infinite ones included; those of P rounded down, or their error
-        given, those of Q up, or theirs."""
+    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+        """Bounds of the masses of the cells between increasing edges, infinite ones included, under P and under Q."""
 
     @abstractmethod
     def range(self, tail: float) -> tuple[float, float]:
         """Where all but about `tail` lies under both: any is valid."""
 
-    def _directed(self, edges: np.ndarray, swapped: bool) -> CellMasses:
-        p, q, p_error, q_error = self.masses(edges)
-        return CellMasses(q, p, q_error, p_error) if swapped else CellMasses(p, q, p_error, q_error)
+    def _directed(self, edges: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Masses of the distribution that comes first from below, and of the other from above: whichever is first, its
+        events are never too likely."""
+        under_p, under_q = self.masses(edges)
+        (least, _), (_, most) = (under_q, under_p) if swapped else (under_p, under_q)
+        return least, most
 
-    def _table(self, tail: float, swapped: bool) -> tuple[np.ndarray, CellMasses, np.ndarray]:
+    def _table(self, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         points = np.concatenate([[-np.inf], np.linspace(*self.range(tail), _TABLE + 1), [np.inf]])
-        cells = self._directed(points, swapped)
-        return points, cells, _log_ratio(cells)
+        least, most = self._directed(points, swapped)
+        return points, least, _log_ratio(least, most)
 
     def spread(self) -> float:
         """Standard deviation of the loss, roughly; of the larger direction."""
         spreads = []
         for swapped in (False, True):
-            _, cells, ratio = self._table(1e-12, swapped)
-            weights = np.where(np.isfinite(ratio), cells.p, 0.0)
+            _, masses, ratio = self._table(1e-12, swapped)
+            weights = np.where(np.isfinite(ratio), masses, 0.0)
             ratio = np.clip(np.where(weights > 0, ratio, 0.0), -MAX_LOSS, MAX_LOSS)
             mean = np.einsum("i,i", weights, ratio) / weights.sum()
             spreads.append(math.sqrt(np.einsum("i,i", weights, (ratio - mean) ** 2) / weights.sum()))
@@ -364,15 +370,15 @@ class Statistic(ABC):
         united, which is a processing whatever the cells, and their loss rounded down."""
         points, _, table = self._table(tail, swapped)
         cells = self._directed(np.unique(np.concatenate([points, _crossings(points, table, step)])), swapped)
-        ratio = _log_ratio(cells)
+        ratio = _log_ratio(*cells)
         kept = np.isfinite(ratio)
         bins, which = np.unique(np.round(ratio[kept] / step), return_inverse=True)
-        p, q, p_error, q_error = (np.bincount(which, part[kept], minlength=bins.size) for part in cells)
+        least, most = (np.bincount(which, part[kept], minlength=bins.size) for part in cells)
         sums = 1 - 4 * _EPS * ratio.size
-        masses = np.maximum(sums * p * (1 - 2 * LAW_ERROR) - p_error / sums - _UNDERFLOW, 0.0)
+        masses = np.maximum(sums * least * (1 - 2 * LAW_ERROR) - _UNDERFLOW, 0.0)
         filled = masses > 0
         masses = masses[filled]
-        loss = np.log(masses) - np.log((q + q_error)[filled] / sums + _TINY)
+        loss = np.log(masses) - np.log(most[filled] / sums + _TINY)
         loss -= 8 * _EPS * (1 + np.abs(loss)) + 2 * LAW_ERROR
         offset = _best_offset(loss - bins[filled] * step, masses, step)
         place = np.floor((loss - offset) / step)
@@ -382,10 +388,10 @@ class Statistic(ABC):
         return PrivacyLossDistribution(step, place, masses, "lower", offset=offset - slack)
 
 
-def _log_ratio(cells: CellMasses) -> np.ndarray:
-    """log(p / q) of each cell, not finite where one of them is 0."""
+def _log_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """log(first / second) of each cell, not finite where the first is 0."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(cells.p) - np.log(cells.q + _TINY))
+        return np.asarray(np.log(first) - np.log(second + _TINY))
 
 
 def _crossings(points: np.ndarray, table: np.ndarray, step: float) -> np.ndarray:

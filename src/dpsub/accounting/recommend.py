@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dpsub import checks
-from dpsub.accounting.account import Proof, Release, deadline_after
+from dpsub.accounting.account import Proof, Release, crossed, deadline_after
 from dpsub.accounting.bracket import Composition, Target
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import time_limited
@@ -89,7 +89,7 @@ def needed(
         found, upper = search.proved()
         necessary, lower = search.refuted(found)
     if lower > upper * (1 + 1e-9):
-        raise NumericalError(f"bounds must not cross, got lower {lower!r} and upper {upper!r}; report the arguments")
+        raise crossed(lower, upper)
     return Needed(found.safe, necessary, min(lower, upper), upper)
 
 

@@ -15,7 +15,7 @@ from scipy.special import log_ndtr
 
 from dpsub.accounting.allocation import AllocationEvent, SumEvent
 from dpsub.accounting.bracket import EnclosedEvent, Event, PairEvent, StatisticEvent
-from dpsub.accounting.discretise import CellMasses, Statistic
+from dpsub.accounting.discretise import Bounds, Statistic
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
@@ -41,12 +41,10 @@ class LargestStep(Statistic):
         reach = math.sqrt(-2 * math.log(tail)) * self.scale
         return -reach, self.x + reach + math.sqrt(2 * math.log(self.steps)) * self.scale
 
-    def masses(self, edges: np.ndarray) -> CellMasses:
-        p, p_error = self._masses(edges, self.x)
-        q, q_error = self._masses(edges, self.y)
-        return CellMasses(p, q, p_error, q_error)
+    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+        return self._masses(edges, self.x), self._masses(edges, self.y)
 
-    def _masses(self, edges: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
+    def _masses(self, edges: np.ndarray, mean: float) -> Bounds:
         """Masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1) log Phi(t / s), as
         differences of the smaller tail.  Each logarithm is off by at most eps (16 + 8 z^2) of itself, its own error and
         that of z = (t - mean) / s."""
@@ -62,7 +60,7 @@ class LargestStep(Statistic):
         left = above[:-1] > 0.5
         masses = np.where(left, np.diff(below), -np.diff(above))
         errors = np.where(left, below_error[1:] + below_error[:-1], above_error[1:] + above_error[:-1])
-        return np.maximum(masses, 0.0), errors
+        return np.maximum(masses - errors, 0.0), np.maximum(masses, 0.0) + errors
 
 
 def shuffle_case(n: int, m: int, relation: Relation, s: float) -> tuple[Event, str, str, str]:

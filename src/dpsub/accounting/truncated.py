@@ -15,7 +15,7 @@ from scipy.special import betainc, betaincc, ndtr
 
 from dpsub import checks
 from dpsub.accounting.bracket import DominatedEvent, EnclosedEvent, Event, PairEvent, StatisticEvent
-from dpsub.accounting.discretise import CellMasses, Statistic, mixture_masses
+from dpsub.accounting.discretise import Bounds, Statistic, mixture_masses
 from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile, RememberedProfile
@@ -126,9 +126,9 @@ class FilledSample(Statistic):
         return min(self.sample.most, math.ceil(min(10 * self.scale, _WIDEST)) + 10)
 
     @cached_property
-    def weights(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """P and Q of the sum + B = -1, 0, ..., window + 1, rounded down and up; the Q-mass of sums further right."""
-        sample, window, up = self.sample, self.window, 1 + _PROBABILITY_ERROR
+    def weights(self) -> tuple[Bounds, Bounds]:
+        """P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart."""
+        sample, window = self.sample, self.window
         p, q = np.zeros(window + 3), np.zeros(window + 3)
         counts = np.arange(sample.most - 1, sample.most - window - 1, -1)
         with np.errstate(divide="ignore"):
@@ -137,8 +137,6 @@ class FilledSample(Statistic):
         np.add.at(p, places, (1 - sample.rate) * room)
         np.add.at(p, places + 1, sample.rate * room)
         kept, stays = sample.displacing, sample.full - sample.displacing
-        slack = 2 * _PROBABILITY_ERROR * sample.full
-        p[1] += max(0.0, stays - slack)
         p[3] += kept
         if self.other is None:
             np.add.at(q, places, room)
@@ -146,22 +144,45 @@ class FilledSample(Statistic):
         else:
             np.add.at(q, places, (1 - sample.rate) * room)
             np.add.at(q, places + self.other, sample.rate * room)
-            q[1] += stays + slack
             q[1 + self.other + 1] += kept
-        beyond = sample.most - window
-        rest = _below(beyond, sample.n - 1, sample.rate) if beyond > 0 else 0.0
-        return p / up, q * up, rest * up
+        # a full sample without the record has a difference of two tails, whose errors are relative to the larger one
+        slack = 2 * _PROBABILITY_ERROR * sample.full
+        without = np.array([max(0.0, stays - slack), stays + slack])
+        return _around(p, 1, without), _around(q, 1, np.zeros(2) if self.other is None else without)
+
+    @cached_property
+    def beyond(self) -> float:
+        """An upper bound of the probability of the sums that are not told apart, all at `window` or to its right."""
+        fewest = self.sample.most - self.window
+        rest = _below(fewest, self.sample.n - 1, self.sample.rate) if fewest > 0 else 0.0
+        return rest * (1 + _PROBABILITY_ERROR)
 
     def range(self, tail: float) -> tuple[float, float]:
         reach = math.sqrt(-2 * math.log(tail)) * self.scale
         return -1 - reach, float(self.window) if self.window < self.sample.most else self.window + 1 + reach
 
-    def masses(self, edges: np.ndarray) -> CellMasses:
-        p_weights, q_weights, rest = self.weights
+    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+        # of sums that are not told apart nothing is certain, and all may be in any cell that they reach
+        reached = self.beyond * ndtr((edges[1:] - self.window) / self.scale)
         places = np.arange(-1.0, self.window + 2)
-        p, p_error = mixture_masses(edges, places, p_weights, self.scale)
-        q, q_error = mixture_masses(edges, places, q_weights, self.scale)
-        return CellMasses(p, q, p_error, q_error + rest * ndtr((edges[1:] - self.window) / self.scale))
+
+        def bounds(weights: Bounds) -> Bounds:
+            (least, least_error), (most, most_error) = (
+                mixture_masses(edges, places, part, self.scale) for part in weights
+            )
+            return np.maximum(least - least_error, 0.0), most + most_error + reached
+
+        under_p, under_q = self.weights
+        return bounds(under_p), bounds(under_q)
+
+
+def _around(weights: np.ndarray, place: int, more: np.ndarray) -> Bounds:
+    """Weights that are off by the error of a probability, and between two bounds `more` at one place."""
+    error = _PROBABILITY_ERROR * weights
+    least, most = weights - error, weights + error
+    least[place] += more[0]
+    most[place] += more[1]
+    return least, most
 
 
 def truncated_case(n: int, rate: float, max_batch: int, relation: Relation, s: float) -> tuple[Event, str, str, str]:
