@@ -25,6 +25,46 @@ def test_an_epoch_in_order_is_one_gaussian_step(adjacency: str, distance: int) -
     assert found.lower <= delta <= found.upper <= 1.01 * found.lower
 
 
+def test_a_record_more_must_not_make_an_epoch_longer() -> None:
+    """With 1001 records in steps of 100 an epoch has 11 steps: the number of outputs tells the data sets apart."""
+    asked: dict[str, Any] = {**ASKED, "epochs": 2}
+    with pytest.raises(UnsupportedError, match="where m divides n it has one more; use zero_out"):
+        dpsub.account(dpsub.Deterministic(100), 1000, adjacency="add_remove", **asked)
+    ledger = dpsub.Ledger().add(dpsub.Deterministic(100), 1000, noise_multiplier=2.0, epochs=2)
+    with pytest.raises(UnsupportedError, match="as many steps with a record more"):
+        ledger.account(delta=1e-6, adjacency="add_remove")
+    kept = dpsub.account(dpsub.Deterministic(100), 1000, adjacency="zero_out", **asked)
+    uneven = dpsub.account(dpsub.Deterministic(100), 1001, adjacency="add_remove", **asked)
+    whole = dpsub.account(dpsub.Deterministic(), 1000, adjacency="add_remove", **asked)
+    assert kept.kind == "exact" and kept.upper == uneven.upper == whole.upper
+    said = "the number of steps of an epoch, and who else is in each, is the same in both data sets"
+    assert [any(said in line for line in found.conditions) for found in (kept, uneven, whole)] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n"),
+    [(dpsub.Deterministic(7), 100), (dpsub.CyclicPoisson(0.2, 5), 100), (dpsub.RandomAllocation(5), 100),
+     (dpsub.TruncatedPoisson(0.2, 30), 100), (dpsub.Poisson(0.2), 100), (dpsub.Wor(20), 100), (dpsub.MustWW(20, 9), 99)],
+)  # fmt: skip
+def test_the_number_of_records_is_public_only_where_data_sets_agree_in_it(sampler: Any, n: int) -> None:
+    public = "the number of records and all sizes or rates are public"
+    more = "one data set has n records and the other, with one record more, n + 1"
+    replaced = dpsub.account(sampler, n, adjacency="substitute", **ASKED).conditions
+    added = dpsub.account(sampler, n, adjacency="add_remove", **ASKED).conditions
+    assert public in replaced and public not in added
+    assert sum("the same in both data sets, of which one has a record more" in line for line in added) == 1
+    by_n = isinstance(sampler, dpsub.TruncatedPoisson | dpsub.Wor | dpsub.MustWW)
+    assert (more in added) == by_n and more not in replaced
+
+
+def test_a_plan_of_places_asks_who_else_is_there() -> None:
+    """Dealt in turn behind a record that was removed, all others change their groups."""
+    said = "the record more is the last one, or its place stays empty where it is missing"
+    for adjacency in ("add_remove", "zero_out"):
+        found = dpsub.account(dpsub.CyclicPoisson(0.2, 5), 99, adjacency=adjacency, **ASKED)
+        assert any(said in line for line in found.conditions) == (adjacency == "add_remove")
+
+
 @pytest.mark.parametrize("adjacency", ["add_remove", "zero_out", "substitute"])
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_a_cycle_is_one_step_of_poisson_sampling(adjacency: str, mechanism: str) -> None:

@@ -20,7 +20,7 @@ from dpsub.accounting.laplace import laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair, ZeroedPair
 from dpsub.accounting.pld import RememberedProfile, time_limited
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
-from dpsub.accounting.schedules import check_denominator, once_an_epoch, plan_of, schedule_case
+from dpsub.accounting.schedules import check_denominator, check_places, once_an_epoch, plan_of, schedule_case
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import base
@@ -38,14 +38,17 @@ DENOMINATORS = ("fixed", "realised")
 MOST_STEPS = 10**9
 """Largest number of releases of one kind: what rounding adds to a composition grows with it."""
 _FRESH = "samples are fresh, independent and secret at every step, with all stages drawn anew"
+_PUBLIC = "the number of records and all sizes or rates are public"
 _GENERAL = (
     "the noise does not depend on the sample or its size",
     _FRESH,
-    "the number of records and all sizes or rates are public",
+    _PUBLIC,
     "real arithmetic and exact sampling are assumed",
 )
-SIZES = "one data set has n records and the other, with one record more, n + 1; the sample's size is the same for both"
-"""Under which guarantees for add_remove hold where the sample's size is fixed; added to the conditions."""
+SAME_SIZES = "all sizes or rates are public, and the same in both data sets, of which one has a record more"
+"""In place of the condition on the number of records where that is what data sets differ in."""
+SIZES = "one data set has n records and the other, with one record more, n + 1"
+"""Under which guarantees for add_remove hold where they depend on the number of records; added to the conditions."""
 CONDITIONS = (
     "each record enters by a vector of norm at most C that depends on that record and on past releases only",
     "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number fixed in advance",
@@ -198,7 +201,7 @@ def account(
         Who is in each sample, drawn anew at every step; or the plan of an epoch, drawn anew for every epoch.
     n : int, optional
         Number of records; Poisson sampling, and schedules that do not go by it, need none.
-        Under add_remove it is that of the smaller data set.
+        Under add_remove it is that of the smaller data set, and both have as many steps.
     noise_multiplier : float
         Scale of the noise on the sum over the norm bound of one record, from 0.05 to 1e9.
     steps : int, optional
@@ -505,29 +508,43 @@ def _adds(release: Release) -> bool:
 
 
 def _case(release: Release, relation: Relation) -> _Case:
+    case = _proved_case(release, relation)
+    if relation is not Relation.ADD_REMOVE:
+        return case
+    # the number of records is what these data sets differ in
+    conditions = tuple(SAME_SIZES if line == _PUBLIC else line for line in case.conditions)
+    return replace(case, conditions=(*conditions, SIZES) if _goes_by_n(release) else conditions)
+
+
+def _goes_by_n(release: Release) -> bool:
+    """Whether what is proved of a record more depends on how many others there are."""
+    if isinstance(release.sampler, StagedSampler):
+        return release.chain().kinds != ("poisson",)
+    return not isinstance(release.sampler, Schedule)
+
+
+def _proved_case(release: Release, relation: Relation) -> _Case:
     if isinstance(release.sampler, StagedSampler):
         return _staged_case(release, release.chain(), relation)
     check_denominator(release, relation)
-    once, plan = once_an_epoch(release.sampler), plan_of(release.sampler)
+    check_places(release, relation)
+    once = once_an_epoch(release.sampler)
     if once is None:
         case = _Case(*schedule_case(release, relation))
     else:
         case = _staged_case(release, SlotChain(1, [SlotStage("poisson", rate=once)]), relation)
         pair = f"once an epoch {case.pair}, q = {once:g}"
         case = replace(case, pair=pair)
-    return replace(case, conditions=tuple(plan if line == _FRESH and plan else line for line in case.conditions))
+    at, plan = case.conditions.index(_FRESH), plan_of(release.sampler, relation)
+    return replace(case, conditions=(*case.conditions[:at], *plan, *case.conditions[at + 1 :]))
 
 
 def _staged_case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
-    added = relation is Relation.ADD_REMOVE and chain.kinds != ("poisson",)
-    if added:
+    if relation is Relation.ADD_REMOVE and chain.kinds != ("poisson",):
         chain = replace(chain, n=chain.n + 1)  # of the data set with the record
-    conditions = (SIZES,) if added else ()
     if release.mechanism == "laplace":
-        case = _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
-    else:
-        case = _gaussian_case(release.noise_multiplier, chain, relation)
-    return replace(case, conditions=(*case.conditions, *conditions))
+        return _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
+    return _gaussian_case(release.noise_multiplier, chain, relation)
 
 
 def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:

@@ -325,9 +325,7 @@ def _losses(
     noise = stream(seed, experiment="audit", cell={}, role="noise", replicate=which)
     total, whole = np.zeros(draws), 1
     if isinstance(sampler, Schedule):
-        # one data set may have a record, and so a step, more
-        epochs, whole = steps // sampler.steps_per_epoch(attack.n_records[0]), sampler.steps_per_epoch(frame.n)
-        steps = epochs * whole
+        whole = sampler.steps_per_epoch(frame.n)
     width = whole * max(1, int(_INDICES_A_BLOCK / (size * whole)))
     for start in range(0, draws * steps, width):
         stop = min(start + width, draws * steps)

@@ -28,6 +28,13 @@ _PLANS: dict[type, str] = {
 }  # fmt: skip
 
 
+_PLACES = (
+    "the number of steps of an epoch, and who else is in each, is the same in both data sets: the record more is the "
+    "last one, or its place stays empty where it is missing"
+)
+"""Added where a record's step follows from its place and data sets differ in their number of records."""
+
+
 class PlannedCase(NamedTuple):
     """The event of one epoch, or of one sample, and words for it."""
 
@@ -71,9 +78,26 @@ def _records(release: Release) -> int:
     return release.n
 
 
-def plan_of(sampler: Sampler | Schedule) -> str | None:
-    """The condition on how steps are drawn, in place of that on independent samples."""
-    return _PLANS.get(type(sampler))
+def plan_of(sampler: Sampler | Schedule, relation: Relation) -> tuple[str, ...]:
+    """The conditions on how steps are drawn, in place of that on independent samples; none where that one holds."""
+    plan = _PLANS.get(type(sampler))
+    if plan is None:
+        return ()
+    whole = isinstance(sampler, Deterministic) and sampler.m is None
+    placed = once_an_epoch(sampler) is not None and not whole
+    return (plan, _PLACES) if placed and relation is Relation.ADD_REMOVE else (plan,)
+
+
+def check_places(release: Release, relation: Relation) -> None:
+    """Refuse epochs whose number of steps tells how many records there are (docs/accounting.md, Theorem 17)."""
+    sampler, n = release.sampler, release.n
+    if not isinstance(sampler, Deterministic) or n is None or relation is not Relation.ADD_REMOVE:
+        return
+    if sampler.steps_per_epoch(n) != sampler.steps_per_epoch(n + 1):
+        raise UnsupportedError(
+            f"under add_remove an epoch of {sampler.name} must have as many steps with a record more, but where m "
+            "divides n it has one more; use zero_out, under which the record's place stays, or another m"
+        )
 
 
 def check_denominator(release: Release, relation: Relation) -> None:

@@ -31,7 +31,7 @@ TIGHT = ("wor", "wr")
 _NEVER = 3600.0  # seconds, of a bound that takes some: a limit that is met would make numbers depend on the machine
 _UNSIZED = ("poisson", "random_allocation", "k_of_t", "cyclic_poisson", "deterministic")
 """Schemes under which a record's steps have nothing to do with other records: who is removed might as well be put to 0,
-so that add_remove has the ends of zero_out, and n and m count by n / m alone."""
+so that add_remove, where it is covered, has the ends of zero_out, and n and m count by n / m alone."""
 _BY_RATIO = (*_UNSIZED, "wor", "shuffle")
 """Schemes whose ends under zero_out and substitute depend on n and m by n / m alone: by the chance to be in a step, or
 the number of steps. Under add_remove a sample of fixed size has a record more to choose from, n + 1."""
@@ -156,11 +156,12 @@ def _tightly(cell: Cell) -> Needed:
 
 
 @cache
-def _proof_missing(adjacency: str, sampler: str, tight: bool) -> str:
-    """Return why there is no bound, which does not depend on the sizes; "" if there is one."""
-    plan, steps = scheme(sampler, 1000, 10, 1)
+def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> str:
+    """Return why there is no bound, which depends on the sizes by whether m divides n alone; "" if there is one."""
+    n, m = (1000, 10) if divides else (999, 10)
+    plan, steps = scheme(sampler, n, m, 1)
     try:
-        Proof.of([Release(plan, 1000, 1.0, steps)], adjacency)
+        Proof.of([Release(plan, n, 1.0, steps)], adjacency)
     except UnsupportedError as problem:
         return f"{sampler} under {adjacency}: {problem}"
     if tight and (adjacency != "substitute" or sampler not in TIGHT):
@@ -170,7 +171,7 @@ def _proof_missing(adjacency: str, sampler: str, tight: bool) -> str:
 
 def why_not(cell: Cell) -> str:
     """Return in a sentence why a cell cannot be; "" if it can."""
-    if missing := _proof_missing(cell.adjacency, cell.sampler, cell.tight):
+    if missing := _proof_missing(cell.adjacency, cell.sampler, cell.tight, cell.n % cell.m == 0):
         return missing
     return misfit(cell.sampler, cell.n, cell.m, cell.epochs)
 
