@@ -10,17 +10,14 @@ import importlib.util
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from typing import Protocol, TypeVar
 
 import numpy as np
 import peers
+from board import Board
 from scipy.stats import binom
 
 import dpsub
 from dpsub import sampling
-from dpsub.accounting.account import Account
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_pld
@@ -29,18 +26,9 @@ from dpsub.sampling.laws import MultiplicityLaw
 
 N, B, M, SCALE, STEPS = 10000, 118, 200, 4.0, 1000
 COMPONENTS = 22
-T = TypeVar("T")
 
 
-class Lines(Protocol):
-    """What is needed of the board of `run`."""
-
-    kept: bool
-
-    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None: ...
-
-
-def accountant(board: Lines, *, quick: bool = False) -> None:
+def accountant(board: Board, *, quick: bool = False) -> None:
     """All comparisons; `quick` leaves out the peers that need more than ten seconds."""
     poisson(board)
     mirrored_pair(board, quick=quick)
@@ -55,48 +43,26 @@ def accountant(board: Lines, *, quick: bool = False) -> None:
     start(board)
 
 
-def timed(work: Callable[[], T], repeats: int = 3) -> tuple[float, T]:
-    """Shortest processor time of `repeats` runs, and the answer of the last."""
-    times = []
-    for _ in range(repeats):
-        begin = time.process_time()
-        answer = work()
-        times.append(time.process_time() - begin)
-    return min(times), answer
-
-
-def width(board: Lines, what: str, low: float, high: float, *, at_most: float, relative: bool = False) -> None:
-    """One line on the distance of the ends of an answer."""
-    gap = (high - low) / high if relative else high - low
-    verdict(board, f"{what} [{low:.7g}, {high:.7g}]", f"{'relative ' if relative else ''}width {gap:.2e}", gap, at_most)
-
-
-def verdict(board: Lines, what: str, words: str, value: float, at_most: float) -> None:
-    """One line that is not a ratio of times."""
-    good = value <= at_most
-    board.kept &= good
-    print(f"{what:<74} {words}  bound {at_most:g}  {'kept' if good else 'BROKEN'}", flush=True)
-
-
-def poisson(board: Lines) -> None:
+def poisson(board: Board) -> None:
     """epsilon of Poisson sampling, add or remove one record."""
     for k, sharpness, bound in ((1000, 2e-4, 1.0), (10_000, 2e-3, 1.0)):
-        ours, found = timed(
+        ours, found = board.timed(
             lambda k=k, sharpness=sharpness: dpsub.account(
                 sampling.Poisson(0.01), noise_multiplier=1.0, steps=k, delta=1e-5, width=sharpness
-            )
+            ),
+            3,
         )
-        theirs, high = timed(lambda k=k: peers.gaussian_upper(1.0, 0.01).self_compose(k).get_epsilon_for_delta(1e-5))
+        theirs, high = board.timed(
+            lambda k=k: peers.gaussian_upper(1.0, 0.01).self_compose(k).get_epsilon_for_delta(1e-5), 3
+        )
         tag = f"Poisson q=.01 s=1 k={k}, epsilon"
-        width(board, tag, found.lower, found.upper, at_most=sharpness)
+        board.width(tag, found.lower, found.upper, at_most=sharpness)
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
-    ours, found = timed(
-        lambda: dpsub.account(
-            sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1
-        ),
+    ours, found = board.timed(
+        lambda: dpsub.account(sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1),
         1,
     )
-    width(board, f"Poisson q=.01 s=1 k=10^6 in {ours:.1f} s, epsilon", found.lower, found.upper, at_most=0.1)
+    board.width(f"Poisson q=.01 s=1 k=10^6 in {ours:.1f} s, epsilon", found.lower, found.upper, at_most=0.1)
 
 
 def two_stage_weights(size: int) -> np.ndarray:
@@ -106,44 +72,46 @@ def two_stage_weights(size: int) -> np.ndarray:
     return np.asarray(weights)
 
 
-def mirrored_pair(board: Lines, *, quick: bool) -> None:
+def mirrored_pair(board: Board, *, quick: bool) -> None:
     """delta of the papers' pair of MUST.OW, +l against -l."""
-    ours, found = timed(
+    k, step, error = board.sized((STEPS, peers.STEP, 1e-3), (10, 1e-2, 0.3))
+    ours, found = board.timed(
         lambda: dpsub.account(
-            sampling.MustOW(B, M), N, noise_multiplier=SCALE, steps=STEPS, epsilon=1.0, width=2e-3, variant="paper"
-        )
+            sampling.MustOW(B, M), N, noise_multiplier=SCALE, steps=k, epsilon=1.0, width=2e-3, variant="paper"
+        ),
+        3,
     )
-    width(board, "pair +-l of MUST.OW, delta", found.lower, found.upper, at_most=2e-3, relative=True)
+    board.width("pair +-l of MUST.OW, delta", found.lower, found.upper, at_most=2e-3, relative=True)
 
     def pair() -> peers.MirroredMixture:
         return peers.MirroredMixture(np.arange(COMPONENTS + 3), two_stage_weights(COMPONENTS + 3), SCALE)
 
     def connected() -> float:
-        dots = peers.self_dual_upper(pair().profile, peers.STEP, 12.0)
-        return float(dots.self_compose(STEPS).get_delta_for_epsilon(1.0))
+        dots = peers.self_dual_upper(pair().profile, step, 12.0)
+        return float(dots.self_compose(k).get_delta_for_epsilon(1.0))
 
-    theirs, high = timed(connected, 2)
+    theirs, high = board.timed(connected, 2)
     board.line("pair +-l of MUST.OW", ours, f"dp-accounting's dots, {high:.5e}", theirs, at_most=1 / 2)
     if quick:
         return
-    theirs, (low, high) = timed(lambda: peers.interval_mixture(pair(), STEPS, 1.0, 1e-3, 1e-7, 15.0), 1)
+    theirs, (low, high) = board.timed(lambda: peers.interval_mixture(pair(), k, 1.0, error, 1e-7, 15.0), 1)
     # the law is tabulated for it, which spares it most of the time that a user's own law would take
     board.line("pair +-l of MUST.OW", ours, f"prv-accountant [{low:.3e}, {high:.3e}]", theirs, at_most=1 / 40)
 
 
-def one_sided_mixture(board: Lines, *, quick: bool) -> None:
+def one_sided_mixture(board: Board, *, quick: bool) -> None:
     """delta of the filler pair of MUST.OW, both directions."""
     weights = two_stage_weights(COMPONENTS)
     law = MultiplicityLaw(np.log(weights))
-    step = 1e-3 if quick else peers.STEP
+    k, step = board.sized((STEPS, 1e-3 if quick else peers.STEP), (10, 1e-2))
 
     def ours() -> tuple[float, float]:
-        return Composition([(PairEvent(FillerPair(law, SCALE / 2)), STEPS)]).answer(Target(epsilon=1.0, width=1e-3))[:2]
+        return Composition([(PairEvent(FillerPair(law, SCALE / 2)), k)]).answer(Target(epsilon=1.0, width=1e-3))[:2]
 
-    seconds, (low, high) = timed(ours, 2)
-    width(board, "one-sided mixture of 22, delta", low, high, at_most=1e-3, relative=True)
-    theirs, upper = timed(
-        lambda: peers.one_sided_mixture(SCALE / 2, np.arange(COMPONENTS), weights, step).self_compose(STEPS)
+    seconds, (low, high) = board.timed(ours, 2)
+    board.width("one-sided mixture of 22, delta", low, high, at_most=1e-3, relative=True)
+    theirs, upper = board.timed(
+        lambda: peers.one_sided_mixture(SCALE / 2, np.arange(COMPONENTS), weights, step).self_compose(k)
         .get_delta_for_epsilon(1.0),
         1,
     )  # fmt: skip
@@ -151,50 +119,53 @@ def one_sided_mixture(board: Lines, *, quick: bool) -> None:
     board.line("one-sided mixture of 22", seconds, f"dp-accounting, step {step:g}", theirs, at_most=1 / 10)
 
 
-def proved(board: Lines) -> None:
+def proved(board: Board) -> None:
     """Seconds of the proved bounds and attacks of all samplers of fixed size."""
+    n, b, m, k = board.sized((N, B, M, STEPS), (500, 20, 10, 10))
     for name, most in (("wor", 1.0), ("wr", 1.0), ("must_ow", 3.0), ("must_ww", 3.0)):
-        sampler = sampling.of_sizes(name, n=N, m=M, b=B)
+        sampler = sampling.of_sizes(name, n=n, m=m, b=b)
         for asked in ({"epsilon": 1.0}, {"delta": 1e-5}):
-            seconds, found = timed(lambda s=sampler, a=asked: at_s7(s, a), 1)
+            seconds, found = board.timed(
+                lambda s=sampler, a=asked: dpsub.account(s, n, noise_multiplier=SCALE, steps=k, **a)
+            )
             tag = f"{name} rigorous, {found.quantity} [{found.lower:.6g}, {found.upper:.6g}]"
-            verdict(board, tag, f"{seconds:.2f} s", seconds, most)
+            board.verdict(tag, f"{seconds:.2f} s", seconds, most)
 
 
-def allocation(board: Lines, *, quick: bool) -> None:
+def allocation(board: Board, *, quick: bool) -> None:
     """Random allocation, 1 of t: seconds and relative widths, beside PLD_accounting where that is installed."""
     cases = ((100, 1.0, 1, 1e-6, 0.86), (1000, 1.0, 10, 1e-5, 0.46), (10_000, 0.3, 100, 1e-6, 76.0))
     for t, scale, epochs, delta, near in cases:
         asked = {"noise_multiplier": scale, "epochs": epochs, "delta": delta, "width": 4e-3 * near}
-        ours, found = timed(lambda t=t, asked=asked: dpsub.account(sampling.RandomAllocation(t), **asked), 1)
+        ours, found = board.timed(lambda t=t, asked=asked: dpsub.account(sampling.RandomAllocation(t), **asked), 1)
         what = f"random allocation, t = {t}, s = {scale:g}, {epochs} epochs"
-        width(board, what, found.lower, found.upper, at_most=5e-3, relative=True)
-        verdict(board, what, f"{ours:.2f} s", ours, 2.0)
+        board.width(what, found.lower, found.upper, at_most=5e-3, relative=True)
+        board.verdict(what, f"{ours:.2f} s", ours, 2.0)
         if importlib.util.find_spec("PLD_accounting") is None or (quick and t > 100):
             continue
-        theirs, (low, high) = timed(lambda t=t, a=asked: peers.interval_allocation(t, **a), 1)
+        theirs, (low, high) = board.timed(lambda t=t, a=asked: peers.interval_allocation(t, **a), 1)
         board.line(what, ours, f"PLD_accounting [{low:.5g}, {high:.5g}]", theirs, at_most=0.1)
 
 
-def cut(board: Lines) -> None:
+def cut(board: Board) -> None:
     """Poisson samples that are cut to a largest size: seconds, and ends beside dp-accounting's bound."""
     for n, rate, most, steps, closest in ((10_000, 0.01, 150, 1000, 5e-3), (1000, 0.05, 50, 10, 0.8)):
         asked = {"noise_multiplier": SCALE, "steps": steps, "delta": 1e-5, "width": 1e-3}
         sampler = sampling.TruncatedPoisson(rate, most)
-        ours, found = timed(lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked))
+        ours, found = board.timed(lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 3)
 
         def peer(n: int = n, rate: float = rate, most: int = most, steps: int = steps) -> float:
             composed = peers.cut_upper(n + 1, rate, most, SCALE).self_compose(steps)
             return float(composed.get_epsilon_for_delta(1e-5))
 
-        theirs, bound = timed(peer, 1)
+        theirs, bound = board.timed(peer, 1)
         what = f"Poisson cut to {most}, n = {n}, s = {SCALE:g}, {steps} steps"
-        width(board, what, found.lower, found.upper, at_most=closest, relative=True)
-        verdict(board, what, f"upper end less dp-accounting's {found.upper - bound:.1e}", found.upper - bound, 1e-3)
+        board.width(what, found.lower, found.upper, at_most=closest, relative=True)
+        board.verdict(what, f"upper end less dp-accounting's {found.upper - bound:.1e}", found.upper - bound, 1e-3)
         board.line(what, ours, f"dp-accounting (upper {bound:.7g})", theirs, at_most=1)
 
 
-def tight(board: Lines) -> None:
+def tight(board: Board) -> None:
     """Seconds and relative widths of the game."""
     wor, wr, must_ow = sampling.Wor(M), sampling.Wr(M), sampling.MustOW(500, M)
     cases = (
@@ -205,55 +176,50 @@ def tight(board: Lines) -> None:
         ("must_ow, b = 500", must_ow, N, SCALE, STEPS, 0.08, 30.0),
     )  # fmt: skip
     for name, sampler, n, scale, steps, closest, most in cases:
-        asked = {"noise_multiplier": scale, "steps": steps, "delta": 1e-5, "time_limit": 0.8 * most, "tight": True}
-        seconds, found = timed(lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 1)
+        limit = board.sized(0.8 * most, 0.3)
+        asked = {"noise_multiplier": scale, "steps": steps, "delta": 1e-5, "time_limit": limit, "tight": True}
+        seconds, found = board.timed(lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 1)
         what = f"{name} tight, n = {n}, s = {scale:g}, {steps} steps"
-        width(board, what, found.lower, found.upper, at_most=closest, relative=True)
-        verdict(board, what, f"{seconds:.2f} s", seconds, most)
+        board.width(what, found.lower, found.upper, at_most=closest, relative=True)
+        board.verdict(what, f"{seconds:.2f} s", seconds, most)
 
 
-def many(board: Lines) -> None:
+def many(board: Board) -> None:
     """A hundred deltas at once, against one of them."""
     deltas = np.geomspace(1e-8, 1e-3, 100)
     cases = (("poisson", sampling.Poisson(0.01), None, 1.0), ("wor", sampling.Wor(M), N, SCALE),
              ("must_ow", sampling.MustOW(B, M), N, SCALE))  # fmt: skip
     for name, sampler, n, scale in cases:
-
-        asked = {"noise_multiplier": scale, "steps": STEPS}
-        once, _ = timed(lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=1e-5, **asked))
-        ours, _ = timed(lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=deltas, **asked))
+        asked = {"noise_multiplier": scale, "steps": board.sized(STEPS, 10)}
+        once, _ = board.timed(lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=1e-5, **asked), 3)
+        ours, _ = board.timed(lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=deltas, **asked), 3)
         board.line(f"{name}, 100 deltas of one composition", ours, "one delta", once, at_most=2)
 
 
-def at_s7(sampler: sampling.base.Sampler, asked: dict[str, float]) -> Account:
-    return dpsub.account(sampler, N, noise_multiplier=SCALE, steps=STEPS, **asked)
-
-
-def calibration(board: Lines) -> None:
+def calibration(board: Board) -> None:
     """Noise for a target, against one accounting."""
+    n, b, m, k, accuracy = board.sized((N, B, M, STEPS, 1e-3), (500, 20, 10, 10, 0.2))
     cases = (
-        ("poisson", sampling.Poisson(0.02), None, 2.0),
-        ("wor", sampling.Wor(M), N, 2.0),
-        ("must_ow", sampling.MustOW(B, M), N, 8.0),
-        ("must_ww", sampling.MustWW(B, M), N, 8.0),
+        ("poisson", sampling.Poisson(0.02), 2.0),
+        ("wor", sampling.Wor(m), 2.0),
+        ("must_ow", sampling.MustOW(b, m), 8.0),
+        ("must_ww", sampling.MustWW(b, m), 8.0),
     )
-    for name, sampler, n, target in cases:
-        whole, found = timed(
-            lambda s=sampler, n=n, t=target: dpsub.calibrate(
-                s, n, steps=STEPS, epsilon=t, delta=1e-5
-            ),
+    for name, sampler, target in cases:
+        whole, found = board.timed(
+            lambda s=sampler, t=target: dpsub.calibrate(s, n, steps=k, epsilon=t, delta=1e-5, accuracy=accuracy),
             1,
         )
-        once, _ = timed(
-            lambda s=sampler, n=n, noise=found.noise_multiplier, t=target: dpsub.account(
-                s, n, noise_multiplier=noise, steps=STEPS, delta=1e-5, width=t * 1e-3
+        once, _ = board.timed(
+            lambda s=sampler, noise=found.noise_multiplier, t=target: dpsub.account(
+                s, n, noise_multiplier=noise, steps=k, delta=1e-5, width=t * accuracy
             ),
             3,
         )
         board.line(f"calibrate {name}: s = {found.noise_multiplier:.5f}", whole, "one accounting", once, at_most=10)
 
 
-def growth(board: Lines) -> None:
+def growth(board: Board) -> None:
     """Cost against the number of grid points, and against k on a grid of the same size.
 
     All grids take turns, so that what else the machine does falls on all of them, and the best of several turns counts.
@@ -268,8 +234,8 @@ def growth(board: Lines) -> None:
         low, high = ComposedLoss([law], [k]).cumulants.reach(0.0, -30.0)
         points.append(law.masses.size + (high - low) / step)
     # the clock of the program ticks in hundredths of a second
-    repeats = [max(1, round(2e6 / size)) for size in points]
-    for _ in range(5):
+    repeats = [max(1, round(board.sized(2e6, 4e5) / size)) for size in points]
+    for _ in range(board.sized(5, 1)):
         for place, (step, k) in enumerate(grids):
             begin = os.times().user
             for _ in range(repeats[place]):
@@ -279,12 +245,12 @@ def growth(board: Lines) -> None:
     costs = [cost / size for cost, size in zip(seconds, points, strict=True)]
     exponent = float(np.polyfit(np.log(points[:-1]), np.log(costs[:-1]), 1)[0])
     words = f"a point costs {4**exponent:.3f} times as much for 4 times the points"
-    verdict(board, f"{points[0]:.0f} to {points[-2]:.0f} grid points, fitted", words, 4**exponent, 1.5)
+    board.verdict(f"{points[0]:.0f} to {points[-2]:.0f} grid points, fitted", words, 4**exponent, 1.5)
     board.line(f"k = 10^6, {points[-1]:.0f} points", costs[-1], f"k = {STEPS}, {points[3]:.0f} points", costs[3],
                at_most=1.5)  # fmt: skip
 
 
-def start(board: Lines) -> None:
+def start(board: Board) -> None:
     """From nothing to an answer, on the command line."""
     asked = {
         "poisson": ["--rate", ".01", "--noise-multiplier", "1"],
@@ -293,9 +259,9 @@ def start(board: Lines) -> None:
     for name, options in asked.items():
         command = [sys.executable, "-m", "dpsub", "account", name, *options, "--steps", str(STEPS), "--delta", "1e-5"]
         times = []
-        for _ in range(5):
+        for _ in range(board.sized(5, 1)):
             before = os.times()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             after = os.times()
             times.append(after.children_user + after.children_system - before.children_user - before.children_system)
-        verdict(board, f"dpsub account {name}, k = {STEPS}, in a fresh process", f"{min(times):.2f} s", min(times), 1.0)
+        board.verdict(f"dpsub account {name}, k = {STEPS}, in a fresh process", f"{min(times):.2f} s", min(times), 1.0)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from board import Board
 from sklearn.cluster import KMeans
 
 from dpsub.importance import lloyd
@@ -21,13 +19,6 @@ from dpsub.importance.weights import optimal_weights
 WEIGHTS, ROWS, COLUMNS, CLUSTERS, ROUNDS = 10**6, 500_000, 90, 25, 10
 WEIGHTS_LIMIT, RUN_LIMIT = 0.5, 4.0  # seconds of one core
 MEMORY_LIMIT = 1.5  # of the data
-_LOOP_ROWS = 20_000
-
-
-def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.process_time()
-    value = work()
-    return time.process_time() - start, value
 
 
 def _bisected(slopes: np.ndarray, target: float) -> np.ndarray:
@@ -45,26 +36,27 @@ def _bisected(slopes: np.ndarray, target: float) -> np.ndarray:
     return low
 
 
-def importance(board: Any, *, quick: bool) -> None:
+def importance(board: Board, *, quick: bool) -> None:
     """Weights, one complete run, one round against peers, and the row-by-row loop."""
+    count, rows, looped = board.sized((WEIGHTS, ROWS, 20_000), (10**4, 2000, 500))
     rng = np.random.default_rng(0)
-    slopes = rng.uniform(0.01, 3.0, WEIGHTS)
+    slopes = rng.uniform(0.01, 3.0, count)
     for target in (3.0, 1000.0):
-        ours, _ = _seconds(lambda target=target: optimal_weights(slopes, target))
-        board.line(f"10^6 optimal weights, epsilon {target:g}", ours, "the limit", WEIGHTS_LIMIT, at_most=1)
+        ours, _ = board.timed(lambda target=target: optimal_weights(slopes, target))
+        board.line(f"{count:,} optimal weights, epsilon {target:g}", ours, "the limit", WEIGHTS_LIMIT, at_most=1)
     few = slopes[:20_000]
-    ours, _ = _seconds(lambda: optimal_weights(few, 3.0))
-    theirs, _ = _seconds(lambda: _bisected(few, 3.0))
-    board.line("20,000 optimal weights", ours, "bisection to the last bit", theirs, at_most=1 / 3)
+    ours, _ = board.timed(lambda: optimal_weights(few, 3.0))
+    theirs, _ = board.timed(lambda: _bisected(few, 3.0))
+    board.line(f"{few.size:,} optimal weights", ours, "bisection to the last bit", theirs, at_most=1 / 3)
 
-    points = rng.standard_normal((ROWS, COLUMNS), dtype=np.float32)
+    points = rng.standard_normal((rows, COLUMNS), dtype=np.float32)
     norms = np.sqrt(np.einsum("ij,ij->i", points, points))
-    facts = DataFacts(ROWS, COLUMNS, float(norms.max()) * (1 + 1e-6), float((norms.astype(float) ** 2).mean()))
+    facts = DataFacts(rows, COLUMNS, float(norms.max()) * (1 + 1e-6), float((norms.astype(float) ** 2).mean()))
     noise = calibrate("full", facts, target=3.0)
     plan = lloyd.Lloyd(CLUSTERS, noise.beta_sum, noise.beta_count, "repaired", facts.radius, ROUNDS)
     first = lloyd.fixed_centres(facts, CLUSTERS, rng)
-    ours, _ = _seconds(lambda: lloyd.run_full(points, plan, first, np.random.default_rng(1)))
-    board.line(f"DP-Lloyd, n = {ROWS}, d = {COLUMNS}, k = {CLUSTERS}, T = {ROUNDS}", ours, "the limit", RUN_LIMIT,
+    ours, _ = board.timed(lambda: lloyd.run_full(points, plan, first, np.random.default_rng(1)))
+    board.line(f"DP-Lloyd, n = {rows}, d = {COLUMNS}, k = {CLUSTERS}, T = {ROUNDS}", ours, "the limit", RUN_LIMIT,
                at_most=1)  # fmt: skip
     once = lloyd.Lloyd(CLUSTERS, 0, 0, "repaired", facts.radius, 1)
     start = points[:CLUSTERS].astype(float)
@@ -72,31 +64,30 @@ def importance(board: Any, *, quick: bool) -> None:
     lloyd.run_full(points, once, start, np.random.default_rng(1))
     share = 1 + tracemalloc.get_traced_memory()[1] / points.nbytes
     tracemalloc.stop()
-    board.kept &= share <= MEMORY_LIMIT
-    print(f"  its memory is {share:.2f} times that of the data, bound {MEMORY_LIMIT}", flush=True)
+    board.verdict("its memory beside that of the data", f"{share:.2f} times", share, MEMORY_LIMIT)
 
-    ours, centres = _seconds(lambda: lloyd.run_full(points, once, start, np.random.default_rng(1)))
+    ours, centres = board.timed(lambda: lloyd.run_full(points, once, start, np.random.default_rng(1)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it has not converged after one round, as is meant
-        theirs, peer = _seconds(
+        theirs, peer = board.timed(
             lambda: KMeans(CLUSTERS, init=points[:CLUSTERS], n_init=1, max_iter=1, algorithm="lloyd", tol=0).fit(points)
         )
     board.line("one round of Lloyd, same centres", ours, "scikit-learn KMeans", theirs, at_most=1.5)
     print(f"  its centres differ by {np.abs(centres - peer.cluster_centers_).max():.1e}", flush=True)
     _against_diffprivlib(board, points, facts, plan, first, quick=quick)
-    some = WeightedSample(np.arange(_LOOP_ROWS), np.ones(_LOOP_ROWS))
+    some = WeightedSample(np.arange(looped), np.ones(looped))
     few_rounds = lloyd.Lloyd(CLUSTERS, noise.beta_sum, noise.beta_count, "repaired", facts.radius, 1)
-    ours, _ = _seconds(lambda: lloyd.run(points, some, [few_rounds], first[None], [np.random.default_rng(1)]))
-    theirs, _ = _seconds(
-        lambda: lloyd.run_by_rows(points[:_LOOP_ROWS], some.weights, few_rounds, first, np.random.default_rng(1))
+    ours, _ = board.timed(lambda: lloyd.run(points, some, [few_rounds], first[None], [np.random.default_rng(1)]))
+    theirs, _ = board.timed(
+        lambda: lloyd.run_by_rows(points[:looped], some.weights, few_rounds, first, np.random.default_rng(1))
     )
-    board.line("one round of DP-Lloyd, 20,000 rows", ours, "loop over rows", theirs, at_most=1 / 10)
-    ours, _ = _seconds(lambda: NormPair(518, 0.3).upper_law(0.3 / 1000))
+    board.line(f"one round of DP-Lloyd, {looped:,} rows", ours, "loop over rows", theirs, at_most=1 / 10)
+    ours, _ = board.timed(lambda: NormPair(518, 0.3).upper_law(0.3 / 1000))
     board.line("certified loss of norm noise, d = 518", ours, "the limit", 0.1, at_most=1)
 
 
 def _against_diffprivlib(
-    board: Any, points: np.ndarray, facts: DataFacts, plan: lloyd.Lloyd, first: np.ndarray, *, quick: bool
+    board: Board, points: np.ndarray, facts: DataFacts, plan: lloyd.Lloyd, first: np.ndarray, *, quick: bool
 ) -> None:
     """Its k-means chooses its own number of rounds, from two to seven: seconds are per round."""
     if quick:
@@ -110,9 +101,9 @@ def _against_diffprivlib(
     from diffprivlib.models import KMeans as PrivateKMeans
 
     rows = points[:50_000].astype(float)
-    ours, _ = _seconds(lambda: lloyd.run_full(rows, plan, first, np.random.default_rng(1)))
+    ours, _ = board.timed(lambda: lloyd.run_full(rows, plan, first, np.random.default_rng(1)))
     side = facts.radius * np.ones(facts.d)
     peer = PrivateKMeans(n_clusters=CLUSTERS, epsilon=3.0, bounds=(-side, side), random_state=0)
-    theirs, fitted = _seconds(lambda: peer.fit(rows))
-    board.line("private k-means of 50,000 rows, a round", ours / ROUNDS, "diffprivlib KMeans, a round",
+    theirs, fitted = board.timed(lambda: peer.fit(rows))
+    board.line(f"private k-means of {len(rows):,} rows, a round", ours / ROUNDS, "diffprivlib KMeans, a round",
                theirs / fitted.n_iter_, at_most=1)  # fmt: skip

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import plain_loops
-from scale import Board
+from board import Board
 from sklearn.linear_model import SGDClassifier
 
 from dpsub import sampling
@@ -28,16 +25,6 @@ def _data(n: int = N) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, D)) / D**0.5
     return x, rng.integers(2, size=n)
-
-
-def _best(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Shortest of several runs, in processor seconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def _drawn(n: int, m: int, steps: int) -> Samples:
@@ -60,24 +47,24 @@ def learning(board: Board) -> None:
     x, y = _data()
     for m in (20, 100, 1000):
         block = _drawn(N, m, STEPS)
-        ours = _best(lambda m=m, block=block: _trained(MODELS["logistic"], x, y, block, m)) / (m * STEPS)
-        theirs = _best(lambda block=block: _partial_fits(x, y, block)) / (m * STEPS)
+        ours = board.best(lambda m=m, block=block: _trained(MODELS["logistic"], x, y, block, m), 5) / (m * STEPS)
+        theirs = board.best(lambda block=block: _partial_fits(x, y, block), 5) / (m * STEPS)
         board.line(f"a gradient, clipped, logistic, m = {m}", ours, "scikit-learn SGDClassifier", theirs, at_most=1)
     m = 100
     block = _drawn(N, m, STEPS)
     few = block[:5]
     for name, model in MODELS.items():
         # as the tournament trains: ten seeds at once
-        ours = _best(lambda model=model: _trained(model, x, y, block, m, 10)) / (10 * m * STEPS)
+        ours = board.best(lambda model=model: _trained(model, x, y, block, m, 10), 5) / (10 * m * STEPS)
         noise, start = np.zeros((5, model.n_parameters)), model.initial(np.random.default_rng(1))
-        theirs = _best(
+        theirs = board.best(
             lambda model=model, noise=noise, start=start: plain_loops.private_descent(
                 model, x, y, few, noise, start, clip=1.0, learning_rate=0.1, divisor=m
             ),
             2,
         ) / (m * 5)  # fmt: skip
         board.line(f"a gradient, {name}, 10 seeds", ours, "loop over gradients of records", theirs, at_most=1 / 20)
-        twelve = _best(lambda model=model: _trained(model, x, y, block, m, 10, 12), 2) / (120 * m * STEPS)
+        twelve = board.best(lambda model=model: _trained(model, x, y, block, m, 10, 12), 2) / (120 * m * STEPS)
         board.line(f"a gradient, {name}, 12 candidates each", twelve, "one candidate", ours, at_most=1)
     _growth(board, x, y)
 
@@ -96,11 +83,13 @@ def _growth(board: Board, x: np.ndarray, y: np.ndarray) -> None:
     cost = {}
     for m in (100, 1000, 10_000):
         block = _drawn(N, m, 50)
-        cost[m] = _best(lambda m=m, block=block: _trained(model, x, y, block, m), 7) / (50 * m)
+        cost[m] = board.best(lambda m=m, block=block: _trained(model, x, y, block, m), 7) / (50 * m)
     for small, large in ((100, 1000), (1000, 10_000)):
         board.line(f"a step, a record, m = {large}", cost[large], f"m = {small}", cost[small], at_most=1.25)
     blocks = {steps: _drawn(N, 100, steps) for steps in (100, 1000)}
-    a, b = (_best(lambda block=block: _trained(model, x, y, block, 100), 3) / steps for steps, block in blocks.items())
+    a, b = (
+        board.best(lambda block=block: _trained(model, x, y, block, 100), 3) / steps for steps, block in blocks.items()
+    )
     board.line("a step of 1000", b, "a step of 100", a, at_most=1.1)
     peaks = []
     for block in blocks.values():

@@ -7,7 +7,7 @@ times as wide.
 from __future__ import annotations
 
 import peers
-from accountant import Lines, timed, verdict, width
+from board import Board
 
 from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, RecycledProfile
 from dpsub.recycling.choice import best_recycler
@@ -23,22 +23,22 @@ CASES = (
 """What, the recycler, an epsilon, and the largest log order given to dp-accounting."""
 
 
-def recycling(board: Lines) -> None:
+def recycling(board: Board) -> None:
     """Compositions, and the search for the best recycler."""
     compositions(board)
     families: tuple[Family, ...] = (GaussianKernel, LaplaceKernel)
     for family in families:
-        seconds, _ = timed(lambda f=family: best_recycler(f, 1.0, 1e-5, 1.0, 1.0), 2)
-        verdict(board, f"best recycled {family.name} noise", f"{seconds:.2f} s", seconds, 1.0)
+        seconds, _ = board.timed(lambda f=family: best_recycler(f, 1.0, 1e-5, 1.0, 1.0), 2)
+        board.verdict(f"best recycled {family.name} noise", f"{seconds:.2f} s", seconds, 1.0)
 
 
-def compositions(board: Lines) -> None:
+def compositions(board: Board) -> None:
     """delta of a thousand releases, both ends within one per cent."""
     for what, law, epsilon, last in CASES:
-        seconds, found = timed(lambda law=law, e=epsilon: account(law, RELEASES, epsilon=e, width=1e-2), 5)
-        width(board, f"recycled {what}, T = {RELEASES}, delta", found.lower, found.upper, at_most=1e-2, relative=True)
+        seconds, found = board.timed(lambda law=law, e=epsilon: account(law, RELEASES, epsilon=e, width=1e-2), 5)
+        board.width(f"recycled {what}, T = {RELEASES}, delta", found.lower, found.upper, at_most=1e-2, relative=True)
         for step, bound in ((peers.STEP, 1.0), (10 * peers.STEP, 3.0)):
-            theirs, high = timed(lambda law=law, s=step, e=epsilon, end=last: dots(law, s, e, end), 3)
+            theirs, high = board.timed(lambda law=law, s=step, e=epsilon, end=last: dots(law, s, e, end), 3)
             peer = f"dp-accounting's dots at {step:g}, {high:.4e}"
             board.line(f"recycled {what}", seconds, peer, theirs, at_most=bound)
 

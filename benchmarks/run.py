@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import accountant
@@ -19,6 +18,7 @@ import numpy as np
 import plain_loops
 import recycling
 import scale
+from board import Board
 
 from dpsub import sampling
 from dpsub.papers.must.experiments.utility import LinearRegression, SubsetStatistics
@@ -29,31 +29,7 @@ from dpsub.streams import stream
 
 SIZES = ((300, 50, 30), (1000, 200, 100), (30969, 500, 300), (10**7, 500, 300))
 SUBSETS = 500
-
-
-def best(work: Callable[[], object], repeats: int) -> float:
-    """Shortest of `repeats` runs, in seconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-class Board:
-    """Prints lines and remembers whether all bounds were kept."""
-
-    def __init__(self) -> None:
-        self.kept = True
-
-    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None:
-        """`ours` and `theirs` in seconds; the ratio ours / theirs must be at most `at_most`."""
-        ratio = ours / theirs
-        good = ratio <= at_most
-        self.kept &= good
-        print(f"{what:<44} {ours * 1e6:12.2f} us  {peer:<38} {theirs * 1e6:12.2f} us  "
-              f"ratio {ratio:8.4f}  bound {at_most:g}  {'kept' if good else 'BROKEN'}", flush=True)  # fmt: skip
+CLOCK = time.perf_counter
 
 
 def draws(board: Board) -> None:
@@ -64,10 +40,10 @@ def draws(board: Board) -> None:
         tag = f"(n={n}, b={b}, m={m})"
 
         def choice(size: int, n: int = n, rng: np.random.Generator = rng) -> float:
-            return best(lambda: [rng.choice(n, size, replace=False) for _ in range(SUBSETS)], 5)
+            return board.best(lambda: [rng.choice(n, size, replace=False) for _ in range(SUBSETS)], 5, CLOCK)
 
         def integers(size: int, n: int = n, rng: np.random.Generator = rng) -> float:
-            return best(lambda: rng.integers(n, size=(SUBSETS, size)), 25)
+            return board.best(lambda: rng.integers(n, size=(SUBSETS, size)), 25, CLOCK)
 
         peers = {
             "poisson": ("choice(n, m)", choice(m)),
@@ -77,17 +53,18 @@ def draws(board: Board) -> None:
             "must_ow": ("choice(n, b) + integers(b, m)", choice(b) + integers(m)),
             "must_ww": ("integers(n, b) + integers(b, m)", integers(b) + integers(m)),
         }
-        raw = best(lambda n=n, m=m, rng=rng: base.uniform(rng, n, SUBSETS * m), 25)
+        raw = board.best(lambda n=n, m=m, rng=rng: base.uniform(rng, n, SUBSETS * m), 25, CLOCK)
         theirs = integers(m)
         board.line(f"indices with replacement {tag}", raw / SUBSETS, "integers(n, m)", theirs / SUBSETS, at_most=1.5)
         sizes = np.full(SUBSETS, m)
-        raw = best(lambda n=n, sizes=sizes, rng=rng: base.distinct_rows(rng, n, sizes), 15)
+        raw = board.best(lambda n=n, sizes=sizes, rng=rng: base.distinct_rows(rng, n, sizes), 15, CLOCK)
         theirs = choice(m)
         board.line(f"indices without replacement {tag}", raw / SUBSETS, "choice(n, m)", theirs / SUBSETS, at_most=1.5)
         seconds = {}
         for name, (peer, theirs) in peers.items():
             sampler = sampling.of_sizes(name, n=n, m=m, b=b)
-            seconds[name] = best(lambda s=sampler, f=frame, rng=rng: s.draw_block(f, SUBSETS, rng), 25) / SUBSETS
+            taken = board.best(lambda s=sampler, f=frame, rng=rng: s.draw_block(f, SUBSETS, rng), 25, CLOCK)
+            seconds[name] = taken / SUBSETS
             board.line(f"{name} {tag}", seconds[name], peer, theirs / SUBSETS, at_most=3)
         board.line(f"poisson {tag}", seconds["poisson"], "our wor", seconds["wor"], at_most=2)
 
@@ -99,7 +76,7 @@ def growth(board: Board) -> None:
         cost = []
         for n in (10**5, 10**8):
             sampler = of_some_size(kind, n)
-            cost.append(best(lambda s=sampler, n=n: s.draw_block(Frame(n), SUBSETS, rng), 25) / SUBSETS)
+            cost.append(board.best(lambda s=sampler, n=n: s.draw_block(Frame(n), SUBSETS, rng), 25, CLOCK) / SUBSETS)
         board.line(f"{name} at n = 10^8", cost[1], "itself at n = 10^5", cost[0], at_most=1.5)
 
 
@@ -116,7 +93,9 @@ def experiments(board: Board, config: dict) -> None:
     one = config["experiments"]["subset_statistics"]
     experiment = SubsetStatistics()
     replicates = range(one["replicates"])
-    ours = best(lambda: experiment.compute(one, variant="stated", replicates=replicates, seed=root, data={}), 2)
+    ours = board.best(
+        lambda: experiment.compute(one, variant="stated", replicates=replicates, seed=root, data={}), 2, CLOCK
+    )
     x = np.random.default_rng(0).standard_normal(one["n"])
     cells = list(experiment.runs(experiment.settings(one), "stated"))
 
@@ -126,13 +105,15 @@ def experiments(board: Board, config: dict) -> None:
             plain_loops.subset_statistics(x, block)
 
     board.line("experiment 1, one variant, a repeat", ours / len(replicates), "loop over subsets, a repeat",
-               best(loop_one, 2), at_most=1 / 5)  # fmt: skip
+               board.best(loop_one, 2, CLOCK), at_most=1 / 5)  # fmt: skip
     print(f"  experiment 1, one variant complete ({len(replicates)} repeats): {ours:.2f} s")
 
     two = config["experiments"]["linear_regression"]
     regression = LinearRegression()
     replicates = range(two["replicates"])
-    ours = best(lambda: regression.compute(two, variant="stated", replicates=replicates, seed=root, data={}), 2)
+    ours = board.best(
+        lambda: regression.compute(two, variant="stated", replicates=replicates, seed=root, data={}), 2, CLOCK
+    )
 
     def loop_two() -> None:
         rng = stream(root, experiment="bench", cell={}, role="data", replicate=0)
@@ -147,7 +128,7 @@ def experiments(board: Board, config: dict) -> None:
             )  # fmt: skip
 
     board.line("experiment 2, one variant, a repeat", ours / len(replicates), "loop over records, a repeat",
-               best(loop_two, 1), at_most=1 / 50)  # fmt: skip
+               board.best(loop_two, 1, CLOCK), at_most=1 / 50)  # fmt: skip
     print(f"  experiment 2, one variant complete ({len(replicates)} repeats): {ours:.2f} s")
 
 
@@ -156,17 +137,22 @@ def main() -> int:
     parser.add_argument("--config", type=Path, default=Path("config.yaml"))
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bound is broken")
     parser.add_argument("--quick", action="store_true", help="leave out peers that need more than ten seconds")
+    parser.add_argument("--short", action="store_true", help="make each line once, at small sizes, and judge no bound")
     arguments = parser.parse_args()
-    board = Board()
+    board = Board(short=arguments.short)
     accountant.accountant(board, quick=arguments.quick)
     recycling.recycling(board)
     draws(board)
     growth(board)
     designs.designs(board)
-    scale.scale(board)
+    scale.scale(board, seconds=board.sized(12.0, 0.5))
     importance.importance(board, quick=arguments.quick)
     learning.learning(board)
-    experiments(board, configuration.load([arguments.config]))
+    small = [Path(__file__).resolve().parents[1] / "workflow/smoke.yaml"] if board.short else []
+    experiments(board, configuration.load([arguments.config, *small]))
+    if board.short:
+        print("each line was made once, and no bound was judged")
+        return 0
     print("all bounds kept" if board.kept else "some bounds are broken (see BROKEN above)")
     return int(arguments.strict and not board.kept)
 

@@ -16,12 +16,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import yaml
+from board import Board
 
 from dpsub.reproduce.sweep import BASE_SECONDS
 
@@ -50,12 +51,6 @@ SUMMARISING = MEASURED.format(
     "summary.write(sorted(top.glob('records/*/*/*.parquet')), list(DistinctDraws.keys), ['gradients', 'distinct_mean',"
     " 'distinct_sd'], top / 'summary.parquet', top / 'differences.parquet')",
 )
-
-
-class Board(Protocol):
-    """Where a ratio is shown beside the bound that it is meant to keep."""
-
-    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None: ...
 
 
 def block(*, steps: list[int], sizes: int, seeds: int, samplers: Sequence[str] = SAMPLERS) -> dict[str, Any]:
@@ -109,10 +104,12 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
     Their number is even: an odd job leaves one of two cores idle at the end, which says nothing of the workflow. Start
     and end of a run take some 6 s, whatever its length, in which nothing is computed: jobs must not be too short.
     """
-    found = block(steps=[int(180_000 * seconds)], sizes=5, seeds=4, samplers=("wor", "wr"))
-    taken, cells = {}, 10
+    sizes = board.sized(5, 1)
+    found = block(steps=[int(180_000 * seconds)], sizes=sizes, seeds=4, samplers=("wor", "wr"))
+    taken, cells = {}, 2 * sizes
     for cores in (1, 2):
-        path = sweep(folder / f"on-{cores}", (BASE_SECONDS + 1.05 * seconds) / 60, found)
+        job_minutes = max((BASE_SECONDS + 1.05 * seconds) / 60, 0.1)
+        path = sweep(folder / f"on-{cores}", job_minutes, found)
         taken[cores] = run(path, cores)
         jobs = in_jobs(path.parent)
         print(f"  {cells} cells in {len(jobs)} jobs on {cores} core(s): {cells / taken[cores]:.2f} cells a second, "
@@ -162,28 +159,22 @@ def scale(board: Board, *, seconds: float = 12.0) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         efficiency(board, folder, seconds=seconds)
-        taken, memory = planning(folder, 10**5)
-        print(f"  planning 10^5 cells: {taken:.1f} s, {memory:.0f} MiB")
-        board.line("planning 10^5 cells", taken, "what it may take", 20.0, at_most=1)
+        cells, few = board.sized((10**5, 8_000), (10**3, 500))
+        taken, memory = planning(folder, cells)
+        print(f"  planning {cells:,} cells: {taken:.1f} s, {memory:.0f} MiB")
+        board.line(f"planning {cells:,} cells", taken, "what it may take", 20.0, at_most=1)
         small, large = (
             measured(SUMMARISING, made_up(folder / f"store-{cells}", cells, 25, cells // 500))
-            for cells in (8_000, 32_000)
+            for cells in (few, 4 * few)
         )
-        for what, found in (("2 10^5", small), ("8 10^5", large)):
-            print(f"  summary of {what} records: {found[0]:.1f} s, {found[1]:.0f} MiB")
+        for cells, found in ((few, small), (4 * few, large)):
+            print(f"  summary of {25 * cells:,} records: {found[0]:.1f} s, {found[1]:.0f} MiB")
         # as a line shows times, MiB stand in for seconds
-        board.line("memory of a summary of 8 10^5 records", large[1], "of 2 10^5 records", small[1], at_most=1.25)
-
-
-class Printed:
-    """A board for running this file alone."""
-
-    def line(self, what: str, ours: float, peer: str, theirs: float, *, at_most: float) -> None:
-        kept = "kept" if ours <= at_most * theirs else "BROKEN"
-        print(f"{what}: {ours:.2f}, {peer}: {theirs:.2f}, ratio {ours / theirs:.3f}, bound {at_most:.3g} {kept}")
+        what = f"memory of a summary of {100 * few:,} records"
+        board.line(what, large[1], f"of {25 * few:,} records", small[1], at_most=1.25)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=12.0, help="expected computation of a job (%(default)s)")
-    scale(Printed(), seconds=parser.parse_args().seconds)
+    scale(Board(), seconds=parser.parse_args().seconds)
