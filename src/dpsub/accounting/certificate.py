@@ -1,0 +1,298 @@
+"""Certificates: what a second program needs in order to prove an answer again (docs/certificates.md).
+
+Nothing is bounded here.  The searches have noted on which grids they looked; for each direction the coarsest grid that
+gives the claimed end is built again, and its laws are written down next to the theorem, or the data sets, that they
+stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsub.accounting.allocation import AllocationEvent, MeanLaw, ReplacedEvent, SelectionEvent, SumEvent
+from dpsub.accounting.attacks import Played
+from dpsub.accounting.bracket import Composition, Event, Evaluation, StatisticEvent, Target
+from dpsub.accounting.game import GamePlayed
+from dpsub.accounting.ledger import written
+from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.shuffling import LargestStep
+from dpsub.accounting.truncated import FilledSample
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.base import StagedSampler
+from dpsub.sampling.schedules import CyclicPoisson, Deterministic, RandomAllocation, Shuffle, TruncatedPoisson
+
+if TYPE_CHECKING:
+    from dpsub.accounting.account import Account, Proof, Release
+
+SCHEMA = 1
+"""Version of the JSON that is written; docs/certificates.md describes it."""
+_DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
+
+_OTHERS: dict[Relation, int | None] = {Relation.ADD_REMOVE: None, Relation.ZERO_OUT: 0, Relation.SUBSTITUTE: -1}
+"""What the differing record contributes in the other data set; None where it is not there."""
+
+
+def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
+    """The certificate of one answer, ready for JSON; parameters are the answer and what it was computed from."""
+    given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
+    lower, lower_claim = _lower(account, proof, target)
+    upper, upper_claim = _upper(account, proof, target)
+    return {
+        "dpsub_certificate": SCHEMA,
+        "made_by": f"dpsub {version('dpsub')}",
+        "question": {
+            "releases": [written(release) for release in proof.releases],
+            "adjacency": str(proof.relation),
+            "quantity": account.quantity,
+            "given": given,
+        },
+        "claim": {"lower": lower_claim, "upper": upper_claim},
+        "upper": upper,
+        "lower": lower,
+    }
+
+
+def _upper(account: Account, proof: Proof, target: Target) -> tuple[dict[str, Any] | None, float | None]:
+    """What proves the upper end, and the end that is claimed; None and None where the end is trivial."""
+    if not account.upper < target.ceiling:
+        return None, None
+    evaluated = _evaluated(proof.composition.evaluations, "upper", target)
+    directions = proof.composition.proved_directions
+    # an end that was lowered to the largest loss is claimed as the laws give it
+    proved = max(min(one.answer for one in evaluated if one.swapped == swapped) for swapped in directions)
+    games = [one for one in proof.games if _same(one.target, target) and one.answer <= account.upper]
+    if games and account.upper < proved:
+        return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
+    claim = _rounded(max(account.upper, proved), ROUND_CEILING)
+    sides: dict[str, Any] = {"forward": None, "backward": None}
+    for swapped in directions:
+        grid = max((one for one in evaluated if one.swapped == swapped and one.answer <= claim), key=_coarseness)
+        sides["backward" if swapped else "forward"] = _proved_parts(proof, grid)
+    return sides, claim
+
+
+def _lower(account: Account, proof: Proof, target: Target) -> tuple[dict[str, Any] | None, float | None]:
+    """What attains the lower end, and the end that is claimed; None and None where the end is trivial."""
+    if not account.lower > 0:
+        return None, None
+    claim = _rounded(account.lower, ROUND_FLOOR)
+    for played in proof.policies:
+        if _same(played.target, target) and played.answer >= claim:
+            return _policy(proof, played), claim
+    for place, composition in enumerate(proof.composition.plays):
+        reaching = [one for one in _evaluated(composition.evaluations, "lower", target) if one.answer >= claim]
+        if reaching:
+            grid = max(reaching, key=_coarseness)
+            parts = _attained_parts(proof, composition, grid, place)
+            return {"direction": _direction(grid.swapped), "parts": parts}, claim
+    raise UnsupportedError("the attack of this lower end left no trace to certify; ask without a time limit")
+
+
+def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
+    return [one for one in evaluations if one.side == side and _same(one.target, target)]
+
+
+def _same(one: Target, other: Target) -> bool:
+    return (one.epsilon, one.delta) == (other.epsilon, other.delta)
+
+
+def _coarseness(evaluation: Evaluation) -> tuple[float, float]:
+    return evaluation.step, evaluation.tail
+
+
+def _direction(swapped: bool) -> str:
+    return "backward" if swapped else "forward"
+
+
+def _rounded(end: float, rounding: str) -> float:
+    """The end to a few digits on its safe side, also as a double."""
+    digits = Context(prec=_DIGITS, rounding=rounding)
+    value = float(digits.create_decimal(Decimal(end)))
+    step = np.inf if rounding == ROUND_CEILING else -np.inf
+    safe = value >= end if rounding == ROUND_CEILING else value <= end
+    return value if safe else float(np.nextafter(value, step))
+
+
+def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
+    order = np.argsort(pld.indices, kind="stable")
+    return {
+        "step": pld.step,
+        "offset": pld.offset,
+        "indices": pld.indices[order].tolist(),
+        "masses": pld.masses[order].tolist(),
+        "infinity": pld.infinity,
+    }
+
+
+def _proved_parts(proof: Proof, grid: Evaluation) -> list[dict[str, Any]]:
+    """The laws of one direction, each with its theorem."""
+    parts = []
+    for place, (event, times) in enumerate(proof.composition.entries):
+        theorem, section = theorem_of(proof.releases[place], proof.relation)
+        blocks = _blocks(event)
+        for number, (pld, repeats) in enumerate(event.uppers(grid.step, grid.tail, grid.swapped)):
+            part = {
+                "release": place,
+                "times": times * repeats,
+                "theorem": theorem,
+                "section": section,
+                "law": _law(pld),
+            }
+            if blocks:
+                part |= _upper_sums(event, blocks[number], grid)
+            parts.append(part)
+    return parts
+
+
+def _blocks(event: Event) -> Sequence[AllocationEvent]:
+    """The allocations to one step that an event is made of."""
+    if isinstance(event, ReplacedEvent):
+        return _blocks(event.removed)
+    if isinstance(event, SelectionEvent):
+        return [block for block, _ in event.blocks]
+    return [event] if isinstance(event, AllocationEvent) else []
+
+
+def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[str, Any]:
+    if not isinstance(event, ReplacedEvent):
+        return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
+    step, tail = event.profile_grid
+    return {
+        "sums": _sums(block, step, tail, upper=True, swapped=False),
+        "sums_backward": _sums(block, step, tail, upper=True, swapped=True),
+    }
+
+
+def _sums(event: AllocationEvent, step: float, tail: float, *, upper: bool, swapped: bool) -> list[dict[str, Any]]:
+    """The laws of likelihood ratios from which that of an epoch is made, with their errors taken into account."""
+    return [
+        _ratios(law, of, swapped=swapped)
+        for law, of in event.laws(step, tail, upper)
+    ]
+
+
+def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[str, Any]:
+    """One law with masses and ratios moved by twice their errors to the safe side: what two laws make has errors of at
+    least their sum, so that the rounding of these products is covered."""
+    heavier = 1.0 if law.upper else -1.0
+    farther = -heavier if swapped else heavier  # (a - R)_+ falls with R, (R - a)_+ grows with it
+    masses = law.mass * (1 + heavier * 2 * law.mass_error)
+    ratios = law.ratio * (1 + farther * 2 * law.ratio_error)
+    return {
+        "terms": law.terms,
+        "of": None if of is None else list(of),
+        "ratios": ratios.tolist(),
+        "masses": masses.tolist(),
+        "lost": law.lost * (1 + 2 * law.mass_error),
+        "edges": law.edges.tolist(),
+    }
+
+
+def _attained_parts(proof: Proof, composition: Composition, grid: Evaluation, place: int) -> list[dict[str, Any]]:
+    """The laws that data sets attain, each with these data sets; events without an attack are left out."""
+    parts = []
+    for number, (event, times) in enumerate(composition.entries):
+        # the grid of the answer is the one that suits all events
+        step = min(one.fitting(grid.step) for one, _ in composition.entries)
+        pld = event.lower(step, grid.tail, grid.swapped)
+        if pld is None:
+            continue
+        data, statistic = _attack(event, proof.releases[number], proof.relation)
+        part = {"release": number, "times": times, "data": data, "statistic": statistic, "law": _law(pld)}
+        if isinstance(event, AllocationEvent):
+            part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
+        parts.append(part)
+    return parts
+
+
+def _attack(event: Event, release: Release, relation: Relation) -> tuple[dict[str, int | None], str]:
+    """What the records contribute, and which number of the outputs is looked at."""
+    other = _OTHERS[relation]
+    sampler, opposite = release.sampler, {"record": 1, "other": other, "filler": -1}
+    alone = {"record": 1, "other": other, "filler": 0}
+    if isinstance(event, StatisticEvent):
+        if isinstance(event.statistic, LargestStep):
+            return opposite, "largest step"
+        assert isinstance(event.statistic, FilledSample)
+        return opposite, "sum"
+    if isinstance(event, SumEvent):
+        return (opposite if isinstance(sampler, Shuffle) else alone), "step functions"
+    if isinstance(event, SelectionEvent):
+        return alone, "step functions"
+    if isinstance(event, AllocationEvent):
+        if isinstance(sampler, Shuffle):
+            return (opposite if relation is Relation.SUBSTITUTE else alone), "all steps"
+        # where a record is replaced these data sets have one that is put to 0
+        return {**alone, "other": 0 if relation is Relation.SUBSTITUTE else other}, "all steps"
+    if isinstance(event, ReplacedEvent):
+        return {**alone, "other": 0}, "all steps" if isinstance(event.removed, AllocationEvent) else "step functions"
+    fixed = isinstance(sampler, StagedSampler) and release.chain().kinds[-1] != "poisson"
+    return (opposite if fixed else alone), "sum"
+
+
+def _policy(proof: Proof, played: Played) -> dict[str, Any]:
+    return {
+        "direction": "forward",
+        "release": 0,
+        "data": {"record": 1, "other": _OTHERS[proof.relation], "filler": "-1 or 1"},
+        "step": played.step,
+        "window": [played.first, played.last],
+        "blocks": [list(block) for block in played.blocks],
+    }
+
+
+def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
+    theorem, section = _game_theorem(proof.releases[0])
+    return {
+        "game": {
+            "release": 0,
+            "steps": proof.releases[0].steps,
+            "theorem": theorem,
+            "section": section,
+            "points": played.points,
+            "cells": [
+                {"cell": list(cell), "law": _law(pld)} for cell, pld in zip(played.cells, played.plds, strict=True)
+            ],
+        }
+    }
+
+
+def _game_theorem(release: Release) -> tuple[str, str]:
+    if release.mechanism == "laplace":
+        return "30", "4.1"
+    return ("15", "4.1") if release.chain().kinds == ("without",) else ("22", "4.4")
+
+
+_SCHEDULES: Mapping[type, tuple[str, str]] = {
+    Deterministic: ("17", "4.2"),
+    CyclicPoisson: ("17", "4.2"),
+    Shuffle: ("19", "4.3"),
+    TruncatedPoisson: ("18", "3.10"),
+}
+
+
+def theorem_of(release: Release, relation: Relation) -> tuple[str, str]:
+    """The theorem that bounds one kind of release, and its section in docs/accounting.md."""
+    sampler = release.sampler
+    if isinstance(sampler, RandomAllocation):
+        if relation is Relation.SUBSTITUTE:
+            return "substitution", "4.6"
+        return ("25", "4.6") if sampler.k == 1 else ("27", "4.6")
+    if not isinstance(sampler, StagedSampler):
+        return _SCHEDULES[type(sampler)]
+    kinds, laplace = release.chain().kinds, release.mechanism == "laplace"
+    if kinds == ("poisson",):
+        return ("1", "3.7") if laplace else ("1", "3.2" if relation is not Relation.ZERO_OUT else "3.9")
+    if relation is Relation.ADD_REMOVE:
+        return ("9" if len(kinds) == 1 else "10"), "3.8"
+    if relation is Relation.ZERO_OUT:
+        return "16", "3.9"
+    if kinds == ("without",):
+        return "2", "3.7" if laplace else "3.3"
+    return ("4", "3.4") if kinds == ("with",) else ("6", "3.5")
