@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting import zeroed
-from dpsub.accounting.attacks import AdaptiveAttack, Attacked
+from dpsub.accounting.attacks import AdaptiveAttack, Attacked, Played
 from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, Target
-from dpsub.accounting.game import Cells, Copies, FillerGame, GaussianCells
+from dpsub.accounting.game import Cells, Copies, FillerGame, GamePlayed, GaussianCells
 from dpsub.accounting.laplace import laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair, ZeroedPair
 from dpsub.accounting.pld import RememberedProfile, time_limited
@@ -107,6 +107,29 @@ class Account:
     lower_pair: str = ""
     conditions: tuple[str, ...] = ()
     width_met: bool = True
+    _origin: tuple[Proof, Target] | None = field(default=None, repr=False, compare=False)
+
+    def certificate(self) -> dict[str, Any]:
+        """What another program needs to prove this answer again, as plain values that `json.dump` writes.
+
+        Ends are claimed with nine digits, rounded outwards.  docs/certificates.md describes the entries, and the
+        program `verifier` checks them.
+
+        Raises
+        ------
+        ArgumentError
+            If the answer is to several values, or not about what is proved (variant = paper).
+        UnsupportedError
+            If what gave an end cannot be written down.
+        """
+        from dpsub.accounting.certificate import certificate_of  # which knows ledgers, and they know this module
+
+        if self._origin is None:
+            raise ArgumentError(
+                "a certificate is of one proved answer, got several values or variant = paper; ask for one epsilon or "
+                "delta, variant rigorous"
+            )
+        return certificate_of(self, *self._origin)
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, KINDS)
@@ -305,7 +328,8 @@ def answers(
     lower, upper = (np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper"))
     attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
     loosest, shape = min(accounts, key=lambda found: found.width_met), values.shape
-    return replace(loosest, lower=lower.reshape(shape), upper=upper.reshape(shape), lower_pair=attacks)
+    ends = {"lower": lower.reshape(shape), "upper": upper.reshape(shape)}
+    return replace(loosest, **ends, lower_pair=attacks, _origin=None)
 
 
 def deadline_after(time_limit: float | None) -> float | None:
@@ -321,6 +345,8 @@ class Proof:
     cases: tuple[_Case, ...]
     relation: Relation
     composition: Composition
+    policies: list[Played] = field(default_factory=list)
+    games: list[GamePlayed] = field(default_factory=list)
 
     @classmethod
     def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
@@ -351,7 +377,7 @@ class Proof:
         flipped = self.cases[0].flipped
         if len(self.releases) == 1 and flipped is not None:
             with time_limited(targets[0].deadline):
-                adaptive = AdaptiveAttack(flipped, self.releases[0].steps).answers(targets)
+                adaptive = AdaptiveAttack(flipped, self.releases[0].steps, self.policies).answers(targets)
         accounts = []
         lowers = self.composition.attacks(targets, adaptive)
         for target, upper, lower, flip in zip(targets, uppers, lowers, adaptive, strict=True):
@@ -383,7 +409,7 @@ class Proof:
             return found  # nothing to bring closer, or nothing from which to start
         apart = width or _TIGHT_SHARE[found.quantity] * (upper if found.quantity == "epsilon" else 1.0)
         wanted = replace(target, width=apart)
-        game = FillerGame(cells(), self.releases[0].steps, self.composition.spread)
+        game = FillerGame(cells(), self.releases[0].steps, self.composition.spread, self.games)
         best = max(game.answer(wanted, lower, upper), lower)
         pair = found.pair if best == upper else "the game of v, v' and the replaced vectors, on cells of such choices"
         met = wanted.gap(lower, best) <= 1
@@ -414,6 +440,7 @@ class Proof:
             pair="; ".join(dict.fromkeys(case.pair for case in self.cases)), lower_pair=attack,
             adjacency=self.relation, sensitivity=self.cases[0].sensitivity, quantity=target.quantity,
             conditions=conditions if width_met else (*conditions, WIDTH_MISSED), width_met=width_met,
+            _origin=(self, target),
         )  # fmt: skip
 
 

@@ -57,19 +57,33 @@ class MeanLaw:
     lost: float
     mass_error: float
     ratio_error: float
+    edges: np.ndarray
+    """Lower side: where the cells of neighbouring ratios meet, shape (n - 1,); upper side: empty."""
 
 
-@lru_cache(maxsize=16)
 def mean_law(t: int, scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
     """The law of the mean of t ratios from above or below: cells are about `fineness` standard deviations wide, and
     about `tail` is cut off at each end."""
-    single = _single(scale, fineness, tail, upper)
-    law = single
+    return mean_laws(t, scale, fineness, tail, upper)[-1][0]
+
+
+@lru_cache(maxsize=16)
+def mean_laws(
+    t: int, scale: float, fineness: float, tail: float, upper: bool
+) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
+    """The laws on the way to that of t ratios, each with the places of the two that it is made from; the first is that
+    of a single ratio."""
+    laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [(_single(scale, fineness, tail, upper), None)]
+
+    def join(first: int, second: int) -> None:
+        law = _joined(laws[first][0], laws[second][0], scale, fineness, tail)
+        laws.append((law, (first, second)))
+
     for bit in f"{t:b}"[1:]:
-        law = _joined(law, law, scale, fineness, tail)
+        join(len(laws) - 1, len(laws) - 1)
         if bit == "1":
-            law = _joined(law, single, scale, fineness, tail)
-    return law
+            join(len(laws) - 1, 0)
+    return tuple(laws)
 
 
 def _single(scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
@@ -176,13 +190,14 @@ def _collected(
     if not upper:
         filled = mass > _KEPT
         mass, ratio = mass[filled], floor[filled] + excess[filled] / mass[filled]
-        return MeanLaw(terms, ratio, mass, upper, 0.0, mass_error, ratio_error)
+        above = np.flatnonzero(filled)[:-1]
+        return MeanLaw(terms, ratio, mass, upper, 0.0, mass_error, ratio_error, edges[above])
     up = np.minimum(excess[:-1] / np.diff(floor), mass[:-1])
     # what stays at the lower end may cancel, so its error is that of all
     kept = mass * (1 + 2 * rounding + 4 * _EPS)
     kept[:-1] -= up
     kept[1:] += up
-    return MeanLaw(terms, floor, kept, upper, lost + float(excess[-1]), mass_error, ratio_error)
+    return MeanLaw(terms, floor, kept, upper, lost + float(excess[-1]), mass_error, ratio_error, np.zeros(0))
 
 
 def _trimmed(law: MeanLaw, tail: float) -> MeanLaw:
@@ -210,7 +225,7 @@ def _trimmed(law: MeanLaw, tail: float) -> MeanLaw:
         together = float(inner_mass[end] + mass[part].sum())
         inner_ratio[end] = (inner_ratio[end] * inner_mass[end] + np.sum(mass[part] * ratio[part])) / together
         inner_mass[end] = together
-    return replace(law, ratio=inner_ratio, mass=inner_mass)
+    return replace(law, ratio=inner_ratio, mass=inner_mass, edges=law.edges[first:last])
 
 
 @dataclass(frozen=True)
@@ -231,6 +246,10 @@ class AllocationEvent(Event):
         if swapped:
             first, second = second, first
         return lower_pld(first, second, step, 2 * law.ratio_error)
+
+    def laws(self, step: float, tail: float, upper: bool) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
+        """The laws of likelihood ratios that `upper` and `lower` are made from, as `mean_laws` has them."""
+        return mean_laws(self.t, self.scale, self._fineness(step), tail, upper)
 
     def _fineness(self, step: float) -> float:
         return max(_finest(self.t, self.scale), min(_COARSEST, _FINE * step / self.spread()))
@@ -447,13 +466,18 @@ class ReplacedEvent(Event):
     def plays(self) -> tuple[Event, ...]:
         return self.removed, *self.opposite  # what is quickly told comes first
 
+    @property
+    def profile_grid(self) -> tuple[float, float]:
+        """Step and tail of the laws that the profile is computed from."""
+        return _profile_step(self.removed), _PROFILE_TAIL
+
     def spread(self) -> float:
         return self.removed.spread()
 
 
 def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
     """The smaller of H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a, and that of two Gaussians at the distance."""
-    step = event.spread() / 24
+    step = _profile_step(event)
     there, back = (
         ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
         for laws in (event.uppers(step, _PROFILE_TAIL, swapped) for swapped in (False, True))
@@ -473,6 +497,10 @@ def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profi
         return np.minimum(np.minimum(group.min(axis=0), revealed * (1 + 1e-9)), 1.0)
 
     return RememberedProfile(profile)
+
+
+def _profile_step(event: AllocationEvent | SelectionEvent) -> float:
+    return event.spread() / 24
 
 
 _PROFILE_TAIL, _SPLITS = 1e-18, 33

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy import fft
@@ -54,10 +55,11 @@ class AdaptiveGame:
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
         window = last - first + 1
+        blocks = tuple(self._blocks())
         x = np.arange(first, last + 1) * step
         accept, charge = np.where(x < 0, _accepted(np.minimum(x, 0.0), self.tilt, 0.0), 0.0)
         log_scale = 0.0
-        for count, repeats in self._blocks():
+        for count, repeats in blocks:
             block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
             reference = max(kernel.log_scale for one in block for kernel in (one.accepted, one.charged))
             left = max(0, *(kernel.last for one in block for kernel in (one.accepted, one.charged)))
@@ -84,7 +86,7 @@ class AdaptiveGame:
                     better = gain - cost > accept - charge  # giving up at once is worth 0
                     accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
                 log_scale += reference
-        return Policy(x, accept, charge, self.tilt, log_scale)
+        return Policy(x, accept, charge, self.tilt, log_scale, step, first, blocks)
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """(steps with one sign, number of such blocks) from the last step backwards; the lengths are powers of 2."""
@@ -99,6 +101,18 @@ class AdaptiveGame:
         yield length, repeats
 
 
+class Played(NamedTuple):
+    """What a policy was asked, what it attains, and the grid and the blocks of steps that another program needs to play
+    it again."""
+
+    target: Target
+    answer: float
+    step: float
+    first: int
+    last: int
+    blocks: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Policy:
     """Probabilities of accepting from every remembered point x (nats): a lower bound of delta at every epsilon.
@@ -109,6 +123,9 @@ class Policy:
     charge: np.ndarray
     tilt: float
     log_scale: float
+    step: float
+    first: int
+    blocks: tuple[tuple[int, int], ...]
 
     def delta(self, epsilon: float) -> float:
         """The best alpha - e^epsilon beta of the points nearest to epsilon."""
@@ -211,6 +228,8 @@ class AdaptiveAttack:
 
     pair: Attacked
     steps: int
+    played: list[Played] = field(default_factory=list, repr=False)
+    """All answers of policies, in the order in which they were computed."""
 
     def answer(self, question: Target) -> float:
         """delta at epsilon, or epsilon at delta, proved from below; 0 where grid or transform would be too large, or
@@ -241,6 +260,8 @@ class AdaptiveAttack:
                     near = i == place or policy.x[0] <= epsilon <= policy.x[-1]
                     found = policy.delta(epsilon) if near else 0.0
                 best[i] = max(best[i], found)
+                last = policy.first + policy.x.size - 1
+                self.played.append(Played(target, found, policy.step, policy.first, last, policy.blocks))
                 if i in unserved and policy.serves(epsilon):
                     unserved.remove(i)
         return best

@@ -320,6 +320,17 @@ class End(NamedTuple):
     width_met: bool
 
 
+class Evaluation(NamedTuple):
+    """One answer on one grid, of the side "upper" or "lower" in one direction: what a certificate is made from."""
+
+    side: str
+    step: float
+    tail: float
+    swapped: bool
+    target: Target
+    answer: float
+
+
 def bracket(
     targets: Sequence[Target], lower: Asked, upper: Asked, directions: Sequence[bool], step: float, tail: float
 ) -> list[Bracket]:
@@ -478,6 +489,8 @@ class Composition:
 
     entries: Sequence[tuple[Event, int]]
     _built: dict[tuple[str, float, float, bool], ComposedLoss | None] = field(default_factory=dict, repr=False)
+    evaluations: list[Evaluation] = field(default_factory=list, repr=False)
+    """All answers that were computed, in that order."""
 
     def __post_init__(self) -> None:
         if not self.entries:
@@ -547,7 +560,12 @@ class Composition:
 
         def ask(step: float, tail: float, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
             composed = build(step, tail, swapped)
-            return np.zeros(len(targets)) if composed is None else answers_of(composed, targets)
+            found = np.zeros(len(targets)) if composed is None else answers_of(composed, targets)
+            self.evaluations.extend(
+                Evaluation(side, step, tail, swapped, target, answer)
+                for target, answer in zip(targets, found.tolist(), strict=True)
+            )
+            return found
 
         return ask
 

@@ -434,6 +434,17 @@ class Value:
         return float(self.x[place] + math.log1p(share * math.expm1(self.x[place + 1] - self.x[place]))) * (1 + 8 * _EPS)
 
 
+class GamePlayed(NamedTuple):
+    """What a game was asked and what it proves, with all that another program needs to play it again: the points of its
+    grid of losses, from 0 on, its cells, and a dominating law of each."""
+
+    target: Target
+    answer: float
+    points: int
+    cells: Sequence[Any]
+    plds: Sequence[PrivacyLossDistribution]
+
+
 _COARSE, _FINEST = 1 / 4, 1 / 64  # steps of the grid, in standard deviations of one loss
 _COVERING = 1 / 2  # the step where a cover is sought
 _BLOCKS = 100  # of steps with one choice, there
@@ -450,6 +461,8 @@ class FillerGame:
     cells: Cells
     steps: int
     spread: float
+    played: list[GamePlayed] = field(default_factory=list, repr=False)
+    """The games that prove something, in the order in which they were played."""
 
     def answer(self, target: Target, lower: float, upper: float) -> float:
         """The best upper answer, at most `upper`, until it is within the width of `lower`, or the next one would take
@@ -463,7 +476,10 @@ class FillerGame:
                     cover, seconds = search.cover(cover, step, share)
                     if seconds > search.left:
                         break
-                    best = min(best, search.played(cover, step).answer(target))
+                    value = search.played(cover, step)
+                    proved = value.answer(target)
+                    self.played.append(GamePlayed(target, proved, value.x.size, cover, search.plds(cover, step)))
+                    best = min(best, proved)
                     step, share = step / 2, share / 2
             except (OutOfTimeError, NumericalError):
                 pass
@@ -535,8 +551,11 @@ class _Search:
         return halves if chosen <= _CUT_TWICE else [part for half in halves for part in self.game.cells.halves(half)]
 
     def played(self, cells: Sequence[Any], step: float, block: int = 1) -> Value:
-        plds = [self._pld(cell, step) for cell in cells]
-        return Game(plds, self.game.steps, self.tilt, self.end, self.lost, block).played()
+        return Game(self.plds(cells, step), self.game.steps, self.tilt, self.end, self.lost, block).played()
+
+    def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
+        """A dominating law of each cell."""
+        return [self._pld(cell, step) for cell in cells]
 
     def _pld(self, cell: Any, step: float) -> PrivacyLossDistribution:
         """On the orders that suit the whole: with the same ones for all, larger profiles have larger bounds."""
