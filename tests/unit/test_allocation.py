@@ -117,9 +117,9 @@ def test_rounding_up_is_no_contraction(monkeypatch: pytest.MonkeyPatch) -> None:
         return right(terms, edges, mass, mass * (floor - np.append(0.0, edges)), *rest)
 
     monkeypatch.setattr(allocation, "_collected", rounded)
-    mean_law.cache_clear()
+    allocation.mean_laws.cache_clear()
     assert ComposedLoss([event.lower(0.02, 1e-18, False)], [1]).delta(1.0) > truth
-    mean_law.cache_clear()
+    allocation.mean_laws.cache_clear()
 
 
 def test_groups_exchange_shares_and_keep_the_whole() -> None:

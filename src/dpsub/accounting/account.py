@@ -328,8 +328,8 @@ def answers(
     lower, upper = (np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper"))
     attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
     loosest, shape = min(accounts, key=lambda found: found.width_met), values.shape
-    ends = {"lower": lower.reshape(shape), "upper": upper.reshape(shape)}
-    return replace(loosest, **ends, lower_pair=attacks, _origin=None)
+    lower, upper = lower.reshape(shape), upper.reshape(shape)
+    return replace(loosest, lower=lower, upper=upper, lower_pair=attacks, _origin=None)
 
 
 def deadline_after(time_limit: float | None) -> float | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpsub.accounting.allocation import AllocationEvent, MeanLaw, ReplacedEvent, SelectionEvent, SumEvent
 from dpsub.accounting.attacks import Played
-from dpsub.accounting.bracket import Composition, Event, Evaluation, StatisticEvent, Target
+from dpsub.accounting.bracket import Composition, Evaluation, Event, StatisticEvent, Target
 from dpsub.accounting.game import GamePlayed
 from dpsub.accounting.ledger import written
 from dpsub.accounting.pld import PrivacyLossDistribution
@@ -171,10 +171,7 @@ def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[
 
 def _sums(event: AllocationEvent, step: float, tail: float, *, upper: bool, swapped: bool) -> list[dict[str, Any]]:
     """The laws of likelihood ratios from which that of an epoch is made, with their errors taken into account."""
-    return [
-        _ratios(law, of, swapped=swapped)
-        for law, of in event.laws(step, tail, upper)
-    ]
+    return [_ratios(law, of, swapped=swapped) for law, of in event.laws(step, tail, upper)]
 
 
 def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[str, Any]:

@@ -5,15 +5,20 @@ Several values between commas, as in --delta 1e-5,1e-6, cost little more than on
 JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds, upper, lower or paper), guarantee (true or false),
 pair, adjacency, sensitivity, conditions, seconds; of several values a list of these, each with the epsilon or delta
 that it is for.  Infinite numbers are the string "Infinity".
+
+--certificate writes what a second program needs in order to prove the answer again: python verifier FILE.
 """
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 
 import dpsub
+from dpsub import files
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
@@ -36,6 +41,8 @@ def add_arguments(parser: Parser) -> None:
     width = "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; bounds of samplers: 0.005)"
     parser.add_argument("--width", type=number, metavar="W", help=width)
     add_tight(parser, "where kind is bounds, bring the upper end to within --width of the lower one")
+    certificate = "write what a second program needs to prove the answer again (docs/certificates.md)"
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help=certificate)
     parser.add_time_limit()
 
 
@@ -44,13 +51,19 @@ def run(arguments: Namespace) -> Answer:
     sampler = sampler_of(arguments)
     found = dpsub.account(sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, **asked(arguments))
     seconds = perf_counter() - started
+    written: list[Line] = []
+    if arguments.certificate is not None:
+        content = json.dumps(found.certificate(), allow_nan=False)
+        files.replace_file(arguments.certificate, f"{content}\n".encode())
+        written = [("certificate", f"{arguments.certificate}; to prove the answer again: python verifier FILE")]
     at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
     shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"
     title = f"{found.quantity} at {shown} of {releases_text(arguments, sampler)}"
     if not answers.guaranteed(found):
         title = f"NOT A GUARANTEE: {title}, by the papers' pair"
     if not isinstance(given, tuple):
-        return Answer(answers.account_values(found, seconds), title, answers.account_lines(found, given, seconds))
+        lines = [*answers.account_lines(found, given, seconds), *written]
+        return Answer(answers.account_values(found, seconds), title, lines)
     ends = zip(given, found.lower, found.upper, strict=True)
     each = [(value, replace(found, lower=lower, upper=upper)) for value, lower, upper in ends]
     rows: list[Line] = []
