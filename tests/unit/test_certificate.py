@@ -1,0 +1,149 @@
+"""Certificates say what answers claim, and hold laws that give these claims; `tests/verifier` proves them again."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpsub
+from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.pld import PrivacyLossDistribution
+
+FEW = {"noise_multiplier": 1.0, "steps": 20, "delta": 1e-5}
+MANY = {"noise_multiplier": 4.0, "steps": 1000, "delta": 1e-5}
+EPOCHS = {"noise_multiplier": 1.0, "epochs": 2, "delta": 1e-5}
+QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
+    "poisson": (dpsub.Poisson(0.01), None, FEW),
+    "poisson, delta asked": (dpsub.Poisson(0.01), None, {"noise_multiplier": 1.0, "steps": 20, "epsilon": 0.5}),
+    "poisson, laplace": (dpsub.Poisson(0.01), None, {**FEW, "mechanism": "laplace", "adjacency": "substitute"}),
+    "wor": (dpsub.Wor(200), 10_000, MANY),
+    "wor, one step": (dpsub.Wor(2), 4, {"noise_multiplier": 1.0, "steps": 1, "epsilon": 1.0}),
+    "wor, add_remove": (dpsub.Wor(200), 10_000, {**MANY, "adjacency": "add_remove"}),
+    "wor, zero_out": (dpsub.Wor(200), 10_000, {**FEW, "adjacency": "zero_out"}),
+    "wr": (dpsub.Wr(20), 1000, FEW),
+    "must_ow": (dpsub.MustOW(50, 20), 1000, FEW),
+    "must_ww, add_remove": (dpsub.MustWW(50, 20), 1000, {**FEW, "adjacency": "add_remove"}),
+    "truncated": (dpsub.TruncatedPoisson(0.05, 40), 1000, FEW),
+    "cyclic": (dpsub.CyclicPoisson(0.05, 10), 1000, EPOCHS),
+    "shuffle": (dpsub.Shuffle(100), 1000, {**EPOCHS, "adjacency": "zero_out"}),
+    "allocation": (dpsub.RandomAllocation(20), None, EPOCHS),
+    "allocation, substitute": (dpsub.RandomAllocation(20), None, {**EPOCHS, "adjacency": "substitute"}),
+    "allocation of several": (dpsub.RandomAllocation(20, 3), None, EPOCHS),
+}
+
+
+@cache
+def answered(name: str) -> tuple[dpsub.Account, dict[str, Any]]:
+    sampler, n, question = QUESTIONS[name]
+    found = dpsub.account(sampler, n, **question)
+    # what a file holds, not what the program has in memory
+    return found, json.loads(json.dumps(found.certificate(), allow_nan=False))
+
+
+def composed(parts: list[dict[str, Any]], side: str) -> ComposedLoss:
+    laws = [
+        PrivacyLossDistribution(
+            law["step"], np.array(law["indices"]), np.array(law["masses"]), side, law["infinity"], law["offset"]
+        )
+        for law in (part["law"] for part in parts)
+    ]
+    return ComposedLoss(laws, [part["times"] for part in parts])
+
+
+def end(parts: list[dict[str, Any]], side: str, given: dict[str, float]) -> float:
+    total = composed(parts, side)
+    return total.epsilon(given["delta"]) if "delta" in given else total.delta(given["epsilon"])
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_claims_are_the_answer_with_nine_digits(name: str) -> None:
+    found, certificate = answered(name)
+    claim = certificate["claim"]
+    assert claim["lower"] <= found.lower <= found.upper <= claim["upper"]
+    assert math.isclose(claim["lower"], found.lower, rel_tol=1e-8)
+    assert math.isclose(claim["upper"], found.upper, rel_tol=1e-8)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_laws_give_the_upper_claim(name: str) -> None:
+    _, certificate = answered(name)
+    given, claim = certificate["question"]["given"], certificate["claim"]["upper"]
+    sides = [parts for parts in certificate["upper"].values() if parts is not None]
+    ends = [end(parts, "upper", given) for parts in sides]
+    assert sides and max(ends) <= claim
+    # and a law that is lighter than the claim needs would show
+    assert max(ends) >= claim * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_laws_give_the_lower_claim(name: str) -> None:
+    _, certificate = answered(name)
+    lower = certificate["lower"]
+    if "blocks" in lower:
+        steps = sum(length * repeats for length, repeats in lower["blocks"])
+        assert steps == certificate["question"]["releases"][0]["steps"]
+        return
+    found = end(lower["parts"], "lower", certificate["question"]["given"])
+    assert found >= certificate["claim"]["lower"] >= found * (1 - 1e-6)
+
+
+def test_parts_cover_all_releases() -> None:
+    ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
+    ledger.add(dpsub.RandomAllocation(10, 3), noise_multiplier=2.0, epochs=4)
+    certificate = ledger.account(delta=1e-5).certificate()
+    for direction in ("forward", "backward"):
+        times = [(part["release"], part["times"]) for part in certificate["upper"][direction]]
+        # ten steps are cut into two blocks of three and one of four
+        assert times == [(0, 50), (1, 2 * 4), (1, 1 * 4)]
+
+
+def test_tight_answers_hold_the_cells_of_their_game() -> None:
+    found = dpsub.account(dpsub.Wor(5), 50, noise_multiplier=2, steps=4, delta=1e-3, tight=True)
+    game = found.certificate()["upper"]["game"]
+    assert (game["theorem"], game["steps"]) == ("15", 4)
+    assert all(len(one["cell"]) == 4 and one["law"]["offset"] == 0 for one in game["cells"])
+
+
+def test_ends_that_say_nothing_claim_nothing() -> None:
+    found = dpsub.account(dpsub.Wor(4), 4, noise_multiplier=0.05, steps=1000, delta=1e-300)
+    certificate = found.certificate()
+    assert found.upper == math.inf
+    assert certificate["claim"]["upper"] is None and certificate["upper"] is None
+
+
+def test_answers_without_a_certificate_say_so() -> None:
+    several = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1, steps=20, delta=[1e-5, 1e-6])
+    with pytest.raises(dpsub.ArgumentError, match="a certificate is of one proved answer, got several values"):
+        several.certificate()
+    printed = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1, steps=20, delta=1e-5, variant="paper")
+    with pytest.raises(dpsub.ArgumentError, match="variant rigorous"):
+        printed.certificate()
+
+
+def test_a_certificate_changes_with_what_it_is_made_of() -> None:
+    """Else the tests above could not fail."""
+    _, certificate = answered("poisson")
+    given, claim = certificate["question"]["given"], certificate["claim"]["upper"]
+    changed = copy.deepcopy(certificate["upper"]["forward"])
+    heaviest = int(np.argmax(changed[0]["law"]["indices"]))
+    changed[0]["law"]["masses"][heaviest] += 1e-6
+    assert end(changed, "upper", given) > claim
+
+
+def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from dpsub.cli import main
+
+    path = tmp_path / "c.json"
+    words = "account poisson --rate 0.01 --noise-multiplier 1 --steps 20 --delta 1e-5 --certificate"
+    assert main([*words.split(), str(path)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"{path}; to prove the answer again: python verifier FILE" in printed
+    expected = dpsub.account(dpsub.Poisson(0.01), **FEW).certificate()
+    assert json.loads(path.read_text(encoding="utf-8")) == expected
