@@ -44,7 +44,8 @@ def test_a_record_more_must_not_make_an_epoch_longer() -> None:
 @pytest.mark.parametrize(
     ("sampler", "n"),
     [(dpsub.Deterministic(7), 100), (dpsub.CyclicPoisson(0.2, 5), 100), (dpsub.RandomAllocation(5), 100),
-     (dpsub.TruncatedPoisson(0.2, 30), 100), (dpsub.Poisson(0.2), 100), (dpsub.Wor(20), 100), (dpsub.MustWW(20, 9), 99)],
+     (dpsub.TruncatedPoisson(0.2, 30), 100), (dpsub.Poisson(0.2), 100), (dpsub.Wor(20), 100),
+     (dpsub.MustWW(20, 9), 99)],
 )  # fmt: skip
 def test_the_number_of_records_is_public_only_where_data_sets_agree_in_it(sampler: Any, n: int) -> None:
     public = "the number of records and all sizes or rates are public"
