@@ -17,7 +17,7 @@ import dpsub
 from dpsub.accounting import game
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.game import Cell, Copies, Game, GaussianCells, best_half_line, spread_charges
-from dpsub.accounting.pld import two_sided_pld
+from dpsub.accounting.pld import PrivacyLossDistribution, two_sided_pld
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import MustOW, MustWW, Wor, Wr
 from dpsub.streams import stream
@@ -303,6 +303,14 @@ def test_any_window_and_tilt_bound_a_single_step(tilt: float, end: float) -> Non
         assert np.all(value.bounds >= truth * (1 - 1e-12))
         if end == 6.0 and tilt <= 1:
             assert value.bounds[0] <= truth[0] + 0.1 * step + value.infinity
+
+
+def test_the_factor_of_a_kernel_misses_no_small_mass() -> None:
+    """Added one by one to one half, each of many masses below its rounding would be lost, 8e-12 of it in all."""
+    masses = np.append(0.5, np.full(10**5, 4e-17))
+    pld = PrivacyLossDistribution(0.01, np.arange(masses.size), masses, "upper")
+    *_, kappa = Game([pld], 1, 0.0, 1.0)._kernels(10**6)
+    assert math.log(math.fsum(masses)) <= kappa <= math.log(math.fsum(masses)) + 1e-12
 
 
 class TestAnswers:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import fft
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 
 from dpsub.accounting.bracket import Target, order_grid
 from dpsub.accounting.compose import ComposedLoss
@@ -77,7 +77,8 @@ def three_points(log_order: np.ndarray, log_charge: np.ndarray, reach: float, ap
 
 def replaced_profile(rate: float, reach: float, apart: float) -> Profile:
     """Upper bounds of sup H_a((1 - q) N(0) + q N(x) || (1 - q) N(0) + q N(y)), a >= 1, over |x| <= `reach` and
-    |x - y| <= `apart` <= `reach`, in units of the noise: attained on a line (docs/accounting.md, Lemma 12)."""
+    |x - y| <= `apart`, in units of the noise.  The numbers x = reach and y = reach - apart, of either sign, attain it
+    (docs/accounting.md, Lemma 12)."""
     log_odds = math.log((1 - rate) / rate) if rate < 1 else -math.inf
 
     def profile(log_order: np.ndarray) -> np.ndarray:
@@ -380,7 +381,8 @@ class Game:
             infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
             places, masses = np.maximum(pld.indices[inside], -right), np.maximum(pld.masses[inside], _TINY)
             exponents = self.tilt * step * places + np.log(masses)
-            kappa = max(kappa, float(np.logaddexp.reduce(exponents)))
+            # one sum in pairs: term by term its error would grow with their number
+            kappa = max(kappa, float(logsumexp(exponents)))
             largest = max(largest, float(np.abs(exponents).max()))
             kept.append((places, exponents))
         kappa += 1e-13 * (1 + abs(kappa))

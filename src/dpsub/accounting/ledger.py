@@ -30,6 +30,7 @@ _ACCURACY = 1e-3  # of what answers about a budget search, relative
 class Ledger:
     """Releases of different kinds on the same records, in any order fixed in advance, begun with `releases`.
 
+    Steps of different entries may alternate, within epochs as well (docs/accounting.md, Theorem 31).
     Every release draws its samples afresh.  Where samples are kept, name them (`sample`): a second entry of one name is
     refused, as no composition theorem covers it (docs/accounting.md, section 4).
 

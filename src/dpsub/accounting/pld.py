@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import logsumexp
 
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
@@ -92,7 +93,7 @@ class PrivacyLossDistribution:
         if total > 1e-280:
             return largest + float(np.log(total))
         with np.errstate(divide="ignore"):
-            return float(np.logaddexp.reduce(np.log(self.masses) + exponents))
+            return float(logsumexp(np.log(self.masses) + exponents))
 
     def moments(self, tilt: float) -> tuple[float, float]:
         """Mean and variance of the tilted, normalised PLD, without the offset."""

@@ -97,6 +97,7 @@ def _proved(sample: CutSample, relation: Relation, s: float) -> tuple[Profile, P
     one, two = 1 / s, 2 / s
     weights = (sample.room, sample.full)
     if relation is Relation.SUBSTITUTE:
+        # with room 1 and -1 are the numbers in the places of x and y, which lie 2 apart
         return _weighted(weights, (replaced_profile(q, one, two), _included(rate, two))), None
     if relation is Relation.ADD_REMOVE:
         full = (_included(rate, two), _removed(rate, two))

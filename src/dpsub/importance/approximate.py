@@ -174,7 +174,8 @@ class LloydLoss:
 def certified_epsilon(
     calibration: LloydCalibration, delta: float, *, tolerance: float = 0.01, cells: int = CELLS
 ) -> float:
-    """Return an epsilon proved at `delta` for every record in the ball, whatever the data.
+    """Return an epsilon proved at `delta` for every record in the ball, whatever the data, if the first centres do not
+    depend on them.
 
     The proof: docs/importance.md, section 6.
 
@@ -184,6 +185,10 @@ def certified_epsilon(
     delta : in (0, 1)
     tolerance : at least 0; the relative excess over what some record in the ball has at which the search ends
     cells : steps of the grid of losses, see :class:`LloydLoss`
+
+    Returns
+    -------
+    float : nats, of all rounds; first centres that are drawn from the data, as in mode stated, are no part of it
     """
     radius, slack = calibration.facts.radius, checks.real("tolerance", tolerance, at_least=0)
     proved = partial(_proved_between, calibration, delta, cells)
