@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEve
 from dpsub.accounting.game import Cells, Copies, FillerGame, GamePlayed, GaussianCells
 from dpsub.accounting.laplace import laplace_case
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair, ZeroedPair
-from dpsub.accounting.pld import RememberedProfile, time_limited
+from dpsub.accounting.pld import OutOfTimeError, RememberedProfile, deadline_after, time_limited
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.accounting.schedules import check_denominator, check_places, once_an_epoch, plan_of, schedule_case
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -287,8 +287,9 @@ def account(
     proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
     if not proved and tight:
         raise ArgumentError("the papers' pair has no tight bound, got tight with variant = paper; drop one of them")
-    source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
-    found = answers(source, epsilon, delta, width, deadline, tight)
+    with time_limited(deadline):
+        source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
+        found = answers(source, epsilon, delta, width, deadline, tight)
     if not tight or found.width_met:
         return found
     missed = f"the time limit of {limit:g} s, or a numerical one, came before the ends were that close: both hold"
@@ -330,11 +331,6 @@ def answers(
     loosest, shape = min(accounts, key=lambda found: found.width_met), values.shape
     lower, upper = lower.reshape(shape), upper.reshape(shape)
     return replace(loosest, lower=lower, upper=upper, lower_pair=attacks, _origin=None)
-
-
-def deadline_after(time_limit: float | None) -> float | None:
-    """The deadline, of `time.monotonic`, of a question that comes in now with a limit in seconds."""
-    return None if time_limit is None else time.monotonic() + checks.real("time_limit", time_limit, above=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,8 +405,10 @@ class Proof:
             return found  # nothing to bring closer, or nothing from which to start
         apart = width or _TIGHT_SHARE[found.quantity] * (upper if found.quantity == "epsilon" else 1.0)
         wanted = replace(target, width=apart)
-        game = FillerGame(cells(), self.releases[0].steps, self.composition.spread, self.games)
-        best = max(game.answer(wanted, lower, upper), lower)
+        best = upper
+        with time_limited(target.deadline), suppress(OutOfTimeError):
+            game = FillerGame(cells(), self.releases[0].steps, self.composition.spread, self.games)
+            best = max(game.answer(wanted, lower, upper), lower)
         pair = found.pair if best == upper else "the game of v, v' and the replaced vectors, on cells of such choices"
         met = wanted.gap(lower, best) <= 1
         conditions = tuple(line for line in found.conditions if line != WIDTH_MISSED)

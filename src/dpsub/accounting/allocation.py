@@ -137,7 +137,6 @@ def _variance(scale: float) -> float:
 
 def _joined(a: MeanLaw, b: MeanLaw, scale: float, fineness: float, tail: float) -> MeanLaw:
     """The law of the mean of the terms of both."""
-    check_time()
     terms = a.terms + b.terms
     share = a.terms / terms
     left, right = share * a.ratio, (1 - share) * b.ratio
@@ -147,6 +146,7 @@ def _joined(a: MeanLaw, b: MeanLaw, scale: float, fineness: float, tail: float) 
     mass, excess = np.zeros(floor.size), np.zeros(floor.size)
     twice = a is b
     for start in range(0, left.size, _ROWS):
+        check_time()
         rows = slice(start, start + _ROWS)
         columns = slice(start if twice else 0, None)
         means = np.add.outer(left[rows], right[columns])

@@ -13,9 +13,10 @@ from scipy.special import gammaln
 
 from dpsub import checks
 from dpsub.accounting import pairs
-from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, Release, deadline_after, law_of, steps_of
+from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, Release, law_of, steps_of
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair, ZeroedPair
+from dpsub.accounting.pld import deadline_after
 from dpsub.errors import ArgumentError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Sampler

@@ -6,9 +6,10 @@ import time
 from dataclasses import dataclass, field, replace
 
 from dpsub import checks
-from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, Release, deadline_after, steps_of
+from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, Release, steps_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.ledger import Ledger
+from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -97,6 +98,7 @@ def check(
                 f"a claimed delta needs the epsilon it is for, got epsilon = {epsilon}, delta = {delta}"
             )
         claimed = checks.real("claimed_delta", claimed_delta, at_least=0, at_most=1)
+    deadline = deadline_after(time_limit)
     given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
     if isinstance(source, Ledger):
         if extra := [name for name, value in given.items() if value is not None]:
@@ -107,8 +109,9 @@ def check(
     else:
         steps = steps_of(source, n, steps, epochs)
         releases = [Release(source, n, noise_multiplier, steps, mechanism, denominator)]
-    ends = Ends(Proof.of(releases, adjacency), epsilon, delta, deadline_after(time_limit))
-    return Check(ends.judge(claimed), claimed, ends.account)
+    with time_limited(deadline):
+        ends = Ends(Proof.of(releases, adjacency), epsilon, delta, deadline)
+        return Check(ends.judge(claimed), claimed, ends.account)
 
 
 def verdict_of(claimed: float, lower: float, upper: float) -> str:

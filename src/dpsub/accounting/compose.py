@@ -17,7 +17,7 @@ import numpy as np
 from scipy import fft
 
 from dpsub import checks
-from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import ArgumentError, NumericalError
 
 _MOST_PER_STEP = 20.0  # largest tilt times step: neighbours differ by a factor that round-off does not swallow
@@ -122,6 +122,7 @@ def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
     nonnegative each y_j is off by at most a few roundings of its value for each block of `_blockwise`."""
     sums, before = np.empty(values.size), 0.0
     for start in range(0, values.size, _PIECE):
+        check_time()
         piece = np.array(values[start : start + _PIECE])
         piece[0] += damp * before
         sums[start : start + _PIECE] = _blockwise(piece, damp)
@@ -316,6 +317,7 @@ class ComposedLoss:
 
     def _summed(self, epsilon: float) -> float:
         """delta of one release, a sum of positive terms."""
+        check_time()
         sign, losses = 1 if self.side == "upper" else -1, self.plds[0].losses + self._offset
         rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
         value = float(np.einsum("i,i", self.plds[0].masses, -np.expm1(np.minimum(epsilon - rounding - losses, 0.0))))
@@ -328,6 +330,7 @@ class ComposedLoss:
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, found) if upper else high
         for _ in range(rounds):
+            check_time()
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
         best = high if upper else low
@@ -391,6 +394,7 @@ class ComposedLoss:
             sizes = 2 + np.abs(tilt * pld.losses) + 2 * abs(kappa)
             sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
             masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
+            check_time()
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
             cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
@@ -400,6 +404,7 @@ class ComposedLoss:
             log_scale += k * kappa
             centre += k * middle
         assert product is not None
+        check_time()
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product, n=size), -first)
         # a real spectrum stores each conjugate pair once
@@ -413,6 +418,7 @@ class ComposedLoss:
 
 def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The k-th power of a spectrum of entries off by `stage_error`, bounds of its true size, and of its error."""
+    check_time()
     size = np.abs(spectrum) + stage_error
     kept = size > math.exp(_LOG_VANISHING / k)  # most entries vanish
     power = np.zeros_like(spectrum)
@@ -420,6 +426,7 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
     error = bound.copy()
     inside = spectrum[kept]
     power[kept] = inside**k
+    check_time()
     bound[kept] = np.exp(k * np.log(size[kept]))
     error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
     return power, bound, error
@@ -495,6 +502,14 @@ class TiltedSum:
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Bounds of delta, shape of `epsilon`."""
+        points = np.asarray(epsilon, dtype=float).ravel()
+        bounds = []
+        for start in range(0, points.size, _PIECE):
+            check_time()
+            bounds.append(self._delta(points[start : start + _PIECE]))
+        return np.concatenate(bounds).reshape(np.shape(epsilon))
+
+    def _delta(self, epsilon: np.ndarray) -> np.ndarray:
         x = epsilon - self.offset
         # far outside of the window all places are alike, and need not fit an integer
         place = np.clip(x / self.step - self.start, -1.0, self.values.size)
@@ -545,6 +560,7 @@ class TiltedSum:
         # left: the bound exceeds delta, right: it does not; both were evaluated unless they are beyond the window
         left, right = np.full(delta.shape, -1), np.full(delta.shape, self.values.size)
         while np.any(right - left > 1):
+            check_time()
             middle = np.clip((left + right) // 2, 0, self.values.size - 1)
             exceeds = self._scaled(self._tilted_delta[middle], (self.start + middle) * self.step) > delta
             left = np.where(exceeds, np.maximum(left, middle), left)

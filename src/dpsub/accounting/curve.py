@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
 from dpsub import checks
-from dpsub.accounting.account import Account, Proof, Release, answers, deadline_after, steps_of
+from dpsub.accounting.account import Account, Proof, Release, answers, steps_of
 from dpsub.accounting.bracket import DominatedEvent, Event, PairEvent
 from dpsub.accounting.pairs import FillerPair, PoissonPair
+from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
@@ -156,14 +157,18 @@ def curve_of(
     time_limit: float | None,
 ) -> Curve:  # fmt: skip
     """The curve of releases of several kinds together."""
-    deadline, proof = deadline_after(time_limit), Proof.of(releases, adjacency)
+    with time_limited(deadline_after(time_limit)):
+        return _curve(Proof.of(releases, adjacency), epsilon, width)
+
+
+def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curve:
     if epsilon is None:
-        ends = answers(proof, None, _LAST_DELTA, min(1e-3, proof.composition.spread), deadline)
+        ends = answers(proof, None, _LAST_DELTA, min(1e-3, proof.composition.spread), None)
         last = ends.upper if math.isfinite(ends.upper) else 2 * max(ends.lower, 1.0)
         asked = np.linspace(0.0, last, _POINTS) if last > 0 else np.zeros(1)
     else:
         asked = np.union1d(0.0, checks.finite_array("epsilon", epsilon))
-    found = answers(proof, asked, None, width, deadline)
+    found = answers(proof, asked, None, width, None)
     least, most = _mu_of(proof)
     # delta falls: between two epsilons it is at most the one at the first
     upper = _mu(asked[1:], np.asarray(found.upper)[:-1])[1].max(initial=0.0) if asked.size > 1 else math.inf

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair
-from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -139,6 +139,7 @@ def mixture_masses(
     masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
     together = max(1, _CACHED // edges.size)
     for start in range(0, centres.size, together):
+        check_time()
         centre, weight = centres[start : start + together, None], weights[start : start + together, None]
         z = (edges - centre) / scale
         # beyond 38 standard deviations the tail is below the smallest double
@@ -328,6 +329,7 @@ def _best_offset(gaps: np.ndarray, masses: np.ndarray, step: float) -> float:
 
 
 _TABLE = 4096  # cells in which a loss that need not be monotone is tabulated
+_PIECE = 2**16  # cells that are worked on together
 
 
 class Statistic(ABC):
@@ -345,8 +347,13 @@ class Statistic(ABC):
     def _directed(self, edges: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
         """Masses of the distribution that comes first from below, and of the other from above: whichever is first, its
         events are never too likely."""
-        under_p, under_q = self.masses(edges)
-        (least, _), (_, most) = (under_q, under_p) if swapped else (under_p, under_q)
+        pieces = []
+        for start in range(0, edges.size - 1, _PIECE):
+            check_time()
+            under_p, under_q = self.masses(edges[start : start + _PIECE + 1])
+            (least, _), (_, most) = (under_q, under_p) if swapped else (under_p, under_q)
+            pieces.append((least, most))
+        least, most = map(np.concatenate, zip(*pieces, strict=True))
         return least, most
 
     def _table(self, tail: float, swapped: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -372,6 +379,7 @@ class Statistic(ABC):
         cells = self._directed(np.unique(np.concatenate([points, _crossings(points, table, step)])), swapped)
         ratio = _log_ratio(*cells)
         kept = np.isfinite(ratio)
+        check_time()
         bins, which = np.unique(np.round(ratio[kept] / step), return_inverse=True)
         least, most = (np.bincount(which, part[kept], minlength=bins.size) for part in cells)
         sums = 1 - 4 * _EPS * ratio.size
@@ -380,6 +388,7 @@ class Statistic(ABC):
         masses = masses[filled]
         loss = np.log(masses) - np.log(most[filled] / sums + _TINY)
         loss -= 8 * _EPS * (1 + np.abs(loss)) + 2 * LAW_ERROR
+        check_time()
         offset = _best_offset(loss - bins[filled] * step, masses, step)
         place = np.floor((loss - offset) / step)
         # the division may round up: a bin must never be lifted

@@ -54,6 +54,7 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
     # each term alone gives a place that is too far to the right
     t = np.minimum.reduce(np.broadcast_arrays(*(d / 2 - weight / d for weight, d in terms)))
     for _ in range(_NEWTON_STEPS):
+        check_time()
         exponents = [weight + t * d - d * d / 2 for weight, d in terms]
         residual = exponents[0]
         for other in exponents[1:]:
@@ -129,6 +130,7 @@ class Copies:
         law = np.zeros(filled.size)
         law[0] = 1.0
         for _ in range(draws):
+            check_time()
             law = law * (filled / others) + np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
         error = 8 * _EPS * (draws + 8)
         weight = np.exp(math.log(slots) + draws * math.log1p(-1 / slots)) / (slots - filled[1:]) * (1 - error)

@@ -12,10 +12,11 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting.account import Account, Proof, Release, answers, deadline_after, steps_of
+from dpsub.accounting.account import Account, Proof, Release, answers, steps_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
+from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
 from dpsub.accounting.search import Calibration, least_noise, most_steps
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
 from dpsub.files import replace_file
@@ -74,7 +75,8 @@ class Ledger:
     ) -> Account:  # fmt: skip
         """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as in `account`."""
         deadline = deadline_after(time_limit)
-        return answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
+        with time_limited(deadline):
+            return answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
 
     def curve(
         self, *, epsilon: ArrayLike | None = None, adjacency: str | None = None, width: float | None = None,
@@ -107,13 +109,18 @@ class Ledger:
         time_limit: float | None = None,
     ) -> int:  # fmt: skip
         """The largest number of such releases (steps of whole epochs of a schedule), after all that were entered, that
-        was proved to stay within (epsilon, delta); a thousandth more of them is not proved.  Parameters as in `add` and
-        `account`."""
+        was proved to stay within (epsilon, delta); a thousandth more of them is not proved, or was not in the time.
+        Parameters as in `add` and `account`."""
         release = Release(sampler, n, noise_multiplier, steps_of(sampler, n, None, None), mechanism, denominator)
         asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency, "time_limit": time_limit}
-        if self._upper([release], **asked) > epsilon:
-            return 0
-        return int(most_steps(release, self._releases, accuracy=_ACCURACY, **asked).value) * release.steps
+        with time_limited(deadline_after(time_limit)):
+            if self._upper([release], **asked) > epsilon:
+                return 0
+            try:
+                most = most_steps(release, self._releases, accuracy=_ACCURACY, **asked).value
+            except OutOfTimeError:
+                most = 1  # no more were proved in the time
+        return int(most) * release.steps
 
     def calibrate(
         self, sampler: Sampler | Schedule, n: int | None = None, *, epsilon: float, delta: float,
@@ -126,11 +133,13 @@ class Ledger:
         target already.
         """
         release = Release(sampler, n, 1.0, steps_of(sampler, n, steps, epochs), mechanism, denominator)
-        if self._releases and (spent := self._upper([], epsilon, delta, adjacency, time_limit)) > epsilon:
-            raise UnsupportedError(
-                f"what was entered has a bound of {spent:.4g} already, above the target {epsilon:g}; raise it"
-            )
-        return least_noise(release, self._releases, epsilon, delta, adjacency, accuracy, time_limit)
+        with time_limited(deadline_after(time_limit)):
+            if self._releases and (spent := self._upper([], epsilon, delta, adjacency, time_limit)) > epsilon:
+                check_time()  # more of it might have proved less
+                raise UnsupportedError(
+                    f"what was entered has a bound of {spent:.4g} already, above the target {epsilon:g}; raise it"
+                )
+            return least_noise(release, self._releases, epsilon, delta, adjacency, accuracy, time_limit)
 
     def save(self, path: str | Path) -> None:
         """Write the ledger as JSON; the name only ever stands for a complete file."""
@@ -172,7 +181,11 @@ class Ledger:
         """The proved epsilon with some releases more, sharp enough to be held against the one of a budget."""
         width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
         target = Target(delta=delta, width=width, deadline=deadline_after(time_limit))
-        return float(Proof.of([*self._releases, *more], adjacency).upper(target).upper)
+        try:
+            with time_limited(target.deadline):
+                return float(Proof.of([*self._releases, *more], adjacency).upper(target).upper)
+        except OutOfTimeError:
+            return math.inf  # nothing was proved
 
     def _enter(self, release: Release) -> None:
         for place, known in enumerate(self._releases, start=1):

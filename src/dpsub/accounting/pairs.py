@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from dpsub import checks
+from dpsub.accounting.pld import check_time
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw
@@ -46,6 +47,7 @@ def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray
     smallest tilt is negligible at every larger one, and likewise on the right."""
     log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
     for start in range(0, tilt.size, _BLOCK):
+        check_time()
         block = slice(start, start + _BLOCK)
         points = tilt[block]
         at_low, at_high = log_weights + points.min() * counts, log_weights + points.max() * counts
@@ -339,6 +341,7 @@ def _inverted(
     t = np.clip(guess, low, high)
     tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
     for _ in range(_NEWTON_STEPS):
+        check_time()
         value, slope_at_t = value_and_slope(t)
         residual = value - goal
         if np.all(np.abs(residual) <= tolerance):

@@ -33,12 +33,25 @@ class OutOfTimeError(NumericalError):
 
 @contextmanager
 def time_limited(deadline: float | None) -> Iterator[None]:
-    """Let `check_time` raise after the deadline, of `time.monotonic`; None keeps the one that is set."""
-    before = _DEADLINE.set(_DEADLINE.get() if deadline is None else deadline)
+    """Let `check_time` raise after the deadline, of `time.monotonic`, or after the one that is set, if that is earlier:
+    a question that comes up within another has no more time than that one.  None keeps the one that is set."""
+    before = _DEADLINE.set(_earlier(_DEADLINE.get(), deadline))
     try:
         yield
     finally:
         _DEADLINE.reset(before)
+
+
+def deadline_after(time_limit: float | None) -> float | None:
+    """The deadline, of `time.monotonic`, of a question that comes in now with a limit in seconds: that of the question
+    within which it comes up, if that is earlier."""
+    if time_limit is None:
+        return _DEADLINE.get()
+    return _earlier(_DEADLINE.get(), time.monotonic() + checks.real("time_limit", time_limit, above=0))
+
+
+def _earlier(first: float | None, second: float | None) -> float | None:
+    return min((one for one in (first, second) if one is not None), default=None)
 
 
 def check_time() -> None:
@@ -87,6 +100,7 @@ class PrivacyLossDistribution:
 
     def log_mgf(self, tilt: float) -> float:
         """log sum of mass e^{tilt loss} over finite losses, without the offset."""
+        check_time()
         exponents = tilt * self.losses
         largest = float(exponents.max())
         total = float(np.einsum("i,i", self.masses, np.exp(exponents - largest)))
@@ -97,6 +111,7 @@ class PrivacyLossDistribution:
 
     def moments(self, tilt: float) -> tuple[float, float]:
         """Mean and variance of the tilted, normalised PLD, without the offset."""
+        check_time()
         with np.errstate(divide="ignore"):
             exponents = np.log(self.masses) + tilt * self.losses
         weights = np.exp(exponents - exponents.max())

@@ -289,6 +289,7 @@ class GroupLemma:
         c_low, c_high = self._edges[low], self._edges[low + width]
         at_centre, falling = centre[cell], orders * centre[cell]
         total = self.weights[0] * (orders - 1) * at_centre
+        check_time()
         for index, (weight, count) in enumerate(zip(self.weights[counts], counts, strict=True)):
             z = optimum[order, index]
             early = np.where(z < c_high - count, plus[cell, index] + falling, 0.0)
@@ -308,6 +309,7 @@ class GroupLemma:
         positive, negative = np.zeros(order.size), below
         c_low, c_high = self._edges[low], self._edges[high]
         for index, (weight, count) in enumerate(zip(weights, counts, strict=True)):
+            check_time()
             z = optimum[order, index]
             early = z < c_low - count
             late = z > c_high + count

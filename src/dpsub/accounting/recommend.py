@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dpsub import checks
-from dpsub.accounting.account import Proof, Release, crossed, deadline_after
+from dpsub.accounting.account import Proof, Release, crossed
 from dpsub.accounting.bracket import Composition, Target
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.pld import time_limited
+from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.search import MOST_NOISE, SafeRoot, safe_root
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
@@ -84,8 +84,8 @@ def needed(
     ArgumentError, UnsupportedError, NumericalError
         As `dpsub.calibrate`.
     """
-    search = _Search(Release(plan, n, 1.0, steps), adjacency, epsilon, delta, accuracy, time_limit)
-    with time_limited(search.target.deadline):
+    with time_limited(deadline_after(time_limit)):
+        search = _Search(Release(plan, n, 1.0, steps), adjacency, epsilon, delta, accuracy, time_limit)
         found, upper = search.proved()
         necessary, lower = search.refuted(found)
     if lower > upper * (1 + 1e-9):

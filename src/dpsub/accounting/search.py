@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dpsub import checks
-from dpsub.accounting.account import TIGHT_SECONDS, WIDTH_MISSED, Account, Proof, Release, deadline_after, steps_of
+from dpsub.accounting.account import TIGHT_SECONDS, WIDTH_MISSED, Account, Proof, Release, steps_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.pld import OutOfTimeError, check_time, time_limited
+from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
@@ -358,12 +358,13 @@ def safe_root(
     over: tuple[float, float] | None = None
     x = min(max(start, least), most)
     x = float(math.floor(x)) if whole else x
-    evaluations, closed = 0, False
+    evaluations, closed, late = 0, False, False
     while not closed and evaluations < _MOST_ROUNDS:
         try:
             check_time()
             value = bound(x)
         except OutOfTimeError:
+            late = True
             break
         evaluations += 1
         gap = math.log(value / target) if 0 < value < math.inf else math.copysign(40.0, value - target)
@@ -395,7 +396,8 @@ def safe_root(
             x = math.exp(min(max(u, math.log(low) + inner), math.log(high) - inner))
             x = min(max(float(round(x)), low + 1), high - 1) if whole else x
     if safe is None:
-        raise NumericalError(
+        kind = OutOfTimeError if late else NumericalError
+        raise kind(
             f"{name}: nothing was found to meet the target within {evaluations} accounts; allow more time or raise it"
         )
     if over is None:

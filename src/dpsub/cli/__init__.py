@@ -50,7 +50,7 @@ COMMANDS = {
 """Commands and what they answer; each is a module of this package."""
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
 _PATIENCE = 2.0  # seconds without a word
-_GRACE = 1.25  # of the time limit: who was told of it ends by itself before
+_GRACE = 1.5  # seconds beyond the time limit: who was told of it ends by itself before
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,8 +86,8 @@ def _run(command: str, words: list[str]) -> int:
     arguments = parser_of(command).parse_args(words[1:])
     with warnings.catch_warnings(), _progress(command), _time_limit(getattr(arguments, "time_limit", None)):
         warnings.simplefilter("ignore")  # what is uncertain is in the ends of the answer
-        questions = [arguments] if getattr(module, "TAKES_SEVERAL", False) else _questions(arguments)
-        answers = [_answer(module, question) for question in questions]
+        questions = [arguments] if getattr(module, "TAKES_SEVERAL", False) else list(_questions(arguments))
+        answers = _answers(module, questions, getattr(arguments, "time_limit", None))
     if arguments.json:
         print(as_json(answers[0].values if len(answers) == 1 else [answer.values for answer in answers]))
     else:
@@ -110,6 +110,20 @@ def _questions(arguments: Namespace) -> Iterator[Namespace]:
     several = {name: value for name, value in vars(arguments).items() if isinstance(value, tuple)}
     for values in itertools.product(*several.values()):
         yield Namespace(**vars(arguments) | dict(zip(several, values, strict=True)))
+
+
+def _answers(module: Any, questions: Sequence[Namespace], time_limit: float | None) -> list[Answer]:
+    """The answers; the time limit is that of the command, and each question has an equal share of what is left."""
+    if time_limit is None:
+        return [_answer(module, question) for question in questions]
+    from dpsub.accounting.pld import time_limited
+
+    end, answers = time.monotonic() + time_limit, []
+    for place, question in enumerate(questions):
+        now = time.monotonic()
+        with time_limited(now + (end - now) / (len(questions) - place)):
+            answers.append(_answer(module, question))
+    return answers
 
 
 def _answer(module: Any, arguments: Namespace) -> Answer:
@@ -193,7 +207,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
                              "or draws")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, _GRACE * seconds + 1)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
     try:
         yield
     finally:

@@ -19,9 +19,8 @@ from time import perf_counter
 from typing import Any
 
 import dpsub
-from dpsub.accounting.account import deadline_after
 from dpsub.accounting.audit import Attack, Audit, EpochAttack
-from dpsub.accounting.pld import time_limited
+from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.cli.answers import Answer, Line, account_facts, account_values, down, near, plural, promise, up
 from dpsub.cli.parsing import Parser, number, numbers, whole
 from dpsub.cli.releases import add_releases, add_tight, asked, releases_text, steps_of
