@@ -238,3 +238,33 @@ def test_an_attack_that_has_no_grid_is_none() -> None:
 def test_all_steps_with_little_noise_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="are to a record in all of them one step"):
         dpsub.account(dpsub.RandomAllocation(1000, 1000), noise_multiplier=1, delta=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5, 0.8])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
+    share: float, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A law with all its mass at the ends of cells, so that moving it there leaves no room, is told with errors that
+    are as large as is said."""
+    sigma, error = 0.7, 1e-4
+    truth: dict[str, np.ndarray] = {}
+
+    def told(z: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
+        q = np.diff(ndtr(np.concatenate([[-np.inf], z, [np.inf]])))
+        edges = np.exp(sigma * z - sigma**2 / 2)
+        low, high = np.append(0.0, edges), np.append(edges, 1.5 * edges[-1])
+        masses = q if mean == 0 else q * ((1 - share) * low + share * high)
+        truth.update(low=low, high=high, q=q)
+        return masses * (1 + error * (sign if mean else -sign)), masses * error * 1.001
+
+    monkeypatch.setattr(allocation, "_normal_masses", told)
+    law = allocation._single(1 / sigma, 0.5, 1e-9, True)
+    mass, rho = law.mass * (1 + law.mass_error), law.ratio_error
+    for a in np.exp(np.linspace(-5, 5, 2001)):
+        up, down = (
+            float(np.sum(truth["q"] * ((1 - share) * one(truth["low"]) + share * one(truth["high"]))))
+            for one in (lambda r, a=a: np.maximum(r - a, 0.0), lambda r, a=a: np.maximum(a - r, 0.0))
+        )
+        assert up <= mass @ np.maximum(law.ratio * (1 + rho) - a, 0.0) + law.lost + 1e-14
+        assert down <= mass @ np.maximum(a - law.ratio * (1 - rho), 0.0) + 1e-14

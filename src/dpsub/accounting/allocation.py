@@ -96,9 +96,25 @@ def _single(scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
     q, q_error = _normal_masses(z, 0.0)
     p, p_error = _normal_masses(z, sigma)
     edges = np.exp(sigma * z - sigma**2 / 2)
+    floor = np.append(0.0, edges)
     error = float(np.max(q_error / q) + np.max(p_error / p))
-    ratio_error = 2 * error + 8 * _EPS * (1 + sigma * float(np.abs(z).max()) + sigma**2)
-    return _collected(1, edges, q, np.maximum(p - np.append(0.0, edges) * q, 0.0), upper, 0.0, error, ratio_error)
+    edge_error = 8 * _EPS * (1 + sigma * float(np.abs(z).max()) + sigma**2)
+    excess = np.maximum(p - floor * q, 0.0)
+    if not upper:
+        return _collected(1, edges, q, excess, upper, 0.0, error, 2 * error + edge_error)
+    mean_error = 1.01 * error + edge_error + 4 * _EPS
+    # the share of a cell that goes to its upper end is a difference: ratios are charged for it (Lemma 33)
+    share = excess[1:-1] / (np.diff(edges) * q[1:-1])
+    smaller = np.maximum(np.minimum(share, 1 - share), 0.0)
+    with np.errstate(divide="ignore"):
+        grown = float(np.max(edges[1:] / edges[:-1] / smaller))
+    law = _collected(1, edges, q, excess, upper, 0.0, error, edge_error + mean_error * grown)
+    # at the two ends, which reach to 0 and to infinity, mass is
+    doubt = p_error + edge_error * p + floor * (q_error + edge_error * q)
+    charged = law.mass.copy()
+    charged[0] += q_error[0]
+    charged[:2] += doubt[0] / edges[0]
+    return replace(law, mass=charged, lost=law.lost + float(doubt[-1]))
 
 
 def _normal_masses(z: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
